@@ -1,0 +1,23 @@
+// Trusted issuers and the last good key set of each.
+import { eq } from 'drizzle-orm'
+import type { Orm } from './open.ts'
+import { type Issuer, type IssuerKeySet, issuerKeySets, issuers } from './schema.ts'
+import type { Statement } from './write.ts'
+
+export function insertIssuer(orm: Orm, row: Issuer): Statement {
+  return orm.insert(issuers).values(row)
+}
+
+export function updateIssuer(orm: Orm, id: string, change: Partial<Issuer>): Statement {
+  return orm.update(issuers).set(change).where(eq(issuers.id, id))
+}
+
+export async function readIssuerKeySet(orm: Orm, issuerId: string): Promise<IssuerKeySet | undefined> {
+  const [row] = await orm.select().from(issuerKeySets).where(eq(issuerKeySets.issuerId, issuerId))
+  return row
+}
+
+/** Keeps the newest good key set of an issuer. */
+export function putIssuerKeySet(orm: Orm, row: IssuerKeySet): Statement {
+  return orm.insert(issuerKeySets).values(row).onConflictDoUpdate({ target: issuerKeySets.issuerId, set: row })
+}

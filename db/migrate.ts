@@ -1,0 +1,25 @@
+// The migrations that ship inside the program, in order. A new one is a new file and a new line here; an old one never changes.
+import start from './migrations/0001_start.sql' with { type: 'text' }
+
+export type Migration = { version: number; name: string; statements: string[] }
+
+export const migrations: Migration[] = [{ version: 1, name: 'start', statements: statementsOf(start) }]
+
+/** Splits a migration at semicolons that end a line, keeping trigger bodies whole. */
+export function statementsOf(sql: string): string[] {
+  const statements: string[] = []
+  let current: string[] = []
+  let insideTrigger = false
+  for (const line of sql.split('\n')) {
+    if (line.startsWith('--') || line.trim() === '') continue
+    current.push(line)
+    if (/^create trigger\b/i.test(line)) insideTrigger = true
+    if (insideTrigger ? /^end;/i.test(line) : line.trimEnd().endsWith(';')) {
+      statements.push(current.join('\n'))
+      current = []
+      insideTrigger = false
+    }
+  }
+  if (current.length > 0) throw new Error('A migration ends without a semicolon')
+  return statements
+}

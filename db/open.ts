@@ -1,0 +1,132 @@
+// Opens a database file as its only owner and brings its schema up to date. It holds every trick that is SQLite's alone.
+import { existsSync } from 'node:fs'
+import { type Client, createClient, LibsqlError } from '@libsql/client'
+import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
+import { migrations } from './migrate.ts'
+import * as schema from './schema.ts'
+
+export type Orm = LibSQLDatabase<typeof schema>
+
+export type Database = {
+  client: Client
+  orm: Orm
+  path: string
+  /** Moves what the write-ahead log holds into the main file; for a quiet moment. */
+  checkpoint: () => Promise<void>
+  /** Lets go of the connection, with the log moved into the main file. The lock on the file ends with the process. */
+  close: () => Promise<void>
+}
+
+/** Why a file was not opened: it is not there, another process owns it, a newer program made it, or it is damaged or not a database. */
+export type OpenRefusal = {
+  refused: 'missing' | 'owned' | 'newer_schema' | 'unreadable'
+  message: string
+  cause?: unknown
+}
+
+export type OpenOptions = {
+  path: string
+  /** Whether a missing file is made. */
+  create: boolean
+  /** `full` survives power loss, `normal` a killed process. */
+  synchronous: 'normal' | 'full'
+}
+
+/** Pages after which a commit checkpoints by itself, so that the log stays bounded even if no quiet moment comes (64 MiB). */
+const checkpointPages = 16_384
+
+/**
+ * Opens the file with an exclusive lock that lasts as long as this process, so that SQLITE_BUSY cannot arise afterwards
+ * (the reason is in db/README.md), then runs the migrations it lacks. Never opens a file that a newer program has migrated.
+ */
+export async function openDatabase(options: OpenOptions): Promise<Database | OpenRefusal> {
+  if (!options.create && !existsSync(options.path)) {
+    return { refused: 'missing', message: `There is no database at ${JSON.stringify(options.path)}` }
+  }
+  let client: Client | undefined
+  try {
+    client = createClient({
+      url: `file:${encodeURI(options.path).replaceAll('?', '%3F').replaceAll('#', '%23')}`,
+      concurrency: 1,
+    })
+    await setPragma(client, 'locking_mode', 'exclusive')
+    await setPragma(client, 'journal_mode', 'wal')
+    await setPragma(client, 'synchronous', options.synchronous, options.synchronous === 'full' ? 2 : 1)
+    await setPragma(client, 'foreign_keys', 'on', 1)
+    await setPragma(client, 'wal_autocheckpoint', String(checkpointPages), checkpointPages)
+    const newer = await migrate(client)
+    if (newer !== undefined) {
+      client.close()
+      return { refused: 'newer_schema', message: newer }
+    }
+  } catch (error) {
+    client?.close()
+    return refusalOf(error, options.path)
+  }
+  const opened = client
+  return {
+    client: opened,
+    orm: drizzle(opened, { schema }),
+    path: options.path,
+    checkpoint: async () => {
+      await opened.execute('pragma wal_checkpoint(passive)')
+    },
+    close: async () => {
+      await opened.execute('pragma wal_checkpoint(truncate)')
+      opened.close()
+    },
+  }
+}
+
+function refusalOf(error: unknown, path: string): OpenRefusal {
+  if (isBusy(error)) {
+    return { refused: 'owned', message: `Another process owns the database ${JSON.stringify(path)}`, cause: error }
+  }
+  const text = error instanceof Error ? error.message : String(error)
+  return {
+    refused: 'unreadable',
+    message: `The database ${JSON.stringify(path)} cannot be opened: ${text}`,
+    cause: error,
+  }
+}
+
+/** Whether an error is SQLITE_BUSY, after which libSQL may lose writes that it acknowledges. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof LibsqlError && /SQLITE_BUSY|database is locked/.test(`${error.code} ${error.message}`)
+}
+
+async function setPragma(
+  client: Client,
+  name: string,
+  value: string,
+  expected: string | number = value,
+): Promise<void> {
+  await client.execute(`pragma ${name} = ${value}`)
+  const actual = (await client.execute(`pragma ${name}`)).rows[0]?.[0]
+  if (actual !== expected) throw new Error(`pragma ${name} is ${String(actual)} where ${String(expected)} was asked`)
+}
+
+/** Runs what is missing, each migration whole or not at all. Answers a sentence when the file is newer than the program. */
+async function migrate(client: Client): Promise<string | undefined> {
+  await client.batch(
+    [
+      'create table if not exists schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict',
+    ],
+    'write',
+  )
+  const { rows } = await client.execute('select max(version) from schema_migrations')
+  const version = Number(rows[0]?.[0] ?? 0)
+  const latest = migrations.at(-1)?.version ?? 0
+  if (version > latest) {
+    return `The database has schema version ${version}, this program knows up to ${latest}; use the newer program that made it`
+  }
+  for (const migration of migrations) {
+    if (migration.version <= version) continue
+    const record = {
+      sql: 'insert into schema_migrations (version, name, applied_at) values (?, ?, ?)',
+      args: [migration.version, migration.name, Date.now()],
+    }
+    await client.batch([...migration.statements, record], 'write')
+  }
+  return undefined
+}

@@ -1,0 +1,152 @@
+// The tables as drizzle knows them; migrations/ creates them. A test holds the two against each other.
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+
+export const planNames = ['free', 'business', 'enterprise'] as const
+export const keyKinds = ['inference', 'management', 'management_read_only'] as const
+export const keySources = ['discovery', 'jwks_url', 'jwks'] as const
+
+/** Milliseconds since 1970, UTC. */
+const time = (name: string) => integer(name)
+const flag = (name: string) => integer(name, { mode: 'boolean' })
+
+export const organizations = sqliteTable('organizations', {
+  id: text('id').primaryKey(),
+  name: text('name').notNull(),
+  plan: text('plan', { enum: planNames }).notNull(),
+  createdAt: time('created_at').notNull(),
+  updatedAt: time('updated_at').notNull(),
+})
+
+export const workspaces = sqliteTable('workspaces', {
+  id: text('id').primaryKey(),
+  organizationId: text('organization_id').notNull(),
+  name: text('name').notNull(),
+  createdAt: time('created_at').notNull(),
+})
+
+export const users = sqliteTable('users', {
+  id: text('id').primaryKey(),
+  organizationId: text('organization_id').notNull(),
+  name: text('name').notNull(),
+  createdAt: time('created_at').notNull(),
+})
+
+export const apiKeys = sqliteTable('api_keys', {
+  id: text('id').primaryKey(),
+  organizationId: text('organization_id').notNull(),
+  workspaceId: text('workspace_id').notNull(),
+  ownerId: text('owner_id').notNull(),
+  name: text('name').notNull(),
+  kind: text('kind', { enum: keyKinds }).notNull(),
+  hash: text('hash').notNull(),
+  label: text('label').notNull(),
+  disabled: flag('disabled').notNull(),
+  createdAt: time('created_at').notNull(),
+  updatedAt: time('updated_at').notNull(),
+  deletedAt: time('deleted_at'),
+})
+
+export const issuers = sqliteTable('issuers', {
+  id: text('id').primaryKey(),
+  organizationId: text('organization_id').notNull(),
+  name: text('name').notNull(),
+  issuerUrl: text('issuer_url').notNull(),
+  keySource: text('key_source', { enum: keySources }).notNull(),
+  jwksUrl: text('jwks_url'),
+  jwks: text('jwks'),
+  clockSkewSeconds: integer('clock_skew_seconds').notNull(),
+  createdAt: time('created_at').notNull(),
+  updatedAt: time('updated_at').notNull(),
+  deletedAt: time('deleted_at'),
+})
+
+export const issuerKeySets = sqliteTable('issuer_key_sets', {
+  issuerId: text('issuer_id').primaryKey(),
+  source: text('source').notNull(),
+  jwks: text('jwks').notNull(),
+  fetchedAt: time('fetched_at').notNull(),
+  freshUntil: time('fresh_until').notNull(),
+})
+
+export const policies = sqliteTable('policies', {
+  id: text('id').primaryKey(),
+  organizationId: text('organization_id').notNull(),
+  issuerId: text('issuer_id').notNull(),
+  keyId: text('key_id').notNull(),
+  name: text('name').notNull(),
+  audience: text('audience').notNull(),
+  subject: text('subject'),
+  condition: text('condition'),
+  requiredScope: text('required_scope'),
+  requiredTokenType: text('required_token_type'),
+  enabled: flag('enabled').notNull(),
+  maxLifetimeSeconds: integer('max_lifetime_seconds').notNull(),
+  createdAt: time('created_at').notNull(),
+  updatedAt: time('updated_at').notNull(),
+  deletedAt: time('deleted_at'),
+})
+
+export const signingKeys = sqliteTable('signing_keys', {
+  id: text('id').primaryKey(),
+  algorithm: text('algorithm', { enum: ['ES256'] }).notNull(),
+  publicJwk: text('public_jwk').notNull(),
+  privateKeyEncrypted: text('private_key_encrypted').notNull(),
+  createdAt: time('created_at').notNull(),
+  activeAt: time('active_at').notNull(),
+  retiredAt: time('retired_at'),
+})
+
+export const exchangeAudit = sqliteTable('exchange_audit', {
+  id: integer('id').primaryKey(),
+  at: time('at').notNull(),
+  requestId: text('request_id').notNull(),
+  outcome: text('outcome', { enum: ['issued', 'refused'] }).notNull(),
+  error: text('error'),
+  reason: text('reason'),
+  detail: text('detail'),
+  organizationId: text('organization_id'),
+  policyId: text('policy_id'),
+  issuerId: text('issuer_id'),
+  keyId: text('key_id'),
+  policyNamed: text('policy_named'),
+  subject: text('subject'),
+  subjectTokenId: text('subject_token_id'),
+  subjectTokenSha256: text('subject_token_sha256'),
+  accessTokenId: text('access_token_id'),
+  accessTokenExpiresAt: time('access_token_expires_at'),
+  clientAddress: text('client_address'),
+})
+
+export const usage = sqliteTable('usage', {
+  id: integer('id').primaryKey(),
+  at: time('at').notNull(),
+  requestId: text('request_id').notNull(),
+  organizationId: text('organization_id').notNull(),
+  workspaceId: text('workspace_id').notNull(),
+  keyId: text('key_id').notNull(),
+  policyId: text('policy_id'),
+  issuerId: text('issuer_id'),
+  subject: text('subject'),
+  accessTokenId: text('access_token_id'),
+  endpoint: text('endpoint').notNull(),
+  model: text('model'),
+  status: integer('status').notNull(),
+  streamed: flag('streamed').notNull(),
+  completed: flag('completed').notNull(),
+  promptTokens: integer('prompt_tokens'),
+  completionTokens: integer('completion_tokens'),
+  totalTokens: integer('total_tokens'),
+  usageSource: text('usage_source', { enum: ['upstream', 'none'] }).notNull(),
+  durationMilliseconds: integer('duration_milliseconds').notNull(),
+})
+
+export type Organization = typeof organizations.$inferSelect
+export type Workspace = typeof workspaces.$inferSelect
+export type User = typeof users.$inferSelect
+export type ApiKey = typeof apiKeys.$inferSelect
+export type Issuer = typeof issuers.$inferSelect
+export type IssuerKeySet = typeof issuerKeySets.$inferSelect
+export type Policy = typeof policies.$inferSelect
+export type SigningKey = typeof signingKeys.$inferSelect
+export type AuditRow = Omit<typeof exchangeAudit.$inferSelect, 'id'>
+export type UsageRow = Omit<typeof usage.$inferSelect, 'id'>

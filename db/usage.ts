@@ -1,0 +1,56 @@
+// Reads the usage ledger: totals per key, or the single requests. Rows are written by write.ts alone and never change.
+import { and, count, desc, eq, gte, lt, max, sum } from 'drizzle-orm'
+import type { Orm } from './open.ts'
+import { apiKeys, issuers, policies, usage } from './schema.ts'
+
+export type UsageFilter = {
+  organizationId?: string
+  keyId?: string
+  /** Milliseconds since 1970, UTC; from this moment on. */
+  since?: number
+  beforeId?: number
+  limit: number
+}
+
+function matching(filter: UsageFilter) {
+  return and(
+    filter.organizationId === undefined ? undefined : eq(usage.organizationId, filter.organizationId),
+    filter.keyId === undefined ? undefined : eq(usage.keyId, filter.keyId),
+    filter.since === undefined ? undefined : gte(usage.at, filter.since),
+    filter.beforeId === undefined ? undefined : lt(usage.id, filter.beforeId),
+  )
+}
+
+/** One row a key, the most recently used first. */
+export function sumUsageByKey(orm: Orm, filter: UsageFilter) {
+  const lastUsedAt = max(usage.at)
+  return orm
+    .select({
+      keyId: usage.keyId,
+      keyName: apiKeys.name,
+      requests: count(),
+      promptTokens: sum(usage.promptTokens).mapWith(Number),
+      completionTokens: sum(usage.completionTokens).mapWith(Number),
+      totalTokens: sum(usage.totalTokens).mapWith(Number),
+      lastUsedAt,
+    })
+    .from(usage)
+    .innerJoin(apiKeys, eq(apiKeys.id, usage.keyId))
+    .where(matching(filter))
+    .groupBy(usage.keyId)
+    .orderBy(desc(lastUsedAt))
+    .limit(filter.limit)
+}
+
+/** Single requests, newest first, with the names of key, policy and issuer as they are today. */
+export function listUsage(orm: Orm, filter: UsageFilter) {
+  return orm
+    .select({ row: usage, keyName: apiKeys.name, policyName: policies.name, issuerUrl: issuers.issuerUrl })
+    .from(usage)
+    .innerJoin(apiKeys, eq(apiKeys.id, usage.keyId))
+    .leftJoin(policies, eq(policies.id, usage.policyId))
+    .leftJoin(issuers, eq(issuers.id, usage.issuerId))
+    .where(matching(filter))
+    .orderBy(desc(usage.id))
+    .limit(filter.limit)
+}

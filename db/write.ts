@@ -1,0 +1,131 @@
+// The one way to write. Admin changes go as a batch of their own; ledger rows (audit, usage) queue and are committed together.
+import { setImmediate } from 'node:timers'
+import type { InStatement, InValue } from '@libsql/client'
+import { getTableColumns, getTableName } from 'drizzle-orm'
+import { type Database, isBusy } from './open.ts'
+import { type AuditRow, exchangeAudit, type UsageRow, usage } from './schema.ts'
+
+/** Anything drizzle can turn into SQL. */
+export type Statement = { toSQL: () => { sql: string; params: unknown[] } }
+
+export type Writer = {
+  /** Commits all statements or none, in order; resolves after the commit. */
+  write: (statements: Statement[]) => Promise<void>
+  /** Queues one row and resolves once the commit that holds it is done. Rows of one turn of the event loop share a commit. */
+  appendAudit: (row: AuditRow) => Promise<void>
+  appendUsage: (row: UsageRow) => Promise<void>
+  /** Waits for what is queued and stops the quiet-moment checkpoints. */
+  close: () => Promise<void>
+}
+
+type Waiting = { values: InValue[]; done: () => void; failed: (error: unknown) => void }
+type Ledger = { name: string; columns: string[]; fields: string[]; waiting: Waiting[] }
+
+/** Rows of one insert statement: 250 rows of 20 columns stay far below SQLite's 32,766 parameters. */
+const rowsPerStatement = 250
+const quietMilliseconds = 1_000
+
+/**
+ * `onBroken` is called when the connection can no longer be trusted (SQLITE_BUSY after the open, db/README.md); every write
+ * fails from then on, and the process should end.
+ */
+export function createWriter(database: Database, onBroken: (error: unknown) => void): Writer {
+  const audit = ledgerOf(exchangeAudit)
+  const spent = ledgerOf(usage)
+  let broken: unknown
+  let isScheduled = false
+  let flushing: Promise<void> = Promise.resolve()
+  let lastCommitAt = 0
+  let quietTimer: ReturnType<typeof setTimeout> | undefined
+
+  async function commit(statements: InStatement[]): Promise<void> {
+    if (broken !== undefined) throw broken
+    try {
+      await database.client.batch(statements, 'write')
+    } catch (error) {
+      if (isBusy(error)) {
+        broken = error
+        onBroken(error)
+      }
+      throw error
+    }
+    lastCommitAt = performance.now()
+    quietTimer ??= setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+  }
+
+  function checkpointWhenQuiet(): void {
+    const isQuiet = performance.now() - lastCommitAt >= quietMilliseconds
+    quietTimer = isQuiet ? undefined : setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+    // An error here harms nothing: the log is only longer until the next checkpoint.
+    if (isQuiet && broken === undefined) database.checkpoint().catch(() => {})
+  }
+
+  async function flush(): Promise<void> {
+    isScheduled = false
+    const groups = [audit, spent].map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) }))
+    const rows = groups.flatMap((group) => group.rows)
+    if (rows.length === 0) return
+    try {
+      await commit(groups.flatMap(({ ledger, rows }) => insertsOf(ledger, rows)))
+      for (const row of rows) row.done()
+    } catch (error) {
+      for (const row of rows) row.failed(error)
+    }
+  }
+
+  function append(ledger: Ledger, row: Record<string, unknown>): Promise<void> {
+    return new Promise((done, failed) => {
+      ledger.waiting.push({ values: ledger.fields.map((field) => driverValue(row[field])), done, failed })
+      if (isScheduled) return
+      isScheduled = true
+      setImmediate(() => {
+        flushing = flush()
+      })
+    })
+  }
+
+  return {
+    write: (statements) => commit(statements.map(toStatement)),
+    appendAudit: (row) => append(audit, row),
+    appendUsage: (row) => append(spent, row),
+    close: async () => {
+      await flush()
+      await flushing
+      clearTimeout(quietTimer)
+    },
+  }
+}
+
+function ledgerOf(table: typeof exchangeAudit | typeof usage): Ledger {
+  const columns = Object.entries(getTableColumns(table)).filter(([field]) => field !== 'id')
+  return {
+    name: getTableName(table),
+    columns: columns.map(([, column]) => column.name),
+    fields: columns.map(([field]) => field),
+    waiting: [],
+  }
+}
+
+function insertsOf(ledger: Ledger, rows: Waiting[]): InStatement[] {
+  const statements: InStatement[] = []
+  const tuple = `(${ledger.columns.map(() => '?').join(',')})`
+  for (let start = 0; start < rows.length; start += rowsPerStatement) {
+    const chunk = rows.slice(start, start + rowsPerStatement)
+    const tuples = new Array(chunk.length).fill(tuple).join(',')
+    statements.push({
+      sql: `insert into ${ledger.name} (${ledger.columns.join(',')}) values ${tuples}`,
+      args: chunk.flatMap((row) => row.values),
+    })
+  }
+  return statements
+}
+
+function toStatement(statement: Statement): InStatement {
+  const { sql, params } = statement.toSQL()
+  return { sql, args: params as InValue[] }
+}
+
+function driverValue(value: unknown): InValue {
+  if (value === undefined) return null
+  return typeof value === 'boolean' ? Number(value) : (value as InValue)
+}

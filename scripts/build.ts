@@ -1,0 +1,40 @@
+// `bun run build`: makes dist/latchkey, one file that holds the program, its migrations and libSQL's native part.
+import { mkdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { BunPlugin } from 'bun'
+
+const { values } = parseArgs({ options: { outfile: { type: 'string', default: 'dist/latchkey' } } })
+const outfile = resolve(values.outfile)
+
+/** libSQL loads its native part by a name it computes at run time, which a bundler cannot follow: put the name there. */
+const nativePart = `@libsql/${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`
+const computedName = 'return require(`@libsql/$' + '{target}`);'
+
+const embedNativePart: BunPlugin = {
+  name: 'embed-libsql-native-part',
+  setup: (build) => {
+    build.onLoad({ filter: /node_modules\/libsql\/(index|promise)\.js$/ }, ({ path }) => {
+      const source = readFileSync(path, 'utf8')
+      if (!source.includes(computedName))
+        throw new Error(`${path} no longer loads its native part the way this build knows: look at scripts/build.ts`)
+      return { contents: source.replace(computedName, `return require('${nativePart}/index.node');`), loader: 'js' }
+    })
+  },
+}
+
+mkdirSync(dirname(outfile), { recursive: true })
+const result = await Bun.build({
+  entrypoints: [join(import.meta.dir, '../src/main.ts')],
+  format: 'esm',
+  minify: true,
+  bytecode: true,
+  // The settings come from flags, environment and --config alone, never from files that happen to lie in the folder.
+  compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
+  plugins: [embedNativePart],
+})
+if (!result.success) {
+  for (const log of result.logs) console.error(String(log))
+  process.exit(1)
+}
+console.log(`Made ${outfile}`)

@@ -1,0 +1,211 @@
+// What all commands share: settings as flags, JSON or text, errors and exit codes. Each command itself is in the file of its name.
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { callOperation } from '../src/admin/client.ts'
+import type { OperationName } from '../src/admin/operations.ts'
+import {
+  type Config,
+  configFileSetting,
+  flagOf,
+  loadConfig,
+  type Setting,
+  type SettingName,
+  settings,
+} from '../src/config.ts'
+import type { Surroundings } from '../src/context.ts'
+import { describeError, Fault, type FaultCode } from '../src/fault.ts'
+import { createLog } from '../src/observe/log.ts'
+import { outboundFetch } from '../src/runtime.ts'
+import { printable } from './present.ts'
+
+/** 0 is success. */
+const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, configuration: 3 }
+const exitCodeElse = 1
+
+export type Options = Record<string, string | boolean | undefined>
+export type Arguments = { words: string[]; options: Options }
+
+/** A group of commands, e.g. `latchkey keys …`. */
+export function group(name: string, description: string, commands: Command[]): Command {
+  const made = new Command(name).description(description)
+  for (const command of commands) made.addCommand(command)
+  return made
+}
+
+/** A command that takes settings and `--json`; the example lines end its help. */
+export function command(nameAndArguments: string, description: string, examples: string[]): Command {
+  const made = new Command(nameAndArguments.split(' ')[0]).description(description)
+  for (const argument of nameAndArguments.split(' ').slice(1)) made.argument(argument)
+  return made.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ latchkey ${line}`).join('\n')}`)
+}
+
+/** Adds the settings as flags. Commands that do not serve show only the ones that matter to them. */
+export function withSettings(made: Command, { serves }: { serves: boolean }): Command {
+  made.option('--json', 'print JSON, also for errors (on standard error)')
+  made.addOption(new Option('--config <file>', `settings file of NAME=value lines (${configFileSetting})`))
+  for (const setting of settings as readonly Setting[]) {
+    const text = `${setting.help}${setting.default === undefined ? '' : ` (default: ${setting.default})`} (${setting.env})`
+    const option = new Option(`--${flagOf(setting.env)} <${setting.value.toLowerCase()}>`, text)
+    made.addOption(serves || setting.env === 'LATCHKEY_DATABASE_URL' ? option : option.hideHelp())
+  }
+  return made
+}
+
+export function readConfig(options: Options, defaults: Partial<Record<SettingName, string>> = {}): Config {
+  const flags: Record<string, string> = {}
+  for (const name of [configFileSetting, ...settings.map(({ env }) => env)]) {
+    const value = options[flagOf(name).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())]
+    if (typeof value === 'string') flags[name] = value
+  }
+  return loadConfig({ flags, environment: process.env, defaults })
+}
+
+/** What a command has around it: real time, real network, a log on standard error. */
+export const surroundings: Surroundings = {
+  now: Date.now,
+  fetch: outboundFetch,
+  log: createLog((line) => process.stderr.write(line)),
+  onBroken: () => {
+    // A moment for the running requests to be answered with 500; then a restart, since this connection may lose writes.
+    setTimeout(() => process.exit(exitCodeElse), 100)
+  },
+}
+
+/** A command that is one admin operation: `toInput` reads the command line, `present` draws the answer for people. */
+export function operationCommand(
+  made: Command,
+  name: OperationName | ((given: Arguments) => OperationName),
+  toInput: (given: Arguments) => Record<string, unknown>,
+  present: (answer: never, given: Arguments) => string,
+): Command {
+  return withSettings(made, { serves: false }).action(async (...all: unknown[]) => {
+    const given = givenTo(all)
+    const operation = typeof name === 'string' ? name : name(given)
+    const answer = await callOperation(
+      readConfig(given.options),
+      surroundings,
+      operation,
+      withoutUndefined(toInput(given)),
+    )
+    print(given.options.json === true ? JSON.stringify(answer, null, 2) : present(answer as never, given))
+  })
+}
+
+export function inOrganization(made: Command): Command {
+  return made.option('--organization <organization>', 'organization, by name or id (default: the only one, or default)')
+}
+
+/** A command on one thing named by its argument, e.g. `keys disable <key>`. */
+export function commandOnOne(
+  kind: string,
+  verb: string,
+  description: string,
+  name: OperationName,
+  present: (answer: never) => string,
+): Command {
+  const listing = name.split('.')[0]
+  const made = inOrganization(command(`${verb} <${kind}>`, description, [`${listing} ${verb} my-${kind}`]))
+  return operationCommand(
+    made,
+    name,
+    ({ words, options }) => ({ [kind]: words[0], organization: options.organization }),
+    present,
+  )
+}
+
+/** What every report takes. */
+export function reportOptions(made: Command): Command {
+  return made
+    .option('--organization <organization>', 'only this organization, by name or id')
+    .option('--since <time>', 'from this time on, e.g. 2026-11-21T09:30:00Z or 24h', momentText as never)
+    .option('--limit <rows>', 'at most this many rows (default: 50)', wholeNumber as never)
+    .option('--before-id <id>', 'only rows before this id: the next page', wholeNumber as never)
+}
+
+export function reportInput({ options }: Arguments): Record<string, unknown> {
+  return { organization: options.organization, since: options.since, limit: options.limit, before_id: options.beforeId }
+}
+
+/** Commander hands over the arguments, the options and last the command itself. */
+export function givenTo(all: unknown[]): Arguments {
+  const made = all.at(-1) as Command
+  return { words: made.args, options: made.opts() }
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+function withoutUndefined(input: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
+}
+
+/** For options that are numbers. */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+/** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. */
+export function momentText(text: string): string {
+  const ago = /^(\d{1,6})([mhd])$/.exec(text)
+  const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[ago?.[2] ?? '']
+  const moment = unit === undefined ? new Date(text) : new Date(Date.now() - Number(ago?.[1]) * unit)
+  if (Number.isNaN(moment.getTime()))
+    throw new InvalidArgumentError('It must be a time such as 2026-11-21T09:30:00Z, or a time ago such as 24h.')
+  return moment.toISOString()
+}
+
+/** A JSON file that a command sends, e.g. a JWKS. */
+export function readJsonFile(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw new Fault('usage', `${JSON.stringify(path)} cannot be read as JSON: ${(error as Error).message}`)
+  }
+}
+
+/** Runs a program to its exit code, telling errors on standard error. Every way out of the process goes through here. */
+export async function runProgram(program: Command, argv: string[]): Promise<void> {
+  // Whatever this process makes, the database and its keys above all, is for its user alone.
+  process.umask(0o077)
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+  })
+  prepare(program)
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+  } catch (error) {
+    // A command that failed half-way may have left a listener open; it is not to keep the process alive.
+    process.exit(await tell(error, argv.includes('--json')))
+  }
+}
+
+/** Runs one script's command when that script is the program. */
+export function runAlone(made: Command): Promise<void> {
+  return runProgram(made, process.argv.slice(2))
+}
+
+function prepare(made: Command): void {
+  made
+    .exitOverride()
+    .configureOutput({ outputError: () => {} })
+    .showHelpAfterError(false)
+  for (const child of made.commands) prepare(child)
+}
+
+async function tell(error: unknown, asJson: boolean): Promise<number> {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0
+    // A group without a command has shown its help.
+    if (error.code === 'commander.help') return exitCodes.usage ?? exitCodeElse
+    const message = error.message.replace(/^error: /, '').replaceAll(/\.?\n/g, ' ')
+    return tell(new Fault('usage', `${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help`), asJson)
+  }
+  const fault = error instanceof Fault ? error : new Fault('internal', describeError(error), { cause: error })
+  const line = asJson
+    ? JSON.stringify({ error: { code: fault.code, message: fault.message } })
+    : `latchkey: ${printable(fault.message)}`
+  await new Promise((written) => process.stderr.write(`${line}\n`, written))
+  return exitCodes[fault.code] ?? exitCodeElse
+}

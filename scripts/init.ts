@@ -1,0 +1,32 @@
+// `latchkey init`: makes the database and the first management key.
+import type { Command } from 'commander'
+import { command, operationCommand, runAlone } from './command-line.ts'
+import { printable } from './present.ts'
+
+export function initCommand(): Command {
+  const made = command(
+    'init',
+    'Make the database, a default organization and workspace, and the first management key (shown once)',
+    ['init', 'init --database-url file:/var/lib/latchkey/latchkey.db', 'init --json'],
+  ).option('--owner <name>', 'who owns the first key (default: admin)')
+  return operationCommand(
+    made,
+    'init',
+    ({ options }) => ({ owner: options.owner }),
+    ({ database, key }: { database: string; key: string }) =>
+      [
+        `Made ${printable(database)} with the organization "default" on the enterprise plan.`,
+        '',
+        'First management key, shown only now:',
+        `  ${key}`,
+        '',
+        'Next:',
+        '  latchkey keys create --name my-app',
+        '  latchkey issuers add --name my-idp --url https://idp.example.com',
+        '  latchkey policies create --name my-app --issuer my-idp --audience latchkey --subject my-workload --key my-app',
+        '  latchkey serve --upstream-url http://127.0.0.1:8000/v1',
+      ].join('\n'),
+  )
+}
+
+if (import.meta.main) await runAlone(initCommand())

@@ -1,0 +1,119 @@
+// `latchkey issuers`: the identity providers an organization trusts.
+import type { Command } from 'commander'
+import {
+  type Arguments,
+  command,
+  commandOnOne,
+  group,
+  inOrganization,
+  operationCommand,
+  readJsonFile,
+  runAlone,
+  wholeNumber,
+} from './command-line.ts'
+import { moment, record, table } from './present.ts'
+
+type Issuer = {
+  id: string
+  name: string
+  issuer_url: string
+  key_source: string
+  jwks_url: string | null
+  clock_skew_seconds: number
+  keys_fetched_at: string | null
+}
+
+const sources: Record<string, string> = { discovery: 'discovery', jwks_url: 'JWKS URL', jwks: 'pasted JWKS' }
+
+const show = ({ id, name, issuer_url, key_source, jwks_url, clock_skew_seconds, keys_fetched_at }: Issuer) =>
+  record({
+    id,
+    name,
+    'issuer URL': issuer_url,
+    'keys from': jwks_url ?? sources[key_source],
+    'keys fetched (UTC)': moment(keys_fetched_at),
+    'clock skew': `${clock_skew_seconds} s`,
+  })
+
+export function issuersCommand(): Command {
+  const add = command('add', 'Trust an identity provider', [
+    'issuers add --name github --url https://token.actions.githubusercontent.com',
+    'issuers add --name cluster --url https://kubernetes.default.svc --jwks-file jwks.json',
+    'issuers add --name idp --url https://idp.example.com --jwks-url https://idp.example.com/keys',
+  ])
+    .requiredOption('--name <name>', 'what to call it')
+    .requiredOption('--url <url>', 'issuer URL, exactly as in the iss claim')
+  const update = command('update <issuer>', 'Change an issuer; takes effect at once', [
+    'issuers update cluster --jwks-file new-jwks.json',
+    'issuers update idp --discovery',
+  ])
+    .option('--name <name>', 'new name')
+    .option('--url <url>', 'new issuer URL')
+    .option('--discovery', 'find the keys by discovery again')
+  return group('issuers', 'Identity providers that an organization trusts', [
+    operationCommand(
+      keyOptions(add),
+      'issuers.add',
+      ({ options }) => ({ name: options.name, issuer_url: options.url, ...keyInput({ options, words: [] }) }),
+      (issuer: Issuer) => [show(issuer), '', 'Next: latchkey policies create --help'].join('\n'),
+    ),
+    operationCommand(
+      inOrganization(command('list', 'List the issuers', ['issuers list', 'issuers list --json'])),
+      'issuers.list',
+      ({ options }) => ({ organization: options.organization }),
+      ({ data }: { data: Issuer[] }) =>
+        table(
+          data,
+          [
+            ['NAME', (row) => row.name],
+            ['ISSUER URL', (row) => row.issuer_url],
+            ['KEYS FROM', (row) => sources[row.key_source]],
+            ['KEYS FETCHED (UTC)', (row) => moment(row.keys_fetched_at)],
+            ['ID', (row) => row.id],
+          ],
+          'No issuers; add one with: latchkey issuers add --name my-idp --url https://idp.example.com',
+        ),
+    ),
+    commandOnOne('issuer', 'show', 'Show an issuer', 'issuers.show', show),
+    operationCommand(
+      keyOptions(update),
+      'issuers.update',
+      ({ words, options }) => ({
+        issuer: words[0],
+        name: options.name,
+        issuer_url: options.url,
+        discovery: options.discovery,
+        ...keyInput({ words, options }),
+      }),
+      show,
+    ),
+    commandOnOne('issuer', 'refresh', "Fetch the issuer's keys now", 'issuers.refresh', show),
+    commandOnOne(
+      'issuer',
+      'delete',
+      'Stop trusting an issuer; new exchanges stop at once',
+      'issuers.delete',
+      ({ id }: Issuer) => `Deleted ${id}`,
+    ),
+  ])
+}
+
+function keyOptions(made: Command): Command {
+  return inOrganization(
+    made
+      .option('--jwks-url <url>', 'fetch the keys here instead of by discovery')
+      .option('--jwks-file <file>', 'use the keys of this JWKS file and fetch nothing (air-gapped sites)')
+      .option('--clock-skew <seconds>', 'how far nbf and iat may lie ahead (default: 30)', wholeNumber as never),
+  )
+}
+
+function keyInput({ options }: Arguments): Record<string, unknown> {
+  return {
+    organization: options.organization,
+    jwks_url: options.jwksUrl,
+    jwks: typeof options.jwksFile === 'string' ? readJsonFile(options.jwksFile) : undefined,
+    clock_skew_seconds: options.clockSkew,
+  }
+}
+
+if (import.meta.main) await runAlone(issuersCommand())

@@ -1,0 +1,78 @@
+// `latchkey organizations` and `latchkey workspaces`.
+import type { Command } from 'commander'
+import { command, group, operationCommand, runAlone } from './command-line.ts'
+import { moment, record, table } from './present.ts'
+
+type Organization = { id: string; name: string; plan: string; workload_identity: boolean; created_at: string }
+type Workspace = { id: string; name: string; created_at: string }
+
+const show = ({ id, name, plan, workload_identity }: Organization) =>
+  record({ id, name, plan, 'workload identity': workload_identity ? 'yes' : 'no' })
+
+export function organizationsCommand(): Command {
+  return group('organizations', 'Organizations and their plans; workload identity needs business or enterprise', [
+    operationCommand(
+      command('create <name>', 'Make an organization with a default workspace', [
+        'organizations create research',
+        'organizations create trial --plan free',
+      ]).option('--plan <plan>', 'free, business or enterprise (default: enterprise)'),
+      'organizations.create',
+      ({ words, options }) => ({ name: words[0], plan: options.plan }),
+      show,
+    ),
+    operationCommand(
+      command('list', 'List the organizations', ['organizations list', 'organizations list --json']),
+      'organizations.list',
+      () => ({}),
+      ({ data }: { data: Organization[] }) =>
+        table(
+          data,
+          [
+            ['NAME', (row) => row.name],
+            ['PLAN', (row) => row.plan],
+            ['WORKLOAD IDENTITY', (row) => (row.workload_identity ? 'yes' : 'no')],
+            ['ID', (row) => row.id],
+            ['CREATED (UTC)', (row) => moment(row.created_at)],
+          ],
+          'No organizations',
+        ),
+    ),
+    operationCommand(
+      command('plan <organization> <plan>', 'Change the plan; free stops new exchanges at once', [
+        'organizations plan research business',
+      ]),
+      'organizations.plan',
+      ({ words }) => ({ organization: words[0], plan: words[1] }),
+      show,
+    ),
+  ])
+}
+
+export function workspacesCommand(): Command {
+  const organization: [string, string] = ['--organization <organization>', 'organization, by name or id']
+  return group('workspaces', 'Workspaces, which hold keys', [
+    operationCommand(
+      command('create <name>', 'Make a workspace', ['workspaces create staging']).option(...organization),
+      'workspaces.create',
+      ({ words, options }) => ({ name: words[0], organization: options.organization }),
+      ({ id, name }: Workspace) => record({ id, name }),
+    ),
+    operationCommand(
+      command('list', 'List the workspaces', ['workspaces list']).option(...organization),
+      'workspaces.list',
+      ({ options }) => ({ organization: options.organization }),
+      ({ data }: { data: Workspace[] }) =>
+        table(
+          data,
+          [
+            ['NAME', (row) => row.name],
+            ['ID', (row) => row.id],
+            ['CREATED (UTC)', (row) => moment(row.created_at)],
+          ],
+          'No workspaces',
+        ),
+    ),
+  ])
+}
+
+if (import.meta.main) await runAlone(organizationsCommand())

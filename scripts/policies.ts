@@ -1,0 +1,154 @@
+// `latchkey policies`: which tokens of which issuer may act as which key.
+import type { Command } from 'commander'
+import {
+  type Arguments,
+  command,
+  commandOnOne,
+  group,
+  inOrganization,
+  operationCommand,
+  runAlone,
+  wholeNumber,
+} from './command-line.ts'
+import { record, table } from './present.ts'
+
+type Policy = {
+  id: string
+  name: string
+  issuer_url: string
+  issuer_deleted: boolean
+  audience: string
+  subject: string | null
+  required_scope: string | null
+  required_token_type: string | null
+  enabled: boolean
+  key_name: string
+  max_lifetime_seconds: number
+}
+
+const state = ({ enabled }: Policy) => (enabled ? 'enabled' : 'paused')
+const issuer = ({ issuer_url, issuer_deleted }: Policy) => `${issuer_url}${issuer_deleted ? ' (deleted)' : ''}`
+
+const show = (policy: Policy) =>
+  record({
+    id: policy.id,
+    name: policy.name,
+    state: state(policy),
+    issuer: issuer(policy),
+    audience: policy.audience,
+    subject: policy.subject,
+    'required scope': policy.required_scope,
+    'required token_type': policy.required_token_type,
+    'target key': policy.key_name,
+    'max lifetime': `${policy.max_lifetime_seconds} s`,
+  })
+
+export function policiesCommand(): Command {
+  const create = command('create', 'Let tokens of an issuer act as a key', [
+    'policies create --name ci --issuer github --audience https://llm.example.com --subject repo:acme/app:ref:refs/heads/main --key ci',
+    'policies create --name batch --issuer idp --audience llm --subject svc-batch --require-scope inference --key batch --max-lifetime 300',
+  ])
+    .requiredOption('--name <name>', 'what to call it')
+    .requiredOption('--issuer <issuer>', 'trusted issuer, by name or id')
+    .requiredOption('--audience <audience>', 'value that the aud claim must hold')
+    .requiredOption('--key <key>', 'inference key that the access token acts as, by name, id or hash')
+  const update = command('update <policy>', 'Change a policy; takes effect at once', [
+    'policies update ci --subject repo:acme/app:environment:production',
+    'policies update batch --no-require-scope',
+  ])
+    .option('--name <name>', 'new name')
+    .option('--issuer <issuer>', 'trusted issuer, by name or id')
+    .option('--audience <audience>', 'value that the aud claim must hold')
+    .option('--key <key>', 'inference key that the access token acts as')
+  return group('policies', 'Federation policies: which tokens of which issuer may act as which key', [
+    operationCommand(
+      ruleOptions(create),
+      'policies.create',
+      (given) => ruleInput(given),
+      (policy: Policy) =>
+        [show(policy), '', `Workloads send federation_policy_id=${policy.id} with every exchange.`].join('\n'),
+    ),
+    operationCommand(
+      inOrganization(command('list', 'List the policies', ['policies list', 'policies list --json'])),
+      'policies.list',
+      ({ options }) => ({ organization: options.organization }),
+      ({ data }: { data: Policy[] }) =>
+        table(
+          data,
+          [
+            ['NAME', (row) => row.name],
+            ['STATE', state],
+            ['ISSUER', issuer],
+            ['AUDIENCE', (row) => row.audience],
+            ['SUBJECT', (row) => row.subject],
+            ['KEY', (row) => row.key_name],
+            ['ID', (row) => row.id],
+          ],
+          'No policies; make one with: latchkey policies create --help',
+        ),
+    ),
+    commandOnOne('policy', 'show', 'Show a policy', 'policies.show', show),
+    operationCommand(
+      ruleOptions(update)
+        .option('--no-require-scope', 'remove the scope check')
+        .option('--no-require-token-type', 'remove the token type check'),
+      'policies.update',
+      (given) => ({ policy: given.words[0], ...ruleInput(given) }),
+      show,
+    ),
+    commandOnOne(
+      'policy',
+      'pause',
+      'Stop new exchanges at once; tokens already issued live on until they expire',
+      'policies.pause',
+      show,
+    ),
+    commandOnOne('policy', 'resume', 'Let a paused policy exchange again', 'policies.resume', show),
+    commandOnOne(
+      'policy',
+      'delete',
+      'Delete a policy; new exchanges stop at once',
+      'policies.delete',
+      ({ id }: Policy) => `Deleted ${id}`,
+    ),
+  ])
+}
+
+function ruleOptions(made: Command): Command {
+  return inOrganization(
+    made
+      .option('--subject <subject>', 'value that the sub claim must equal')
+      .option('--condition <cel>', 'condition on the token (not supported by this version)')
+      .option('--require-scope <scope>', 'the scopes claim must contain this value')
+      .option('--require-token-type <type>', 'the token_type claim must equal this value')
+      .option(
+        '--max-lifetime <seconds>',
+        'longest life of an access token, 60 to 900 (default: 900)',
+        wholeNumber as never,
+      ),
+  )
+}
+
+/** An option given as `--no-…` is false and removes the check. */
+function ruleInput({ options }: Arguments): Record<string, unknown> {
+  return {
+    organization: options.organization,
+    name: options.name,
+    issuer: options.issuer,
+    key: options.key,
+    audience: options.audience,
+    subject: options.subject,
+    condition: options.condition,
+    required_scope: removable(options.requireScope),
+    required_token_type: removable(options.requireTokenType),
+    max_lifetime_seconds: options.maxLifetime,
+  }
+}
+
+/** Commander sets an option that has a `--no-` form to true when neither is given. */
+function removable(value: string | boolean | undefined): string | null | undefined {
+  if (value === false) return null
+  return value === true ? undefined : value
+}
+
+if (import.meta.main) await runAlone(policiesCommand())

@@ -1,0 +1,43 @@
+// Draws answers for people: tables and short records, with everything that came from outside made harmless for a terminal.
+
+/** Control and invisible characters escaped, so that a claim cannot move the cursor or hide. */
+export function printable(value: unknown): string {
+  if (value === null || value === undefined) return '-'
+  return String(value).replaceAll(
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+export type Column<Row> = [title: string, value: (row: Row) => unknown]
+
+/** A table with aligned columns, or a sentence when there is nothing to show. */
+export function table<Row>(rows: Row[], columns: Column<Row>[], whenEmpty: string): string {
+  if (rows.length === 0) return whenEmpty
+  const cells = [
+    columns.map(([title]) => title),
+    ...rows.map((row) => columns.map(([, value]) => printable(value(row)))),
+  ]
+  const widths = columns.map((_, index) => Math.max(...cells.map((line) => line[index]?.length ?? 0)))
+  return cells
+    .map((line) =>
+      line
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** One `name  value` line a field. */
+export function record(fields: Record<string, unknown>): string {
+  const width = Math.max(...Object.keys(fields).map((name) => name.length))
+  return Object.entries(fields)
+    .map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`)
+    .join('\n')
+}
+
+/** `2026-11-21 09:30:00`, UTC. */
+export function moment(time: string | null): string {
+  return time === null ? '-' : time.slice(0, 19).replace('T', ' ')
+}

@@ -1,0 +1,55 @@
+// `latchkey serve`: runs the service until a signal ends it.
+import type { Command } from 'commander'
+import { formatAddress, socketPathFor } from '../src/config.ts'
+import { type Server, startServer } from '../src/server.ts'
+import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
+
+export function serveCommand(): Command {
+  const made = command('serve', 'Run the service', [
+    'serve --upstream-url http://127.0.0.1:8000/v1',
+    'serve --listen 0.0.0.0:8787 --base-url https://llm.example.com/v1 --upstream-url http://vllm:8000/v1',
+    'serve --config /etc/latchkey.conf',
+  ])
+  return withSettings(made, { serves: true }).action(async (...all: unknown[]) => {
+    const { options } = givenTo(all)
+    const config = readConfig(options)
+    const server = await startServer(config, surroundings)
+    const { upstreamUrl } = config
+    const fields = {
+      listening: formatAddress(server.address),
+      base_url: server.baseUrl,
+      database: config.databasePath,
+      socket: socketPathFor(config),
+      upstream: upstreamUrl ?? null,
+    }
+    if (options.json === true) print(JSON.stringify(fields))
+    else print(banner(fields))
+    if (server.baseUrl.startsWith('http:') && config.baseUrl !== undefined)
+      surroundings.log('warn', 'base_url_not_https', { base_url: server.baseUrl })
+    await stopOnSignal(server)
+  })
+}
+
+function banner(fields: { listening: string; base_url: string; database: string; upstream: string | null }): string {
+  return [
+    `Latchkey serves ${fields.base_url} on ${fields.listening}`,
+    `  exchange   POST ${fields.base_url}/oauth/token`,
+    `  keys       GET  ${fields.base_url}/oauth/jwks`,
+    `  inference  POST ${fields.base_url}/chat/completions`,
+    `  upstream   ${fields.upstream ?? 'none: set LATCHKEY_UPSTREAM_URL to serve inference'}`,
+    `  database   ${fields.database}`,
+    'Stop with Ctrl+C',
+  ].join('\n')
+}
+
+/** Resolves when the server has stopped in order; a second signal ends the process at once. */
+export async function stopOnSignal(server: Pick<Server, 'stop'>): Promise<void> {
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  await server.stop()
+  process.exit(0)
+}
+
+if (import.meta.main) await runAlone(serveCommand())

@@ -1,0 +1,170 @@
+// Admin operations on issuers: where they are, and where their keys come from.
+import { type } from 'arktype'
+import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
+import type { Issuer as IssuerRow } from '../../db/schema.ts'
+import type { AdminContext } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { objectionToAddress } from '../federation/guarded-fetch.ts'
+import { readKeySet } from '../federation/key-set.ts'
+import { clockSkewSecondsDefault, clockSkewSecondsMax, issuerDocumentBytesMax } from '../limits.ts'
+import { commit, type Issuer } from '../registry.ts'
+import { operation } from './operation.ts'
+import {
+  checkNameIsFree,
+  findIssuer,
+  findOrganization,
+  nameShape,
+  organizationInput,
+  referenceShape,
+  timeOf,
+} from './references.ts'
+
+const fields = {
+  'jwks_url?': 'string',
+  'jwks?': 'object',
+  'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
+} as const
+const addInput = type({ '+': 'reject', ...organizationInput, ...fields, name: nameShape, issuer_url: 'string' })
+const updateInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...fields,
+  issuer: referenceShape,
+  'name?': nameShape,
+  'issuer_url?': 'string',
+  'discovery?': 'true',
+})
+const listInput = type({ '+': 'reject', ...organizationInput })
+const oneInput = type({ '+': 'reject', ...organizationInput, issuer: referenceShape })
+
+type KeySource = Pick<IssuerRow, 'keySource' | 'jwksUrl' | 'jwks'>
+const byDiscovery: KeySource = { keySource: 'discovery', jwksUrl: null, jwks: null }
+
+export const issuerOperations = {
+  'issuers.add': operation(addInput, async (context, input) => {
+    const { id: organizationId } = findOrganization(context.registry, input.organization)
+    const now = context.now()
+    const row: IssuerRow = {
+      id: crypto.randomUUID(),
+      organizationId,
+      name: input.name,
+      issuerUrl: input.issuer_url,
+      ...byDiscovery,
+      ...readKeySource(context, input),
+      clockSkewSeconds: input.clock_skew_seconds ?? clockSkewSecondsDefault,
+      createdAt: now,
+      updatedAt: now,
+      deletedAt: null,
+    }
+    checkIssuer(context, row)
+    await commit(context, [insertIssuer(context.orm, row)], [{ kind: 'issuer', id: row.id }])
+    return show(context, row.id)
+  }),
+  'issuers.list': operation(listInput, async (context, { organization }) => {
+    const { id } = findOrganization(context.registry, organization)
+    const rows = [...context.registry.issuers.values()].filter(
+      (row) => row.organizationId === id && row.deletedAt === null,
+    )
+    return { data: await Promise.all(rows.map((row) => show(context, row.id))) }
+  }),
+  'issuers.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
+  'issuers.update': operation(updateInput, async (context, input) => {
+    const issuer = pick(context, input)
+    const change = {
+      name: input.name ?? issuer.name,
+      issuerUrl: input.issuer_url ?? issuer.issuerUrl,
+      ...readKeySource(context, input),
+      clockSkewSeconds: input.clock_skew_seconds ?? issuer.clockSkewSeconds,
+      updatedAt: context.now(),
+    }
+    checkIssuer(context, { ...issuer, ...change })
+    await commit(context, [updateIssuer(context.orm, issuer.id, change)], [{ kind: 'issuer', id: issuer.id }])
+    return show(context, issuer.id)
+  }),
+  // Waits for the issuer's server, so it does not hold up other changes.
+  'issuers.refresh': operation(
+    oneInput,
+    async (context, input) => {
+      const issuer = pick(context, input)
+      await context.issuerKeys.refresh(issuer)
+      return show(context, issuer.id)
+    },
+    { runsAlone: false },
+  ),
+  'issuers.delete': operation(oneInput, async (context, input) => {
+    const { id } = pick(context, input)
+    const now = context.now()
+    await commit(context, [updateIssuer(context.orm, id, { deletedAt: now, updatedAt: now })], [{ kind: 'issuer', id }])
+    return { id, deleted: true }
+  }),
+}
+
+function pick({ registry }: AdminContext, { organization, issuer }: typeof oneInput.infer): Issuer {
+  return findIssuer(registry, issuer, findOrganization(registry, organization).id)
+}
+
+/** The key source that an input asks for; nothing when it names none. */
+function readKeySource(
+  { config }: AdminContext,
+  input: { jwks_url?: string; jwks?: object; discovery?: true },
+): Partial<KeySource> {
+  const named = [input.jwks_url, input.jwks, input.discovery].filter((source) => source !== undefined)
+  if (named.length > 1) throw new Fault('invalid', 'Keys come from one source: discovery, a JWKS URL, or a pasted JWKS')
+  if (input.discovery) return byDiscovery
+  if (input.jwks_url !== undefined) {
+    const objection = objectionToAddress(input.jwks_url, config.insecureIssuers)
+    if (objection !== undefined)
+      throw new Fault('invalid', `The JWKS URL ${JSON.stringify(input.jwks_url)} ${objection}`)
+    return { keySource: 'jwks_url', jwksUrl: input.jwks_url, jwks: null }
+  }
+  return input.jwks === undefined ? {} : { keySource: 'jwks', jwksUrl: null, jwks: readPastedKeySet(input.jwks) }
+}
+
+function readPastedKeySet(jwks: object): string {
+  const text = JSON.stringify(jwks)
+  if (text.length > issuerDocumentBytesMax)
+    throw new Fault('invalid', `The JWKS must be at most ${issuerDocumentBytesMax} bytes`)
+  readKeySet(jwks)
+  const { keys } = jwks as { keys: object[] }
+  if (keys.some((key) => ['d', 'p', 'q', 'k'].some((member) => member in key))) {
+    throw new Fault(
+      'invalid',
+      'The JWKS holds a private or secret key; paste public keys only, and replace that key, since it is no longer secret',
+    )
+  }
+  return text
+}
+
+function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {
+  const objection = objectionToAddress(row.issuerUrl, config.insecureIssuers)
+  if (objection !== undefined)
+    throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
+  checkNameIsFree('issuer', registry.issuers.values(), row.name, row.organizationId, row.id)
+  for (const other of registry.issuers.values()) {
+    if (other.id === row.id || other.deletedAt !== null) continue
+    if (other.organizationId !== row.organizationId || other.issuerUrl !== row.issuerUrl) continue
+    throw new Fault(
+      'conflict',
+      `The issuer ${JSON.stringify(other.name)} has the URL ${JSON.stringify(row.issuerUrl)} already`,
+    )
+  }
+}
+
+async function show({ orm, registry }: AdminContext, id: string) {
+  const row = registry.issuers.get(id)
+  if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
+  const keySet = await readIssuerKeySet(orm, id)
+  return {
+    id: row.id,
+    name: row.name,
+    issuer_url: row.issuerUrl,
+    organization_id: row.organizationId,
+    key_source: row.keySource,
+    jwks_url: row.jwksUrl,
+    jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
+    clock_skew_seconds: row.clockSkewSeconds,
+    keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
+    created_at: timeOf(row.createdAt),
+    updated_at: timeOf(row.updatedAt),
+  }
+}

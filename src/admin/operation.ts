@@ -1,0 +1,50 @@
+// What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts told as such.
+import { LibsqlError } from '@libsql/client'
+import { type } from 'arktype'
+import type { AdminContext } from '../context.ts'
+import { Fault } from '../fault.ts'
+
+export type Operation = {
+  /** Checks and narrows what came in; answers the errors otherwise. */
+  readonly input: (value: unknown) => unknown
+  /** Operations run one after the other, so that what one has read still holds when it writes. One that only waits for others steps aside. */
+  readonly runsAlone: boolean
+  readonly run: (context: AdminContext, input: never) => Promise<unknown>
+}
+
+/** Binds a shape to the function that takes what it accepts. */
+export function operation<Input>(
+  input: (value: unknown) => Input | type.errors,
+  run: (context: AdminContext, input: Input) => Promise<unknown>,
+  { runsAlone = true }: { runsAlone?: boolean } = {},
+): Operation {
+  return { input, runsAlone, run }
+}
+
+export type RunOperation = (name: string, input: unknown) => Promise<unknown>
+
+/**
+ * The door to all admin operations of one database. Answers what `JSON.stringify` would keep, so that a caller in this process
+ * and one behind the socket read the same.
+ */
+export function createOperationRunner(operations: Record<string, Operation>, context: AdminContext): RunOperation {
+  let last: Promise<unknown> = Promise.resolve()
+  return async (name, value) => {
+    const found = Object.hasOwn(operations, name) ? operations[name] : undefined
+    if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
+    const input = found.input(value)
+    if (input instanceof type.errors) throw new Fault('invalid', input.summary)
+    const run = () => found.run(context, input as never).catch(tellConflict)
+    const result = found.runsAlone ? last.then(run) : run()
+    if (found.runsAlone) last = result.catch(() => {})
+    return JSON.parse(JSON.stringify(await result)) as unknown
+  }
+}
+
+/** A unique constraint is the last word on what an operation has already checked. */
+function tellConflict(error: unknown): never {
+  if (error instanceof LibsqlError && /UNIQUE constraint/.test(error.message)) {
+    throw new Fault('conflict', 'Something of that name or address exists already', { cause: error })
+  }
+  throw error
+}

@@ -1,0 +1,17 @@
+// Everything an admin can do, once: the commands call these by name, in this process or through the socket of a running server.
+import { issuerOperations } from './issuers.ts'
+import { keyOperations } from './keys.ts'
+import type { Operation } from './operation.ts'
+import { organizationOperations } from './organizations.ts'
+import { policyOperations } from './policies.ts'
+import { reportOperations } from './reports.ts'
+
+export const operations = {
+  ...organizationOperations,
+  ...keyOperations,
+  ...issuerOperations,
+  ...policyOperations,
+  ...reportOperations,
+} satisfies Record<string, Operation>
+
+export type OperationName = keyof typeof operations

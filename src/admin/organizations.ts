@@ -1,0 +1,137 @@
+// Admin operations on organizations and their workspaces, and the first start of a database.
+import { type } from 'arktype'
+import { insertApiKey } from '../../db/api-keys.ts'
+import {
+  findWorkspace,
+  insertOrganization,
+  insertUser,
+  insertWorkspace,
+  listOrganizations,
+  listWorkspaces,
+  updateOrganization,
+} from '../../db/organizations.ts'
+import { type Organization, planNames, type User, type Workspace } from '../../db/schema.ts'
+import { insertSigningKey } from '../../db/signing-keys.ts'
+import { type AdminContext, isInitialized } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { readMasterKey } from '../federation/master-key.ts'
+import { createSigningKey } from '../federation/signing-keys.ts'
+import { isEntitled } from '../federation/standing.ts'
+import { commit } from '../registry.ts'
+import { createUserRow, draftApiKey, showApiKey } from './keys.ts'
+import { operation } from './operation.ts'
+import { findOrganization, nameShape, organizationInput, referenceShape, timeOf } from './references.ts'
+
+const planShape = type.enumerated(...planNames)
+
+const initInput = type({ '+': 'reject', 'owner?': nameShape })
+const createInput = type({ '+': 'reject', name: nameShape, 'plan?': planShape })
+const planInput = type({ '+': 'reject', organization: referenceShape, plan: planShape })
+const nothingInput = type({ '+': 'reject' })
+const workspaceListInput = type({ '+': 'reject', ...organizationInput })
+const workspaceCreateInput = type({ '+': 'reject', ...organizationInput, name: nameShape })
+
+export const organizationOperations = {
+  init: operation(initInput, initialize),
+  'organizations.create': operation(createInput, async (context, { name, plan = 'enterprise' }) => {
+    if ([...context.registry.organizations.values()].some((row) => row.name === name)) {
+      throw new Fault('conflict', `There is an organization named ${JSON.stringify(name)} already`)
+    }
+    const { organization, workspace } = draftOrganization(name, plan, context.now())
+    const statements = [insertOrganization(context.orm, organization), insertWorkspace(context.orm, workspace)]
+    await commit(context, statements, [{ kind: 'organization', id: organization.id }])
+    return showOrganization(organization)
+  }),
+  'organizations.list': operation(nothingInput, async ({ orm }) => ({
+    data: (await listOrganizations(orm)).map(showOrganization),
+  })),
+  'organizations.plan': operation(planInput, async (context, { organization: reference, plan }) => {
+    const organization = findOrganization(context.registry, reference)
+    const change = { plan, updatedAt: context.now() }
+    await commit(
+      context,
+      [updateOrganization(context.orm, organization.id, change)],
+      [{ kind: 'organization', id: organization.id }],
+    )
+    return showOrganization({ ...organization, ...change })
+  }),
+  'workspaces.create': operation(workspaceCreateInput, async (context, { organization: reference, name }) => {
+    const organization = findOrganization(context.registry, reference)
+    if ((await findWorkspace(context.orm, organization.id, name)) !== undefined) {
+      throw new Fault('conflict', `There is a workspace named ${JSON.stringify(name)} already`)
+    }
+    const workspace = draftWorkspace(organization.id, name, context.now())
+    await commit(context, [insertWorkspace(context.orm, workspace)], [])
+    return showWorkspace(workspace)
+  }),
+  'workspaces.list': operation(workspaceListInput, async ({ orm, registry }, { organization }) => {
+    const rows = await listWorkspaces(orm, findOrganization(registry, organization).id)
+    return { data: rows.map(showWorkspace) }
+  }),
+}
+
+/** Makes the default organization with a workspace, a first user, a management key and a signing key: all or nothing, and once only. */
+async function initialize(context: AdminContext, { owner = 'admin' }: typeof initInput.infer) {
+  if (isInitialized(context))
+    throw new Fault('conflict', `The database ${JSON.stringify(context.config.databasePath)} is initialized already`)
+  const { orm, now } = context
+  const signingKey = await createSigningKey(await readMasterKey(context.config.masterKey, { create: true }), now())
+  const { organization, workspace } = draftOrganization('default', 'enterprise', now())
+  const user: User = createUserRow(organization.id, owner, now())
+  const { row, text } = draftApiKey(
+    {
+      organizationId: organization.id,
+      workspaceId: workspace.id,
+      ownerId: user.id,
+      name: 'first management key',
+      kind: 'management',
+    },
+    now(),
+  )
+  const statements = [
+    insertOrganization(orm, organization),
+    insertWorkspace(orm, workspace),
+    insertUser(orm, user),
+    insertApiKey(orm, row),
+    insertSigningKey(orm, signingKey),
+  ]
+  await commit(context, statements, [
+    { kind: 'organization', id: organization.id },
+    { kind: 'key', id: row.id },
+  ])
+  return {
+    database: context.config.databasePath,
+    organization: showOrganization(organization),
+    workspace: showWorkspace(workspace),
+    management_key: showApiKey({ key: row, workspaceName: workspace.name, ownerName: user.name }),
+    key: text,
+  }
+}
+
+function draftOrganization(
+  name: string,
+  plan: Organization['plan'],
+  now: number,
+): { organization: Organization; workspace: Workspace } {
+  const organization = { id: crypto.randomUUID(), name, plan, createdAt: now, updatedAt: now }
+  return { organization, workspace: draftWorkspace(organization.id, 'default', now) }
+}
+
+function draftWorkspace(organizationId: string, name: string, now: number): Workspace {
+  return { id: crypto.randomUUID(), organizationId, name, createdAt: now }
+}
+
+function showOrganization(row: Readonly<Organization>) {
+  return {
+    id: row.id,
+    name: row.name,
+    plan: row.plan,
+    workload_identity: isEntitled(row),
+    created_at: timeOf(row.createdAt),
+    updated_at: timeOf(row.updatedAt),
+  }
+}
+
+function showWorkspace(row: Workspace) {
+  return { id: row.id, name: row.name, organization_id: row.organizationId, created_at: timeOf(row.createdAt) }
+}

@@ -1,0 +1,167 @@
+// Admin operations on federation policies (interface §2.2). What is saved here is what the exchange obeys.
+import { type } from 'arktype'
+import { insertPolicy, updatePolicy } from '../../db/policies.ts'
+import type { Policy as PolicyRow } from '../../db/schema.ts'
+import type { AdminContext } from '../context.ts'
+import { Fault } from '../fault.ts'
+import type { Policy } from '../federation/policy.ts'
+import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin } from '../limits.ts'
+import { commit } from '../registry.ts'
+import { operation } from './operation.ts'
+import {
+  checkNameIsFree,
+  claimValueShape,
+  findIssuer,
+  findKey,
+  findOrganization,
+  findPolicy,
+  nameShape,
+  organizationInput,
+  referenceShape,
+  timeOf,
+} from './references.ts'
+
+/** Null removes what may be absent. */
+const fields = {
+  'subject?': claimValueShape.or('null'),
+  'condition?': 'string | null',
+  'required_scope?': claimValueShape.or('null'),
+  'required_token_type?': claimValueShape.or('null'),
+  'max_lifetime_seconds?': `${accessTokenLifetimeSecondsMin} <= number.integer <= ${accessTokenLifetimeSecondsMax}`,
+} as const
+const createInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...fields,
+  name: nameShape,
+  issuer: referenceShape,
+  key: referenceShape,
+  audience: claimValueShape,
+})
+const updateInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...fields,
+  policy: referenceShape,
+  'name?': nameShape,
+  'issuer?': referenceShape,
+  'key?': referenceShape,
+  'audience?': claimValueShape,
+})
+const listInput = type({ '+': 'reject', ...organizationInput })
+const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceShape })
+
+export const policyOperations = {
+  'policies.create': operation(createInput, createPolicy),
+  'policies.list': operation(listInput, async (context, { organization }) => {
+    const { id } = findOrganization(context.registry, organization)
+    const rows = [...context.registry.policies.values()].filter(
+      (row) => row.organizationId === id && row.deletedAt === null,
+    )
+    return { data: rows.map((row) => show(context, row)) }
+  }),
+  'policies.show': operation(oneInput, async (context, input) => show(context, pick(context, input))),
+  'policies.update': operation(updateInput, async (context, input) => {
+    const policy = pick(context, input)
+    const row: PolicyRow = {
+      ...policy,
+      name: input.name ?? policy.name,
+      audience: input.audience ?? policy.audience,
+      subject: input.subject === undefined ? policy.subject : input.subject,
+      condition: input.condition === undefined ? policy.condition : input.condition,
+      requiredScope: input.required_scope === undefined ? policy.requiredScope : input.required_scope,
+      requiredTokenType: input.required_token_type === undefined ? policy.requiredTokenType : input.required_token_type,
+      maxLifetimeSeconds: input.max_lifetime_seconds ?? policy.maxLifetimeSeconds,
+      ...(input.issuer === undefined
+        ? {}
+        : { issuerId: findIssuer(context.registry, input.issuer, policy.organizationId).id }),
+      ...(input.key === undefined ? {} : { keyId: findTargetKey(context, input.key, policy.organizationId) }),
+    }
+    checkPolicy(context, row)
+    return change(context, policy, row)
+  }),
+  'policies.pause': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: false })),
+  'policies.resume': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: true })),
+  'policies.delete': operation(oneInput, async (context, input) => {
+    const policy = pick(context, input)
+    await change(context, policy, { deletedAt: context.now() })
+    return { id: policy.id, deleted: true }
+  }),
+}
+
+async function createPolicy(context: AdminContext, input: typeof createInput.infer) {
+  const { id: organizationId } = findOrganization(context.registry, input.organization)
+  const now = context.now()
+  const row: PolicyRow = {
+    id: crypto.randomUUID(),
+    organizationId,
+    issuerId: findIssuer(context.registry, input.issuer, organizationId).id,
+    keyId: findTargetKey(context, input.key, organizationId),
+    name: input.name,
+    audience: input.audience,
+    subject: input.subject ?? null,
+    condition: input.condition ?? null,
+    requiredScope: input.required_scope ?? null,
+    requiredTokenType: input.required_token_type ?? null,
+    enabled: true,
+    maxLifetimeSeconds: input.max_lifetime_seconds ?? accessTokenLifetimeSecondsMax,
+    createdAt: now,
+    updatedAt: now,
+    deletedAt: null,
+  }
+  checkPolicy(context, row)
+  await commit(context, [insertPolicy(context.orm, row)], [{ kind: 'policy', id: row.id }])
+  return show(context, row)
+}
+
+function pick({ registry }: AdminContext, { organization, policy }: typeof oneInput.infer): Policy {
+  return findPolicy(registry, policy, findOrganization(registry, organization).id)
+}
+
+async function change(context: AdminContext, policy: Policy, fields: Partial<PolicyRow>) {
+  const row = { ...policy, ...fields, updatedAt: context.now() }
+  await commit(context, [updatePolicy(context.orm, policy.id, row)], [{ kind: 'policy', id: policy.id }])
+  return show(context, row)
+}
+
+/** Decisions §3: the target is an inference key of the same organization. */
+function findTargetKey({ registry }: AdminContext, reference: string, organizationId: string): string {
+  const key = findKey(registry, reference, organizationId)
+  if (key.kind !== 'inference')
+    throw new Fault(
+      'invalid',
+      `The key ${JSON.stringify(key.name)} is a management key; a policy targets an inference key`,
+    )
+  return key.id
+}
+
+function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
+  if (row.condition !== null)
+    throw new Fault('invalid', 'Conditions are not supported by this version; set a subject instead')
+  if (row.subject === null) throw new Fault('invalid', 'A policy must set a subject or a condition')
+  checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
+}
+
+function show({ registry }: AdminContext, row: Policy) {
+  const issuer = registry.issuers.get(row.issuerId)
+  const key = registry.keys.get(row.keyId)
+  return {
+    id: row.id,
+    name: row.name,
+    organization_id: row.organizationId,
+    issuer_id: row.issuerId,
+    issuer_url: issuer?.issuerUrl,
+    issuer_deleted: issuer?.deletedAt !== null,
+    audience: row.audience,
+    subject: row.subject,
+    condition: row.condition,
+    required_scope: row.requiredScope,
+    required_token_type: row.requiredTokenType,
+    enabled: row.enabled,
+    key_id: row.keyId,
+    key_name: key?.name,
+    max_lifetime_seconds: row.maxLifetimeSeconds,
+    created_at: timeOf(row.createdAt),
+    updated_at: timeOf(row.updatedAt),
+  }
+}

@@ -1,0 +1,102 @@
+// Finds what an admin names, by id or by name, among what is not deleted. A name counts within one organization, an id everywhere.
+import { type } from 'arktype'
+import type { ApiKey, Organization } from '../../db/schema.ts'
+import { Fault } from '../fault.ts'
+import type { Policy } from '../federation/policy.ts'
+import { claimCharactersMax, nameCharactersMax } from '../limits.ts'
+import type { Issuer, Registry } from '../registry.ts'
+
+const idText = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** A name that people give: visible characters, and nothing that could be taken for an id. */
+export const nameShape = type('string').narrow((text, context) => {
+  if (text === '' || [...text].length > nameCharactersMax)
+    return context.mustBe(`a name of 1 to ${nameCharactersMax} characters`)
+  if (/\p{C}/u.test(text) || text !== text.trim())
+    return context.mustBe('a name without control characters or surrounding white space')
+  return !idText.test(text) || context.mustBe('a name that does not look like an id')
+})
+
+/** A value that is compared with a claim, so no longer than an accepted claim can be. */
+export const claimValueShape = type('string').narrow((text, context) => {
+  const length = [...text].length
+  return (length >= 1 && length <= claimCharactersMax) || context.mustBe(`1 to ${claimCharactersMax} characters long`)
+})
+
+export const referenceShape = type('1 <= string <= 512')
+
+/** What every operation within an organization takes: the organization by id or name; without it the only one, or `default`. */
+export const organizationInput = { 'organization?': referenceShape } as const
+
+type Named = { id: string; name: string; organizationId: string; deletedAt: number | null }
+
+export function findOrganization({ organizations }: Registry, reference: string | undefined): Readonly<Organization> {
+  const all = [...organizations.values()]
+  if (reference === undefined) {
+    const chosen = all.length === 1 ? all[0] : all.find(({ name }) => name === 'default')
+    if (chosen !== undefined) return chosen
+    throw new Fault('invalid', `Say which organization with --organization: ${all.map(({ name }) => name).join(', ')}`)
+  }
+  const found = all.find(({ id, name }) => id === reference || name === reference)
+  if (found === undefined) throw notFound('organization', reference)
+  return found
+}
+
+export function findKey({ keys, keysByHash }: Registry, reference: string, organizationId?: string): Readonly<ApiKey> {
+  const byHash = keysByHash.get(reference)
+  return find('key', keys, byHash?.id ?? reference, organizationId)
+}
+
+export function findIssuer({ issuers }: Registry, reference: string, organizationId?: string): Issuer {
+  return find('issuer', issuers, reference, organizationId)
+}
+
+export function findPolicy({ policies }: Registry, reference: string, organizationId?: string): Policy {
+  return find('policy', policies, reference, organizationId)
+}
+
+function find<Row extends Named>(
+  kind: string,
+  rows: Map<string, Row>,
+  reference: string,
+  organizationId: string | undefined,
+): Row {
+  const byId = rows.get(reference)
+  if (
+    byId !== undefined &&
+    byId.deletedAt === null &&
+    (organizationId === undefined || byId.organizationId === organizationId)
+  )
+    return byId
+  for (const row of rows.values()) {
+    if (row.name === reference && row.organizationId === organizationId && row.deletedAt === null) return row
+  }
+  throw notFound(kind, reference)
+}
+
+/** Refuses a name that something else of the organization has. */
+export function checkNameIsFree(
+  kind: string,
+  rows: Iterable<Named>,
+  name: string,
+  organizationId: string,
+  exceptId?: string,
+): void {
+  for (const row of rows) {
+    if (row.name !== name || row.organizationId !== organizationId || row.deletedAt !== null || row.id === exceptId)
+      continue
+    throw new Fault('conflict', `There is a ${kind} named ${JSON.stringify(name)} already`)
+  }
+}
+
+export function notFound(kind: string, reference: string): Fault {
+  const listing = kind === 'policy' ? 'policies' : `${kind}s`
+  return new Fault('not_found', `There is no ${kind} ${JSON.stringify(reference)}; see: latchkey ${listing} list`)
+}
+
+/** ISO 8601 UTC, as on the wire. */
+export function timeOf(milliseconds: number): string
+export function timeOf(milliseconds: number | null): string | null
+export function timeOf(milliseconds: number | null): string | null {
+  return milliseconds === null ? null : new Date(milliseconds).toISOString()
+}

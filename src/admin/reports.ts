@@ -1,0 +1,114 @@
+// Admin operations that only read: who exchanged what and with which outcome, and what each key has used.
+import { type } from 'arktype'
+import { type AuditFilter, listAudit } from '../../db/audit.ts'
+import { listUsage, sumUsageByKey, type UsageFilter } from '../../db/usage.ts'
+import type { AdminContext } from '../context.ts'
+import { reportRowsDefault, reportRowsMax } from '../limits.ts'
+import { operation } from './operation.ts'
+import { findKey, findOrganization, organizationInput, referenceShape, timeOf } from './references.ts'
+
+const page = {
+  'since?': 'string.date.iso.parse',
+  'limit?': `1 <= number.integer <= ${reportRowsMax}`,
+  'before_id?': 'number.integer > 0',
+} as const
+const auditInput = type({ '+': 'reject', ...organizationInput, ...page, 'outcome?': "'issued' | 'refused'" })
+const usageInput = type({ '+': 'reject', ...organizationInput, ...page, 'key?': referenceShape })
+
+export const reportOperations = {
+  'audit.list': operation(auditInput, async (context, input) => {
+    const filter: AuditFilter = { ...pageOf(context, input), outcome: input.outcome }
+    return { data: (await listAudit(context.orm, filter)).map(showAudit) }
+  }),
+  'usage.keys': operation(usageInput, async (context, input) => {
+    const rows = await sumUsageByKey(context.orm, usageFilter(context, input))
+    const data = rows.map((row) => ({
+      key_id: row.keyId,
+      key_name: row.keyName,
+      requests: row.requests,
+      prompt_tokens: row.promptTokens ?? 0,
+      completion_tokens: row.completionTokens ?? 0,
+      total_tokens: row.totalTokens ?? 0,
+      last_used_at: timeOf(row.lastUsedAt),
+    }))
+    return { data }
+  }),
+  'usage.requests': operation(usageInput, async (context, input) => {
+    return { data: (await listUsage(context.orm, usageFilter(context, input))).map(showUsage) }
+  }),
+}
+
+/** Without an organization a report covers all of them, and for the audit also exchanges that named no policy of ours. */
+function pageOf(
+  { registry }: AdminContext,
+  input: { organization?: string; since?: Date; limit?: number; before_id?: number },
+) {
+  return {
+    organizationId: input.organization === undefined ? undefined : findOrganization(registry, input.organization).id,
+    since: input.since?.getTime(),
+    beforeId: input.before_id,
+    limit: input.limit ?? reportRowsDefault,
+  }
+}
+
+function usageFilter(context: AdminContext, input: typeof usageInput.infer): UsageFilter {
+  const { registry } = context
+  const keyId =
+    input.key === undefined
+      ? undefined
+      : findKey(registry, input.key, findOrganization(registry, input.organization).id).id
+  return { ...pageOf(context, input), keyId }
+}
+
+function showAudit({ row, policyName, issuerUrl }: Awaited<ReturnType<typeof listAudit>>[number]) {
+  return {
+    id: row.id,
+    at: timeOf(row.at),
+    request_id: row.requestId,
+    outcome: row.outcome,
+    error: row.error,
+    reason: row.reason,
+    detail: row.detail,
+    organization_id: row.organizationId,
+    policy_id: row.policyId,
+    policy_name: policyName,
+    policy_named: row.policyNamed,
+    issuer_id: row.issuerId,
+    issuer_url: issuerUrl,
+    key_id: row.keyId,
+    subject: row.subject,
+    subject_token_id: row.subjectTokenId,
+    subject_token_sha256: row.subjectTokenSha256,
+    access_token_id: row.accessTokenId,
+    access_token_expires_at: timeOf(row.accessTokenExpiresAt),
+    client_address: row.clientAddress,
+  }
+}
+
+function showUsage({ row, keyName, policyName, issuerUrl }: Awaited<ReturnType<typeof listUsage>>[number]) {
+  return {
+    id: row.id,
+    at: timeOf(row.at),
+    request_id: row.requestId,
+    organization_id: row.organizationId,
+    workspace_id: row.workspaceId,
+    key_id: row.keyId,
+    key_name: keyName,
+    policy_id: row.policyId,
+    policy_name: policyName,
+    issuer_id: row.issuerId,
+    issuer_url: issuerUrl,
+    subject: row.subject,
+    access_token_id: row.accessTokenId,
+    endpoint: row.endpoint,
+    model: row.model,
+    status: row.status,
+    streamed: row.streamed,
+    completed: row.completed,
+    prompt_tokens: row.promptTokens,
+    completion_tokens: row.completionTokens,
+    total_tokens: row.totalTokens,
+    usage_source: row.usageSource,
+    duration_milliseconds: row.durationMilliseconds,
+  }
+}

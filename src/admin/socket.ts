@@ -1,0 +1,32 @@
+// The admin door of a running server: `POST /operations/NAME` on its local socket, which only the owner of the data folder can open.
+import { describeError, Fault } from '../fault.ts'
+import { decodeUtf8, readBody } from '../http/body.ts'
+import { json, statusOf } from '../http/reply.ts'
+import { operationBodyBytesMax } from '../limits.ts'
+import type { Log } from '../observe/log.ts'
+import type { Handler } from '../runtime.ts'
+import type { RunOperation } from './operation.ts'
+
+/** Errors carry the fault's own code, `{ "error": { "code": "not_found", "message": … } }`, as the commands print it. */
+export function createSocketHandler(runOperation: RunOperation, log: Log): Handler {
+  return async (request) => {
+    try {
+      const name = /^\/operations\/([a-z.]+)$/.exec(new URL(request.url).pathname)?.[1]
+      if (name === undefined || request.method !== 'POST') throw new Fault('not_found', 'Send POST /operations/NAME')
+      const text = decodeUtf8(await readBody(request, operationBodyBytesMax)) ?? ''
+      return json(200, await runOperation(name, parseInput(text)))
+    } catch (error) {
+      const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
+      if (fault.code === 'internal') log('error', 'operation_failed', { reason: describeError(fault) })
+      return json(statusOf(fault), { error: { code: fault.code, message: fault.message } })
+    }
+  }
+}
+
+function parseInput(text: string): unknown {
+  try {
+    return text === '' ? {} : JSON.parse(text)
+  } catch {
+    throw new Fault('invalid', 'The input must be JSON')
+  }
+}

@@ -1,0 +1,58 @@
+// All routes of the service on one page, and the only catch: whatever goes wrong below becomes an answer here.
+import type { Context } from './context.ts'
+import { describeError, Fault } from './fault.ts'
+import { publishJwks } from './federation/jwks-endpoint.ts'
+import { tellTokenEndpointFault } from './federation/refusal.ts'
+import { exchangeToken } from './federation/token-endpoint.ts'
+import { errorReply, statusOf } from './http/reply.ts'
+import { createRequestId } from './http/request-id.ts'
+import type { Endpoint, RequestInfo } from './http/route.ts'
+import { createRouter } from './http/router.ts'
+import { createChatCompletion, listModels } from './inference/endpoint.ts'
+import type { Handler } from './runtime.ts'
+
+const endpoints: Endpoint[] = [
+  { method: 'POST', path: '/oauth/token', handle: exchangeToken, tell: tellTokenEndpointFault },
+  { method: 'GET', path: '/oauth/jwks', handle: publishJwks },
+  { method: 'POST', path: '/chat/completions', handle: createChatCompletion },
+  { method: 'GET', path: '/models', handle: listModels },
+]
+
+/** The whole service as one function from request to response; it never rejects. */
+export function createApp(context: Context): Handler {
+  const route = createRouter(new URL(context.baseUrl).pathname, endpoints)
+  return async (request, peer) => {
+    const info: RequestInfo = { requestId: createRequestId(context.now()), peer }
+    const match = route(request.method, new URL(request.url).pathname)
+    const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
+    let response: Response
+    try {
+      if (match === undefined) throw new Fault('not_found', 'Resource not found')
+      if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
+      response = await match.found.handle(request, context, info)
+    } catch (error) {
+      const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
+      logFault(context, fault, request, info)
+      response = (endpoint?.tell ?? errorReply)(fault)
+    }
+    response.headers.set('x-request-id', info.requestId)
+    return response
+  }
+}
+
+function methodNotAllowed(method: string, allowed: string[]): Fault {
+  return new Fault('method_not_allowed', `The method ${method} is not allowed here`, {
+    headers: { allow: allowed.join(', ') },
+  })
+}
+
+function logFault({ log }: Context, fault: Fault, request: Request, { requestId }: RequestInfo): void {
+  const isOurs = statusOf(fault) >= 500
+  log(isOurs ? 'error' : 'warn', isOurs ? 'request_failed' : 'request_refused', {
+    request_id: requestId,
+    method: request.method,
+    path: new URL(request.url).pathname,
+    status: statusOf(fault),
+    reason: isOurs ? describeError(fault) : fault.reason,
+  })
+}

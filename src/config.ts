@@ -1,0 +1,277 @@
+// Settings: flags over environment over file over default, each checked once. Knows names and rules, not where a value is used.
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
+import { Fault } from './fault.ts'
+import { urlCharactersMax } from './limits.ts'
+
+export type ListenAddress = { hostname: string; port: number }
+export type MasterKeySource = { kind: 'value'; hex: string } | { kind: 'file'; path: string; isDefault: boolean }
+
+export type Config = {
+  databasePath: string
+  databaseSynchronous: 'normal' | 'full'
+  listen: ListenAddress
+  /** Without a trailing slash; undefined means that it follows the listen address. */
+  baseUrl: string | undefined
+  upstreamUrl: string | undefined
+  upstreamApiKey: string | undefined
+  masterKey: MasterKeySource
+  /** Whether issuers on `http://` loopback addresses may be trusted: for a laptop and for tests. */
+  insecureIssuers: boolean
+}
+
+export type Setting = {
+  /** The name in environment and file. The flag is the same without the prefix: LATCHKEY_BASE_URL is --base-url. */
+  env: `LATCHKEY_${string}`
+  value: string
+  help: string
+  default?: string
+  isSecret?: boolean
+  /** Only the commands that serve need it. */
+  servesOnly?: boolean
+}
+
+export const settings = [
+  { env: 'LATCHKEY_DATABASE_URL', value: 'URL', help: 'database file', default: 'file:latchkey-data/latchkey.db' },
+  {
+    env: 'LATCHKEY_DATABASE_SYNCHRONOUS',
+    value: 'MODE',
+    help: 'normal survives a killed process, full survives power loss',
+    default: 'normal',
+  },
+  {
+    env: 'LATCHKEY_MASTER_KEY_FILE',
+    value: 'FILE',
+    help: 'key that encrypts the signing keys (default: master.key beside the database)',
+  },
+  { env: 'LATCHKEY_MASTER_KEY', value: 'HEX', help: 'the same as 64 hex digits, instead of a file', isSecret: true },
+  {
+    env: 'LATCHKEY_LISTEN',
+    value: 'ADDRESS',
+    help: 'address and port to serve',
+    default: '127.0.0.1:8787',
+    servesOnly: true,
+  },
+  {
+    env: 'LATCHKEY_BASE_URL',
+    value: 'URL',
+    help: 'public address, ends in /v1 (default: http://<listen>/v1)',
+    servesOnly: true,
+  },
+  {
+    env: 'LATCHKEY_UPSTREAM_URL',
+    value: 'URL',
+    help: 'inference server, e.g. http://127.0.0.1:8000/v1',
+    servesOnly: true,
+  },
+  {
+    env: 'LATCHKEY_UPSTREAM_API_KEY',
+    value: 'KEY',
+    help: 'credential for the inference server',
+    isSecret: true,
+    servesOnly: true,
+  },
+  {
+    env: 'LATCHKEY_INSECURE_ISSUERS',
+    value: 'BOOLEAN',
+    help: 'true: trust issuers on http:// loopback addresses',
+    default: 'false',
+  },
+] as const satisfies Setting[]
+
+export type SettingName = (typeof settings)[number]['env']
+export const configFileSetting = 'LATCHKEY_CONFIG'
+
+/** `LATCHKEY_BASE_URL` → `base-url`, the flag's name. */
+export function flagOf(env: string): string {
+  return env.slice('LATCHKEY_'.length).toLowerCase().replaceAll('_', '-')
+}
+
+export type ConfigSources = {
+  /** By setting name, as given on the command line. */
+  flags: Partial<Record<string, string>>
+  environment: Partial<Record<string, string>>
+  /** A command's own defaults, before those of the settings. */
+  defaults?: Partial<Record<SettingName, string>>
+}
+
+/**
+ * Reads and checks every setting. The result is frozen.
+ * @throws Fault `configuration` with a sentence that names the setting, where it came from, and what it should be.
+ */
+export function loadConfig(sources: ConfigSources): Config {
+  const file = readConfigFile(sources)
+  const read = (name: SettingName): string | undefined => {
+    const setting: Setting | undefined = settings.find(({ env }) => env === name)
+    const given = [sources.flags[name], sources.environment[name], file[name]]
+    return given.find((value) => value !== undefined && value !== '') ?? sources.defaults?.[name] ?? setting?.default
+  }
+  const databasePath = parseDatabaseUrl(read('LATCHKEY_DATABASE_URL') ?? '')
+  return Object.freeze({
+    databasePath,
+    databaseSynchronous: parseChoice('LATCHKEY_DATABASE_SYNCHRONOUS', read('LATCHKEY_DATABASE_SYNCHRONOUS'), [
+      'normal',
+      'full',
+    ]),
+    listen: parseListen(read('LATCHKEY_LISTEN') ?? ''),
+    baseUrl: optional(read('LATCHKEY_BASE_URL'), parseBaseUrl),
+    upstreamUrl: optional(read('LATCHKEY_UPSTREAM_URL'), (text) => parseHttpUrl('LATCHKEY_UPSTREAM_URL', text)),
+    upstreamApiKey: optional(read('LATCHKEY_UPSTREAM_API_KEY'), parseUpstreamApiKey),
+    masterKey: masterKeySource(read('LATCHKEY_MASTER_KEY'), read('LATCHKEY_MASTER_KEY_FILE'), databasePath),
+    insecureIssuers:
+      parseChoice('LATCHKEY_INSECURE_ISSUERS', read('LATCHKEY_INSECURE_ISSUERS'), ['true', 'false']) === 'true',
+  })
+}
+
+/** The base URL in force: the configured one, or the one that follows from where the server listens. */
+export function baseUrlFor(config: Config, listening: ListenAddress): string {
+  if (config.baseUrl !== undefined) return config.baseUrl
+  if (isUnspecified(config.listen.hostname)) {
+    throw wrong(
+      'LATCHKEY_BASE_URL',
+      `is needed when LATCHKEY_LISTEN is ${formatAddress(config.listen)}: say how clients reach the server, e.g. https://latchkey.example.com/v1`,
+    )
+  }
+  return `http://${formatAddress(listening)}/v1`
+}
+
+export function formatAddress({ hostname, port }: ListenAddress): string {
+  return hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`
+}
+
+/** The socket through which commands reach the server that owns a database. */
+export function socketPathFor(config: Config): string {
+  return `${config.databasePath}.sock`
+}
+
+function readConfigFile({ flags, environment }: ConfigSources): Partial<Record<string, string>> {
+  const path = flags[configFileSetting] ?? environment[configFileSetting]
+  if (path === undefined || path === '') return {}
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw wrong(configFileSetting, `names ${JSON.stringify(path)}, which cannot be read: ${(error as Error).message}`)
+  }
+  const values = parseEnv(text) as Record<string, string>
+  for (const name of Object.keys(values)) {
+    if (settings.some(({ env }) => env === name)) continue
+    throw wrong(
+      configFileSetting,
+      `names ${JSON.stringify(path)}, which sets ${JSON.stringify(name)}; known are ${settings.map(({ env }) => env).join(', ')}`,
+    )
+  }
+  return values
+}
+
+function wrong(name: string, sentence: string): Fault {
+  return new Fault('configuration', `${name} ${sentence}`)
+}
+
+function optional<T>(value: string | undefined, parse: (text: string) => T): T | undefined {
+  return value === undefined ? undefined : parse(value)
+}
+
+function parseChoice<const T extends string>(name: SettingName, value: string | undefined, choices: readonly T[]): T {
+  const choice = choices.find((candidate) => candidate === value)
+  if (choice === undefined) throw wrong(name, `is ${JSON.stringify(value)}, but must be ${choices.join(' or ')}`)
+  return choice
+}
+
+function parseDatabaseUrl(text: string): string {
+  if (/^(libsql|https?|wss?):/.test(text)) {
+    throw wrong(
+      'LATCHKEY_DATABASE_URL',
+      `is ${JSON.stringify(new URL(text).origin)}, but remote databases are not supported yet: use file:PATH`,
+    )
+  }
+  if (!text.startsWith('file:') || /[?#]/.test(text) || text.includes(':memory:')) {
+    throw wrong(
+      'LATCHKEY_DATABASE_URL',
+      `is ${JSON.stringify(text)}, but must be file:PATH, e.g. file:/var/lib/latchkey/latchkey.db`,
+    )
+  }
+  const path = text.startsWith('file://') ? filePathOf(text) : resolve(text.slice('file:'.length))
+  if (path.endsWith('/') || (existsSync(path) && statSync(path).isDirectory())) {
+    throw wrong(
+      'LATCHKEY_DATABASE_URL',
+      `is ${JSON.stringify(text)}, which is a folder: name a file in it, e.g. ${text.replace(/\/$/, '')}/latchkey.db`,
+    )
+  }
+  return path
+}
+
+function filePathOf(text: string): string {
+  try {
+    return fileURLToPath(text)
+  } catch {
+    throw wrong(
+      'LATCHKEY_DATABASE_URL',
+      `is ${JSON.stringify(text)}, but a file URL has one slash or three, e.g. file:/var/lib/latchkey/latchkey.db`,
+    )
+  }
+}
+
+function parseListen(text: string): ListenAddress {
+  const match = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<host>[A-Za-z0-9.-]+)):(?<port>\d{1,5})$/.exec(text)
+  const port = Number(match?.groups?.port)
+  const hostname = match?.groups?.v6 ?? match?.groups?.host
+  if (hostname === undefined || port > 65_535) {
+    throw wrong(
+      'LATCHKEY_LISTEN',
+      `is ${JSON.stringify(text)}, but must be ADDRESS:PORT, e.g. 127.0.0.1:8787 or [::1]:8787`,
+    )
+  }
+  return { hostname, port }
+}
+
+function parseHttpUrl(name: SettingName, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || text.length > urlCharactersMax) {
+    throw wrong(name, `is ${JSON.stringify(text)}, but must be an http:// or https:// address`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw wrong(name, 'holds a user name or password; a URL ends up in logs, so keep credentials out of it')
+  }
+  if (url.search !== '' || url.hash !== '' || /[?#]/.test(text))
+    throw wrong(name, `is ${JSON.stringify(text)}, but may not have a query or fragment`)
+  return text.replace(/\/+$/, '')
+}
+
+function parseBaseUrl(text: string): string {
+  const url = parseHttpUrl('LATCHKEY_BASE_URL', text)
+  if (!new URL(url).pathname.endsWith('/v1')) {
+    throw wrong(
+      'LATCHKEY_BASE_URL',
+      `is ${JSON.stringify(text)}, but must end in the version segment /v1, e.g. https://latchkey.example.com/v1`,
+    )
+  }
+  return url
+}
+
+function parseUpstreamApiKey(text: string): string {
+  if (/[^\x21-\x7e]/.test(text))
+    throw wrong('LATCHKEY_UPSTREAM_API_KEY', 'may hold only printable ASCII without spaces')
+  return text
+}
+
+function masterKeySource(value: string | undefined, file: string | undefined, databasePath: string): MasterKeySource {
+  if (value === undefined) {
+    return {
+      kind: 'file',
+      path: resolve(file ?? join(dirname(databasePath), 'master.key')),
+      isDefault: file === undefined,
+    }
+  }
+  if (file !== undefined)
+    throw wrong('LATCHKEY_MASTER_KEY', 'and LATCHKEY_MASTER_KEY_FILE are both set; set one of them')
+  if (!/^[0-9a-fA-F]{64}$/.test(value))
+    throw wrong('LATCHKEY_MASTER_KEY', 'must be 64 hex digits, e.g. from: openssl rand -hex 32')
+  return { kind: 'value', hex: value.toLowerCase() }
+}
+
+function isUnspecified(hostname: string): boolean {
+  return hostname === '0.0.0.0' || /^[0:]+$/.test(hostname)
+}

@@ -1,0 +1,116 @@
+// The plain record that every handler and admin operation gets. Opens a database into one and closes it again.
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { putIssuerKeySet } from '../db/issuers.ts'
+import { type Database, type Orm, openDatabase } from '../db/open.ts'
+import { listSigningKeys } from '../db/signing-keys.ts'
+import { createWriter, type Writer } from '../db/write.ts'
+import type { Config } from './config.ts'
+import { describeError, Fault, type FaultCode } from './fault.ts'
+import type { Fetch } from './federation/guarded-fetch.ts'
+import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
+import { readMasterKey } from './federation/master-key.ts'
+import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
+import type { Log } from './observe/log.ts'
+import { loadRegistry, type Registry } from './registry.ts'
+
+/** What admin operations need: a database that this process owns. */
+export type AdminContext = {
+  config: Config
+  database: Database
+  orm: Orm
+  writer: Writer
+  registry: Registry
+  issuerKeys: IssuerKeys
+  /** Milliseconds since 1970, UTC. */
+  now: () => number
+  log: Log
+}
+
+/** What endpoints need besides: who we are, what signs, and how to reach the upstream. */
+export type Context = AdminContext & { baseUrl: string; signingKeys: SigningKeys; fetch: Fetch }
+
+/** What comes from outside and differs in tests. */
+export type Surroundings = { now: () => number; fetch: Fetch; log: Log; onBroken: (error: unknown) => void }
+
+const codeOfRefusal = {
+  missing: 'configuration',
+  owned: 'conflict',
+  newer_schema: 'configuration',
+  unreadable: 'configuration',
+} as const satisfies Record<string, FaultCode>
+
+/**
+ * Opens the database as its only owner. With `create`, a missing file and its folder are made.
+ * @throws Fault `configuration`, or `conflict` while another process owns the file
+ */
+export async function openContext(
+  config: Config,
+  surroundings: Surroundings,
+  { create }: { create: boolean },
+): Promise<AdminContext> {
+  const { now, fetch, log, onBroken } = surroundings
+  if (create) createFolder(dirname(config.databasePath))
+  const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
+  if ('refused' in database) {
+    const hint = database.refused === 'missing' ? '; run: latchkey init' : ''
+    throw new Fault(codeOfRefusal[database.refused], `${database.message}${hint}`, {
+      reason: `database_${database.refused}`,
+      cause: database.cause,
+    })
+  }
+  const { orm } = database
+  const writer = createWriter(database, (error) => {
+    log('error', 'database_broken', { reason: describeError(error) })
+    onBroken(error)
+  })
+  const issuerKeys = createIssuerKeys({
+    fetch,
+    now,
+    log,
+    insecureIssuers: config.insecureIssuers,
+    keep: (keySet) => writer.write([putIssuerKeySet(orm, keySet)]),
+  })
+  return { config, database, orm, writer, registry: await loadRegistry(orm), issuerKeys, now, log }
+}
+
+/** Whether `init` has finished on this database. */
+export function isInitialized({ registry }: AdminContext): boolean {
+  return registry.organizations.size > 0
+}
+
+/**
+ * What serving needs besides an open database.
+ * @throws Fault `configuration` when the database was never initialized or the master key does not fit
+ */
+export async function openServing(admin: AdminContext, baseUrl: string, fetch: Fetch): Promise<Context> {
+  if (!isInitialized(admin)) throw notInitialized(admin.config)
+  const masterKey = await readMasterKey(admin.config.masterKey, { create: false })
+  const signingKeys = await openSigningKeys(await listSigningKeys(admin.orm), masterKey)
+  return { ...admin, baseUrl, signingKeys, fetch }
+}
+
+export function notInitialized({ databasePath }: Config): Fault {
+  return new Fault(
+    'configuration',
+    `The database ${JSON.stringify(databasePath)} is not initialized; run: latchkey init`,
+  )
+}
+
+/** Waits for queued rows, then closes the database. */
+export async function closeContext({ writer, database }: AdminContext): Promise<void> {
+  await writer.close()
+  await database.close()
+}
+
+function createFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new Fault(
+      'configuration',
+      `The data folder ${JSON.stringify(path)} cannot be made: ${(error as Error).message}`,
+      { cause: error },
+    )
+  }
+}

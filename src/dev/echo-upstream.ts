@@ -1,0 +1,90 @@
+// An OpenAI-compatible inference server that answers with what it was asked, as JSON or as an event stream, counting words as tokens.
+import { Fault } from '../fault.ts'
+import { decodeUtf8, readBody } from '../http/body.ts'
+import { errorReply, json } from '../http/reply.ts'
+import { inferenceBodyBytesMax } from '../limits.ts'
+import type { Handler } from '../runtime.ts'
+
+type Message = { role?: string; content?: unknown }
+type ChatBody = { model?: string; messages?: Message[]; stream?: boolean; stream_options?: { include_usage?: boolean } }
+type Usage = { prompt_tokens: number; completion_tokens: number; total_tokens: number }
+
+const model = 'echo'
+
+/** Serves `POST …/chat/completions` and `GET …/models` to callers that bring `apiKey`. */
+export function createEchoUpstream(apiKey: string): Handler {
+  return async (request) => {
+    try {
+      if (request.headers.get('authorization') !== `Bearer ${apiKey}`)
+        throw new Fault('unauthorized', 'Wrong upstream credential')
+      const { pathname } = new URL(request.url)
+      if (pathname.endsWith('/models'))
+        return json(200, {
+          object: 'list',
+          data: [{ id: model, object: 'model', created: 0, owned_by: 'latchkey-dev' }],
+        })
+      if (!pathname.endsWith('/chat/completions') || request.method !== 'POST')
+        throw new Fault('not_found', 'The echo upstream has /chat/completions and /models')
+      return complete(JSON.parse(decodeUtf8(await readBody(request, inferenceBodyBytesMax)) ?? '') as ChatBody)
+    } catch (error) {
+      return errorReply(
+        error instanceof Fault
+          ? error
+          : new Fault('invalid', 'The body must be a chat-completions request', { cause: error }),
+      )
+    }
+  }
+}
+
+function complete(body: ChatBody): Response {
+  const messages = body.messages ?? []
+  const words = wordsOf(messages.at(-1)?.content)
+  const promptTokens = messages.reduce((sum, message) => sum + wordsOf(message.content).length, 0)
+  const usage = {
+    prompt_tokens: promptTokens,
+    completion_tokens: words.length,
+    total_tokens: promptTokens + words.length,
+  }
+  const head = {
+    id: `chatcmpl-${crypto.randomUUID()}`,
+    created: Math.floor(Date.now() / 1_000),
+    model: body.model ?? model,
+  }
+  if (body.stream === true)
+    return new Response(encode(events(head, words, body.stream_options?.include_usage === true ? usage : undefined)), {
+      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' },
+    })
+  const choice = { index: 0, message: { role: 'assistant', content: words.join(' ') }, finish_reason: 'stop' }
+  return json(200, { ...head, object: 'chat.completion', choices: [choice], usage })
+}
+
+function* events(head: object, words: string[], usage: Usage | undefined): Generator<string> {
+  const chunk = (choices: object[], more = {}) =>
+    `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices, ...more })}\n\n`
+  yield chunk([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }])
+  for (const [index, word] of words.entries())
+    yield chunk([{ index: 0, delta: { content: index === 0 ? word : ` ${word}` }, finish_reason: null }])
+  yield chunk([{ index: 0, delta: {}, finish_reason: 'stop' }])
+  if (usage !== undefined) yield chunk([], { usage })
+  yield 'data: [DONE]\n\n'
+}
+
+/** One chunk a pull, so that the stream really is many chunks. */
+function encode(texts: Generator<string>): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    pull: async (controller) => {
+      // A turn of the event loop between chunks, as a model takes its time between tokens.
+      await new Promise((resolve) => setTimeout(resolve, 0))
+      const { done, value } = texts.next()
+      if (done === true) controller.close()
+      else controller.enqueue(new TextEncoder().encode(value))
+    },
+  })
+}
+
+function wordsOf(content: unknown): string[] {
+  const text = Array.isArray(content)
+    ? content.map((part: { text?: unknown }) => part.text ?? '').join(' ')
+    : String(content ?? '')
+  return text.split(/\s+/).filter((word) => word !== '')
+}

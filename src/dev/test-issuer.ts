@@ -1,0 +1,65 @@
+// An identity provider for a laptop: real RS256 and ES256 keys, discovery, JWKS, and a mint that signs any claims. Never for production.
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { Fault } from '../fault.ts'
+import { decodeUtf8, readBody } from '../http/body.ts'
+import { errorReply, json } from '../http/reply.ts'
+import type { Handler } from '../runtime.ts'
+
+const algorithms = ['RS256', 'ES256'] as const
+const mintBodyBytesLimit = 64 * 1024
+const tokenLifetimeSeconds = 3_600
+
+/**
+ * Serves `/.well-known/openid-configuration`, `/jwks` and `POST /mint`, whose JSON body is the claims; `iss`, `iat`, `exp` and `jti` are
+ * filled in where they are missing, and `?alg=ES256` chooses the key. `issuerUrl` is asked at each request.
+ */
+export async function createTestIssuer(issuerUrl: () => string): Promise<Handler> {
+  const pairs = await Promise.all(
+    algorithms.map(async (alg) => ({ alg, kid: crypto.randomUUID(), ...(await generateKeyPair(alg)) })),
+  )
+  const keys: JWK[] = await Promise.all(
+    pairs.map(async ({ alg, kid, publicKey }) => ({ ...(await exportJWK(publicKey)), alg, kid, use: 'sig' })),
+  )
+
+  async function mint(request: Request): Promise<Response> {
+    const wanted = new URL(request.url).searchParams.get('alg') ?? 'RS256'
+    const pair = pairs.find(({ alg }) => alg === wanted)
+    if (pair === undefined) throw new Fault('invalid', `alg must be ${algorithms.join(' or ')}`)
+    const claims = parseClaims(await readBody(request, mintBodyBytesLimit))
+    const iat = Math.floor(Date.now() / 1_000)
+    const payload = { iss: issuerUrl(), iat, exp: iat + tokenLifetimeSeconds, jti: crypto.randomUUID(), ...claims }
+    const token = await new SignJWT(payload)
+      .setProtectedHeader({ alg: pair.alg, typ: 'JWT', kid: pair.kid })
+      .sign(pair.privateKey)
+    return new Response(token, { headers: { 'content-type': 'application/jwt' } })
+  }
+
+  return async (request) => {
+    try {
+      const { pathname } = new URL(request.url)
+      if (pathname === '/.well-known/openid-configuration')
+        return json(200, {
+          issuer: issuerUrl(),
+          jwks_uri: `${issuerUrl()}/jwks`,
+          id_token_signing_alg_values_supported: algorithms,
+        })
+      if (pathname === '/jwks') return json(200, { keys })
+      if (pathname === '/mint' && request.method === 'POST') return await mint(request)
+      throw new Fault('not_found', 'The test issuer has /.well-known/openid-configuration, /jwks and POST /mint')
+    } catch (error) {
+      return errorReply(
+        error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error }),
+      )
+    }
+  }
+}
+
+function parseClaims(body: Uint8Array): object {
+  try {
+    const claims: unknown = JSON.parse(decodeUtf8(body) || '{}')
+    if (typeof claims === 'object' && claims !== null) return claims
+  } catch {
+    // Told below.
+  }
+  throw new Fault('invalid', 'The body must be a JSON object of claims')
+}

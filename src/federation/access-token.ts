@@ -1,0 +1,85 @@
+// Access tokens (interface §2.5, decisions §5, RFC 9068): minting and verifying. It does not know why one is issued or whether its key still is in force.
+import { type } from 'arktype'
+import { jwtVerify, SignJWT } from 'jose'
+import type { SigningKeys } from './signing-keys.ts'
+
+export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string }
+export type IssuedAccessToken = { text: string; id: string; lifetimeSeconds: number; expiresAt: number }
+
+/** What an inference request learns from an access token. Policy and issuer are for reports only (interface §2.5). */
+export type AccessTokenClaims = { keyId: string; subject: string; id: string; policyId: string; issuerId: string }
+
+/**
+ * Signs a token of `lifetimeSeconds` (whole, at least 1) from `now` (milliseconds). `expiresAt` is in milliseconds.
+ */
+export async function mintAccessToken(
+  { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
+  { subject, keyId, policyId, issuerId }: AccessTokenSubject,
+  lifetimeSeconds: number,
+  now: number,
+): Promise<IssuedAccessToken> {
+  const { kid, privateKey } = signingKeys.current(now)
+  const iat = Math.floor(now / 1_000)
+  const exp = iat + lifetimeSeconds
+  const id = crypto.randomUUID()
+  const text = await new SignJWT({
+    iss: baseUrl,
+    aud: baseUrl,
+    sub: subject,
+    client_id: keyId,
+    scope: 'inference',
+    iat,
+    exp,
+    jti: id,
+    federation_policy_id: policyId,
+    federation_issuer_id: issuerId,
+  })
+    .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid })
+    .sign(privateKey)
+  return { text, id, lifetimeSeconds, expiresAt: exp * 1_000 }
+}
+
+const claimsShape = type({
+  sub: 'string',
+  client_id: 'string',
+  jti: 'string',
+  federation_policy_id: 'string',
+  federation_issuer_id: 'string',
+})
+
+/** The claims of a valid token of ours, or undefined for anything else: another signer, type, audience, or expired. */
+export async function verifyAccessToken(
+  { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
+  text: string,
+  now: number,
+): Promise<AccessTokenClaims | undefined> {
+  try {
+    const { payload } = await jwtVerify(
+      text,
+      ({ kid }) => {
+        const key = signingKeys.byKid(kid ?? '')
+        if (key === undefined) throw new Error('No such signing key')
+        return key.publicKey
+      },
+      {
+        algorithms: ['ES256'],
+        typ: 'at+jwt',
+        issuer: baseUrl,
+        audience: baseUrl,
+        requiredClaims: ['exp', 'iat'],
+        currentDate: new Date(now),
+      },
+    )
+    const claims = claimsShape(payload)
+    if (claims instanceof type.errors || payload.scope !== 'inference') return undefined
+    return {
+      keyId: claims.client_id,
+      subject: claims.sub,
+      id: claims.jti,
+      policyId: claims.federation_policy_id,
+      issuerId: claims.federation_issuer_id,
+    }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,84 @@
+// Narrows the claims of a subject token: the header we accept, the types of the claims, times, and the length rules (interface §7.1).
+import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../limits.ts'
+import type { JsonObject, JwtText } from './jwt-text.ts'
+import { type Refusal, refuse } from './refusal.ts'
+
+export const subjectTokenAlgorithms = ['RS256', 'ES256'] as const
+export type SubjectTokenAlgorithm = (typeof subjectTokenAlgorithms)[number]
+
+export type SubjectToken = {
+  algorithm: SubjectTokenAlgorithm
+  kid: string | undefined
+  issuer: string
+  subject: string
+  audience: string[]
+  payload: JsonObject
+}
+
+/**
+ * The shape of header and payload, before any signature is checked. Members that could bring a key (`jwk`, `jku`, `x5c`, `x5u`)
+ * are never read; `crit` and `b64` change what a signature means, and we offer no such extension (RFC 7515 §4.1.11, RFC 7797 §7).
+ */
+export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: JwtText): SubjectToken | Refusal {
+  if (hasDuplicateMembers) return refuse('token_duplicate_member')
+  if ('crit' in header || 'b64' in header) return refuse('token_header', 'crit')
+  const { kid } = header
+  if (kid !== undefined && typeof kid !== 'string') return refuse('token_header', 'kid')
+  const algorithm = subjectTokenAlgorithms.find((name) => name === header.alg)
+  if (algorithm === undefined) return refuse('token_algorithm', JSON.stringify(header.alg)?.slice(0, 64))
+
+  const { iss, sub, aud } = payload
+  if (typeof iss !== 'string') return refuse('token_claim_type', 'iss')
+  if (typeof sub !== 'string') return refuse('token_claim_type', 'sub')
+  const audience = typeof aud === 'string' ? [aud] : aud
+  if (!isStringArray(audience)) return refuse('token_claim_type', 'aud')
+  return { algorithm, kid, issuer: iss, subject: sub, audience, payload }
+}
+
+/** `exp` in the future, with no leeway; `nbf` and `iat` no further ahead than the issuer's clock skew. `now` in milliseconds. */
+export function checkTimes(payload: JsonObject, now: number, clockSkewSeconds: number): Refusal | undefined {
+  const nowSeconds = now / 1_000
+  if (!isNumericDate(payload.exp)) return refuse('exp_invalid')
+  if (payload.exp <= nowSeconds) return refuse('expired', `exp ${payload.exp}`)
+  const latest = nowSeconds + clockSkewSeconds
+  for (const [claim, reason] of [
+    ['nbf', 'not_yet_valid'],
+    ['iat', 'issued_in_future'],
+  ] as const) {
+    const value = payload[claim]
+    if (value === undefined) continue
+    if (!isNumericDate(value)) return refuse('token_claim_type', claim)
+    if (value > latest) return refuse(reason, `${claim} ${value}`)
+  }
+  return undefined
+}
+
+/** Whole seconds that a checked subject token is still valid for. */
+export function secondsLeft(payload: JsonObject, now: number): number {
+  return Math.floor((payload.exp as number) - now / 1_000)
+}
+
+/** Interface §7.1 and §8: lengths in Unicode code points, before any rule of the policy. */
+export function checkLengths({ subject, audience, payload }: SubjectToken): Refusal | undefined {
+  if (isTooLong(subject)) return refuse('claim_too_long', 'sub')
+  if (audience.some(isTooLong)) return refuse('claim_too_long', 'aud')
+  const { scopes } = payload
+  if (!Array.isArray(scopes)) return undefined
+  if (scopes.length > scopesEntriesMax) return refuse('claim_too_long', 'scopes: too many entries')
+  if (scopes.some((scope) => typeof scope === 'string' && isTooLong(scope))) return refuse('claim_too_long', 'scopes')
+  return undefined
+}
+
+/** An array may hold any number of strings, so the code points are counted only where the UTF-16 length leaves it open. */
+function isTooLong(text: string): boolean {
+  if (text.length <= claimCharactersMax) return false
+  return text.length > 2 * claimCharactersMax || [...text].length > claimCharactersMax
+}
+
+export function isStringArray(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === 'string')
+}
+
+function isNumericDate(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 && value <= numericDateMax
+}

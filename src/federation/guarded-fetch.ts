@@ -1,0 +1,94 @@
+// Fetches a JSON document of an issuer: which addresses are allowed, and bounds on time, size and redirects.
+import { Fault } from '../fault.ts'
+import { joinChunks } from '../http/body.ts'
+import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, urlCharactersMax } from '../limits.ts'
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+export type FetchedDocument = { document: unknown; cacheControl: string | null }
+
+/**
+ * What is wrong with an address from which keys are to be trusted, or undefined. Only https, or http on a loopback host when the
+ * insecure setting is on. Used when an issuer is saved and again before each fetch.
+ */
+export function objectionToAddress(text: string, insecureIssuers: boolean): string | undefined {
+  if (text.length > urlCharactersMax) return `must be at most ${urlCharactersMax} characters`
+  if (!URL.canParse(text)) return 'is not a URL'
+  const url = new URL(text)
+  if (url.username !== '' || url.password !== '') return 'may not hold a user name or password'
+  if (/[?#\s]/.test(text)) return 'may not have a query, a fragment or white space'
+  if (url.protocol === 'https:') return undefined
+  if (url.protocol !== 'http:') return 'must begin with https://'
+  if (!isLoopback(url.hostname)) return 'must begin with https://'
+  return insecureIssuers
+    ? undefined
+    : 'must begin with https:// (http:// on this machine is accepted with LATCHKEY_INSECURE_ISSUERS=true)'
+}
+
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}
+
+/**
+ * Fetches and parses one JSON document; follows no redirect and reads no more than `issuerDocumentBytesMax`.
+ * @throws Fault `unavailable` whose reason tells what happened, without quoting the document
+ */
+export async function fetchDocument(fetch: Fetch, url: string, insecureIssuers: boolean): Promise<FetchedDocument> {
+  const objection = objectionToAddress(url, insecureIssuers)
+  if (objection !== undefined) throw unavailable(url, objection)
+  try {
+    const signal = AbortSignal.timeout(issuerFetchMillisecondsMax)
+    const response = await fetch(url, { redirect: 'manual', signal, headers: { accept: 'application/json' } })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      throw unavailable(url, `answered ${response.status}`)
+    }
+    const text = await readBounded(response, signal)
+    return { document: parseJson(text, url), cacheControl: response.headers.get('cache-control') }
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    const isLate = error instanceof Error && error.name === 'TimeoutError'
+    throw unavailable(
+      url,
+      isLate
+        ? `did not answer within ${issuerFetchMillisecondsMax} ms`
+        : `could not be fetched: ${(error as Error).message}`,
+      error,
+    )
+  }
+}
+
+function unavailable(url: string, what: string, cause?: unknown): Fault {
+  return new Fault('unavailable', `${JSON.stringify(url)} ${what}`, { cause })
+}
+
+function parseJson(text: string, url: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw unavailable(url, 'did not answer with JSON')
+  }
+}
+
+async function readBounded(response: Response, signal: AbortSignal): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  const reader = response.body?.getReader()
+  const cancel = () => reader?.cancel().catch(() => {})
+  signal.addEventListener('abort', cancel)
+  try {
+    while (reader !== undefined) {
+      const { done, value } = await reader.read()
+      if (done) break
+      length += value.byteLength
+      if (length > issuerDocumentBytesMax) {
+        cancel()
+        throw unavailable(response.url, `is larger than ${issuerDocumentBytesMax} bytes`)
+      }
+      chunks.push(value)
+    }
+    signal.throwIfAborted()
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
+  return new TextDecoder().decode(joinChunks(chunks, length))
+}

@@ -1,0 +1,182 @@
+// Finds the key that verifies a subject token: a cache per issuer, filled by discovery, a JWKS URL or a pasted set (decisions §2).
+import { type } from 'arktype'
+import type { IssuerKeySet } from '../../db/schema.ts'
+import { describeError, Fault } from '../fault.ts'
+import {
+  issuerKeysCooldownSeconds,
+  issuerKeysFreshSecondsDefault,
+  issuerKeysFreshSecondsMax,
+  issuerKeysFreshSecondsMin,
+  issuerKeysStaleSecondsMax,
+} from '../limits.ts'
+import type { Log } from '../observe/log.ts'
+import type { Issuer } from '../registry.ts'
+import type { SubjectToken } from './claims.ts'
+import { type Fetch, fetchDocument } from './guarded-fetch.ts'
+import { readKeySet, type VerificationKey } from './key-set.ts'
+import { type Refusal, refuse } from './refusal.ts'
+
+export type IssuerKeys = {
+  /** The one key that fits the token's `kid` and algorithm, fetching the set when it is not fresh or lacks the `kid`. */
+  find: (issuer: Issuer, token: Pick<SubjectToken, 'kid' | 'algorithm'>) => Promise<VerificationKey | Refusal>
+  /** Fetches the set now and keeps it. @throws Fault `unavailable` or `invalid` telling what is wrong */
+  refresh: (issuer: Issuer) => Promise<IssuerKeySet>
+}
+
+export type IssuerKeysOptions = {
+  fetch: Fetch
+  now: () => number
+  insecureIssuers: boolean
+  /** Keeps a newly fetched set in the database. */
+  keep: (keySet: IssuerKeySet) => Promise<void>
+  log: Log
+}
+
+/** Times in milliseconds since 1970. `freshUntil` Infinity: a pasted set, which only its admin renews. */
+type Cached = {
+  keys: VerificationKey[]
+  freshUntil: number
+  attemptedAt: number
+  fetching: Promise<IssuerKeySet> | undefined
+}
+
+const discoveryShape = type({ issuer: 'string', jwks_uri: 'string' })
+
+export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
+  const { now, log } = options
+  // Keyed by the immutable issuer value: an edit makes a new value, and with it an empty cache.
+  const cache = new WeakMap<Issuer, Cached>()
+
+  function cachedFor(issuer: Issuer): Cached {
+    const known = cache.get(issuer)
+    if (known !== undefined) return known
+    const fresh = { keys: [], freshUntil: 0, attemptedAt: Number.NEGATIVE_INFINITY, fetching: undefined }
+    const cached: Cached =
+      issuer.jwks === null
+        ? { ...fresh, ...restore(issuer) }
+        : { ...fresh, keys: readStored(issuer.jwks), freshUntil: Number.POSITIVE_INFINITY }
+    cache.set(issuer, cached)
+    return cached
+  }
+
+  async function refresh(issuer: Issuer): Promise<IssuerKeySet> {
+    const cached = cachedFor(issuer)
+    cached.fetching ??= fetchInto(issuer, cached).finally(() => {
+      cached.fetching = undefined
+    })
+    return cached.fetching
+  }
+
+  async function fetchInto(issuer: Issuer, cached: Cached): Promise<IssuerKeySet> {
+    cached.attemptedAt = now()
+    const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options))
+    const { document, cacheControl } = await fetchDocument(options.fetch, jwksUrl, options.insecureIssuers)
+    const keys = readKeySet(document)
+    const keySet: IssuerKeySet = {
+      issuerId: issuer.id,
+      source: sourceOf(issuer),
+      jwks: JSON.stringify(document),
+      fetchedAt: now(),
+      freshUntil: now() + freshSeconds(cacheControl) * 1_000,
+    }
+    cached.keys = keys
+    cached.freshUntil = keySet.freshUntil
+    await options.keep(keySet)
+    return keySet
+  }
+
+  /** Renews a set if the cool-down allows. Answers whether a fetch succeeded. */
+  async function renew(issuer: Issuer, cached: Cached): Promise<boolean> {
+    const isCoolingDown = now() - cached.attemptedAt < issuerKeysCooldownSeconds * 1_000
+    if (isCoolingDown && cached.fetching === undefined) return false
+    try {
+      await refresh(issuer)
+      return true
+    } catch (error) {
+      log('warn', 'issuer_keys_fetch_failed', {
+        issuer_id: issuer.id,
+        issuer_url: issuer.issuerUrl,
+        reason: describeError(error),
+      })
+      return false
+    }
+  }
+
+  return {
+    find: async (issuer, token) => {
+      const cached = cachedFor(issuer)
+      if (now() >= cached.freshUntil) await renew(issuer, cached)
+      if (cached.keys.length === 0 || now() >= cached.freshUntil + issuerKeysStaleSecondsMax * 1_000)
+        return refuse('issuer_keys_unavailable')
+      const found = pick(cached.keys, token)
+      const isRenewable = issuer.jwks === null
+      if (isRefusalOf(found, 'kid_unknown') && isRenewable && (await renew(issuer, cached)))
+        return pick(cached.keys, token)
+      return found
+    },
+    refresh: (issuer) => {
+      if (issuer.jwks !== null) {
+        throw new Fault(
+          'invalid',
+          'This issuer has a pasted JWKS, which is not fetched; renew it with: issuers update ISSUER --jwks-file FILE',
+        )
+      }
+      return refresh(issuer)
+    },
+  }
+}
+
+function pick(
+  keys: VerificationKey[],
+  { kid, algorithm }: Pick<SubjectToken, 'kid' | 'algorithm'>,
+): VerificationKey | Refusal {
+  const [first, second] = keys.filter((key) => key.algorithm === algorithm && (kid === undefined || key.kid === kid))
+  if (first === undefined) return refuse('kid_unknown', kid?.slice(0, 64))
+  return second === undefined ? first : refuse('kid_ambiguous', kid?.slice(0, 64))
+}
+
+function isRefusalOf(value: VerificationKey | Refusal, reason: Refusal['refused']): boolean {
+  return 'refused' in value && value.refused === reason
+}
+
+/** OpenID Connect Discovery 1.0 §4: the document must name the very issuer it was asked for. */
+async function discover(issuer: Issuer, { fetch, insecureIssuers }: IssuerKeysOptions): Promise<string> {
+  const url = `${issuer.issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`
+  const { document } = await fetchDocument(fetch, url, insecureIssuers)
+  const discovery = discoveryShape(document)
+  if (discovery instanceof type.errors)
+    throw new Fault('invalid', `${JSON.stringify(url)} is not a discovery document: it lacks issuer or jwks_uri`)
+  if (discovery.issuer !== issuer.issuerUrl) {
+    throw new Fault(
+      'invalid',
+      `${JSON.stringify(url)} names the issuer ${JSON.stringify(discovery.issuer.slice(0, 256))}, not ${JSON.stringify(issuer.issuerUrl)}`,
+    )
+  }
+  return discovery.jwks_uri
+}
+
+function freshSeconds(cacheControl: string | null): number {
+  const maxAge = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(cacheControl ?? '')?.[1]
+  const seconds = maxAge === undefined ? issuerKeysFreshSecondsDefault : Number(maxAge)
+  return Math.min(Math.max(seconds, issuerKeysFreshSecondsMin), issuerKeysFreshSecondsMax)
+}
+
+/** Where the keys come from. A stored set from another source is not used, however the edit and a running fetch were ordered. */
+function sourceOf(issuer: Issuer): string {
+  return issuer.jwksUrl ?? `discovery of ${issuer.issuerUrl}`
+}
+
+function restore(issuer: Issuer): Partial<Cached> {
+  const { lastKeySet } = issuer
+  if (lastKeySet === undefined || lastKeySet.source !== sourceOf(issuer)) return {}
+  return { keys: readStored(lastKeySet.jwks), freshUntil: lastKeySet.freshUntil }
+}
+
+/** A set that passed `readKeySet` before it was stored; a damaged one counts as none. */
+function readStored(jwks: string): VerificationKey[] {
+  try {
+    return readKeySet(JSON.parse(jwks))
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,9 @@
+// Publishes the keys that verify access tokens (interface §4.2, decisions §5).
+import type { Context } from '../context.ts'
+import { accessTokenKeysCacheSeconds } from '../limits.ts'
+
+export async function publishJwks(_request: Request, { signingKeys }: Context): Promise<Response> {
+  return new Response(signingKeys.jwks, {
+    headers: { 'content-type': 'application/json', 'cache-control': `public, max-age=${accessTokenKeysCacheSeconds}` },
+  })
+}

@@ -1,0 +1,74 @@
+// Reads a JWKS (RFC 7517) into the keys that may verify subject tokens. It does not know where the set came from.
+import { type } from 'arktype'
+import { importJWK, type JWK } from 'jose'
+import { Fault } from '../fault.ts'
+import type { SubjectTokenAlgorithm } from './claims.ts'
+
+export type VerificationKey = {
+  kid: string | undefined
+  algorithm: SubjectTokenAlgorithm
+  /** Imported at the first use, since a set may hold many keys and tokens use one. */
+  cryptoKey: () => Promise<CryptoKey>
+}
+
+const jwksShape = type({ keys: 'object[]' })
+const jwkShape = type({
+  kty: 'string',
+  'kid?': 'string',
+  'use?': 'string',
+  'key_ops?': 'string[]',
+  'alg?': 'string',
+  'crv?': 'string',
+  'n?': 'string',
+  'e?': 'string',
+  'x?': 'string',
+  'y?': 'string',
+})
+
+const rsaBitsMin = 2_048
+/** A larger modulus only makes verification slow. */
+const rsaBitsMax = 8_192
+
+/**
+ * The usable keys of a set: RSA of at least 2048 bits for RS256, P-256 for ES256, with `use`, `key_ops` and `alg` honoured.
+ * Keys for other purposes are passed over; private members are dropped.
+ * @throws Fault `invalid` when it is not a key set or holds no usable key
+ */
+export function readKeySet(document: unknown): VerificationKey[] {
+  const jwks = jwksShape(document)
+  if (jwks instanceof type.errors) throw new Fault('invalid', 'Not a JWKS: it must be an object with a "keys" array')
+  const keys = jwks.keys.map(readKey).filter((key) => key !== undefined)
+  if (keys.length === 0)
+    throw new Fault('invalid', 'The JWKS holds no key that can verify RS256 (2048 bits or more) or ES256 (P-256)')
+  return keys
+}
+
+function readKey(candidate: object): VerificationKey | undefined {
+  const jwk = jwkShape(candidate)
+  if (jwk instanceof type.errors) return undefined
+  if (jwk.use !== undefined && jwk.use !== 'sig') return undefined
+  if (jwk.key_ops !== undefined && !jwk.key_ops.includes('verify')) return undefined
+  const { kty, crv, n, e, x, y } = jwk
+  const bits = kty === 'RSA' ? modulusBits(n) : 0
+  const isRsa = bits >= rsaBitsMin && bits <= rsaBitsMax
+  if (!isRsa && !(kty === 'EC' && crv === 'P-256')) return undefined
+  const algorithm = isRsa ? 'RS256' : 'ES256'
+  if (jwk.alg !== undefined && jwk.alg !== algorithm) return undefined
+  return keyOf(jwk.kid, algorithm, isRsa ? { kty, n, e } : { kty, crv, x, y })
+}
+
+function keyOf(kid: string | undefined, algorithm: SubjectTokenAlgorithm, publicJwk: JWK): VerificationKey {
+  let imported: Promise<CryptoKey> | undefined
+  const cryptoKey = () => {
+    imported ??= importJWK(publicJwk, algorithm) as Promise<CryptoKey>
+    return imported
+  }
+  return { kid, algorithm, cryptoKey }
+}
+
+function modulusBits(n: string | undefined): number {
+  const bytes = Buffer.from(n ?? '', 'base64url')
+  const start = bytes.findIndex((byte) => byte !== 0)
+  const first = bytes[start]
+  return first === undefined ? 0 : (bytes.length - start) * 8 - (Math.clz32(first) - 24)
+}

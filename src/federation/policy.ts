@@ -1,0 +1,41 @@
+// What a federation policy demands (interface §2.2). A policy is compiled once; save and exchange use the same compiled value.
+import type { Policy as PolicyRow } from '../../db/schema.ts'
+import { isStringArray, type SubjectToken } from './claims.ts'
+import { type Refusal, refuse } from './refusal.ts'
+
+/** An immutable policy. A change of the row makes a new value, so that identity tells whether anything changed. */
+export type Policy = Readonly<PolicyRow>
+
+export function compilePolicy(row: PolicyRow): Policy {
+  return Object.freeze({ ...row })
+}
+
+/**
+ * Decides whether a verified token satisfies the policy: exact subject and audience, then both claim checks.
+ * A condition cannot be evaluated yet, so a policy that has one accepts nothing rather than ignoring it.
+ */
+export function checkRules(policy: Policy, token: SubjectToken): Refusal | undefined {
+  if (policy.condition !== null) return refuse('policy_unsupported', 'condition')
+  if (policy.subject !== null && token.subject !== policy.subject) return refuse('subject_mismatch')
+  if (!token.audience.includes(policy.audience)) return refuse('audience_mismatch')
+  return (
+    checkScopes(policy.requiredScope, token.payload.scopes) ??
+    checkTokenType(policy.requiredTokenType, token.payload.token_type)
+  )
+}
+
+/** Decisions §3: `scopes` must be an array of strings that contains the value; the `scope` string is not looked at. */
+function checkScopes(required: string | null, scopes: unknown): Refusal | undefined {
+  if (required === null) return undefined
+  if (scopes === undefined) return refuse('scopes_missing')
+  if (!isStringArray(scopes)) return refuse('scopes_wrong_type')
+  return scopes.includes(required) ? undefined : refuse('scopes_mismatch')
+}
+
+/** Decisions §3: the `token_type` claim, not the header's `typ`, must be a string equal to the value. */
+function checkTokenType(required: string | null, tokenType: unknown): Refusal | undefined {
+  if (required === null) return undefined
+  if (tokenType === undefined) return refuse('token_type_missing')
+  if (typeof tokenType !== 'string') return refuse('token_type_wrong_type')
+  return tokenType === required ? undefined : refuse('token_type_mismatch')
+}

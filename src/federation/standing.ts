@@ -1,0 +1,45 @@
+// Whether a policy may exchange at all right now: it, its organization, its issuer and its target key, read as one snapshot.
+import type { ApiKey, Organization } from '../../db/schema.ts'
+import type { Issuer, Registry } from '../registry.ts'
+import type { Policy } from './policy.ts'
+import { type Refusal, refuse } from './refusal.ts'
+
+/** What an exchange is judged by. The values are immutable, so the same values later mean that nothing has changed. */
+export type Standing = { policy: Policy; organization: Readonly<Organization>; issuer: Issuer; key: Readonly<ApiKey> }
+
+/** Interface §1.5: federation is available on the Business and Enterprise plans only. */
+export function isEntitled(organization: Pick<Organization, 'plan'>): boolean {
+  return organization.plan === 'business' || organization.plan === 'enterprise'
+}
+
+/** Reads the policy and all it names; undefined when there is no such policy. */
+export function readStanding(registry: Registry, policyId: string): Standing | undefined {
+  const policy = registry.policies.get(policyId)
+  if (policy === undefined) return undefined
+  const organization = registry.organizations.get(policy.organizationId)
+  const issuer = registry.issuers.get(policy.issuerId)
+  const key = registry.keys.get(policy.keyId)
+  if (organization === undefined || issuer === undefined || key === undefined)
+    throw new Error(`Policy ${policyId} names a row that the registry lacks`)
+  return { policy, organization, issuer, key }
+}
+
+/** Interface §3 and decisions §1: what stops new exchanges. */
+export function checkStanding({ policy, organization, issuer, key }: Standing): Refusal | undefined {
+  if (policy.deletedAt !== null) return refuse('policy_deleted')
+  if (!policy.enabled) return refuse('policy_paused')
+  if (!isEntitled(organization)) return refuse('organization_not_entitled', organization.plan)
+  if (issuer.deletedAt !== null) return refuse('issuer_deleted')
+  if (key.deletedAt !== null) return refuse('key_deleted')
+  return key.disabled ? refuse('key_disabled') : undefined
+}
+
+/** Whether anything that a decision rested on has changed since it was read. */
+export function isCurrent(registry: Registry, { policy, organization, issuer, key }: Standing): boolean {
+  return (
+    registry.policies.get(policy.id) === policy &&
+    registry.organizations.get(organization.id) === organization &&
+    registry.issuers.get(issuer.id) === issuer &&
+    registry.keys.get(key.id) === key
+  )
+}

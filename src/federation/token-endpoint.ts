@@ -1,0 +1,171 @@
+// The token endpoint (interface §4.1), one exchange from top to bottom: form, standing, subject token, rules, minting, audit, reply.
+import { createHash } from 'node:crypto'
+import { compactVerify } from 'jose'
+import type { AuditRow } from '../../db/schema.ts'
+import type { Context } from '../context.ts'
+import { describeError, Fault } from '../fault.ts'
+import { hasMediaType, readBody } from '../http/body.ts'
+import { json } from '../http/reply.ts'
+import type { RequestInfo } from '../http/route.ts'
+import { claimCharactersMax, exchangeBodyBytesLimit } from '../limits.ts'
+import { type IssuedAccessToken, mintAccessToken } from './access-token.ts'
+import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken, secondsLeft } from './claims.ts'
+import { accessTokenType, type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
+import { parseJwtText } from './jwt-text.ts'
+import { checkRules } from './policy.ts'
+import { isReason, isRefusal, noStore, oauthErrorOf, type Refusal, refusalReply, refuse } from './refusal.ts'
+import { checkStanding, isCurrent, readStanding, type Standing } from './standing.ts'
+
+/** How often an exchange starts over when an admin changes what it rests on while it waits. */
+const attemptsMax = 3
+
+/**
+ * Exchanges a subject token for an access token. Every outcome is committed to the audit before the answer goes out; what is
+ * refused, paused, deleted or changed by then is judged as it stands at the moment of minting (interface §3).
+ */
+export async function exchangeToken(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+  const record = emptyRecord(info, context.now())
+  let outcome: IssuedAccessToken | Refusal
+  try {
+    outcome = await exchange(request, context, record)
+  } catch (error) {
+    outcome = refusalFromError(error, context, info)
+  }
+  if (isRefusal(outcome)) return refused(outcome, context, record)
+
+  await context.writer.appendAudit({
+    ...record,
+    outcome: 'issued',
+    accessTokenId: outcome.id,
+    accessTokenExpiresAt: outcome.expiresAt,
+  })
+  const reply = {
+    access_token: outcome.text,
+    issued_token_type: accessTokenType,
+    token_type: 'Bearer',
+    expires_in: outcome.lifetimeSeconds,
+    scope: 'inference',
+  }
+  return json(200, reply, noStore)
+}
+
+async function exchange(request: Request, context: Context, record: AuditRow): Promise<IssuedAccessToken | Refusal> {
+  if (!hasMediaType(request, 'application/x-www-form-urlencoded')) return refuse('content_type')
+  const form = parseExchangeForm(await readBody(request, exchangeBodyBytesLimit))
+  if (isRefusal(form)) return form
+  record.policyNamed = bounded(form.policyId)
+  record.subjectTokenSha256 = createHash('sha256').update(form.subjectToken).digest('hex')
+  const text = parseJwtText(form.subjectToken)
+  if (text === undefined) return refuse('subject_token_not_jwt')
+
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const standing = readStanding(context.registry, form.policyId)
+    if (standing === undefined) return refuse('policy_unknown')
+    recordStanding(record, standing)
+    const token = narrowSubjectToken(text)
+    if (isRefusal(token)) return token
+    recordToken(record, token)
+    const refusal =
+      checkStanding(standing) ?? (await verify(form, token, standing, context)) ?? checkRules(standing.policy, token)
+    if (refusal !== undefined) return refusal
+    if (isCurrent(context.registry, standing)) return mint(token, standing, context)
+  }
+  return refuse('changed_meanwhile')
+}
+
+/** Issuer before any network use, then key, signature, times and lengths. */
+async function verify(
+  form: ExchangeForm,
+  token: SubjectToken,
+  { issuer }: Standing,
+  context: Context,
+): Promise<Refusal | undefined> {
+  if (token.issuer !== issuer.issuerUrl) return refuse('issuer_mismatch', bounded(token.issuer))
+  const key = await context.issuerKeys.find(issuer, token)
+  if (isRefusal(key)) return key
+  try {
+    await compactVerify(form.subjectToken, await key.cryptoKey(), { algorithms: [token.algorithm] })
+  } catch {
+    return refuse('signature_invalid', token.kid === undefined ? undefined : bounded(token.kid))
+  }
+  return checkTimes(token.payload, context.now(), issuer.clockSkewSeconds) ?? checkLengths(token)
+}
+
+/** Interface §2.5: no longer than the policy allows, and never longer than the subject token. The time is taken afresh. */
+async function mint(
+  token: SubjectToken,
+  { policy, key, issuer }: Standing,
+  context: Context,
+): Promise<IssuedAccessToken | Refusal> {
+  const now = context.now()
+  const lifetimeSeconds = Math.min(policy.maxLifetimeSeconds, secondsLeft(token.payload, now))
+  if (lifetimeSeconds < 1) return refuse('expired', 'less than a second left')
+  return mintAccessToken(
+    context,
+    { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id },
+    lifetimeSeconds,
+    now,
+  )
+}
+
+async function refused(refusal: Refusal, context: Context, record: AuditRow): Promise<Response> {
+  const { refused: reason, detail } = refusal
+  const error = oauthErrorOf(reason)
+  context.log('warn', 'exchange_refused', {
+    request_id: record.requestId,
+    error,
+    reason,
+    detail,
+    policy: record.policyNamed ?? undefined,
+    issuer_id: record.issuerId ?? undefined,
+    subject: record.subject ?? undefined,
+  })
+  await context.writer.appendAudit({ ...record, outcome: 'refused', error, reason, detail: detail ?? null })
+  return refusalReply(refusal)
+}
+
+function refusalFromError(error: unknown, { log }: Context, { requestId }: RequestInfo): Refusal {
+  if (error instanceof Fault && isReason(error.reason)) return refuse(error.reason)
+  log('error', 'exchange_failed', { request_id: requestId, reason: describeError(error) })
+  return refuse('unforeseen')
+}
+
+function emptyRecord({ requestId, peer }: RequestInfo, now: number): AuditRow {
+  return {
+    at: now,
+    requestId,
+    outcome: 'refused',
+    error: null,
+    reason: null,
+    detail: null,
+    organizationId: null,
+    policyId: null,
+    issuerId: null,
+    keyId: null,
+    policyNamed: null,
+    subject: null,
+    subjectTokenId: null,
+    subjectTokenSha256: null,
+    accessTokenId: null,
+    accessTokenExpiresAt: null,
+    clientAddress: peer.address,
+  }
+}
+
+function recordStanding(record: AuditRow, { policy, organization, issuer, key }: Standing): void {
+  record.organizationId = organization.id
+  record.policyId = policy.id
+  record.issuerId = issuer.id
+  record.keyId = key.id
+}
+
+/** What the token claims, verified or not: a refused exchange is told apart by it. */
+function recordToken(record: AuditRow, { subject, payload }: SubjectToken): void {
+  record.subject = bounded(subject)
+  record.subjectTokenId = typeof payload.jti === 'string' ? bounded(payload.jti) : null
+}
+
+/** A text from outside, cut to what the audit keeps. */
+function bounded(text: string): string {
+  return text.length <= claimCharactersMax ? text : `${text.slice(0, claimCharactersMax)}…`
+}

@@ -1,0 +1,64 @@
+// Turns the Authorization header into who is calling (interface §5.2, decisions §6): an API key, or an access token acting as one.
+import type { ApiKey } from '../../db/schema.ts'
+import type { Context } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { type AccessTokenClaims, verifyAccessToken } from '../federation/access-token.ts'
+import { hashApiKey, isApiKeyText } from '../keys/api-key.ts'
+
+export type Principal = {
+  key: Readonly<ApiKey>
+  /** Set when an access token was used. */
+  accessToken: AccessTokenClaims | undefined
+}
+
+/**
+ * The caller, with the state of the key as of the last acknowledged change.
+ * @throws Fault `unauthorized` for a missing, malformed, unknown, expired or disabled credential
+ */
+export async function authenticate(request: Request, context: Context): Promise<Principal> {
+  const header = request.headers.get('authorization')
+  if (header === null || header.trim() === '') {
+    throw new Fault('unauthorized', 'Missing Authentication header', { headers: { 'www-authenticate': 'Bearer' } })
+  }
+  const credential = /^bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(header.trim())?.[1]
+  if (credential === undefined) throw invalidCredential('header_malformed')
+  return isApiKeyText(credential) ? fromApiKey(credential, context) : fromAccessToken(credential, context)
+}
+
+/**
+ * The caller of an inference path, who may use an inference key or an access token.
+ * @throws Fault `forbidden` for a management key, and as `authenticate`
+ */
+export async function authenticateInference(request: Request, context: Context): Promise<Principal> {
+  const principal = await authenticate(request, context)
+  if (principal.key.kind !== 'inference')
+    throw new Fault('forbidden', 'Management keys cannot call inference; use an inference key or an access token')
+  return principal
+}
+
+function fromApiKey(text: string, { registry }: Context): Principal {
+  const key = registry.keysByHash.get(hashApiKey(text))
+  if (key === undefined) throw invalidCredential('key_unknown')
+  return { key: checkKeyState(key), accessToken: undefined }
+}
+
+async function fromAccessToken(text: string, context: Context): Promise<Principal> {
+  const accessToken = await verifyAccessToken(context, text, context.now())
+  if (accessToken === undefined) throw invalidCredential('token_invalid')
+  const key = context.registry.keys.get(accessToken.keyId)
+  if (key === undefined) throw invalidCredential('key_unknown')
+  return { key: checkKeyState(key), accessToken }
+}
+
+function checkKeyState(key: Readonly<ApiKey>): Readonly<ApiKey> {
+  if (key.deletedAt !== null) throw invalidCredential('key_deleted')
+  if (key.disabled) throw invalidCredential('key_disabled')
+  return key
+}
+
+function invalidCredential(reason: string): Fault {
+  return new Fault('unauthorized', 'Invalid credentials', {
+    reason,
+    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+  })
+}

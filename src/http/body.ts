@@ -1,0 +1,72 @@
+// Reads request bodies: bounded in bytes and time, of one media type, plain (not compressed). It does not know what is inside.
+import { Fault } from '../fault.ts'
+import { requestBodyMillisecondsMax } from '../limits.ts'
+
+/**
+ * The whole body as bytes. `bytesLimit` is the first length that is too large; reading stops there, whatever Content-Length told.
+ * @throws Fault `too_large`, `timeout` (the body did not arrive in time), `invalid` (compressed, or the client broke off)
+ */
+export async function readBody(request: Request, bytesLimit: number): Promise<Uint8Array<ArrayBuffer>> {
+  const encoding = request.headers.get('content-encoding')
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') {
+    throw new Fault('invalid', 'Send the body without Content-Encoding', { reason: 'content_encoding' })
+  }
+  const tooLarge = () =>
+    new Fault('too_large', `The body must be smaller than ${bytesLimit} bytes`, { reason: 'body_too_large' })
+  if (Number(request.headers.get('content-length') ?? 0) >= bytesLimit) throw tooLarge()
+  if (request.body === null) return new Uint8Array(0)
+
+  const reader = request.body.getReader()
+  const deadline = setTimeout(() => reader.cancel('late').catch(() => {}), requestBodyMillisecondsMax)
+  const startedAt = performance.now()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      length += value.byteLength
+      if (length >= bytesLimit) {
+        reader.cancel('too large').catch(() => {})
+        throw tooLarge()
+      }
+      chunks.push(value)
+    }
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    throw new Fault('invalid', 'The body could not be read', { reason: 'body_broken', cause: error })
+  } finally {
+    clearTimeout(deadline)
+  }
+  if (performance.now() - startedAt >= requestBodyMillisecondsMax) {
+    throw new Fault('timeout', 'The body did not arrive in time', { reason: 'body_late' })
+  }
+  return joinChunks(chunks, length)
+}
+
+export function joinChunks(chunks: Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(length)
+  let offset = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, offset)
+    offset += chunk.byteLength
+  }
+  return whole
+}
+
+/** Whether Content-Type is exactly this media type; parameters other than a UTF-8 charset do not pass. */
+export function hasMediaType(request: Request, mediaType: string): boolean {
+  const [type, ...parameters] = (request.headers.get('content-type') ?? '')
+    .split(';')
+    .map((part) => part.trim().toLowerCase())
+  return type === mediaType && parameters.every((parameter) => /^charset="?utf-8"?$/.test(parameter))
+}
+
+/** Text of UTF-8 bytes, or undefined when they are not UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,38 @@
+// Answers: JSON, and the error shape of every endpoint but the token endpoint's (decisions §6).
+import type { Fault, FaultCode } from '../fault.ts'
+
+const statusOfCode: Record<FaultCode, number> = {
+  invalid: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  too_large: 413,
+  timeout: 408,
+  bad_gateway: 502,
+  gateway_timeout: 504,
+  unavailable: 503,
+  usage: 400,
+  configuration: 500,
+  internal: 500,
+}
+
+/** The HTTP status of a fault. */
+export function statusOf(fault: Fault): number {
+  return statusOfCode[fault.code]
+}
+
+export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
+}
+
+/** `{ "error": { "code": <status>, "message": <string> } }`; nothing private. Interface §7.2. */
+export function errorReply(fault: Fault): Response {
+  const status = statusOf(fault)
+  return json(
+    status,
+    { error: { code: status, message: fault.message } },
+    { 'cache-control': 'no-store', ...fault.headers },
+  )
+}

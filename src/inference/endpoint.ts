@@ -1,0 +1,120 @@
+// Inference through Latchkey (interface §4.4): bearer, key state, forward, stream through, usage.
+import type { UsageRow } from '../../db/schema.ts'
+import type { Context } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { authenticateInference, type Principal } from '../http/bearer.ts'
+import { readBody } from '../http/body.ts'
+import { statusOf } from '../http/reply.ts'
+import type { RequestInfo } from '../http/route.ts'
+import { inferenceBodyBytesMax } from '../limits.ts'
+import { type ChatRequest, readChatRequest } from './chat-request.ts'
+import { type Forwarded, forward } from './upstream.ts'
+import { type Inspected, type Inspector, inspectEvents, inspectJson } from './usage.ts'
+
+const nothingSeen: Inspected = { model: undefined, counts: undefined }
+
+/** How a call ended; nginx's 499 stands for a client that left before there was a status. */
+type Ending = { status: number; completed: boolean; inspected: Inspected }
+const statusClientLeft = 499
+
+/** `POST /chat/completions`: the usage is committed to the ledger before the client sees the end of the answer. */
+export async function createChatCompletion(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+  const principal = await authenticateInference(request, context)
+  const asked = readChatRequest(await readBody(request, inferenceBodyBytesMax))
+  const record = ledgerEntry(context, info, principal, asked)
+  let forwarded: Forwarded
+  try {
+    forwarded = await forward(request, '/chat/completions', asked.body, context)
+  } catch (error) {
+    const status = request.signal.aborted ? statusClientLeft : error instanceof Fault ? statusOf(error) : 500
+    await record({ status, completed: false, inspected: nothingSeen })
+    throw error
+  }
+  const { response, headers, abort } = forwarded
+  const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  const inspector = streams ? inspectEvents(asked.withholdsUsage) : inspectJson()
+  const settle = (completed: boolean) => record({ status: response.status, completed, inspected: inspector.result() })
+  return new Response(streamOf(passThrough(response, inspector, settle), abort), { status: response.status, headers })
+}
+
+/** `GET /models`: the upstream's own list. */
+export async function listModels(request: Request, context: Context): Promise<Response> {
+  await authenticateInference(request, context)
+  const { response, headers } = await forward(request, '/models', undefined, context)
+  return new Response(response.body, { status: response.status, headers })
+}
+
+/** The upstream's bytes as they come; whatever ends the answer for the client waits for `settle`, which runs exactly once. */
+async function* passThrough(
+  response: Response,
+  inspector: Inspector,
+  settle: (completed: boolean) => Promise<void>,
+): AsyncGenerator<Uint8Array> {
+  let isSettled = false
+  const settleOnce = async (completed: boolean) => {
+    if (isSettled) return
+    isSettled = true
+    await settle(completed)
+  }
+  try {
+    for await (const chunk of response.body ?? []) {
+      const released = inspector.take(chunk)
+      if (inspector.isFinal()) await settleOnce(true)
+      if (released.byteLength > 0) yield released
+    }
+    const rest = inspector.rest()
+    await settleOnce(true)
+    if (rest.byteLength > 0) yield rest
+  } finally {
+    await settleOnce(false)
+  }
+}
+
+/** A stream that pulls from a generator. A client that goes away ends the upstream call and lets the generator finish. */
+function streamOf(chunks: AsyncGenerator<Uint8Array>, abort: () => void): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    pull: async (controller) => {
+      const { done, value } = await chunks.next()
+      if (done === true) controller.close()
+      else controller.enqueue(value)
+    },
+    cancel: async () => {
+      abort()
+      await chunks.return(undefined).catch(() => {})
+    },
+  })
+}
+
+/** Opens the ledger entry of a request; the function it gives commits the row. */
+function ledgerEntry(
+  { writer, now }: Context,
+  { requestId }: RequestInfo,
+  { key, accessToken }: Principal,
+  asked: ChatRequest,
+) {
+  const startedAt = now()
+  return ({ status, completed, inspected }: Ending): Promise<void> => {
+    const row: UsageRow = {
+      at: startedAt,
+      requestId,
+      organizationId: key.organizationId,
+      workspaceId: key.workspaceId,
+      keyId: key.id,
+      policyId: accessToken?.policyId ?? null,
+      issuerId: accessToken?.issuerId ?? null,
+      subject: accessToken?.subject ?? null,
+      accessTokenId: accessToken?.id ?? null,
+      endpoint: '/chat/completions',
+      model: (inspected.model ?? asked.model)?.slice(0, 256) ?? null,
+      status,
+      streamed: asked.streams,
+      completed,
+      promptTokens: inspected.counts?.promptTokens ?? null,
+      completionTokens: inspected.counts?.completionTokens ?? null,
+      totalTokens: inspected.counts?.totalTokens ?? null,
+      usageSource: inspected.counts === undefined ? 'none' : 'upstream',
+      durationMilliseconds: now() - startedAt,
+    }
+    return writer.appendUsage(row)
+  }
+}

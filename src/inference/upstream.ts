@@ -1,0 +1,90 @@
+// Forwards a request to the inference server with the server's own credential. Knows no ledger and no keys.
+import type { Context } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { upstreamFirstByteMillisecondsMax } from '../limits.ts'
+
+/** RFC 9110 §7.6.1, and what the runtime sets anew for a body it may have to re-frame. */
+const connectionHeaders = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'content-length',
+  'content-encoding',
+]
+/** What carries the caller's credential or belongs to the hop between the caller and us. */
+const callerHeaders = [
+  'authorization',
+  'proxy-authorization',
+  'x-api-key',
+  'api-key',
+  'cookie',
+  'host',
+  'accept-encoding',
+  'expect',
+]
+/** What an upstream may not tell our callers: another origin's cookies, or how to authenticate there. */
+const upstreamHeaders = ['set-cookie', 'www-authenticate', 'proxy-authenticate']
+
+export type Forwarded = {
+  response: Response
+  headers: Headers
+  /** Ends the upstream call at once. */
+  abort: () => void
+}
+
+/**
+ * Sends a request on and resolves with the head of the answer; its body has not been read. The call ends when the client goes away.
+ * @throws Fault `bad_gateway` when the upstream cannot be reached, `gateway_timeout` when it is too slow, `unavailable` when none is set
+ */
+export async function forward(
+  request: Request,
+  path: string,
+  body: Uint8Array<ArrayBuffer> | undefined,
+  context: Context,
+): Promise<Forwarded> {
+  const { upstreamUrl, upstreamApiKey } = context.config
+  if (upstreamUrl === undefined) {
+    throw new Fault('unavailable', 'No inference server is configured', { reason: 'LATCHKEY_UPSTREAM_URL is not set' })
+  }
+  const headers = copyHeaders(request.headers, [...connectionHeaders, ...callerHeaders])
+  headers.set('accept-encoding', 'identity')
+  if (upstreamApiKey !== undefined) headers.set('authorization', `Bearer ${upstreamApiKey}`)
+
+  const controller = new AbortController()
+  const abort = () => controller.abort()
+  if (request.signal.aborted) abort()
+  request.signal.addEventListener('abort', abort)
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    abort()
+  }, upstreamFirstByteMillisecondsMax)
+  try {
+    const response = await context.fetch(upstreamUrl + path, {
+      method: request.method,
+      headers,
+      body,
+      redirect: 'manual',
+      signal: controller.signal,
+    })
+    return { response, headers: copyHeaders(response.headers, [...connectionHeaders, ...upstreamHeaders]), abort }
+  } catch (cause) {
+    if (isLate) throw new Fault('gateway_timeout', 'The inference server did not answer in time', { cause })
+    throw new Fault('bad_gateway', 'The inference server cannot be reached', { cause })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function copyHeaders(from: Headers, dropped: string[]): Headers {
+  const headers = new Headers(from)
+  for (const name of from.get('connection')?.split(',') ?? []) {
+    if (/^[\w-]+$/.test(name.trim())) headers.delete(name.trim())
+  }
+  for (const name of dropped) headers.delete(name)
+  return headers
+}

@@ -1,0 +1,24 @@
+// API keys (decisions §6): their text, their hash, and the label by which people recognise them. Knows no database.
+import { createHash } from 'node:crypto'
+
+const prefix = 'sk-lk-v1-'
+const keyText = /^sk-lk-v1-[0-9a-f]{64}$/
+
+/** A new key from the system's random source: `sk-lk-v1-` and 64 hex digits. */
+export function createApiKeyText(): string {
+  return prefix + Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')
+}
+
+export function isApiKeyText(text: string): boolean {
+  return keyText.test(text)
+}
+
+/** The SHA-256 of a key in hex: all that is stored, and its public identifier. */
+export function hashApiKey(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** The first and last digits, e.g. `sk-lk-v1-0a1b…9f8e`: enough to recognise a key, far too little to use it. */
+export function labelApiKey(text: string): string {
+  return `${text.slice(0, prefix.length + 4)}…${text.slice(-4)}`
+}

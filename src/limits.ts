@@ -1,0 +1,62 @@
+// Every bound of the service, its unit in its name. Numbers of interface §8 come first; the rest are ours, each with its reason.
+
+/** Interface §4.1: the body stays "under 32 KB", so the 32,768th byte is one too many. */
+export const exchangeBodyBytesLimit = 32 * 1024
+/** Interface §4.1. */
+export const subjectTokenBytesMax = 16 * 1024
+/** Interface §2.5. */
+export const accessTokenLifetimeSecondsMax = 15 * 60
+/** Decisions §3: shorter tokens would only multiply exchanges. */
+export const accessTokenLifetimeSecondsMin = 60
+/** Interface §8, counted in Unicode code points. */
+export const claimCharactersMax = 512
+/** Interface §8. */
+export const scopesEntriesMax = 16
+/** Interface §8. */
+export const conditionCharactersMax = 2_000
+
+/** The year 9999 in seconds; a NumericDate beyond it is a mistake (milliseconds, usually), not a date. */
+export const numericDateMax = 253_402_300_799
+/** Decisions §1: how far `nbf` and `iat` may lie ahead of our clock unless the issuer says otherwise. */
+export const clockSkewSecondsDefault = 30
+export const clockSkewSecondsMax = 600
+
+/** Decisions §2: keys are fresh for this long unless Cache-Control says otherwise. */
+export const issuerKeysFreshSecondsDefault = 10 * 60
+export const issuerKeysFreshSecondsMin = 60
+export const issuerKeysFreshSecondsMax = 24 * 60 * 60
+/** Decisions §2: a set that could not be renewed stays usable for a day past its freshness. */
+export const issuerKeysStaleSecondsMax = 24 * 60 * 60
+/** Decisions §2: at most one extra fetch in this time, however many unknown `kid`s arrive. */
+export const issuerKeysCooldownSeconds = 30
+export const issuerFetchMillisecondsMax = 5_000
+export const issuerDocumentBytesMax = 256 * 1024
+
+/** OAuth discovery clients cache the key set this long; a retired signing key outlives it. */
+export const accessTokenKeysCacheSeconds = 300
+
+/** A names shows up in tables, logs and command lines; longer ones help nobody. */
+export const nameCharactersMax = 128
+/** Longer URLs are refused by common proxies as well. */
+export const urlCharactersMax = 2_048
+
+/** A request body must arrive within this time, or a slow sender would hold memory for ever. */
+export const requestBodyMillisecondsMax = 30_000
+/** Long contexts with inlined images reach tens of megabytes. */
+export const inferenceBodyBytesMax = 32 * 1024 * 1024
+/** A JSON answer is searched for its usage up to this size; a larger one still streams through, with its usage unknown. */
+export const upstreamAnswerBytesInspectedMax = 8 * 1024 * 1024
+/** The longest line of an event stream that is searched for usage. */
+export const upstreamEventBytesInspectedMax = 1024 * 1024
+/** A long answer that is not streamed sends its first byte when it is complete. */
+export const upstreamFirstByteMillisecondsMax = 600_000
+
+/** An admin operation's input: a pasted key set is the largest. */
+export const operationBodyBytesMax = 512 * 1024
+/** Rows of one page of a report. */
+export const reportRowsMax = 10_000
+export const reportRowsDefault = 50
+/** A running exchange or answer gets this long to end after a stop signal. */
+export const drainMillisecondsMax = 10_000
+/** How long a command waits while another process holds the database without serving its socket. */
+export const databaseWaitMillisecondsMax = 5_000

@@ -1,0 +1,46 @@
+#!/usr/bin/env bun
+// Entry of the program and of the binary: argv → command → exit code.
+import { Command } from 'commander'
+import packageJson from '../package.json' with { type: 'json' }
+import { auditCommand } from '../scripts/audit.ts'
+import { runProgram } from '../scripts/command-line.ts'
+import { devCommand } from '../scripts/dev.ts'
+import { initCommand } from '../scripts/init.ts'
+import { issuersCommand } from '../scripts/issuers.ts'
+import { keysCommand } from '../scripts/keys.ts'
+import { organizationsCommand, workspacesCommand } from '../scripts/organizations.ts'
+import { policiesCommand } from '../scripts/policies.ts'
+import { serveCommand } from '../scripts/serve.ts'
+import { usageCommand } from '../scripts/usage.ts'
+
+const program = new Command('latchkey')
+  .description(
+    'Workload identity federation for self-hosted inference: workloads exchange the JWT they hold for a short-lived access token',
+  )
+  .version(packageJson.version)
+  .addHelpText(
+    'after',
+    `
+First steps:
+  $ latchkey dev          the whole product on this machine, to try it
+  $ latchkey init         make a database for real use
+  $ latchkey serve        run the service
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 wrong configuration`,
+  )
+
+const commands = [
+  initCommand,
+  serveCommand,
+  devCommand,
+  organizationsCommand,
+  workspacesCommand,
+  keysCommand,
+  issuersCommand,
+  policiesCommand,
+  usageCommand,
+  auditCommand,
+]
+for (const make of commands) program.addCommand(make())
+
+await runProgram(program, process.argv.slice(2))

@@ -1,0 +1,84 @@
+// What the hot path looks up, in memory: organizations, keys, issuers and policies as immutable values, deleted ones included.
+// It equals the database at every acknowledged change: it is loaded at the start and reloaded, row by row, by `commit` alone.
+import { eq } from 'drizzle-orm'
+import { readIssuerKeySet } from '../db/issuers.ts'
+import type { Orm } from '../db/open.ts'
+import {
+  type ApiKey,
+  apiKeys,
+  type IssuerKeySet,
+  type Issuer as IssuerRow,
+  issuers,
+  type Organization,
+  organizations,
+  policies,
+} from '../db/schema.ts'
+import type { Statement, Writer } from '../db/write.ts'
+import { compilePolicy, type Policy } from './federation/policy.ts'
+
+/** An issuer with the last good key set that the database has for it. */
+export type Issuer = Readonly<IssuerRow & { lastKeySet: IssuerKeySet | undefined }>
+
+export type Registry = {
+  organizations: Map<string, Readonly<Organization>>
+  keys: Map<string, Readonly<ApiKey>>
+  keysByHash: Map<string, Readonly<ApiKey>>
+  issuers: Map<string, Issuer>
+  policies: Map<string, Policy>
+}
+
+/** A row that a write touches and the registry holds. */
+export type Touched = { kind: 'organization' | 'key' | 'issuer' | 'policy'; id: string }
+
+export async function loadRegistry(orm: Orm): Promise<Registry> {
+  const registry: Registry = {
+    organizations: new Map(),
+    keys: new Map(),
+    keysByHash: new Map(),
+    issuers: new Map(),
+    policies: new Map(),
+  }
+  for (const row of await orm.select().from(organizations)) registry.organizations.set(row.id, Object.freeze(row))
+  for (const row of await orm.select().from(apiKeys)) putKey(registry, row)
+  for (const row of await orm.select().from(issuers)) registry.issuers.set(row.id, await compileIssuer(orm, row))
+  for (const row of await orm.select().from(policies)) registry.policies.set(row.id, compilePolicy(row))
+  return registry
+}
+
+/**
+ * The way every admin change is made: commits the statements together, then replaces what they touched in the registry.
+ * When it resolves, the change is durable and in force.
+ */
+export async function commit(
+  { writer, orm, registry }: { writer: Writer; orm: Orm; registry: Registry },
+  statements: Statement[],
+  touched: Touched[],
+): Promise<void> {
+  await writer.write(statements)
+  for (const entry of touched) await reload(registry, orm, entry)
+}
+
+async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Promise<void> {
+  if (kind === 'organization') {
+    for (const row of await orm.select().from(organizations).where(eq(organizations.id, id)))
+      registry.organizations.set(id, Object.freeze(row))
+  } else if (kind === 'key') {
+    for (const row of await orm.select().from(apiKeys).where(eq(apiKeys.id, id))) putKey(registry, row)
+  } else if (kind === 'issuer') {
+    for (const row of await orm.select().from(issuers).where(eq(issuers.id, id)))
+      registry.issuers.set(id, await compileIssuer(orm, row))
+  } else {
+    for (const row of await orm.select().from(policies).where(eq(policies.id, id)))
+      registry.policies.set(id, compilePolicy(row))
+  }
+}
+
+function putKey(registry: Registry, row: ApiKey): void {
+  const key = Object.freeze(row)
+  registry.keys.set(key.id, key)
+  registry.keysByHash.set(key.hash, key)
+}
+
+async function compileIssuer(orm: Orm, row: IssuerRow): Promise<Issuer> {
+  return Object.freeze({ ...row, lastKeySet: await readIssuerKeySet(orm, row.id) })
+}

@@ -1,0 +1,91 @@
+// A running Latchkey: the service on its address, the admin door on its socket, one database between them.
+import { chmodSync, rmSync } from 'node:fs'
+import { createOperationRunner, type RunOperation } from './admin/operation.ts'
+import { operations } from './admin/operations.ts'
+import { createSocketHandler } from './admin/socket.ts'
+import { createApp } from './app.ts'
+import { baseUrlFor, type Config, type ListenAddress, socketPathFor } from './config.ts'
+import {
+  type AdminContext,
+  type Context,
+  closeContext,
+  isInitialized,
+  openContext,
+  openServing,
+  type Surroundings,
+} from './context.ts'
+import { Fault } from './fault.ts'
+import { type Handler, type Listener, listen } from './runtime.ts'
+
+export type Server = {
+  baseUrl: string
+  address: ListenAddress
+  context: Context
+  runOperation: RunOperation
+  /** Ends in order: no new requests, running ones finish, queued rows are committed. */
+  stop: () => Promise<void>
+}
+
+/** Linux allows 107 bytes, macOS 103. */
+const socketPathBytesMax = 103
+
+/**
+ * Starts on an initialized database; with `initialize` a missing one is made first, as `init` does.
+ * @throws Fault `configuration`, or `conflict` while another process owns the database
+ */
+export async function startServer(
+  config: Config,
+  surroundings: Surroundings,
+  { initialize = false } = {},
+): Promise<Server> {
+  const socketPath = socketPathFor(config)
+  checkSocketPath(socketPath)
+  const admin = await openContext(config, surroundings, { create: initialize })
+  const listeners: Listener[] = []
+  try {
+    const runOperation = createOperationRunner(operations, admin)
+    if (initialize && !isInitialized(admin)) await runOperation('init', {})
+    const { context, address, listener } = await serve(admin, surroundings)
+    listeners.push(listener)
+    // The database is ours, so a socket that lies there is a dead server's.
+    rmSync(socketPath, { force: true })
+    listeners.push(await listen({ socketPath }, createSocketHandler(runOperation, surroundings.log)))
+    chmodSync(socketPath, 0o600)
+    const stop = () => stopServer(listeners, admin, socketPath)
+    return { baseUrl: context.baseUrl, address, context, runOperation, stop }
+  } catch (error) {
+    await stopServer(listeners, admin, socketPath)
+    throw error
+  }
+}
+
+/** Listens first, since the base URL may follow from the port that was free. */
+async function serve(admin: AdminContext, { fetch }: Surroundings) {
+  let handler: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
+  const { hostname } = admin.config.listen
+  const listener = await listen(admin.config.listen, (request, peer) => handler(request, peer))
+  try {
+    const address = { hostname, port: listener.port }
+    const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
+    handler = createApp(context)
+    return { context, address, listener }
+  } catch (error) {
+    await listener.drain()
+    throw error
+  }
+}
+
+async function stopServer(listeners: Listener[], admin: AdminContext, socketPath: string): Promise<void> {
+  await Promise.all(listeners.map((listener) => listener.drain()))
+  await closeContext(admin)
+  if (listeners.length > 1) rmSync(socketPath, { force: true })
+}
+
+function checkSocketPath(path: string): void {
+  const bytes = Buffer.byteLength(path)
+  if (bytes <= socketPathBytesMax) return
+  throw new Fault(
+    'configuration',
+    `The data folder's path is too long for the local socket ${JSON.stringify(path)} (${bytes} bytes, at most ${socketPathBytesMax}); choose a shorter one with LATCHKEY_DATABASE_URL`,
+  )
+}

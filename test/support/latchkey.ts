@@ -1,0 +1,215 @@
+// A Latchkey for tests: in this process on a free port with its own folder, or as a child process run as a user would run it.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { OperationName } from '../../src/admin/operations.ts'
+import { type Config, loadConfig } from '../../src/config.ts'
+import type { Surroundings } from '../../src/context.ts'
+import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { accessTokenType, jwtTokenType, tokenExchangeGrant } from '../../src/federation/exchange-form.ts'
+import { createLog } from '../../src/observe/log.ts'
+import { type Handler, type Listener, listen, outboundFetch } from '../../src/runtime.ts'
+import { type Server, startServer } from '../../src/server.ts'
+
+export type Row = Record<string, unknown> & { id: string }
+export const audience = 'latchkey-tests'
+export const subject = 'workload-1'
+export const upstreamApiKey = 'upstream-secret'
+
+/** A new folder of its own for a test. */
+export function temporaryFolder(): { path: string; remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), 'lk-'))
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+export async function listenLocally(handler: Handler): Promise<{ url: string; listener: Listener }> {
+  const listener = await listen({ hostname: '127.0.0.1', port: 0 }, handler)
+  return { url: `http://127.0.0.1:${listener.port}`, listener }
+}
+
+export type TestServer = {
+  server: Server
+  config: Config
+  folder: string
+  logLines: string[]
+  /** Runs an admin operation in the server. */
+  admin: <Answer = Row>(name: OperationName, input?: Record<string, unknown>) => Promise<Answer>
+  stop: () => Promise<void>
+}
+
+export type TestServerOptions = {
+  upstreamUrl?: string
+  settings?: Partial<Record<string, string>>
+  surroundings?: Partial<Surroundings>
+}
+
+/** An initialized server that trusts http issuers on this machine. `surroundings` replaces the clock or fetch. */
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const { path: folder, remove } = temporaryFolder()
+  const config = loadConfig({
+    flags: {
+      LATCHKEY_DATABASE_URL: `file:${join(folder, 'latchkey.db')}`,
+      LATCHKEY_LISTEN: '127.0.0.1:0',
+      LATCHKEY_INSECURE_ISSUERS: 'true',
+      LATCHKEY_UPSTREAM_URL: options.upstreamUrl,
+      LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey,
+      ...options.settings,
+    },
+    environment: {},
+  })
+  const logLines: string[] = []
+  const surroundings: Surroundings = {
+    now: Date.now,
+    fetch: outboundFetch,
+    log: createLog((line) => logLines.push(line)),
+    onBroken: (error) => {
+      throw error
+    },
+    ...options.surroundings,
+  }
+  const server = await startServer(config, surroundings, { initialize: true })
+  return {
+    server,
+    config,
+    folder,
+    logLines,
+    admin: async <Answer>(name: OperationName, input = {}) => (await server.runOperation(name, input)) as Answer,
+    stop: async () => {
+      await server.stop()
+      remove()
+    },
+  }
+}
+
+export type Federation = TestServer & {
+  issuerUrl: string
+  upstreamUrl: string
+  key: Row & { key: string }
+  issuer: Row
+  policy: Row
+  /** A token of the test issuer; claims replace the good ones, undefined removes one. */
+  mint: (claims?: Record<string, unknown>, algorithm?: 'RS256' | 'ES256') => Promise<string>
+  /** Posts an exchange with good fields, replaced or removed (undefined) by `fields`. */
+  exchange: (subjectToken: string, fields?: Record<string, string | undefined>) => Promise<Response>
+}
+
+/** A server with a test issuer, an echo upstream, and one key, issuer and policy that accept `mint()`. */
+export async function startFederation(options: TestServerOptions = {}): Promise<Federation> {
+  let issuerUrl = ''
+  const { url, listener: issuerListener } = await listenLocally(await createTestIssuer(() => issuerUrl))
+  issuerUrl = url
+  const upstream = await listenLocally(createEchoUpstream(upstreamApiKey))
+  const upstreamUrl = options.upstreamUrl ?? `${upstream.url}/v1`
+  const test = await startTestServer({ ...options, upstreamUrl })
+  const key = await test.admin<Row & { key: string }>('keys.create', { name: 'target' })
+  const issuer = await test.admin('issuers.add', { name: 'idp', issuer_url: issuerUrl })
+  const policy = await test.admin('policies.create', {
+    name: 'policy',
+    issuer: 'idp',
+    key: 'target',
+    audience,
+    subject,
+  })
+  return {
+    ...test,
+    issuerUrl,
+    upstreamUrl,
+    key,
+    issuer,
+    policy,
+    mint: (claims = {}, algorithm = 'RS256') => mintAt(issuerUrl, claims, algorithm),
+    exchange: (subjectToken, fields = {}) =>
+      postExchange(test.server.baseUrl, { federation_policy_id: policy.id, subject_token: subjectToken, ...fields }),
+    stop: async () => {
+      await test.stop()
+      await Promise.all([issuerListener.drain(), upstream.listener.drain()])
+    },
+  }
+}
+
+export async function mintAt(
+  issuerUrl: string,
+  claims: Record<string, unknown> = {},
+  algorithm = 'RS256',
+): Promise<string> {
+  const good = { sub: subject, aud: audience }
+  const response = await fetch(`${issuerUrl}/mint?alg=${algorithm}`, {
+    method: 'POST',
+    body: JSON.stringify({ ...good, ...claims }),
+  })
+  if (!response.ok) throw new Error(await response.text())
+  return response.text()
+}
+
+export function exchangeFields(fields: Record<string, string | undefined>): URLSearchParams {
+  const good = {
+    grant_type: tokenExchangeGrant,
+    subject_token_type: jwtTokenType,
+    requested_token_type: accessTokenType,
+    scope: 'inference',
+  }
+  const given = Object.entries({ ...good, ...fields }).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  )
+  return new URLSearchParams(given)
+}
+
+export function postExchange(baseUrl: string, fields: Record<string, string | undefined>): Promise<Response> {
+  return fetch(`${baseUrl}/oauth/token`, { method: 'POST', body: exchangeFields(fields) })
+}
+
+export type Finished = { code: number; stdout: string; stderr: string }
+
+/** The program from source, or another one such as the binary. */
+export const fromSource = [process.execPath, join(import.meta.dir, '../../src/main.ts')]
+
+/** Runs a command to its end in `cwd` with nothing in the environment but `env`. */
+export async function runCommand(
+  args: string[],
+  { cwd, env = {}, program = fromSource }: { cwd: string; env?: Record<string, string>; program?: string[] },
+): Promise<Finished> {
+  const child = Bun.spawn([...program, ...args], { cwd, env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return { code, stdout, stderr }
+}
+
+export type ServingProcess = {
+  process: Bun.Subprocess
+  facts: Record<string, string>
+  stderr: () => string
+  stop: (signal?: NodeJS.Signals) => Promise<number>
+}
+
+/** Starts `serve` or `dev` as a child process and waits for the JSON line that tells where it listens. */
+export async function startServing(
+  args: string[],
+  { cwd, env = {}, program = fromSource }: { cwd: string; env?: Record<string, string>; program?: string[] },
+): Promise<ServingProcess> {
+  const child = Bun.spawn([...program, ...args, '--json'], {
+    cwd,
+    env,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  let stderr = ''
+  void (async () => {
+    for await (const chunk of child.stderr) stderr += Buffer.from(chunk).toString()
+  })()
+  let stdout = ''
+  for await (const chunk of child.stdout) {
+    stdout += Buffer.from(chunk).toString()
+    if (stdout.includes('\n')) break
+  }
+  if (!stdout.includes('\n')) throw new Error(`It did not start: exit code ${await child.exited}, ${stderr}`)
+  const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
+    child.kill(signal)
+    return child.exited
+  }
+  return { process: child, facts: JSON.parse(stdout) as Record<string, string>, stderr: () => stderr, stop }
+}
