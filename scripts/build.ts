@@ -11,6 +11,14 @@ const outfile = resolve(values.outfile)
 const nativePart = `@libsql/${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`
 const computedName = 'return require(`@libsql/$' + '{target}`);'
 
+/** The binary unpacks that part into the temporary folder before anything of ours runs, so what goes wrong there is told there. */
+const literalName = `
+  try { return require('${nativePart}/index.node') } catch (error) {
+    process.stderr.write('latchkey: The database library cannot be unpacked into the temporary folder ' + JSON.stringify(require('node:os').tmpdir()) +
+      '; set TMPDIR to a folder that can be written to and executed from (' + error.message + ')\\n')
+    process.exit(3)
+  }`
+
 const embedNativePart: BunPlugin = {
   name: 'embed-libsql-native-part',
   setup: (build) => {
@@ -18,14 +26,14 @@ const embedNativePart: BunPlugin = {
       const source = readFileSync(path, 'utf8')
       if (!source.includes(computedName))
         throw new Error(`${path} no longer loads its native part the way this build knows: look at scripts/build.ts`)
-      return { contents: source.replace(computedName, `return require('${nativePart}/index.node');`), loader: 'js' }
+      return { contents: source.replace(computedName, () => literalName), loader: 'js' }
     })
   },
 }
 
 mkdirSync(dirname(outfile), { recursive: true })
 const result = await Bun.build({
-  entrypoints: [join(import.meta.dir, '../src/main.ts')],
+  entrypoints: [join(import.meta.dirname, '../src/main.ts')],
   format: 'esm',
   minify: true,
   bytecode: true,

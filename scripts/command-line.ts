@@ -45,7 +45,10 @@ export function withSettings(made: Command, { serves }: { serves: boolean }): Co
   made.addOption(new Option('--config <file>', `settings file of NAME=value lines (${configFileSetting})`))
   for (const setting of settings as readonly Setting[]) {
     const text = `${setting.help}${setting.default === undefined ? '' : ` (default: ${setting.default})`} (${setting.env})`
-    const option = new Option(`--${flagOf(setting.env)} <${setting.value.toLowerCase()}>`, text)
+    const isSwitch = setting.value === 'BOOLEAN'
+    const value = isSwitch ? '[true|false]' : `<${setting.value.toLowerCase()}>`
+    const option = new Option(`--${flagOf(setting.env)} ${value}`, text)
+    if (isSwitch) option.preset('true')
     made.addOption(serves || setting.env === 'LATCHKEY_DATABASE_URL' ? option : option.hideHelp())
   }
   return made

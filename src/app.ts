@@ -23,8 +23,8 @@ export function createApp(context: Context): Handler {
   const route = createRouter(new URL(context.baseUrl).pathname, endpoints)
   return async (request, peer) => {
     const info: RequestInfo = { requestId: createRequestId(context.now()), peer }
-    const match = route(request.method, new URL(request.url).pathname)
-    const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
+    const path = pathOf(request)
+    const match = route(request.method, path)
     let response: Response
     try {
       if (match === undefined) throw new Fault('not_found', 'Resource not found')
@@ -32,12 +32,18 @@ export function createApp(context: Context): Handler {
       response = await match.found.handle(request, context, info)
     } catch (error) {
       const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
-      logFault(context, fault, request, info)
+      logFault(context, fault, { request_id: info.requestId, method: request.method, path })
+      const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
       response = (endpoint?.tell ?? errorReply)(fault)
     }
     response.headers.set('x-request-id', info.requestId)
     return response
   }
+}
+
+/** A Host header can make an address that is none; such a request is for nothing we have. */
+function pathOf(request: Request): string {
+  return URL.canParse(request.url) ? new URL(request.url).pathname : ''
 }
 
 function methodNotAllowed(method: string, allowed: string[]): Fault {
@@ -46,13 +52,8 @@ function methodNotAllowed(method: string, allowed: string[]): Fault {
   })
 }
 
-function logFault({ log }: Context, fault: Fault, request: Request, { requestId }: RequestInfo): void {
-  const isOurs = statusOf(fault) >= 500
-  log(isOurs ? 'error' : 'warn', isOurs ? 'request_failed' : 'request_refused', {
-    request_id: requestId,
-    method: request.method,
-    path: new URL(request.url).pathname,
-    status: statusOf(fault),
-    reason: isOurs ? describeError(fault) : fault.reason,
-  })
+function logFault({ log }: Context, fault: Fault, request: { request_id: string; method: string; path: string }): void {
+  const status = statusOf(fault)
+  if (status >= 500) log('error', 'request_failed', { ...request, status, reason: describeError(fault) })
+  else log('warn', 'request_refused', { ...request, status, reason: fault.reason })
 }

@@ -28,6 +28,7 @@ export type Setting = {
   value: string
   help: string
   default?: string
+  /** Kept out of errors and best kept off the command line, which other users of the machine can read. */
   isSecret?: boolean
   /** Only the commands that serve need it. */
   servesOnly?: boolean

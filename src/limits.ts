@@ -35,7 +35,7 @@ export const issuerDocumentBytesMax = 256 * 1024
 /** OAuth discovery clients cache the key set this long; a retired signing key outlives it. */
 export const accessTokenKeysCacheSeconds = 300
 
-/** A names shows up in tables, logs and command lines; longer ones help nobody. */
+/** A name shows up in tables, logs and command lines; longer ones help nobody. */
 export const nameCharactersMax = 128
 /** Longer URLs are refused by common proxies as well. */
 export const urlCharactersMax = 2_048

@@ -1,23 +1,14 @@
 // What the hot path looks up, in memory: organizations, keys, issuers and policies as immutable values, deleted ones included.
 // It equals the database at every acknowledged change: it is loaded at the start and reloaded, row by row, by `commit` alone.
 import { eq } from 'drizzle-orm'
-import { readIssuerKeySet } from '../db/issuers.ts'
+import { type IssuerWithKeySet, listIssuers } from '../db/issuers.ts'
 import type { Orm } from '../db/open.ts'
-import {
-  type ApiKey,
-  apiKeys,
-  type IssuerKeySet,
-  type Issuer as IssuerRow,
-  issuers,
-  type Organization,
-  organizations,
-  policies,
-} from '../db/schema.ts'
+import { type ApiKey, apiKeys, type Organization, organizations, policies } from '../db/schema.ts'
 import type { Statement, Writer } from '../db/write.ts'
 import { compilePolicy, type Policy } from './federation/policy.ts'
 
 /** An issuer with the last good key set that the database has for it. */
-export type Issuer = Readonly<IssuerRow & { lastKeySet: IssuerKeySet | undefined }>
+export type Issuer = Readonly<IssuerWithKeySet>
 
 export type Registry = {
   organizations: Map<string, Readonly<Organization>>
@@ -40,7 +31,7 @@ export async function loadRegistry(orm: Orm): Promise<Registry> {
   }
   for (const row of await orm.select().from(organizations)) registry.organizations.set(row.id, Object.freeze(row))
   for (const row of await orm.select().from(apiKeys)) putKey(registry, row)
-  for (const row of await orm.select().from(issuers)) registry.issuers.set(row.id, await compileIssuer(orm, row))
+  for (const row of await listIssuers(orm)) registry.issuers.set(row.id, Object.freeze(row))
   for (const row of await orm.select().from(policies)) registry.policies.set(row.id, compilePolicy(row))
   return registry
 }
@@ -65,8 +56,7 @@ async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Prom
   } else if (kind === 'key') {
     for (const row of await orm.select().from(apiKeys).where(eq(apiKeys.id, id))) putKey(registry, row)
   } else if (kind === 'issuer') {
-    for (const row of await orm.select().from(issuers).where(eq(issuers.id, id)))
-      registry.issuers.set(id, await compileIssuer(orm, row))
+    for (const row of await listIssuers(orm, id)) registry.issuers.set(id, Object.freeze(row))
   } else {
     for (const row of await orm.select().from(policies).where(eq(policies.id, id)))
       registry.policies.set(id, compilePolicy(row))
@@ -77,8 +67,4 @@ function putKey(registry: Registry, row: ApiKey): void {
   const key = Object.freeze(row)
   registry.keys.set(key.id, key)
   registry.keysByHash.set(key.hash, key)
-}
-
-async function compileIssuer(orm: Orm, row: IssuerRow): Promise<Issuer> {
-  return Object.freeze({ ...row, lastKeySet: await readIssuerKeySet(orm, row.id) })
 }

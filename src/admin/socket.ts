@@ -1,6 +1,8 @@
 // The admin door of a running server: `POST /operations/NAME` on its local socket, which only the owner of the data folder can open.
+
+import { decodeUtf8 } from '../bytes.ts'
 import { describeError, Fault } from '../fault.ts'
-import { decodeUtf8, readBody } from '../http/body.ts'
+import { readBody } from '../http/body.ts'
 import { json, statusOf } from '../http/reply.ts'
 import { operationBodyBytesMax } from '../limits.ts'
 import type { Log } from '../observe/log.ts'

@@ -1,6 +1,8 @@
 // An OpenAI-compatible inference server that answers with what it was asked, as JSON or as an event stream, counting words as tokens.
+
+import { decodeUtf8 } from '../bytes.ts'
 import { Fault } from '../fault.ts'
-import { decodeUtf8, readBody } from '../http/body.ts'
+import { readBody } from '../http/body.ts'
 import { errorReply, json } from '../http/reply.ts'
 import { inferenceBodyBytesMax } from '../limits.ts'
 import type { Handler } from '../runtime.ts'
@@ -49,6 +51,7 @@ function complete(body: ChatBody): Response {
     id: `chatcmpl-${crypto.randomUUID()}`,
     created: Math.floor(Date.now() / 1_000),
     model: body.model ?? model,
+    system_fingerprint: model,
   }
   if (body.stream === true)
     return new Response(encode(events(head, words, body.stream_options?.include_usage === true ? usage : undefined)), {

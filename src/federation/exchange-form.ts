@@ -1,5 +1,5 @@
 // The form of an exchange (interface §4.1, RFC 8693 §2.1): which fields there are, what they may hold, and in which order they are judged.
-import { decodeUtf8 } from '../http/body.ts'
+import { decodeUtf8 } from '../bytes.ts'
 import { subjectTokenBytesMax } from '../limits.ts'
 import { type Refusal, refuse } from './refusal.ts'
 

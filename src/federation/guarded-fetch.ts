@@ -1,6 +1,7 @@
 // Fetches a JSON document of an issuer: which addresses are allowed, and bounds on time, size and redirects.
+
+import { joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
-import { joinChunks } from '../http/body.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, urlCharactersMax } from '../limits.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>

@@ -32,11 +32,15 @@ export type IssuerKeysOptions = {
   log: Log
 }
 
-/** Times in milliseconds since 1970. `freshUntil` Infinity: a pasted set, which only its admin renews. */
+/**
+ * Times in milliseconds since 1970. `freshUntil` Infinity: a pasted set, which only its admin renews. Two cool-downs: after a fetch that
+ * failed, and after one that an unknown `kid` asked for.
+ */
 type Cached = {
   keys: VerificationKey[]
   freshUntil: number
-  attemptedAt: number
+  failedAt: number
+  kidAskedAt: number
   fetching: Promise<IssuerKeySet> | undefined
 }
 
@@ -50,7 +54,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   function cachedFor(issuer: Issuer): Cached {
     const known = cache.get(issuer)
     if (known !== undefined) return known
-    const fresh = { keys: [], freshUntil: 0, attemptedAt: Number.NEGATIVE_INFINITY, fetching: undefined }
+    const never = Number.NEGATIVE_INFINITY
+    const fresh = { keys: [], freshUntil: 0, failedAt: never, kidAskedAt: never, fetching: undefined }
     const cached: Cached =
       issuer.jwks === null
         ? { ...fresh, ...restore(issuer) }
@@ -68,7 +73,6 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   }
 
   async function fetchInto(issuer: Issuer, cached: Cached): Promise<IssuerKeySet> {
-    cached.attemptedAt = now()
     const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options))
     const { document, cacheControl } = await fetchDocument(options.fetch, jwksUrl, options.insecureIssuers)
     const keys = readKeySet(document)
@@ -85,34 +89,41 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     return keySet
   }
 
-  /** Renews a set if the cool-down allows. Answers whether a fetch succeeded. */
+  const isCoolingDown = (since: number) => now() - since < issuerKeysCooldownSeconds * 1_000
+
+  /** Joins the running fetch or starts one if no recent one failed. Answers whether it succeeded. */
   async function renew(issuer: Issuer, cached: Cached): Promise<boolean> {
-    const isCoolingDown = now() - cached.attemptedAt < issuerKeysCooldownSeconds * 1_000
-    if (isCoolingDown && cached.fetching === undefined) return false
+    if (isCoolingDown(cached.failedAt) && cached.fetching === undefined) return false
     try {
       await refresh(issuer)
       return true
     } catch (error) {
-      log('warn', 'issuer_keys_fetch_failed', {
-        issuer_id: issuer.id,
-        issuer_url: issuer.issuerUrl,
-        reason: describeError(error),
-      })
+      cached.failedAt = now()
+      const { id: issuer_id, issuerUrl: issuer_url } = issuer
+      log('warn', 'issuer_keys_fetch_failed', { issuer_id, issuer_url, reason: describeError(error) })
       return false
     }
+  }
+
+  /** Whether a set that lacks a `kid` was renewed for its sake. */
+  async function renewForKid(issuer: Issuer, cached: Cached): Promise<boolean> {
+    if (issuer.jwks !== null || (isCoolingDown(cached.kidAskedAt) && cached.fetching === undefined)) return false
+    cached.kidAskedAt = now()
+    return renew(issuer, cached)
   }
 
   return {
     find: async (issuer, token) => {
       const cached = cachedFor(issuer)
-      if (now() >= cached.freshUntil) await renew(issuer, cached)
-      if (cached.keys.length === 0 || now() >= cached.freshUntil + issuerKeysStaleSecondsMax * 1_000)
+      const isRenewed = now() >= cached.freshUntil && (await renew(issuer, cached))
+      if (cached.keys.length === 0 || now() >= cached.freshUntil + issuerKeysStaleSecondsMax * 1_000) {
         return refuse('issuer_keys_unavailable')
+      }
       const found = pick(cached.keys, token)
-      const isRenewable = issuer.jwks === null
-      if (isRefusalOf(found, 'kid_unknown') && isRenewable && (await renew(issuer, cached)))
-        return pick(cached.keys, token)
-      return found
+      if (!isRefusalOf(found, 'kid_unknown')) return found
+      // A set that has just been fetched for this token would not be another one now.
+      if (isRenewed) cached.kidAskedAt = now()
+      return !isRenewed && (await renewForKid(issuer, cached)) ? pick(cached.keys, token) : found
     },
     refresh: (issuer) => {
       if (issuer.jwks !== null) {
@@ -168,7 +179,7 @@ function sourceOf(issuer: Issuer): string {
 
 function restore(issuer: Issuer): Partial<Cached> {
   const { lastKeySet } = issuer
-  if (lastKeySet === undefined || lastKeySet.source !== sourceOf(issuer)) return {}
+  if (lastKeySet === null || lastKeySet.source !== sourceOf(issuer)) return {}
   return { keys: readStored(lastKeySet.jwks), freshUntil: lastKeySet.freshUntil }
 }
 

@@ -1,5 +1,5 @@
 // The text of a JWT: three canonical base64url parts around two JSON objects. It knows nothing of keys, times or rules.
-import { decodeUtf8 } from '../http/body.ts'
+import { decodeUtf8 } from '../bytes.ts'
 
 export type JsonObject = Record<string, unknown>
 

@@ -1,4 +1,5 @@
 // Reads request bodies: bounded in bytes and time, of one media type, plain (not compressed). It does not know what is inside.
+import { joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
 
@@ -44,29 +45,10 @@ export async function readBody(request: Request, bytesLimit: number): Promise<Ui
   return joinChunks(chunks, length)
 }
 
-export function joinChunks(chunks: Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(length)
-  let offset = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, offset)
-    offset += chunk.byteLength
-  }
-  return whole
-}
-
 /** Whether Content-Type is exactly this media type; parameters other than a UTF-8 charset do not pass. */
 export function hasMediaType(request: Request, mediaType: string): boolean {
   const [type, ...parameters] = (request.headers.get('content-type') ?? '')
     .split(';')
     .map((part) => part.trim().toLowerCase())
   return type === mediaType && parameters.every((parameter) => /^charset="?utf-8"?$/.test(parameter))
-}
-
-/** Text of UTF-8 bytes, or undefined when they are not UTF-8. */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,7 @@
 // What of a chat-completions body must be known to forward it: the model asked for, and whether and how it streams.
+
+import { decodeUtf8 } from '../bytes.ts'
 import { Fault } from '../fault.ts'
-import { decodeUtf8 } from '../http/body.ts'
 
 export type ChatRequest = {
   model: string | undefined

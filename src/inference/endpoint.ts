@@ -34,6 +34,10 @@ export async function createChatCompletion(request: Request, context: Context, i
   const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   const inspector = streams ? inspectEvents(asked.withholdsUsage) : inspectJson()
   const settle = (completed: boolean) => record({ status: response.status, completed, inspected: inspector.result() })
+  if (response.body === null) {
+    await settle(true)
+    return new Response(null, { status: response.status, headers })
+  }
   return new Response(streamOf(passThrough(response, inspector, settle), abort), { status: response.status, headers })
 }
 

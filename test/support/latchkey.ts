@@ -162,7 +162,7 @@ export function postExchange(baseUrl: string, fields: Record<string, string | un
 export type Finished = { code: number; stdout: string; stderr: string }
 
 /** The program from source, or another one such as the binary. */
-export const fromSource = [process.execPath, join(import.meta.dir, '../../src/main.ts')]
+export const fromSource = [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
 
 /** Runs a command to its end in `cwd` with nothing in the environment but `env`. */
 export async function runCommand(

@@ -1,0 +1,115 @@
+// The plan of the house, held against the imports: which way they point, what stays pure, and where the runtimes are named.
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+
+const root = join(import.meta.dirname, '..')
+const files = ['src/**/*.ts', 'db/**/*.ts', 'scripts/**/*.ts'].flatMap((pattern) => [
+  ...new Bun.Glob(pattern).scanSync(root),
+])
+const sources = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
+
+/** The files of ours that a file imports, types included. */
+function importsOf(file: string): string[] {
+  const text = sources.get(file) ?? ''
+  const paths = [...text.matchAll(/from '(\.[^']+)'/g)].map((match) => match[1] ?? '')
+  return paths.map((path) => relative(root, join(root, dirname(file), path))).filter((path) => sources.has(path))
+}
+
+const edges = files.flatMap((from) => importsOf(from).map((to) => ({ from, to })))
+const offending = (isWrong: (edge: { from: string; to: string }) => boolean) =>
+  edges.filter(isWrong).map(({ from, to }) => `${from} imports ${to}`)
+const roomOf = (file: string) => file.split('/').slice(0, 2).join('/')
+const isEndpoint = (file: string) => /(^|[/-])endpoints?\.ts$/.test(file)
+
+/** Where every exchange is decided: no clock, network, database, Request or Response. */
+const pureRules = ['exchange-form', 'jwt-text', 'claims', 'policy', 'key-set', 'standing'].map(
+  (name) => `src/federation/${name}.ts`,
+)
+
+describe('imports', () => {
+  test('were found', () => {
+    expect(edges.length).toBeGreaterThan(100)
+  })
+
+  test('of db lead nowhere but db', () => {
+    expect(offending(({ from, to }) => from.startsWith('db/') && !to.startsWith('db/'))).toEqual([])
+  })
+
+  test('of limits and fault lead nowhere', () => {
+    expect(offending(({ from }) => from === 'src/limits.ts' || from === 'src/fault.ts')).toEqual([])
+  })
+
+  test('of src lead to scripts from main alone, and to app from server alone', () => {
+    expect(
+      offending(({ from, to }) => to.startsWith('scripts/') && from.startsWith('src/') && from !== 'src/main.ts'),
+    ).toEqual([])
+    expect(offending(({ from, to }) => to === 'src/app.ts' && from !== 'src/server.ts')).toEqual([])
+    expect(offending(({ to }) => to === 'src/main.ts')).toEqual([])
+  })
+
+  test('reach an endpoint only from app', () => {
+    expect(files.filter(isEndpoint).length).toBeGreaterThanOrEqual(3)
+    expect(offending(({ from, to }) => isEndpoint(to) && from !== 'src/app.ts')).toEqual([])
+  })
+
+  test('of a service room do not lead to the admin or dev room', () => {
+    const service = ['src/http', 'src/federation', 'src/inference', 'src/keys', 'src/observe']
+    expect(
+      offending(({ from, to }) => service.includes(roomOf(from)) && ['src/admin', 'src/dev'].includes(roomOf(to))),
+    ).toEqual([])
+  })
+
+  test('run in no circle', () => {
+    const done = new Set<string>()
+    const circles: string[] = []
+    const visit = (file: string, path: string[]) => {
+      if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' → '))
+      if (path.includes(file) || done.has(file)) return
+      for (const next of importsOf(file)) visit(next, [...path, file])
+      done.add(file)
+    }
+    for (const file of files) visit(file, [])
+    expect(circles).toEqual([])
+  })
+})
+
+describe('files', () => {
+  test('of src name Bun and Deno in runtime.ts alone', () => {
+    const naming = files.filter(
+      (file) =>
+        file.startsWith('src/') && /\b(Bun|Deno)\s*\.|'bun'|"bun"/.test(withoutComments(sources.get(file) ?? '')),
+    )
+    expect(naming).toEqual(['src/runtime.ts'])
+  })
+
+  test('that decide stay pure', () => {
+    for (const file of pureRules) {
+      expect(sources.has(file)).toBe(true)
+      const impure =
+        /\bDate\.now\b|\bnew Date\b|\bfetch\b|\bRequest\b|\bResponse\b|\bsetTimeout\b|Math\.random|process\./.exec(
+          withoutComments(sources.get(file) ?? ''),
+        )
+      expect({ file, impure: impure?.[0] }).toEqual({ file, impure: undefined })
+    }
+  })
+
+  test('write to the database through db/write.ts alone', () => {
+    const writing = files.filter((file) => /\.(batch|transaction)\(/.test(sources.get(file) ?? ''))
+    expect(writing.toSorted()).toEqual(['db/open.ts', 'db/write.ts'])
+  })
+
+  test('begin by saying what they are for', () => {
+    const silent = files.filter((file) => !file.endsWith('.d.ts') && !/^(#!.*\n)?\/\/ \S/.test(sources.get(file) ?? ''))
+    expect(silent).toEqual([])
+  })
+
+  test('stay small enough to read in one go', () => {
+    const long = files.filter((file) => (sources.get(file) ?? '').split('\n').length > 300)
+    expect(long).toEqual([])
+  })
+})
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+}

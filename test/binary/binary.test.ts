@@ -1,0 +1,144 @@
+// The compiled file alone in an empty folder with an empty environment: the whole main job, by commands and over HTTP.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import type { Listener } from '../../src/runtime.ts'
+import {
+  audience,
+  listenLocally,
+  mintAt,
+  postExchange,
+  type Row,
+  runCommand,
+  type ServingProcess,
+  startServing,
+  subject,
+  temporaryFolder,
+  upstreamApiKey,
+} from '../support/latchkey.ts'
+
+const folder = temporaryFolder()
+const cwd = join(folder.path, 'empty')
+const program = [join(folder.path, 'latchkey')]
+const listeners: Listener[] = []
+let issuerUrl = ''
+let upstreamUrl = ''
+let serving: ServingProcess | undefined
+
+const run = (args: string[], env: Record<string, string> = {}) => runCommand(args, { cwd, env, program })
+
+async function json<Answer = Row>(...args: string[]): Promise<Answer> {
+  const { code, stdout, stderr } = await run([...args, '--json'], { LATCHKEY_INSECURE_ISSUERS: 'true' })
+  expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
+  return JSON.parse(stdout) as Answer
+}
+
+async function locally(handler: Parameters<typeof listenLocally>[0]): Promise<string> {
+  const { url, listener } = await listenLocally(handler)
+  listeners.push(listener)
+  return url
+}
+
+beforeAll(async () => {
+  const built = await runCommand(['--outfile', program[0] ?? ''], {
+    cwd: folder.path,
+    env: { PATH: process.env.PATH ?? '', HOME: folder.path },
+    program: [process.execPath, join(import.meta.dirname, '../../scripts/build.ts')],
+  })
+  expect(built.code, built.stderr).toBe(0)
+  mkdirSync(cwd)
+  issuerUrl = await locally(await createTestIssuer(() => issuerUrl))
+  upstreamUrl = `${await locally(createEchoUpstream(upstreamApiKey))}/v1`
+}, 120_000)
+
+afterAll(async () => {
+  await serving?.stop()
+  await Promise.all(listeners.map((listener) => listener.drain()))
+  folder.remove()
+})
+
+test('the binary tells its version and teaches', async () => {
+  expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  const help = await run(['policies', 'create', '--help'])
+  expect([help.code, help.stderr]).toEqual([0, ''])
+  expect(help.stdout).toContain('Examples:\n  $ latchkey policies create')
+})
+
+test('a command before init says what to do and leaves the folder empty', async () => {
+  const { code, stderr } = await run(['keys', 'list'])
+  expect(code).toBe(3)
+  expect(stderr).toContain('run: latchkey init')
+  expect(readdirSync(cwd)).toEqual([])
+})
+
+test('a temporary folder that cannot hold the native part is told in a sentence', async () => {
+  const { code, stderr } = await run(['keys', 'list'], { TMPDIR: join(cwd, 'absent') })
+  expect(code).toBe(3)
+  expect(stderr).toContain('set TMPDIR')
+})
+
+test('the binary does the whole main job', async () => {
+  const { key: managementKey } = await json<{ key: string }>('init')
+  expect(managementKey).toMatch(/^sk-lk-v1-[0-9a-f]{64}$/)
+  await json('keys', 'create', '--name', 'app')
+  await json('issuers', 'add', '--name', 'idp', '--url', issuerUrl)
+  const policy = await json(
+    'policies',
+    'create',
+    '--name',
+    'app',
+    '--issuer',
+    'idp',
+    '--audience',
+    audience,
+    '--subject',
+    subject,
+    '--key',
+    'app',
+  )
+
+  const env = { LATCHKEY_INSECURE_ISSUERS: 'true', LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey }
+  serving = await startServing(['serve', '--listen', '127.0.0.1:0', '--upstream-url', upstreamUrl], {
+    cwd,
+    env,
+    program,
+  })
+  const baseUrl = serving.facts.base_url ?? ''
+  const subjectToken = await mintAt(issuerUrl, {}, 'ES256')
+  const exchanged = await postExchange(baseUrl, { federation_policy_id: policy.id, subject_token: subjectToken })
+  expect(exchanged.status).toBe(200)
+  const { access_token } = (await exchanged.json()) as { access_token: string }
+
+  for (const stream of [false, true]) {
+    const called = await fetch(`${baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'echo', stream, messages: [{ role: 'user', content: 'from the binary' }] }),
+    })
+    expect(called.status).toBe(200)
+    expect(await called.text()).toContain(stream ? 'data: [DONE]' : 'from the binary')
+  }
+  const { data } = await json<{ data: Record<string, unknown>[] }>('usage')
+  expect(data).toMatchObject([{ key_name: 'app', requests: 2, total_tokens: 12 }])
+
+  await json('policies', 'pause', 'app')
+  const refused = await postExchange(baseUrl, { federation_policy_id: policy.id, subject_token: subjectToken })
+  expect(await refused.json()).toMatchObject({ error: 'invalid_grant' })
+  const audit = await json<{ data: Record<string, unknown>[] }>('audit')
+  expect(audit.data.map((row) => row.reason)).toEqual(['policy_paused', null])
+
+  expect(await serving.stop()).toBe(0)
+  expect(readdirSync(cwd)).toEqual(['latchkey-data'])
+  expect(readdirSync(join(cwd, 'latchkey-data')).filter((name) => name.endsWith('.sock'))).toEqual([])
+})
+
+test('dev in the binary shows a policy that exchanges', async () => {
+  const dev = await startServing(['dev', '--listen', '127.0.0.1:0'], { cwd, program })
+  const { base_url: baseUrl = '', issuer_url: devIssuer = '', policy_id } = dev.facts
+  const subjectToken = await mintAt(devIssuer, { sub: 'my-workload', aud: 'latchkey' })
+  const exchanged = await postExchange(baseUrl, { federation_policy_id: policy_id, subject_token: subjectToken })
+  expect(await exchanged.json()).toMatchObject({ token_type: 'Bearer', expires_in: 900 })
+  expect(await dev.stop()).toBe(0)
+})

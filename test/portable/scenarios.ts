@@ -1,0 +1,146 @@
+// What must hold on every runtime, written with Web standards and node:assert alone: exchange, key set and inference over real HTTP.
+import assert from 'node:assert/strict'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { audience, type Federation, subject } from '../support/latchkey.ts'
+
+export type Scenario = { name: string; run: (federation: Federation) => Promise<void> }
+
+type Answer = Record<string, unknown>
+
+export const scenarios: Scenario[] = [
+  {
+    name: 'an RS256 token is exchanged for an access token that the published keys verify',
+    run: (federation) => exchangesAndVerifies(federation, 'RS256'),
+  },
+  {
+    name: 'an ES256 token is exchanged for an access token that the published keys verify',
+    run: (federation) => exchangesAndVerifies(federation, 'ES256'),
+  },
+  {
+    name: 'a token for another audience is refused with the generic answer, and the audit has the reason',
+    run: async ({ exchange, mint, admin }) => {
+      const response = await exchange(await mint({ aud: 'another' }))
+      assert.equal(response.status, 400)
+      assert.equal(response.headers.get('cache-control'), 'no-store')
+      const answer = (await response.json()) as Answer
+      assert.equal(answer.error, 'invalid_grant')
+      assert.equal('access_token' in answer, false)
+      const requestId = response.headers.get('x-request-id')
+      const { data } = await admin<{ data: Answer[] }>('audit.list', { limit: 1 })
+      assert.deepEqual([data[0]?.request_id, data[0]?.reason], [requestId, 'audience_mismatch'])
+    },
+  },
+  {
+    name: 'a form that is too large is answered with 413',
+    run: async ({ server }) => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const response = await fetch(`${server.baseUrl}/oauth/token`, {
+        method: 'POST',
+        headers,
+        body: `subject_token=${'a'.repeat(32_768)}`,
+      })
+      assert.equal(response.status, 413)
+      assert.equal(((await response.json()) as Answer).error, 'invalid_request')
+    },
+  },
+  {
+    name: 'an access token calls inference, and the usage is committed when the answer has ended',
+    run: async (federation) => {
+      const response = await chat(federation, false)
+      const answer = (await response.json()) as { usage: Answer }
+      const row = await usageOf(federation, response)
+      assert.deepEqual(
+        [row?.total_tokens, row?.subject, row?.policy_id],
+        [answer.usage.total_tokens, subject, federation.policy.id],
+      )
+    },
+  },
+  {
+    name: 'a stream passes through to its end, without the usage event that the client did not ask for',
+    run: async (federation) => {
+      const response = await chat(federation, true)
+      const text = await response.text()
+      assert.match(text, /data: \[DONE\]\n\n$/)
+      assert.doesNotMatch(text, /"usage"/)
+      const row = await usageOf(federation, response)
+      assert.deepEqual([row?.streamed, row?.completed, row?.prompt_tokens], [true, true, 2])
+    },
+  },
+  {
+    name: 'a client that leaves in the middle of a stream is recorded once, as broken off',
+    run: async (federation) => {
+      const response = await chat(federation, true, 'word '.repeat(20_000))
+      const reader = response.body?.getReader()
+      await reader?.read()
+      await reader?.cancel()
+      const row = await usageOf(federation, response)
+      assert.deepEqual([row?.status, row?.completed, row?.usage_source], [200, false, 'none'])
+    },
+  },
+  {
+    name: 'the upstream models are listed for an access token and refused without a credential',
+    run: async (federation) => {
+      const { server } = federation
+      const headers = { authorization: `Bearer ${await accessToken(federation)}` }
+      const listed = (await (await fetch(`${server.baseUrl}/models`, { headers })).json()) as { data: Answer[] }
+      assert.equal(listed.data[0]?.id, 'echo')
+      const refused = await fetch(`${server.baseUrl}/models`)
+      assert.equal(refused.status, 401)
+      assert.equal(refused.headers.get('www-authenticate'), 'Bearer')
+    },
+  },
+]
+
+async function exchangesAndVerifies(
+  { server, exchange, mint, policy, issuer, key }: Federation,
+  algorithm: 'RS256' | 'ES256',
+): Promise<void> {
+  const response = await exchange(await mint({}, algorithm))
+  assert.equal(response.status, 200)
+  const answer = (await response.json()) as {
+    access_token: string
+    expires_in: number
+    token_type: string
+    scope: string
+  }
+  assert.deepEqual([answer.token_type, answer.scope, answer.expires_in], ['Bearer', 'inference', 900])
+  const keySet = createRemoteJWKSet(new URL(`${server.baseUrl}/oauth/jwks`))
+  const { payload, protectedHeader } = await jwtVerify(answer.access_token, keySet, {
+    issuer: server.baseUrl,
+    audience: server.baseUrl,
+    typ: 'at+jwt',
+  })
+  assert.equal(protectedHeader.alg, 'ES256')
+  assert.deepEqual(
+    [payload.sub, payload.client_id, payload.federation_policy_id, payload.federation_issuer_id],
+    [subject, key.id, policy.id, issuer.id],
+  )
+  assert.notEqual(payload.aud, audience)
+}
+
+async function accessToken({ exchange, mint }: Federation): Promise<string> {
+  const answer = (await (await exchange(await mint())).json()) as { access_token: string }
+  return answer.access_token
+}
+
+async function chat(federation: Federation, stream: boolean, content = 'hello portable'): Promise<Response> {
+  const headers = { authorization: `Bearer ${await accessToken(federation)}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ model: 'echo', stream, messages: [{ role: 'user', content }] })
+  const response = await fetch(`${federation.server.baseUrl}/chat/completions`, { method: 'POST', headers, body })
+  assert.equal(response.status, 200)
+  return response
+}
+
+/** The ledger row of an answer; waits for it where the client left before the end. */
+async function usageOf({ admin }: Federation, response: Response): Promise<Answer | undefined> {
+  const requestId = response.headers.get('x-request-id')
+  const deadline = Date.now() + 10_000
+  while (Date.now() < deadline) {
+    const { data } = await admin<{ data: Answer[] }>('usage.requests', { limit: 100 })
+    const rows = data.filter((row) => row.request_id === requestId)
+    assert.ok(rows.length <= 1, 'the request is in the ledger more than once')
+    if (rows.length === 1) return rows[0]
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return undefined
+}
