@@ -40,6 +40,13 @@ const codeOfRefusal = {
   unreadable: 'configuration',
 } as const satisfies Record<string, FaultCode>
 
+const hints = {
+  missing: '; run: latchkey init',
+  owned: '; a server? Commands then go through its socket: run them with the same LATCHKEY_DATABASE_URL and as the same user',
+  newer_schema: '',
+  unreadable: '',
+}
+
 /**
  * Opens the database as its only owner. With `create`, a missing file and its folder are made.
  * @throws Fault `configuration`, or `conflict` while another process owns the file
@@ -53,8 +60,7 @@ export async function openContext(
   if (create) createFolder(dirname(config.databasePath))
   const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
   if ('refused' in database) {
-    const hint = database.refused === 'missing' ? '; run: latchkey init' : ''
-    throw new Fault(codeOfRefusal[database.refused], `${database.message}${hint}`, {
+    throw new Fault(codeOfRefusal[database.refused], `${database.message}${hints[database.refused]}`, {
       reason: `database_${database.refused}`,
       cause: database.cause,
     })

@@ -30,9 +30,11 @@ export async function listen(options: ListenOptions, handler: Handler): Promise<
   try {
     const deno = (globalThis as { Deno?: DenoRuntime }).Deno
     return deno === undefined ? listenOnBun(options, handler) : await listenOnDeno(deno, options, handler)
-  } catch (error) {
+  } catch (cause) {
     const where = 'socketPath' in options ? options.socketPath : `${options.hostname}:${options.port}`
-    throw new Fault('configuration', `Cannot listen on ${where}: ${(error as Error).message}`, { cause: error })
+    const { code, message } = cause as NodeJS.ErrnoException
+    const why = code === 'EADDRINUSE' || code === 'AddrInUse' ? 'it is in use; choose another with LATCHKEY_LISTEN' : message
+    throw new Fault('configuration', `Cannot listen on ${where}: ${why}`, { cause })
   }
 }
 
@@ -41,8 +43,9 @@ function listenOnBun(options: ListenOptions, handler: Handler): Listener {
     server.timeout(request, 0)
     return handler(request, { address: server.requestIP(request)?.address ?? null })
   }
-  // Bodies are bounded by their readers; Bun's own bound would answer without our error shape.
-  const common = { fetch, maxRequestBodySize: Number.MAX_SAFE_INTEGER, development: false }
+  // Bodies are bounded by their readers; Bun's own bound would answer without our error shape. Outside development Bun shares a port
+  // with whoever asks for it too, and two servers would then split the requests: not here.
+  const common = { fetch, maxRequestBodySize: Number.MAX_SAFE_INTEGER, development: false, reusePort: false }
   const server: Bun.Server<undefined> =
     'socketPath' in options
       ? Bun.serve({ ...common, unix: options.socketPath })
