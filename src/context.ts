@@ -42,7 +42,7 @@ const codeOfRefusal = {
 
 const hints = {
   missing: '; run: latchkey init',
-  owned: '; a server? Commands then go through its socket: run them with the same LATCHKEY_DATABASE_URL and as the same user',
+  owned: '; while that is a server, run commands as its user, with the same LATCHKEY_DATABASE_URL',
   newer_schema: '',
   unreadable: '',
 }
