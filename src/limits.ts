@@ -59,4 +59,4 @@ export const reportRowsDefault = 50
 /** A running exchange or answer gets this long to end after a stop signal. */
 export const drainMillisecondsMax = 10_000
 /** How long a command waits while another process holds the database without serving its socket. */
-export const databaseWaitMillisecondsMax = 5_000
+export const databaseWaitMillisecondsMax = 10_000

@@ -33,7 +33,8 @@ export async function listen(options: ListenOptions, handler: Handler): Promise<
   } catch (cause) {
     const where = 'socketPath' in options ? options.socketPath : `${options.hostname}:${options.port}`
     const { code, message } = cause as NodeJS.ErrnoException
-    const why = code === 'EADDRINUSE' || code === 'AddrInUse' ? 'it is in use; choose another with LATCHKEY_LISTEN' : message
+    const why =
+      code === 'EADDRINUSE' || code === 'AddrInUse' ? 'it is in use; choose another with LATCHKEY_LISTEN' : message
     throw new Fault('configuration', `Cannot listen on ${where}: ${why}`, { cause })
   }
 }
@@ -45,11 +46,17 @@ function listenOnBun(options: ListenOptions, handler: Handler): Listener {
   }
   // Bodies are bounded by their readers; Bun's own bound would answer without our error shape. Outside development Bun shares a port
   // with whoever asks for it too, and two servers would then split the requests: not here.
-  const common = { fetch, maxRequestBodySize: Number.MAX_SAFE_INTEGER, development: false, reusePort: false }
+  const common = { fetch, maxRequestBodySize: Number.MAX_SAFE_INTEGER, development: false }
   const server: Bun.Server<undefined> =
     'socketPath' in options
       ? Bun.serve({ ...common, unix: options.socketPath })
-      : Bun.serve({ ...common, hostname: options.hostname, port: options.port, idleTimeout: idleSeconds })
+      : Bun.serve({
+          ...common,
+          hostname: options.hostname,
+          port: options.port,
+          idleTimeout: idleSeconds,
+          reusePort: false,
+        })
   return {
     port: server.port ?? 0,
     drain: () => within(server.stop(), () => server.stop(true)),

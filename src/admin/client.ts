@@ -1,11 +1,11 @@
 // Runs an admin operation where the database is: in the server that owns it, over its socket, or else in this process.
 import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type } from 'arktype'
 import { type Config, socketPathFor } from '../config.ts'
 import { closeContext, isInitialized, notInitialized, openContext, type Surroundings } from '../context.ts'
 import { Fault, type FaultCode } from '../fault.ts'
 import { databaseWaitMillisecondsMax } from '../limits.ts'
+import { type } from '../shape.ts'
 import { createOperationRunner } from './operation.ts'
 import { type OperationName, operations } from './operations.ts'
 

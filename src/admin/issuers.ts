@@ -1,5 +1,5 @@
 // Admin operations on issuers: where they are, and where their keys come from.
-import { type } from 'arktype'
+
 import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
 import type { Issuer as IssuerRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
@@ -8,6 +8,7 @@ import { objectionToAddress } from '../federation/guarded-fetch.ts'
 import { readKeySet } from '../federation/key-set.ts'
 import { clockSkewSecondsDefault, clockSkewSecondsMax, issuerDocumentBytesMax } from '../limits.ts'
 import { commit, type Issuer } from '../registry.ts'
+import { type } from '../shape.ts'
 import { operation } from './operation.ts'
 import {
   checkNameIsFree,

@@ -1,11 +1,12 @@
 // Admin operations on API keys. A key's text leaves here once, when it is made.
-import { type } from 'arktype'
+
 import { type ApiKeyWithNames, insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
 import { findUser, findWorkspace, insertUser } from '../../db/organizations.ts'
 import { type ApiKey, keyKinds, type User } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { createApiKeyText, hashApiKey, labelApiKey } from '../keys/api-key.ts'
 import { commit } from '../registry.ts'
+import { type } from '../shape.ts'
 import { operation } from './operation.ts'
 import {
   checkNameIsFree,

@@ -1,8 +1,8 @@
 // What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts told as such.
 import { LibsqlError } from '@libsql/client'
-import { type } from 'arktype'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { type } from '../shape.ts'
 
 export type Operation = {
   /** Checks and narrows what came in; answers the errors otherwise. */

@@ -1,5 +1,5 @@
 // Admin operations on organizations and their workspaces, and the first start of a database.
-import { type } from 'arktype'
+
 import { insertApiKey } from '../../db/api-keys.ts'
 import {
   findWorkspace,
@@ -18,6 +18,7 @@ import { readMasterKey } from '../federation/master-key.ts'
 import { createSigningKey } from '../federation/signing-keys.ts'
 import { isEntitled } from '../federation/standing.ts'
 import { commit } from '../registry.ts'
+import { type } from '../shape.ts'
 import { createUserRow, draftApiKey, showApiKey } from './keys.ts'
 import { operation } from './operation.ts'
 import { findOrganization, nameShape, organizationInput, referenceShape, timeOf } from './references.ts'

@@ -1,5 +1,5 @@
 // Admin operations on federation policies (interface §2.2). What is saved here is what the exchange obeys.
-import { type } from 'arktype'
+
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
@@ -7,6 +7,7 @@ import { Fault } from '../fault.ts'
 import type { Policy } from '../federation/policy.ts'
 import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin } from '../limits.ts'
 import { commit } from '../registry.ts'
+import { type } from '../shape.ts'
 import { operation } from './operation.ts'
 import {
   checkNameIsFree,

@@ -1,10 +1,11 @@
 // Finds what an admin names, by id or by name, among what is not deleted. A name counts within one organization, an id everywhere.
-import { type } from 'arktype'
+
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import type { Policy } from '../federation/policy.ts'
 import { claimCharactersMax, nameCharactersMax } from '../limits.ts'
 import type { Issuer, Registry } from '../registry.ts'
+import { type } from '../shape.ts'
 
 const idText = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 

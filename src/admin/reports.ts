@@ -1,9 +1,10 @@
 // Admin operations that only read: who exchanged what and with which outcome, and what each key has used.
-import { type } from 'arktype'
+
 import { type AuditFilter, listAudit } from '../../db/audit.ts'
 import { listUsage, sumUsageByKey, type UsageFilter } from '../../db/usage.ts'
 import type { AdminContext } from '../context.ts'
 import { reportRowsDefault, reportRowsMax } from '../limits.ts'
+import { type } from '../shape.ts'
 import { operation } from './operation.ts'
 import { findKey, findOrganization, organizationInput, referenceShape, timeOf } from './references.ts'
 

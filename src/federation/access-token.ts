@@ -1,6 +1,7 @@
 // Access tokens (interface §2.5, decisions §5, RFC 9068): minting and verifying. It does not know why one is issued or whether its key still is in force.
-import { type } from 'arktype'
+
 import { jwtVerify, SignJWT } from 'jose'
+import { type } from '../shape.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string }

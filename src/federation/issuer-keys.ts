@@ -1,5 +1,5 @@
 // Finds the key that verifies a subject token: a cache per issuer, filled by discovery, a JWKS URL or a pasted set (decisions §2).
-import { type } from 'arktype'
+
 import type { IssuerKeySet } from '../../db/schema.ts'
 import { describeError, Fault } from '../fault.ts'
 import {
@@ -11,6 +11,7 @@ import {
 } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import type { Issuer } from '../registry.ts'
+import { type } from '../shape.ts'
 import type { SubjectToken } from './claims.ts'
 import { type Fetch, fetchDocument } from './guarded-fetch.ts'
 import { readKeySet, type VerificationKey } from './key-set.ts'

@@ -1,7 +1,8 @@
 // Reads a JWKS (RFC 7517) into the keys that may verify subject tokens. It does not know where the set came from.
-import { type } from 'arktype'
+
 import { importJWK, type JWK } from 'jose'
 import { Fault } from '../fault.ts'
+import { type } from '../shape.ts'
 import type { SubjectTokenAlgorithm } from './claims.ts'
 
 export type VerificationKey = {
