@@ -53,6 +53,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     await setPragma(client, 'journal_mode', 'wal')
     await setPragma(client, 'synchronous', options.synchronous, options.synchronous === 'full' ? 2 : 1)
     await setPragma(client, 'foreign_keys', 'on', 1)
+    // So that `insert or replace` meets the triggers that keep audit and usage.
+    await setPragma(client, 'recursive_triggers', 'on', 1)
     await setPragma(client, 'wal_autocheckpoint', String(checkpointPages), checkpointPages)
     const newer = await migrate(client)
     if (newer !== undefined) {
@@ -61,6 +63,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     }
   } catch (error) {
     client?.close()
+    client = undefined
+    letGo()
     return refusalOf(error, options.path)
   }
   const opened = client
@@ -76,6 +80,15 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
       opened.close()
     },
   }
+}
+
+/**
+ * libSQL finalises the statement that failed only when it is collected, and until then this process would keep a shared lock on a file it
+ * was refused, in everybody's way. Deno offers no collection; there the lock goes when the process does.
+ */
+function letGo(): void {
+  const { Bun: runtime } = globalThis as { Bun?: { gc: (force: boolean) => void } }
+  runtime?.gc(true)
 }
 
 function refusalOf(error: unknown, path: string): OpenRefusal {

@@ -43,7 +43,7 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     try {
       await database.client.batch(statements, 'write')
     } catch (error) {
-      if (isBusy(error)) {
+      if (isBusy(error) && broken === undefined) {
         broken = error
         onBroken(error)
       }

@@ -3,10 +3,13 @@
 /** Control and invisible characters escaped, so that a claim cannot move the cursor or hide. */
 export function printable(value: unknown): string {
   if (value === null || value === undefined) return '-'
-  return String(value).replaceAll(
-    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return String(value).replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escaped)
+}
+
+function escaped(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  const hex = code.toString(16)
+  return code > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`
 }
 
 export type Column<Row> = [title: string, value: (row: Row) => unknown]

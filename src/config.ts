@@ -156,6 +156,10 @@ function readConfigFile({ flags, environment }: ConfigSources): Partial<Record<s
   } catch (error) {
     throw wrong(configFileSetting, `names ${JSON.stringify(path)}, which cannot be read: ${(error as Error).message}`)
   }
+  for (const [index, line] of text.split('\n').entries()) {
+    if (/^\s*(#.*)?$/.test(line) || /^\s*[A-Z_a-z]\w*\s*=/.test(line)) continue
+    throw wrong(configFileSetting, `names ${JSON.stringify(path)}, whose line ${index + 1} is not NAME=value`)
+  }
   const values = parseEnv(text) as Record<string, string>
   for (const name of Object.keys(values)) {
     if (settings.some(({ env }) => env === name)) continue
@@ -183,10 +187,7 @@ function parseChoice<const T extends string>(name: SettingName, value: string | 
 
 function parseDatabaseUrl(text: string): string {
   if (/^(libsql|https?|wss?):/.test(text)) {
-    throw wrong(
-      'LATCHKEY_DATABASE_URL',
-      `is ${JSON.stringify(new URL(text).origin)}, but remote databases are not supported yet: use file:PATH`,
-    )
+    throw wrong('LATCHKEY_DATABASE_URL', 'names a remote database, which is not supported yet: use file:PATH')
   }
   if (!text.startsWith('file:') || /[?#]/.test(text) || text.includes(':memory:')) {
     throw wrong(
@@ -195,7 +196,7 @@ function parseDatabaseUrl(text: string): string {
     )
   }
   const path = text.startsWith('file://') ? filePathOf(text) : resolve(text.slice('file:'.length))
-  if (path.endsWith('/') || (existsSync(path) && statSync(path).isDirectory())) {
+  if (text.endsWith('/') || (existsSync(path) && statSync(path).isDirectory())) {
     throw wrong(
       'LATCHKEY_DATABASE_URL',
       `is ${JSON.stringify(text)}, which is a folder: name a file in it, e.g. ${text.replace(/\/$/, '')}/latchkey.db`,
@@ -229,15 +230,17 @@ function parseListen(text: string): ListenAddress {
 }
 
 function parseHttpUrl(name: SettingName, text: string): string {
+  // What holds an @ may hold a password.
+  const quoted = text.includes('@') ? 'has a value' : `is ${JSON.stringify(text)}`
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || text.length > urlCharactersMax) {
-    throw wrong(name, `is ${JSON.stringify(text)}, but must be an http:// or https:// address`)
+    throw wrong(name, `${quoted}, but must be an http:// or https:// address`)
   }
   if (url.username !== '' || url.password !== '') {
     throw wrong(name, 'holds a user name or password; a URL ends up in logs, so keep credentials out of it')
   }
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(text))
-    throw wrong(name, `is ${JSON.stringify(text)}, but may not have a query or fragment`)
+    throw wrong(name, `${quoted}, but may not have a query or fragment`)
   return text.replace(/\/+$/, '')
 }
 

@@ -1,6 +1,7 @@
 // The plain record that every handler and admin operation gets. Opens a database into one and closes it again.
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { putIssuerKeySet } from '../db/issuers.ts'
 import { type Database, type Orm, openDatabase } from '../db/open.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
@@ -11,6 +12,7 @@ import type { Fetch } from './federation/guarded-fetch.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
 import { readMasterKey } from './federation/master-key.ts'
 import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
+import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Log } from './observe/log.ts'
 import { loadRegistry, type Registry } from './registry.ts'
 
@@ -78,6 +80,24 @@ export async function openContext(
     keep: (keySet) => writer.write([putIssuerKeySet(orm, keySet)]),
   })
   return { config, database, orm, writer, registry: await loadRegistry(orm), issuerKeys, now, log }
+}
+
+/**
+ * Tries again while another process owns the database for a moment, up to `databaseWaitMillisecondsMax`.
+ * @throws Fault of the last attempt
+ */
+export async function retryWhileOwned<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  const deadline = performance.now() + databaseWaitMillisecondsMax
+  for (;;) {
+    try {
+      return await attempt()
+    } catch (error) {
+      const isOwned = error instanceof Fault && error.reason === 'database_owned'
+      if (!isOwned || performance.now() > deadline) throw error
+      // At random, or those that wait would meet at every attempt.
+      await pause(20 + Math.random() * 80)
+    }
+  }
 }
 
 /** Whether `init` has finished on this database. */

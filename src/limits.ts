@@ -58,5 +58,5 @@ export const reportRowsMax = 10_000
 export const reportRowsDefault = 50
 /** A running exchange or answer gets this long to end after a stop signal. */
 export const drainMillisecondsMax = 10_000
-/** How long a command waits while another process holds the database without serving its socket. */
-export const databaseWaitMillisecondsMax = 10_000
+/** How long a command or a starting server waits for another command, or for a server that is draining, to let go of the database. */
+export const databaseWaitMillisecondsMax = 15_000

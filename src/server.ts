@@ -1,5 +1,6 @@
 // A running Latchkey: the service on its address, the admin door on its socket, one database between them.
 import { chmodSync, rmSync } from 'node:fs'
+import { isServed } from './admin/client.ts'
 import { createOperationRunner, type RunOperation } from './admin/operation.ts'
 import { operations } from './admin/operations.ts'
 import { createSocketHandler } from './admin/socket.ts'
@@ -12,6 +13,7 @@ import {
   isInitialized,
   openContext,
   openServing,
+  retryWhileOwned,
   type Surroundings,
 } from './context.ts'
 import { Fault } from './fault.ts'
@@ -40,7 +42,15 @@ export async function startServer(
 ): Promise<Server> {
   const socketPath = socketPathFor(config)
   checkSocketPath(socketPath)
-  const admin = await openContext(config, surroundings, { create: initialize })
+  const admin = await retryWhileOwned(async () => {
+    if (await isServed(socketPath)) {
+      throw new Fault(
+        'conflict',
+        `Another server serves the database ${JSON.stringify(config.databasePath)}; stop that one first`,
+      )
+    }
+    return openContext(config, surroundings, { create: initialize })
+  })
   const listeners: Listener[] = []
   try {
     const runOperation = createOperationRunner(operations, admin)

@@ -1,15 +1,19 @@
 // Runs an admin operation where the database is: in the server that owns it, over its socket, or else in this process.
 import { request } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type Config, socketPathFor } from '../config.ts'
-import { closeContext, isInitialized, notInitialized, openContext, type Surroundings } from '../context.ts'
+import {
+  closeContext,
+  isInitialized,
+  notInitialized,
+  openContext,
+  retryWhileOwned,
+  type Surroundings,
+} from '../context.ts'
 import { Fault, type FaultCode } from '../fault.ts'
-import { databaseWaitMillisecondsMax } from '../limits.ts'
 import { type } from '../shape.ts'
 import { createOperationRunner } from './operation.ts'
 import { type OperationName, operations } from './operations.ts'
 
-const retryMilliseconds = 50
 const answerShape = type({ 'error?': { code: 'string', message: 'string' } })
 
 /**
@@ -23,18 +27,10 @@ export async function callOperation(
   name: OperationName,
   input: unknown,
 ): Promise<unknown> {
-  const deadline = performance.now() + databaseWaitMillisecondsMax
-  for (;;) {
+  return retryWhileOwned(async () => {
     const answered = await askServer(socketPathFor(config), name, input)
-    if (answered !== undefined) return answered.result
-    try {
-      return await runHere(config, surroundings, name, input)
-    } catch (error) {
-      const isOwned = error instanceof Fault && error.reason === 'database_owned'
-      if (!isOwned || performance.now() > deadline) throw error
-      await pause(retryMilliseconds)
-    }
-  }
+    return answered === undefined ? runHere(config, surroundings, name, input) : answered.result
+  })
 }
 
 async function runHere(
@@ -50,6 +46,11 @@ async function runHere(
   } finally {
     await closeContext(context)
   }
+}
+
+/** Whether a server listens there. */
+export async function isServed(socketPath: string): Promise<boolean> {
+  return (await post(socketPath, '/', '')) !== undefined
 }
 
 /** Undefined when no server listens there. */

@@ -53,7 +53,7 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
   if (!hasMediaType(request, 'application/x-www-form-urlencoded')) return refuse('content_type')
   const form = parseExchangeForm(await readBody(request, exchangeBodyBytesLimit))
   if (isRefusal(form)) return form
-  record.policyNamed = bounded(form.policyId)
+  record.policyNamed = policyNamed(form.policyId)
   record.subjectTokenSha256 = createHash('sha256').update(form.subjectToken).digest('hex')
   const text = parseJwtText(form.subjectToken)
   if (text === undefined) return refuse('subject_token_not_jwt')
@@ -165,7 +165,14 @@ function recordToken(record: AuditRow, { subject, payload }: SubjectToken): void
   record.subjectTokenId = typeof payload.jti === 'string' ? bounded(payload.jti) : null
 }
 
-/** A text from outside, cut to what the audit keeps. */
+/** A text from outside, cut to what the audit keeps; counted in code points, as the limits of claims are. */
 function bounded(text: string): string {
-  return text.length <= claimCharactersMax ? text : `${text.slice(0, claimCharactersMax)}…`
+  if (text.length <= claimCharactersMax) return text
+  const characters = [...text.slice(0, 2 * claimCharactersMax + 1)]
+  return characters.length <= claimCharactersMax ? text : `${characters.slice(0, claimCharactersMax).join('')}…`
+}
+
+/** What was sent as the policy's id, unless it cannot be one: a token that slipped into that field must not be kept. */
+function policyNamed(text: string): string {
+  return /^[\w-]{1,64}$/.test(text) ? text : '(not an id)'
 }

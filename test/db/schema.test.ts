@@ -1,0 +1,160 @@
+// The migrated tables against schema.ts, and what the database itself refuses whatever the program does.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { getTableColumns, is } from 'drizzle-orm'
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { insertApiKey } from '../../db/api-keys.ts'
+import { insertIssuer } from '../../db/issuers.ts'
+import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
+import { insertPolicy, updatePolicy } from '../../db/policies.ts'
+import * as schema from '../../db/schema.ts'
+import { createWriter, type Statement, type Writer } from '../../db/write.ts'
+import {
+  auditRow,
+  createDatabase,
+  insertOrganizationRows,
+  organizationRows,
+  type TestDatabase,
+  usageRow,
+} from '../support/rows.ts'
+
+const tables = Object.values(schema).filter((value) => is(value, SQLiteTable))
+const acme = organizationRows('acme')
+const other = organizationRows('other')
+
+let own: TestDatabase
+let writer: Writer
+beforeAll(async () => {
+  own = await createDatabase()
+  writer = createWriter(own.database, () => {})
+  await writer.write([...insertOrganizationRows(own.database, acme), ...insertOrganizationRows(own.database, other)])
+})
+afterAll(async () => {
+  await writer.close()
+  await own.close()
+})
+
+async function rows(sql: string): Promise<unknown[][]> {
+  const answer = await own.database.client.execute(sql)
+  return answer.rows.map((row) => answer.columns.map((_, index) => row[index]))
+}
+
+async function expectRefused(statement: Statement, message: string): Promise<void> {
+  await expect(writer.write([statement])).rejects.toThrow(message)
+}
+
+test('every table of the database is in schema.ts, and none more', async () => {
+  const found = await rows("select name from pragma_table_list where type = 'table' and name not like 'sqlite_%'")
+  const names = found.map(([name]) => String(name)).filter((name) => name !== 'schema_migrations')
+  expect(names.toSorted()).toEqual(tables.map((table) => getTableConfig(table).name).toSorted())
+})
+
+for (const table of tables) {
+  const { name, columns } = getTableConfig(table)
+  test(`${name} has the columns, types, nulls and primary key that schema.ts says`, async () => {
+    const described = columns.map((column) => [
+      column.name,
+      column.getSQLType(),
+      column.notNull || column.primary,
+      column.primary,
+    ])
+    const found = await rows(`select name, lower(type), "notnull", pk from pragma_table_info('${name}')`)
+    // An integer primary key is never null, though SQLite does not say so.
+    const migrated = found.map(([column, type, notNull, pk]) => [column, type, notNull === 1 || pk === 1, pk === 1])
+    expect(migrated).toEqual(described)
+    expect(await rows(`select strict from pragma_table_list where name = '${name}'`)).toEqual([[1]])
+  })
+
+  test(`${name} takes exactly the values that schema.ts enumerates`, async () => {
+    const [definition] = await rows(`select sql from sqlite_schema where type = 'table' and name = '${name}'`)
+    const enumerated = [...String(definition).matchAll(/(\w+) text[^,]*?check \(\1 (?:in \(([^)]*)\)|= ('[^']*'))\)/g)]
+    const checked = enumerated.map(([, column, list, one]) => [
+      column,
+      [...(list ?? one ?? '').matchAll(/'(.*?)'/g)].map(([, value]) => value),
+    ])
+    const described = Object.values(getTableColumns(table)).filter((column) => column.enumValues !== undefined)
+    expect(checked).toEqual(described.map((column) => [column.name, column.enumValues]))
+  })
+}
+
+test('a policy cannot bind an issuer or a key of another organization', async () => {
+  const { orm } = own.database
+  const draft = { ...acme.policy, id: 'foreign', name: 'foreign' }
+  await expectRefused(insertPolicy(orm, { ...draft, issuerId: other.issuer.id }), 'FOREIGN KEY')
+  await expectRefused(insertPolicy(orm, { ...draft, keyId: other.key.id }), 'FOREIGN KEY')
+  await expectRefused(insertPolicy(orm, { ...draft, organizationId: other.organization.id }), 'FOREIGN KEY')
+  await expectRefused(updatePolicy(orm, acme.policy.id, { issuerId: other.issuer.id }), 'FOREIGN KEY')
+  await expectRefused(updatePolicy(orm, acme.policy.id, { keyId: other.key.id }), 'FOREIGN KEY')
+  expect(await rows("select count(*) from policies where id = 'foreign'")).toEqual([[0]])
+})
+
+test('a key cannot be in a workspace or belong to a user of another organization', async () => {
+  const { orm } = own.database
+  const draft = { ...acme.key, id: 'foreign', name: 'foreign', hash: 'f'.repeat(64) }
+  await expectRefused(insertApiKey(orm, { ...draft, workspaceId: other.workspace.id }), 'FOREIGN KEY')
+  await expectRefused(insertApiKey(orm, { ...draft, ownerId: other.user.id }), 'FOREIGN KEY')
+})
+
+test('what others refer to cannot be deleted', async () => {
+  for (const name of ['organizations', 'workspaces', 'users', 'api_keys', 'issuers']) {
+    const deletion = { toSQL: () => ({ sql: `delete from ${name}`, params: [] }) }
+    await expectRefused(deletion, 'FOREIGN KEY')
+  }
+})
+
+test('names are unique within an organization, and free again after a deletion', async () => {
+  const { orm } = own.database
+  const again = { id: 'again', name: 'again' }
+  await expectRefused(insertOrganization(orm, { ...acme.organization, id: 'again' }), 'organizations.name')
+  await expectRefused(insertWorkspace(orm, { ...acme.workspace, id: 'again' }), 'workspaces.name')
+  await expectRefused(insertUser(orm, { ...acme.user, id: 'again' }), 'users.name')
+  await expectRefused(insertApiKey(orm, { ...acme.key, id: 'again', hash: 'a'.repeat(64) }), 'api_keys.name')
+  await expectRefused(insertIssuer(orm, { ...acme.issuer, id: 'again', issuerUrl: 'https://else' }), 'issuers.name')
+  await expectRefused(insertPolicy(orm, { ...acme.policy, id: 'again' }), 'policies.name')
+  await expectRefused(insertIssuer(orm, { ...acme.issuer, ...again }), 'issuers.issuer_url')
+  await expectRefused(insertApiKey(orm, { ...acme.key, ...again }), 'api_keys.hash')
+
+  const deleted = { deletedAt: 2, name: 'gone' }
+  await writer.write([
+    insertApiKey(orm, { ...acme.key, ...deleted, id: 'gone-1', hash: '1'.repeat(64) }),
+    insertApiKey(orm, { ...acme.key, name: 'gone', id: 'gone-2', hash: '2'.repeat(64) }),
+    insertIssuer(orm, { ...acme.issuer, ...deleted, id: 'gone-1' }),
+    insertPolicy(orm, { ...acme.policy, ...deleted, id: 'gone-1' }),
+    insertPolicy(orm, { ...acme.policy, name: 'gone', id: 'gone-2' }),
+  ])
+})
+
+test('values that no program of ours writes are refused', async () => {
+  const { orm } = own.database
+  const policy = { ...acme.policy, id: 'wrong', name: 'wrong' }
+  await expectRefused(insertPolicy(orm, { ...policy, subject: null }), 'CHECK')
+  await expectRefused(insertPolicy(orm, { ...policy, maxLifetimeSeconds: 901 }), 'CHECK')
+  await expectRefused(insertPolicy(orm, { ...policy, maxLifetimeSeconds: 59 }), 'CHECK')
+  const issuer = { ...acme.issuer, id: 'wrong', name: 'wrong', issuerUrl: 'https://wrong' }
+  await expectRefused(insertIssuer(orm, { ...issuer, keySource: 'jwks' }), 'CHECK')
+  await expectRefused(insertIssuer(orm, { ...issuer, jwksUrl: 'https://wrong/jwks' }), 'CHECK')
+  const key = { ...acme.key, id: 'wrong', name: 'wrong' }
+  await expectRefused(insertApiKey(orm, { ...key, hash: 'short' }), 'CHECK')
+  const text = { toSQL: () => ({ sql: 'update policies set max_lifetime_seconds = ?', params: ['soon'] }) }
+  await expectRefused(text, 'cannot store TEXT value in INTEGER column')
+})
+
+test('audit and usage rows are never deleted or changed', async () => {
+  await Promise.all([writer.appendAudit(auditRow('kept')), writer.appendUsage(usageRow('kept', acme))])
+  for (const name of ['exchange_audit', 'usage']) {
+    const kind = name === 'usage' ? 'usage' : 'audit'
+    for (const [sql, message] of [
+      [`delete from ${name}`, `${kind} rows are never deleted`],
+      [`insert or replace into ${name} select * from ${name}`, `${kind} rows are never deleted`],
+      [`update ${name} set at = 2`, `${kind} rows are never changed`],
+    ] as const) {
+      await expectRefused({ toSQL: () => ({ sql, params: [] }) }, message)
+    }
+    expect(await rows(`select request_id, at from ${name}`)).toEqual([['kept', 1]])
+  }
+})
+
+test('a usage row names a key that exists', async () => {
+  const missing = { ...acme, key: { ...acme.key, id: 'missing' } }
+  await expect(writer.appendUsage(usageRow('lost', missing))).rejects.toThrow('FOREIGN KEY')
+  expect(await rows("select count(*) from usage where request_id = 'lost'")).toEqual([[0]])
+})

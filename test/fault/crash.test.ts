@@ -1,0 +1,139 @@
+// Nothing acknowledged is lost: the server is killed twenty times in the middle of its work, and each time the file on disk and the
+// restarted server are held against all that clients were told since the beginning.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
+import { readDatabaseFile } from '../support/database-file.ts'
+import { type Installation, install, publicUrl, type Served, type Trust, trust } from '../support/installation.ts'
+import { mintAt, postExchange, type Row } from '../support/latchkey.ts'
+import { type Acknowledged, countAcknowledged, nothingAcknowledged, putLoad, type State } from '../support/load.ts'
+
+const rounds = 20
+const seed = Number(process.env.LATCHKEY_TEST_SEED ?? Date.now() % 1_000_000)
+
+let installation: Installation
+let issuerUrl: string
+beforeAll(async () => {
+  installation = await install()
+  issuerUrl = await installation.startIssuer()
+})
+afterAll(() => installation.remove())
+
+/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+function createRandom(start: number): () => number {
+  let state = start
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** What the file holds after the kill, before anything has opened it again. */
+function checkFile({ tokens, answers }: Acknowledged): void {
+  const [integrity, foreign, audits = [], usages = []] = readDatabaseFile(
+    installation.databasePath,
+    'pragma integrity_check',
+    'pragma foreign_key_check',
+    "select access_token_id as id from exchange_audit where outcome = 'issued'",
+    'select request_id as id, streamed, completed, status, total_tokens as tokens from usage',
+  )
+  expect(integrity).toEqual([{ integrity_check: 'ok' }])
+  expect(foreign).toEqual([])
+
+  const audited = new Set(audits.map(({ id }) => id))
+  expect(audited.size).toBe(audits.length)
+  expect([...tokens.keys()].filter((id) => !audited.has(id))).toEqual([])
+
+  const used = new Map(usages.map((row) => [row.id, row]))
+  expect(used.size).toBe(usages.length)
+  for (const [id, kind] of answers)
+    expect(used.get(id)).toEqual({ id, streamed: kind === 'plain' ? 0 : 1, completed: 1, status: 200, tokens: 6 })
+}
+
+/** Each thing is as it was last acknowledged, or as a change asked that was under way; from now on that is known. */
+function checkStates(states: Map<string, State>, found: Map<string, string>): void {
+  for (const [name, state] of states) {
+    const now = found.get(name) ?? 'absent'
+    expect({ name, now: [state.known, state.asked].includes(now) ? 'acknowledged' : now }).toEqual({
+      name,
+      now: 'acknowledged',
+    })
+    state.known = now
+    state.asked = now
+  }
+}
+
+async function checkServer(
+  { baseUrl, ask }: Served,
+  { policyId, subjectToken }: Trust,
+  { policies, keys, tokens }: Acknowledged,
+): Promise<void> {
+  const policyRows = (await ask<{ data: (Row & { name: string; enabled: boolean })[] }>('policies.list')).data
+  const keyRows = (await ask<{ data: (Row & { name: string; disabled: boolean })[] }>('keys.list')).data
+  checkStates(policies, new Map(policyRows.map(({ name, enabled }) => [name, enabled ? 'enabled' : 'paused'])))
+  checkStates(keys, new Map(keyRows.map(({ name, disabled }) => [name, disabled ? 'disabled' : 'enabled'])))
+
+  const keySet = createLocalJWKSet((await (await fetch(`${baseUrl}/oauth/jwks`)).json()) as JSONWebKeySet)
+  for (const token of [...tokens.values()].slice(-100))
+    await jwtVerify(token, keySet, { issuer: publicUrl, audience: publicUrl })
+  for (const token of [...tokens.values()].slice(-3)) {
+    const response = await fetch(`${baseUrl}/models`, { headers: { authorization: `Bearer ${token}` } })
+    expect(response.status).toBe(200)
+  }
+
+  // Not only listed: a paused policy refuses, an enabled one exchanges.
+  for (const enabled of [true, false]) {
+    const policy = policyRows.findLast((row) => row.enabled === enabled)
+    if (policy === undefined) continue
+    const token = policy.id === policyId ? subjectToken : await mintAt(issuerUrl, { sub: policy.name })
+    const response = await postExchange(baseUrl, { federation_policy_id: policy.id, subject_token: token })
+    expect(response.status).toBe(enabled ? 200 : 400)
+  }
+}
+
+async function killUnderLoad(
+  { serving, baseUrl, socketPath }: Served,
+  trusted: Trust,
+  acknowledged: Acknowledged,
+  answersUntilKill: number,
+): Promise<void> {
+  const killAt = countAcknowledged(acknowledged) + answersUntilKill
+  let isKilled = false
+  await putLoad({ baseUrl, socketPath, ...trusted }, acknowledged, {
+    isOver: () => isKilled,
+    onAnswer: () => {
+      if (isKilled || countAcknowledged(acknowledged) < killAt) return
+      isKilled = true
+      serving.process.kill('SIGKILL')
+    },
+  })
+  await serving.process.exited
+  expect(serving.process.signalCode).toBe('SIGKILL')
+}
+
+test(`a server killed ${rounds} times under load has lost nothing that it acknowledged`, async () => {
+  const random = createRandom(seed)
+  const acknowledged = nothingAcknowledged()
+  let round = 0
+  try {
+    let served = await installation.serve()
+    const trusted = await trust(served, issuerUrl)
+    for (round = 1; round <= rounds; round++) {
+      await killUnderLoad(served, trusted, acknowledged, 1 + Math.floor(random() * 300))
+      checkFile(acknowledged)
+      served = await installation.serve()
+      await checkServer(served, trusted, acknowledged)
+    }
+    expect(await served.serving.stop()).toBe(0)
+    checkFile(acknowledged)
+  } catch (error) {
+    throw new Error(`Failed in round ${round} with LATCHKEY_TEST_SEED=${seed}: ${error}`, { cause: error })
+  }
+
+  const kinds = [...acknowledged.answers.values()]
+  expect(acknowledged.tokens.size).toBeGreaterThan(300)
+  expect(kinds.filter((kind) => kind === 'plain').length).toBeGreaterThan(100)
+  expect(kinds.filter((kind) => kind === 'streamed').length).toBeGreaterThan(100)
+  expect(acknowledged.changes).toBeGreaterThan(100)
+}, 120_000)

@@ -1,0 +1,113 @@
+// A stop signal ends a server in order: what is under way is finished and committed, then the process ends with exit code 0.
+import { afterEach, expect, test } from 'bun:test'
+import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import type { Handler } from '../../src/runtime.ts'
+import { rowsInFile } from '../support/database-file.ts'
+import { type Installation, install, type Served, trust } from '../support/installation.ts'
+import { postExchange, upstreamApiKey } from '../support/latchkey.ts'
+
+let installation: Installation
+let served: Served
+afterEach(async () => {
+  await served.serving.stop('SIGKILL')
+  await installation.remove()
+})
+
+/** A handler that tells when it is asked for a path and goes on when it is let go. */
+function hold(path: string) {
+  const asked = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  const around = (handler: Handler): Handler => {
+    return async (request, peer) => {
+      if (new URL(request.url).pathname.endsWith(path)) {
+        asked.resolve()
+        await gate.promise
+      }
+      return handler(request, peer)
+    }
+  }
+  return { around, asked: asked.promise, release: gate.resolve }
+}
+
+/** Sends the signal and resolves when the server takes no new connections. */
+async function signalStop({ serving, baseUrl }: Served): Promise<void> {
+  serving.process.kill('SIGTERM')
+  for (;;) {
+    // A new connection each time: one that is open already may be served until the end.
+    const isRefused = await fetch(`${baseUrl}/oauth/jwks`, { headers: { connection: 'close' }, keepalive: false })
+      .then(() => false)
+      .catch(() => true)
+    if (isRefused) return
+  }
+}
+
+test('an exchange under way is finished and in the audit', async () => {
+  installation = await install()
+  served = await installation.serve()
+  const held = hold('/jwks')
+  const { policyId, subjectToken } = await trust(served, await installation.startIssuer(held.around))
+  const answer = postExchange(served.baseUrl, { federation_policy_id: policyId, subject_token: subjectToken })
+  await held.asked
+  await signalStop(served)
+  expect(served.serving.process.exitCode).toBeNull()
+  held.release()
+
+  const response = await answer
+  expect(response.status).toBe(200)
+  expect(await served.serving.process.exited).toBe(0)
+  expect(rowsInFile(installation.databasePath, 'select outcome, request_id from exchange_audit')).toEqual([
+    { outcome: 'issued', request_id: response.headers.get('x-request-id') },
+  ])
+})
+
+test('a stream under way goes on to its end and is in the usage', async () => {
+  const gate = Promise.withResolvers<void>()
+  const echo = createEchoUpstream(upstreamApiKey)
+  installation = await install(async (request, peer) => {
+    const { body, headers } = await echo(request, peer)
+    return new Response(body?.pipeThrough(pausedAfterFirst(gate.promise)), { headers })
+  })
+  served = await installation.serve()
+  const { apiKey } = await trust(served, await installation.startIssuer())
+  const response = await fetch(`${served.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({ model: 'echo', stream: true, messages: [{ role: 'user', content: 'one two three' }] }),
+  })
+  const reader = response.body?.getReader()
+  const first = await reader?.read()
+  await signalStop(served)
+  expect(served.serving.process.exitCode).toBeNull()
+  gate.resolve()
+
+  let text = Buffer.from(first?.value ?? []).toString()
+  for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read())
+    text += Buffer.from(chunk.value).toString()
+  expect(text).toContain('three')
+  expect(text).toEndWith('data: [DONE]\n\n')
+  expect(await served.serving.process.exited).toBe(0)
+  expect(rowsInFile(installation.databasePath, 'select completed, total_tokens, request_id from usage')).toEqual([
+    { completed: 1, total_tokens: 6, request_id: response.headers.get('x-request-id') },
+  ])
+})
+
+test('a server with idle connections ends at once, with its log moved into the file', async () => {
+  installation = await install()
+  served = await installation.serve()
+  await served.ask('keys.create', { name: 'kept' })
+  expect((await fetch(`${served.baseUrl}/oauth/jwks`)).status).toBe(200)
+  expect(await served.serving.stop()).toBe(0)
+  expect(Bun.file(`${installation.databasePath}-wal`).size).toBe(0)
+  expect(rowsInFile(installation.databasePath, "select name from api_keys where name = 'kept'")).toHaveLength(1)
+})
+
+function pausedAfterFirst(gate: Promise<void>): TransformStream<Uint8Array, Uint8Array> {
+  let isFirst = true
+  return new TransformStream({
+    transform: async (chunk, controller) => {
+      if (!isFirst) await gate
+      isFirst = false
+      controller.enqueue(chunk)
+    },
+  })
+}

@@ -1,0 +1,37 @@
+// A database whose batches can be watched, held back and made to fail, to see what the writing function does with each outcome.
+import { type Client, LibsqlError } from '@libsql/client'
+import type { Database } from '../../db/open.ts'
+
+export type Watched = {
+  database: Database
+  /** The number of statements of every batch that was asked for. */
+  batches: number[]
+  /** Called before and after each batch reaches the database; a promise holds it back, a throw is the batch's outcome. */
+  before: () => Promise<void> | void
+  after: () => Promise<void> | void
+}
+
+export function watchBatches(database: Database): Watched {
+  const watched: Watched = { database, batches: [], before: () => {}, after: () => {} }
+  const batch: Client['batch'] = async (statements, mode) => {
+    watched.batches.push(statements.length)
+    await watched.before()
+    const result = await database.client.batch(statements, mode)
+    await watched.after()
+    return result
+  }
+  const client = new Proxy(database.client, {
+    get: (target, name) => {
+      if (name === 'batch') return batch
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  watched.database = { ...database, client }
+  return watched
+}
+
+/** What libSQL says when another connection is in the way. */
+export function busyError(): LibsqlError {
+  return new LibsqlError('database is locked', 'SQLITE_BUSY')
+}

@@ -1,0 +1,32 @@
+// Runs commands on one database as a user would: each in a process of its own, answers read as JSON.
+import { expect } from 'bun:test'
+import { type Finished, runCommand } from './latchkey.ts'
+
+export type JsonObject = Record<string, unknown>
+export type CommandRunner = {
+  run: (...args: string[]) => Promise<Finished>
+  /** The JSON that a command prints, which must succeed and print nothing else. */
+  json: (...args: string[]) => Promise<JsonObject>
+  /** How a command fails: exit code and the JSON on standard error, with nothing on standard output. */
+  failure: (...args: string[]) => Promise<{ code: number; error: { code: string; message: string } }>
+}
+
+export function createCommandRunner(folder: string): CommandRunner {
+  const env = { LATCHKEY_DATABASE_URL: `file:${folder}/latchkey.db` }
+  const run = (...args: string[]) => runCommand(args, { cwd: folder, env })
+  return {
+    run,
+    json: async (...args) => {
+      const { code, stdout, stderr } = await run(...args, '--json')
+      expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
+      return JSON.parse(stdout) as JsonObject
+    },
+    failure: async (...args) => {
+      const { code, stdout, stderr } = await run(...args, '--json')
+      expect({ args, stdout, lines: stderr.split('\n').length }).toEqual({ args, stdout: '', lines: 2 })
+      const told = JSON.parse(stderr) as { error: { code: string; message: string } }
+      expect(told).toEqual({ error: { code: expect.any(String), message: expect.any(String) } })
+      return { code, ...told }
+    },
+  }
+}

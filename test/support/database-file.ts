@@ -1,0 +1,29 @@
+// Reads a database file from outside the process that owns it: a copy of the file and its write-ahead log, opened by another SQLite in a
+// child process. So neither the owner's connection nor its lock nor the log on disk has a part in what a test sees.
+type SqlRow = Record<string, string | number | null>
+
+const reader = `
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Database } from 'bun:sqlite'
+const [path, ...queries] = process.argv.slice(1)
+const folder = mkdtempSync(join(tmpdir(), 'lk-'))
+for (const end of ['', '-wal']) if (existsSync(path + end)) copyFileSync(path + end, join(folder, 'copy.db' + end))
+const database = new Database(join(folder, 'copy.db'))
+process.stdout.write(JSON.stringify(queries.map((sql) => database.query(sql).all())))
+database.close()
+rmSync(folder, { recursive: true })
+`
+
+/** What a crash at this moment would leave behind: the rows of each query. Nothing else runs in this process meanwhile. */
+export function readDatabaseFile(path: string, ...queries: string[]): SqlRow[][] {
+  const child = Bun.spawnSync([process.execPath, '-e', reader, path, ...queries])
+  if (child.exitCode !== 0) throw new Error(child.stderr.toString())
+  return JSON.parse(child.stdout.toString()) as SqlRow[][]
+}
+
+/** The same for one query. */
+export function rowsInFile(path: string, query: string): SqlRow[] {
+  return readDatabaseFile(path, query)[0] ?? []
+}

@@ -1,0 +1,120 @@
+// A real identity provider for tests: oidc-provider on a free loopback port, and an OAuth client that gets a workload's JWT from it.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, type JWK } from 'jose'
+import * as oauth from 'oauth4webapi'
+import { Provider } from 'oidc-provider'
+
+/** The clients of the identity provider; each gets tokens whose `sub` is its own name. */
+export const workloads = {
+  'workload-rs256': { algorithm: 'RS256', lifetimeSeconds: 3_600 },
+  'workload-es256': { algorithm: 'ES256', lifetimeSeconds: 3_600 },
+  'workload-brief': { algorithm: 'RS256', lifetimeSeconds: 120 },
+  'workload-stranger': { algorithm: 'ES256', lifetimeSeconds: 3_600 },
+} as const
+export type Workload = keyof typeof workloads
+
+export type IdentityProvider = {
+  issuerUrl: string
+  /** Signs with new keys from now on. With `keepOld` the ones before stay published, otherwise they are gone. */
+  rotateKeys: (options?: { keepOld?: boolean }) => Promise<void>
+  /** A JWT for `audience`, got by client credentials and a resource indicator. */
+  getToken: (workload: Workload, audience: string) => Promise<string>
+  stop: () => Promise<void>
+}
+
+/** What the provider passes to its configuration of a client. */
+type Client = { clientId: Workload }
+
+const lifetimeOf = (workload: Workload) => workloads[workload].lifetimeSeconds
+const secretOf = (workload: Workload) => `secret of ${workload}`
+
+/** Starts one whose issuer is `http://127.0.0.1:PORT`, with discovery, JWKS and a token endpoint, signing RS256 and ES256. */
+export async function startIdentityProvider(): Promise<IdentityProvider> {
+  let handle: (request: IncomingMessage, response: ServerResponse) => unknown = (_, response) => response.end()
+  const server = createServer((request, response) => handle(request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const issuerUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  let keys: JWK[] = []
+  async function rotateKeys({ keepOld = false } = {}): Promise<void> {
+    // The first key that fits the algorithm signs; the rest are only published.
+    keys = [...(await createKeys()), ...(keepOld ? keys : [])]
+    handle = new Provider(issuerUrl, configurationWith(keys)).callback()
+  }
+  await rotateKeys()
+
+  return {
+    issuerUrl,
+    rotateKeys,
+    getToken: (workload, audience) => requestToken(issuerUrl, workload, audience),
+    stop: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function createKeys(): Promise<JWK[]> {
+  return Promise.all(
+    ['RS256', 'ES256'].map(async (alg) => {
+      const { privateKey } = await generateKeyPair(alg, { extractable: true })
+      return { ...(await exportJWK(privateKey)), alg, use: 'sig' }
+    }),
+  )
+}
+
+function configurationWith(keys: JWK[]): object {
+  return {
+    jwks: { keys },
+    adapter: rememberNothing,
+    ttl: { ClientCredentials: (_context: unknown, _token: unknown, { clientId }: Client) => lifetimeOf(clientId) },
+    cookies: { keys: ['unused: no workload has a browser'] },
+    clients: (Object.keys(workloads) as Workload[]).map((name) => ({
+      client_id: name,
+      client_secret: secretOf(name),
+      token_endpoint_auth_method: 'client_secret_basic',
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+      response_types: [],
+    })),
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      resourceIndicators: { enabled: true, getResourceServerInfo: describeResource },
+    },
+  }
+}
+
+/** Any resource is known here; the token is a JWT (RFC 9068) signed and dated as its workload asks for. */
+function describeResource(_context: unknown, resource: string, { clientId }: Client): object {
+  const { algorithm } = workloads[clientId]
+  return { audience: resource, scope: 'read', accessTokenFormat: 'jwt', jwt: { sign: { alg: algorithm } } }
+}
+
+/** Its tokens stand for themselves and its clients are configured, so there is nothing to store. */
+function rememberNothing(): object {
+  const nothing = async () => undefined
+  return {
+    upsert: nothing,
+    find: nothing,
+    findByUid: nothing,
+    findByUserCode: nothing,
+    consume: nothing,
+    destroy: nothing,
+    revokeByGrantId: nothing,
+  }
+}
+
+/** What a workload does: discovery (RFC 8414), then client credentials (RFC 6749 §4.4) for one resource (RFC 8707). */
+async function requestToken(issuerUrl: string, workload: Workload, audience: string): Promise<string> {
+  const insecure = { [oauth.allowInsecureRequests]: true }
+  const issuer = new URL(issuerUrl)
+  const server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure))
+  const client: oauth.Client = { client_id: workload }
+  const credential = oauth.ClientSecretBasic(secretOf(workload))
+  const fields = { resource: audience, scope: 'read' }
+  const response = await oauth.clientCredentialsGrantRequest(server, client, credential, fields, insecure)
+  const { access_token } = await oauth.processClientCredentialsResponse(server, client, response)
+  return access_token
+}

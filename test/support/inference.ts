@@ -1,0 +1,67 @@
+// A server before a scripted upstream, and the chat completions that a test asks of it.
+import { type Federation, type Row, startFederation } from './latchkey.ts'
+import { type ScriptedUpstream, startScriptedUpstream } from './scripted-upstream.ts'
+
+export type UsageRow = Row & { request_id: string; completed: boolean; status: number }
+export type Inference = Federation & {
+  upstream: ScriptedUpstream
+  /** Acts as the target key. */
+  accessToken: string
+  /** Posts a chat completion, with the target key unless `headers` bring another credential. */
+  complete: (body?: unknown, headers?: Record<string, string>, signal?: AbortSignal) => Promise<Response>
+  /** The rows that a request left in the ledger. */
+  usageOf: (response: Response) => Promise<UsageRow[]>
+  /** Forgets what the last test has done to upstream and ledger. */
+  reset: () => void
+}
+
+export const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }
+export const answer = { model: 'real-model', choices: [{ message: { content: 'hi' } }], usage }
+export const question = { model: 'asked-model', messages: [{ role: 'user', content: 'hello' }] }
+export const usageEvent = eventOf({ choices: [], usage })
+
+export function eventOf(data: object | string): string {
+  return `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
+}
+
+export function deltaOf(content: string): string {
+  return eventOf({ model: 'm', choices: [{ delta: { content } }] })
+}
+
+export function streamReply(text: string): Response {
+  return new Response(text, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } })
+}
+
+export async function startInference(): Promise<Inference> {
+  const upstream = await startScriptedUpstream()
+  const federation = await startFederation({ upstreamUrl: upstream.url })
+  const reply = await federation.exchange(await federation.mint())
+  const { access_token: accessToken } = (await reply.json()) as { access_token: string }
+  const { writer } = federation.server.context
+  const { appendUsage } = writer
+  return {
+    ...federation,
+    upstream,
+    accessToken,
+    complete: (body = question, headers = {}, signal) =>
+      fetch(`${federation.server.baseUrl}/chat/completions`, {
+        method: 'POST',
+        signal,
+        headers: { authorization: `Bearer ${federation.key.key}`, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    usageOf: async (response) => {
+      const { data } = await federation.admin<{ data: UsageRow[] }>('usage.requests', { limit: 10_000 })
+      return data.filter((row) => row.request_id === response.headers.get('x-request-id'))
+    },
+    reset: () => {
+      upstream.requests.length = 0
+      upstream.answer.current = () => Response.json(answer)
+      writer.appendUsage = appendUsage
+    },
+    stop: async () => {
+      await federation.stop()
+      await upstream.stop()
+    },
+  }
+}

@@ -1,0 +1,105 @@
+// A Latchkey as an operator has it: a data folder, settings, commands and a server, each of them a child process. The identity provider
+// and the inference server behind it run in the test's own process, where a test can hold them back.
+import { join } from 'node:path'
+import { askServer } from '../../src/admin/client.ts'
+import type { OperationName } from '../../src/admin/operations.ts'
+import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import type { Handler, Listener } from '../../src/runtime.ts'
+import {
+  audience,
+  type Finished,
+  listenLocally,
+  mintAt,
+  type Row,
+  runCommand,
+  type ServingProcess,
+  startServing,
+  subject,
+  temporaryFolder,
+  upstreamApiKey,
+} from './latchkey.ts'
+
+export type Served = {
+  serving: ServingProcess
+  baseUrl: string
+  socketPath: string
+  /** Runs an admin operation over the socket. */
+  ask: <Answer = Row>(name: OperationName, input?: object) => Promise<Answer>
+}
+
+export type Installation = {
+  folder: string
+  databasePath: string
+  env: Record<string, string>
+  run: (...args: string[]) => Promise<Finished>
+  /** With the program from source, or another one. */
+  serve: (program?: string[]) => Promise<Served>
+  /** Starts an identity provider, which `around` may hold back. */
+  startIssuer: (around?: (issuer: Handler) => Handler) => Promise<string>
+  remove: () => Promise<void>
+}
+
+/** Kept across restarts, unlike the port, so that tokens stay valid. */
+export const publicUrl = 'http://latchkey.example/v1'
+
+/** An initialized data folder with no server yet. */
+export async function install(upstream: Handler = createEchoUpstream(upstreamApiKey)): Promise<Installation> {
+  const folder = temporaryFolder()
+  const databasePath = join(folder.path, 'data', 'latchkey.db')
+  const listeners: Listener[] = []
+  const start = async (handler: Handler) => {
+    const { url, listener } = await listenLocally(handler)
+    listeners.push(listener)
+    return url
+  }
+  const env = {
+    LATCHKEY_DATABASE_URL: `file:${databasePath}`,
+    LATCHKEY_LISTEN: '127.0.0.1:0',
+    LATCHKEY_BASE_URL: publicUrl,
+    LATCHKEY_INSECURE_ISSUERS: 'true',
+    LATCHKEY_UPSTREAM_URL: `${await start(upstream)}/v1`,
+    LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey,
+  }
+  const run = (...args: string[]) => runCommand(args, { cwd: folder.path, env })
+  const initialized = await run('init')
+  if (initialized.code !== 0) throw new Error(initialized.stderr)
+  return {
+    folder: join(folder.path, 'data'),
+    databasePath,
+    env,
+    run,
+    serve: async (program) => toServed(await startServing(['serve'], { cwd: folder.path, env, program })),
+    startIssuer: async (around = (issuer) => issuer) => {
+      let url = ''
+      url = await start(around(await createTestIssuer(() => url)))
+      return url
+    },
+    remove: async () => {
+      await Promise.all(listeners.map((listener) => listener.drain()))
+      folder.remove()
+    },
+  }
+}
+
+function toServed(serving: ServingProcess): Served {
+  const { listening, socket = '' } = serving.facts
+  const ask = async <Answer = Row>(name: OperationName, input: object = {}): Promise<Answer> => {
+    const answered = await askServer(socket, name, input)
+    if (answered === undefined) throw new Error(`No server listens on ${socket}`)
+    return answered.result as Answer
+  }
+  return { serving, baseUrl: `http://${listening}/v1`, socketPath: socket, ask }
+}
+
+export type Trust = { policyId: string; apiKey: string; subjectToken: string }
+
+/** Makes a key `target`, an issuer `idp` and a policy `steady`, in the default organization or a new one. */
+export async function trust({ ask }: Served, issuerUrl: string, organization = 'default'): Promise<Trust> {
+  if (organization !== 'default') await ask('organizations.create', { name: organization })
+  const { key } = await ask<Row & { key: string }>('keys.create', { organization, name: 'target' })
+  await ask('issuers.add', { organization, name: 'idp', issuer_url: issuerUrl })
+  const names = { organization, name: 'steady', issuer: 'idp', key: 'target' }
+  const { id } = await ask('policies.create', { ...names, audience, subject })
+  return { policyId: id, apiKey: key, subjectToken: await mintAt(issuerUrl) }
+}

@@ -1,0 +1,76 @@
+// An issuer that lives in a fetch function: what it answers and when is up to the test, and so is the clock.
+import type { IssuerKeySet } from '../../db/schema.ts'
+import { createIssuerKeys, type IssuerKeys } from '../../src/federation/issuer-keys.ts'
+import { json } from '../../src/http/reply.ts'
+import { createLog } from '../../src/observe/log.ts'
+import type { Issuer } from '../../src/registry.ts'
+import type { KeyPair } from './subject-token.ts'
+
+export const issuerUrl = 'https://idp.example.com'
+const discoveryUrl = `${issuerUrl}/.well-known/openid-configuration`
+const keysUrl = `${issuerUrl}/keys`
+
+export type IssuerServer = {
+  keys: IssuerKeys
+  clock: { now: number }
+  /** Addresses in the order in which they were fetched. */
+  fetched: string[]
+  /** Key sets in the order in which they were kept. */
+  kept: IssuerKeySet[]
+  logLines: string[]
+  /** What the issuer answers; a test replaces it. */
+  answers: { discovery: () => Response | Promise<Response>; keys: () => Response | Promise<Response> }
+  fetchesOf: (kind: 'discovery' | 'keys') => number
+}
+
+export function issuerRow(fields: Partial<Issuer> = {}): Issuer {
+  return Object.freeze({
+    id: 'issuer',
+    organizationId: 'organization',
+    name: 'idp',
+    issuerUrl,
+    keySource: 'discovery' as const,
+    jwksUrl: null,
+    jwks: null,
+    clockSkewSeconds: 30,
+    createdAt: 0,
+    updatedAt: 0,
+    deletedAt: null,
+    lastKeySet: null,
+    ...fields,
+  })
+}
+
+export function keySetReply(pairs: KeyPair[], cacheControl?: string): Response {
+  const headers: Record<string, string> = cacheControl === undefined ? {} : { 'cache-control': cacheControl }
+  return json(200, { keys: pairs.map(({ publicJwk }) => publicJwk) }, headers)
+}
+
+/** A healthy issuer that publishes the keys of `pairs`. */
+export function createIssuerServer(pairs: KeyPair[]): IssuerServer {
+  const clock = { now: 1_800_000_000_000 }
+  const fetched: string[] = []
+  const kept: IssuerKeySet[] = []
+  const logLines: string[] = []
+  const answers: IssuerServer['answers'] = {
+    discovery: () => json(200, { issuer: issuerUrl, jwks_uri: keysUrl }),
+    keys: () => keySetReply(pairs),
+  }
+  const keys = createIssuerKeys({
+    now: () => clock.now,
+    insecureIssuers: false,
+    log: createLog((line) => logLines.push(line)),
+    keep: async (keySet) => {
+      kept.push(keySet)
+    },
+    fetch: async (url) => {
+      fetched.push(url)
+      if (url === discoveryUrl) return answers.discovery()
+      if (url === keysUrl) return answers.keys()
+      return new Response(null, { status: 404 })
+    },
+  })
+  const urls = { discovery: discoveryUrl, keys: keysUrl }
+  const fetchesOf = (kind: 'discovery' | 'keys') => fetched.filter((url) => url === urls[kind]).length
+  return { keys, clock, fetched, kept, logLines, answers, fetchesOf }
+}

@@ -1,0 +1,138 @@
+// Load on a served Latchkey from many clients at once, with a record of everything that was acknowledged to them.
+import { decodeJwt } from 'jose'
+import { askServer } from '../../src/admin/client.ts'
+import type { OperationName } from '../../src/admin/operations.ts'
+import { Fault } from '../../src/fault.ts'
+import type { Trust } from './installation.ts'
+import { audience, postExchange } from './latchkey.ts'
+
+export type Target = Trust & { baseUrl: string; socketPath: string }
+
+/** `known` is the last acknowledged state; `asked` differs from it while a change is under way, which may or may not be in force. */
+export type State = { known: string; asked: string }
+
+/** What clients were told: of what they do not know the end, nothing is here. */
+export type Acknowledged = {
+  /** By `jti`, each access token. */
+  tokens: Map<string, string>
+  /** By `x-request-id`, each answer that was read to its end. */
+  answers: Map<string, 'plain' | 'streamed'>
+  policies: Map<string, State>
+  keys: Map<string, State>
+  changes: number
+}
+
+export function nothingAcknowledged(): Acknowledged {
+  return { tokens: new Map(), answers: new Map(), policies: new Map(), keys: new Map(), changes: 0 }
+}
+
+export function countAcknowledged({ tokens, answers, changes }: Acknowledged): number {
+  return tokens.size + answers.size + changes
+}
+
+/**
+ * Keeps clients busy until the server is gone, and resolves when the last of them has noticed. `onAnswer` is called at each
+ * acknowledged answer.
+ * @throws when the server answers with anything but what was asked for, or goes away before `isOver`
+ */
+export async function putLoad(
+  target: Target,
+  acknowledged: Acknowledged,
+  { onAnswer, isOver }: { onAnswer: () => void; isOver: () => boolean },
+): Promise<void> {
+  async function repeat(act: () => Promise<void>): Promise<void> {
+    while (!isOver()) {
+      try {
+        await act()
+        onAnswer()
+      } catch (error) {
+        if (!isOver() || !isConnectionLost(error)) throw error
+      }
+    }
+  }
+  const clients = [
+    ...new Array(10).fill(() => exchange(target, acknowledged)),
+    ...new Array(4).fill(() => infer(target, acknowledged, 'plain')),
+    ...new Array(4).fill(() => infer(target, acknowledged, 'streamed')),
+    ...new Array(2).fill(() => changePolicy(target, acknowledged)),
+    () => changeKey(target, acknowledged),
+  ]
+  await Promise.all(clients.map(repeat))
+}
+
+function isConnectionLost(error: unknown): boolean {
+  if (error instanceof Fault) return error.code === 'unavailable'
+  return ['ECONNRESET', 'ECONNREFUSED', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')
+}
+
+async function exchange({ baseUrl, policyId, subjectToken }: Target, { tokens }: Acknowledged): Promise<void> {
+  const response = await postExchange(baseUrl, { federation_policy_id: policyId, subject_token: subjectToken })
+  const body = (await response.json()) as { access_token?: string }
+  if (response.status !== 200 || body.access_token === undefined) throw unexpected(response, body)
+  tokens.set(String(decodeJwt(body.access_token).jti), body.access_token)
+}
+
+/** With an access token when there is one, with the key itself in every other call. */
+async function infer(
+  { baseUrl, apiKey }: Target,
+  { tokens, answers }: Acknowledged,
+  kind: 'plain' | 'streamed',
+): Promise<void> {
+  const [token] = answers.size % 2 === 0 ? [...tokens.values()].slice(-1) : []
+  const response = await fetch(`${baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token ?? apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'echo',
+      stream: kind === 'streamed',
+      messages: [{ role: 'user', content: 'one two three' }],
+    }),
+  })
+  const text = await response.text()
+  const isWhole = kind === 'streamed' ? text.endsWith('data: [DONE]\n\n') : text.endsWith('}')
+  if (response.status !== 200 || !isWhole) throw unexpected(response, text)
+  answers.set(String(response.headers.get('x-request-id')), kind)
+}
+
+async function changePolicy(target: Target, acknowledged: Acknowledged): Promise<void> {
+  const policy = `policy-${crypto.randomUUID()}`
+  const state = { known: 'absent', asked: 'absent' }
+  acknowledged.policies.set(policy, state)
+  const change = (operation: OperationName, input: object, becomes: string) =>
+    changeState(target, acknowledged, state, operation, input, becomes)
+  await change('policies.create', { name: policy, issuer: 'idp', key: 'target', audience, subject: policy }, 'enabled')
+  await change('policies.pause', { policy }, 'paused')
+  if (Math.random() < 0.5) await change('policies.resume', { policy }, 'enabled')
+  if (Math.random() < 0.3) await change('policies.delete', { policy }, 'absent')
+}
+
+async function changeKey(target: Target, acknowledged: Acknowledged): Promise<void> {
+  const key = `key-${crypto.randomUUID()}`
+  const state = { known: 'absent', asked: 'absent' }
+  acknowledged.keys.set(key, state)
+  const change = (operation: OperationName, input: object, becomes: string) =>
+    changeState(target, acknowledged, state, operation, input, becomes)
+  await change('keys.create', { name: key, owner: key }, 'enabled')
+  await change('keys.disable', { key }, 'disabled')
+  if (Math.random() < 0.5) await change('keys.enable', { key }, 'enabled')
+  if (Math.random() < 0.3) await change('keys.delete', { key }, 'absent')
+}
+
+async function changeState(
+  { socketPath }: Target,
+  acknowledged: Acknowledged,
+  state: State,
+  operation: OperationName,
+  input: object,
+  becomes: string,
+): Promise<void> {
+  state.asked = becomes
+  const answered = await askServer(socketPath, operation, input)
+  if (answered === undefined) throw Object.assign(new Error('No server on the socket'), { code: 'ECONNREFUSED' })
+  state.known = becomes
+  acknowledged.changes += 1
+}
+
+function unexpected({ status }: Response, body: unknown): Error {
+  return new Error(`Answered ${status} ${JSON.stringify(body)}`)
+}

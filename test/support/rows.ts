@@ -1,0 +1,140 @@
+// A database of a test's own, and rows for it: one organization with everything that a policy, an audit or a usage row names.
+import { join } from 'node:path'
+import { insertApiKey } from '../../db/api-keys.ts'
+import { insertIssuer } from '../../db/issuers.ts'
+import { type Database, openDatabase } from '../../db/open.ts'
+import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
+import { insertPolicy } from '../../db/policies.ts'
+import type { ApiKey, AuditRow, Issuer, Organization, Policy, UsageRow, User, Workspace } from '../../db/schema.ts'
+import type { Statement } from '../../db/write.ts'
+import { temporaryFolder } from './latchkey.ts'
+
+const times = { createdAt: 1, updatedAt: 1, deletedAt: null }
+
+export type TestDatabase = { database: Database; path: string; close: () => Promise<void> }
+
+/** A new database in a folder of its own. */
+export async function createDatabase(): Promise<TestDatabase> {
+  const folder = temporaryFolder()
+  const path = join(folder.path, 'latchkey.db')
+  const database = await openDatabase({ path, create: true, synchronous: 'normal' })
+  if ('refused' in database) throw new Error(database.message)
+  const close = async () => {
+    await database.close()
+    folder.remove()
+  }
+  return { database, path, close }
+}
+
+export type OrganizationRows = {
+  organization: Organization
+  workspace: Workspace
+  user: User
+  key: ApiKey
+  issuer: Issuer
+  policy: Policy
+}
+
+/** Rows of one organization; their ids and names begin with `name`. */
+export function organizationRows(name: string): OrganizationRows {
+  const organization: Organization = { id: name, name, plan: 'enterprise', createdAt: 1, updatedAt: 1 }
+  const within = { organizationId: name }
+  const workspace: Workspace = { id: `${name}-workspace`, ...within, name: 'default', createdAt: 1 }
+  const user: User = { id: `${name}-user`, ...within, name: 'admin', createdAt: 1 }
+  const key: ApiKey = {
+    id: `${name}-key`,
+    ...within,
+    workspaceId: workspace.id,
+    ownerId: user.id,
+    name: 'key',
+    kind: 'inference',
+    hash: name.padEnd(64, '0'),
+    label: 'sk-lk-v1-…',
+    disabled: false,
+    ...times,
+  }
+  const issuer: Issuer = {
+    id: `${name}-issuer`,
+    ...within,
+    name: 'issuer',
+    issuerUrl: 'https://idp.example.com',
+    keySource: 'discovery',
+    jwksUrl: null,
+    jwks: null,
+    clockSkewSeconds: 30,
+    ...times,
+  }
+  const policy: Policy = {
+    id: `${name}-policy`,
+    ...within,
+    issuerId: issuer.id,
+    keyId: key.id,
+    name: 'policy',
+    audience: 'latchkey',
+    subject: 'workload',
+    condition: null,
+    requiredScope: null,
+    requiredTokenType: null,
+    enabled: true,
+    maxLifetimeSeconds: 900,
+    ...times,
+  }
+  return { organization, workspace, user, key, issuer, policy }
+}
+
+export function insertOrganizationRows({ orm }: Database, rows: OrganizationRows): Statement[] {
+  return [
+    insertOrganization(orm, rows.organization),
+    insertWorkspace(orm, rows.workspace),
+    insertUser(orm, rows.user),
+    insertApiKey(orm, rows.key),
+    insertIssuer(orm, rows.issuer),
+    insertPolicy(orm, rows.policy),
+  ]
+}
+
+export function auditRow(requestId: string): AuditRow {
+  return {
+    at: 1,
+    requestId,
+    outcome: 'refused',
+    error: 'invalid_grant',
+    reason: 'policy_unknown',
+    detail: null,
+    organizationId: null,
+    policyId: null,
+    issuerId: null,
+    keyId: null,
+    policyNamed: null,
+    subject: null,
+    subjectTokenId: null,
+    subjectTokenSha256: null,
+    accessTokenId: null,
+    accessTokenExpiresAt: null,
+    clientAddress: null,
+  }
+}
+
+export function usageRow(requestId: string, { organization, workspace, key }: OrganizationRows): UsageRow {
+  return {
+    at: 1,
+    requestId,
+    organizationId: organization.id,
+    workspaceId: workspace.id,
+    keyId: key.id,
+    policyId: null,
+    issuerId: null,
+    subject: null,
+    accessTokenId: null,
+    endpoint: '/chat/completions',
+    model: 'echo',
+    status: 200,
+    streamed: true,
+    completed: true,
+    promptTokens: 1,
+    completionTokens: 2,
+    totalTokens: 3,
+    usageSource: 'upstream',
+    durationMilliseconds: 4,
+  }
+}

@@ -1,0 +1,29 @@
+// Subject tokens signed by hand, so that a test can get any single bit of one wrong, and the key pairs to sign them with.
+import { exportJWK, generateKeyPair, type JWK } from 'jose'
+
+export type KeyPair = { alg: 'RS256' | 'ES256'; kid: string; privateKey: CryptoKey; publicJwk: JWK }
+/** An object, or JSON text as it is to stand in the token. */
+export type TokenPart = Record<string, unknown> | string
+
+export async function createKeyPair(alg: KeyPair['alg'], kid: string): Promise<KeyPair> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+  return { alg, kid, privateKey, publicJwk: { ...(await exportJWK(publicKey)), alg, kid, use: 'sig' } }
+}
+
+export function encodePart(part: TokenPart | Uint8Array): string {
+  if (part instanceof Uint8Array) return Buffer.from(part).toString('base64url')
+  return Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url')
+}
+
+/** Signs `header.payload` as it stands, whatever the header says; the key decides the algorithm. */
+export async function signInput(pair: KeyPair, input: string): Promise<string> {
+  const algorithm = pair.alg === 'RS256' ? 'RSASSA-PKCS1-v1_5' : { name: 'ECDSA', hash: 'SHA-256' }
+  const signature = await crypto.subtle.sign(algorithm, pair.privateKey, Buffer.from(input))
+  return `${input}.${Buffer.from(signature).toString('base64url')}`
+}
+
+/** A token with the pair's `alg` and `kid` in its header, replaced or removed (undefined) by `header`. */
+export function signToken(pair: KeyPair, payload: TokenPart, header: TokenPart = {}): Promise<string> {
+  const whole = typeof header === 'string' ? header : { alg: pair.alg, kid: pair.kid, typ: 'JWT', ...header }
+  return signInput(pair, `${encodePart(whole)}.${encodePart(payload)}`)
+}

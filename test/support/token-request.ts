@@ -1,0 +1,44 @@
+// Requests to the token endpoint of a server with a pasted issuer: good ones, to be changed in one thing, and ones of an exact size.
+import { exchangeFields } from './latchkey.ts'
+import type { PastedIssuer } from './pasted-issuer.ts'
+import { encodePart, signInput } from './subject-token.ts'
+
+export const formType = 'application/x-www-form-urlencoded'
+export type FormFields = Record<string, string | undefined>
+
+/** A good form with a token of its own; fields replace the good ones, undefined removes one. */
+export async function goodForm(latchkey: PastedIssuer, fields: FormFields = {}): Promise<string> {
+  const own = { federation_policy_id: latchkey.policy.id, subject_token: await latchkey.sign() }
+  return String(exchangeFields({ ...own, ...fields }))
+}
+
+export function postForm(
+  { server }: PastedIssuer,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${server.baseUrl}/oauth/token`, {
+    method: 'POST',
+    headers: { 'content-type': formType, ...headers },
+    body,
+  })
+}
+
+/** A good form brought to a length in bytes by a field that is ignored. */
+export async function formOfLength(latchkey: PastedIssuer, bytes: number): Promise<string> {
+  const form = `${await goodForm(latchkey)}&pad=`
+  return form + 'x'.repeat(bytes - form.length)
+}
+
+/** A good token of exactly this many bytes, its room taken up by header and payload. */
+export async function tokenOfLength(latchkey: PastedIssuer, bytes: number): Promise<string> {
+  const { es } = latchkey.pairs
+  for (let headerPad = 0; headerPad < 4; headerPad++) {
+    const header = encodePart({ alg: es.alg, kid: es.kid, x: 'x'.repeat(headerPad) })
+    const room = bytes - header.length - '..'.length - 86
+    const bare = JSON.stringify(latchkey.claims({ pad: '' })).length
+    const payload = encodePart(latchkey.claims({ pad: 'p'.repeat(Math.floor((room * 3) / 4) - bare) }))
+    if (payload.length === room) return signInput(es, `${header}.${payload}`)
+  }
+  throw new Error(`There is no token of ${bytes} bytes`)
+}
