@@ -8,7 +8,9 @@ const loopback = { hostname: '127.0.0.1', port: 0 }
 test('an address that is taken is refused, not shared', async () => {
   const first = await listen(loopback, async () => new Response('first'))
   try {
-    const second = await listen({ ...loopback, port: first.port }, async () => new Response('second')).catch((error: unknown) => error)
+    const second = await listen({ ...loopback, port: first.port }, async () => new Response('second')).catch(
+      (error: unknown) => error,
+    )
     expect(second).toBeInstanceOf(Fault)
     expect(second).toMatchObject({ code: 'configuration', message: expect.stringContaining(`127.0.0.1:${first.port}`) })
   } finally {

@@ -4,7 +4,7 @@ import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.t
 import type { Issuer as IssuerRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { objectionToAddress } from '../federation/guarded-fetch.ts'
+import { objectionToAddress, objectionToIssuerUrl } from '../federation/guarded-fetch.ts'
 import { readKeySet } from '../federation/key-set.ts'
 import { clockSkewSecondsDefault, clockSkewSecondsMax, issuerDocumentBytesMax } from '../limits.ts'
 import { commit, type Issuer } from '../registry.ts'
@@ -137,7 +137,7 @@ function readPastedKeySet(jwks: object): string {
 }
 
 function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {
-  const objection = objectionToAddress(row.issuerUrl, config.insecureIssuers)
+  const objection = objectionToIssuerUrl(row.issuerUrl, config.insecureIssuers)
   if (objection !== undefined)
     throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
   checkNameIsFree('issuer', registry.issuers.values(), row.name, row.organizationId, row.id)

@@ -16,13 +16,18 @@ export function objectionToAddress(text: string, insecureIssuers: boolean): stri
   if (!URL.canParse(text)) return 'is not a URL'
   const url = new URL(text)
   if (url.username !== '' || url.password !== '') return 'may not hold a user name or password'
-  if (/[?#\s]/.test(text)) return 'may not have a query, a fragment or white space'
+  if (/[#\s]/.test(text)) return 'may not have a fragment or white space'
   if (url.protocol === 'https:') return undefined
   if (url.protocol !== 'http:') return 'must begin with https://'
   if (!isLoopback(url.hostname)) return 'must begin with https://'
   return insecureIssuers
     ? undefined
     : 'must begin with https:// (http:// on this machine is accepted with LATCHKEY_INSECURE_ISSUERS=true)'
+}
+
+/** The same for an issuer URL, which besides has no query (OpenID Connect Discovery 1.0 §3). The address of a key set may have one. */
+export function objectionToIssuerUrl(text: string, insecureIssuers: boolean): string | undefined {
+  return text.includes('?') ? 'may not have a query' : objectionToAddress(text, insecureIssuers)
 }
 
 export function isLoopback(hostname: string): boolean {

@@ -1,15 +1,15 @@
 // The token endpoint over the wire (interface §4.1 and §7.1, decisions §1), outcome by outcome, each row one change in a valid
-// exchange. 400 invalid_grant has a file of its own, and so have lifetimes.
+// exchange. The kinds of 400 have files of their own, and so have lifetimes.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { auditOf, expectIssued, expectNoStore, expectNoTokenText, expectRefused } from '../support/exchange-outcome.ts'
-import { audience, exchangeFields, mintAt, postExchange, startFederation, subject } from '../support/latchkey.ts'
+import { auditOf, expectIssued, expectNoStore, expectRefused } from '../support/exchange-outcome.ts'
+import { audience, mintAt, postExchange, startFederation, subject } from '../support/latchkey.ts'
 import { issuerUrl, type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 import { chunkOf, openRawRequest } from '../support/raw-request.ts'
-import { encodePart, signInput, signToken } from '../support/subject-token.ts'
+import { signToken } from '../support/subject-token.ts'
+import { formOfLength, formType, goodForm, postForm, tokenOfLength } from '../support/token-request.ts'
 
-const formType = 'application/x-www-form-urlencoded'
 let latchkey: PastedIssuer
 let url = ''
 beforeAll(async () => {
@@ -17,32 +17,6 @@ beforeAll(async () => {
   url = `${latchkey.server.baseUrl}/oauth/token`
 })
 afterAll(() => latchkey.stop())
-
-async function goodForm(fields: Record<string, string | undefined> = {}): Promise<URLSearchParams> {
-  return exchangeFields({ federation_policy_id: latchkey.policy.id, subject_token: await latchkey.sign(), ...fields })
-}
-
-function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(url, { method: 'POST', headers: { 'content-type': formType, ...headers }, body })
-}
-
-/** A good form brought to a length in bytes by a field that is ignored. */
-async function formOfLength(bytes: number): Promise<string> {
-  const form = `${await goodForm()}&pad=`
-  return form + 'x'.repeat(bytes - form.length)
-}
-
-/** A good token of exactly this many bytes, its room taken up by header and payload. */
-async function tokenOfLength(bytes: number): Promise<string> {
-  for (let headerPad = 0; headerPad < 4; headerPad++) {
-    const header = encodePart({ alg: 'ES256', kid: 'es', x: 'x'.repeat(headerPad) })
-    const room = bytes - header.length - '..'.length - 86
-    const bare = JSON.stringify(latchkey.claims({ pad: '' })).length
-    const payload = encodePart(latchkey.claims({ pad: 'p'.repeat(Math.floor((room * 3) / 4) - bare) }))
-    if (payload.length === room) return signInput(latchkey.pairs.es, `${header}.${payload}`)
-  }
-  throw new Error(`No token of ${bytes} bytes`)
-}
 
 describe('200', () => {
   test('the answer has the five fields, and the audit tells who got which token', async () => {
@@ -104,7 +78,7 @@ describe('200', () => {
       'with scopes and token_type of wrong types that no rule looks at',
       () => latchkey.sign({ scopes: 1, token_type: [] }),
     ],
-    ['of exactly 16,384 bytes', () => tokenOfLength(16_384)],
+    ['of exactly 16,384 bytes', () => tokenOfLength(latchkey, 16_384)],
   ]
   for (const [name, make] of goodTokens) {
     test(`a token ${name} is accepted`, async () => {
@@ -123,20 +97,20 @@ describe('200', () => {
   })
 
   const goodForms: [name: string, body: () => Promise<string>, headers?: Record<string, string>][] = [
-    ['audience and resource, repeated', async () => `${await goodForm()}&audience=a&audience=b&resource=c&resource=d`],
-    ['unknown fields, repeated', async () => `${await goodForm()}&client_id=a&x=1&x=2`],
     [
-      'optional fields left out',
-      async () => String(await goodForm({ scope: undefined, requested_token_type: undefined })),
+      'audience and resource, repeated',
+      async () => `${await goodForm(latchkey)}&audience=a&audience=b&resource=c&resource=d`,
     ],
-    ['optional fields left empty', async () => String(await goodForm({ scope: '', requested_token_type: '' }))],
-    ['a charset', async () => String(await goodForm()), { 'content-type': `${formType}; charset=UTF-8` }],
-    ['an Authorization header', async () => String(await goodForm()), { authorization: 'Basic bm9ib2R5Og==' }],
-    ['a body of 32,767 bytes', () => formOfLength(32_767)],
+    ['unknown fields, repeated', async () => `${await goodForm(latchkey)}&client_id=a&x=1&x=2`],
+    ['optional fields left out', () => goodForm(latchkey, { scope: undefined, requested_token_type: undefined })],
+    ['optional fields left empty', () => goodForm(latchkey, { scope: '', requested_token_type: '' })],
+    ['a charset', () => goodForm(latchkey), { 'content-type': `${formType}; charset=UTF-8` }],
+    ['an Authorization header', () => goodForm(latchkey), { authorization: 'Basic bm9ib2R5Og==' }],
+    ['a body of 32,767 bytes', () => formOfLength(latchkey, 32_767)],
   ]
   for (const [name, make, headers] of goodForms) {
     test(`a request with ${name} is accepted`, async () => {
-      await expectIssued(latchkey, await post(await make(), headers))
+      await expectIssued(latchkey, await postForm(latchkey, await make(), headers))
     })
   }
 
@@ -153,119 +127,6 @@ describe('200', () => {
     expect(decodeJwt(theirs.reply.access_token).client_id).toBe(key.id)
     expect(decodeJwt(ours.reply.access_token).client_id).toBe(latchkey.key.id)
   })
-})
-
-type Row = [name: string, body: () => Promise<string>, reason: string, headers?: Record<string, string>]
-const withFields = (fields: Record<string, string | undefined>) => async () => String(await goodForm(fields))
-const withToken = (change: (token: string) => string) => async () =>
-  String(await goodForm({ subject_token: change(await latchkey.sign()) }))
-const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
-const required = ['grant_type', 'subject_token_type', 'federation_policy_id', 'subject_token']
-const single = [...required, 'requested_token_type', 'scope']
-
-const badRequests: Row[] = [
-  ...required.map((name): Row => [`no ${name}`, withFields({ [name]: undefined }), 'field_missing']),
-  ...required.map((name): Row => [`an empty ${name}`, withFields({ [name]: '' }), 'field_missing']),
-  ...single.map((name): Row => [`${name} twice`, async () => `${await goodForm()}&${name}=x`, 'field_repeated']),
-  ['the same scope twice', async () => `${await goodForm()}&scope=inference`, 'field_repeated'],
-  ['no body', async () => '', 'field_missing'],
-  ['JSON', async () => '{}', 'content_type', { 'content-type': 'application/json' }],
-  ['a form called text', withFields({}), 'content_type', { 'content-type': 'text/plain' }],
-  ['a type that only begins well', withFields({}), 'content_type', { 'content-type': `${formType}2` }],
-  ['another charset', withFields({}), 'content_type', { 'content-type': `${formType}; charset=utf-16` }],
-  ['a compressed body', withFields({}), 'content_encoding', { 'content-encoding': 'gzip' }],
-  ['broken percent-encoding', async () => `${await goodForm()}&scope=%zz`, 'form_malformed'],
-  ['a field that is not UTF-8', async () => `${await goodForm()}&x=%ff`, 'form_malformed'],
-  ['another subject_token_type', withFields({ subject_token_type: accessToken }), 'subject_token_type'],
-  [
-    'an id_token',
-    withFields({ subject_token_type: 'urn:ietf:params:oauth:token-type:id_token' }),
-    'subject_token_type',
-  ],
-  [
-    'another requested_token_type',
-    withFields({ requested_token_type: 'urn:ietf:params:oauth:token-type:jwt' }),
-    'requested_token_type',
-  ],
-  ['an actor_token', withFields({ actor_token: 'x' }), 'actor_token'],
-  [
-    'a token of 16,385 bytes',
-    async () => String(await goodForm({ subject_token: await tokenOfLength(16_385) })),
-    'subject_token_too_large',
-  ],
-  ['a token that is none', withFields({ subject_token: 'x' }), 'subject_token_not_jwt'],
-  ['two parts', withToken((token) => token.replace(/\.[^.]+$/, '')), 'subject_token_not_jwt'],
-  ['four parts', withToken((token) => `${token}.AAAA`), 'subject_token_not_jwt'],
-  ['a JWE', withToken((token) => `${token}.AAAA.AAAA`), 'subject_token_not_jwt'],
-  ['an empty header', withToken((token) => token.replace(/^[^.]+/, '')), 'subject_token_not_jwt'],
-  ['padding', withToken((token) => `${token}==`), 'subject_token_not_jwt'],
-  ['white space before', withToken((token) => ` ${token}`), 'subject_token_not_jwt'],
-  ['a line feed after', withToken((token) => `${token}\n`), 'subject_token_not_jwt'],
-  ['the alphabet of base64', withToken((token) => `${token.slice(0, -3)}+/A`), 'subject_token_not_jwt'],
-  ['loose trailing bits', withToken(loosenLastCharacter), 'subject_token_not_jwt'],
-  [
-    'a payload that is a list',
-    withFields({ subject_token: `${encodePart({ alg: 'ES256' })}.${encodePart('[]')}.AAAA` }),
-    'subject_token_not_jwt',
-  ],
-  [
-    'a header that is no JSON',
-    withFields({ subject_token: `${encodePart('{')}.${encodePart('{}')}.AAAA` }),
-    'subject_token_not_jwt',
-  ],
-  [
-    'a payload that is not UTF-8',
-    withFields({ subject_token: `${encodePart({})}.${encodePart(Uint8Array.of(0x7b, 0xff, 0x7d))}.AAAA` }),
-    'subject_token_not_jwt',
-  ],
-]
-
-/** The same signature bytes under another spelling: an ES256 signature ends in a character with four loose bits. */
-function loosenLastCharacter(token: string): string {
-  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-  const other = token.slice(0, -1) + alphabet[alphabet.indexOf(token.slice(-1)) + 1]
-  expect(Buffer.from(other, 'base64url')).toEqual(Buffer.from(token, 'base64url'))
-  return other
-}
-
-async function expectPostRefused(body: string, expected: Parameters<typeof expectRefused>[2], headers = {}) {
-  const token = new URLSearchParams(body).get('subject_token') ?? ''
-  return expectRefused(latchkey, await post(body, headers), expected, token)
-}
-
-describe('400 invalid_request', () => {
-  for (const [name, make, reason, headers] of badRequests) {
-    test(`a request with ${name} is refused`, async () => {
-      await expectPostRefused(await make(), { status: 400, error: 'invalid_request', reason }, headers)
-    })
-  }
-
-  test('a token in the field of the policy reaches neither log nor audit', async () => {
-    const token = await latchkey.sign()
-    const response = await post(String(await goodForm({ federation_policy_id: token, subject_token: 'x' })))
-    expect(response.status).toBe(400)
-    expectNoTokenText(JSON.stringify(await auditOf(latchkey, response)), token)
-    expectNoTokenText(latchkey.logLines.join(''), token)
-  })
-})
-
-describe('400 unsupported_grant_type', () => {
-  for (const grant of ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer', 'URN:x']) {
-    test(`the grant ${grant} is refused, whatever else is missing`, async () => {
-      const expected = { status: 400, error: 'unsupported_grant_type', reason: 'grant_type' }
-      await expectPostRefused(`grant_type=${grant}`, expected)
-      await expectPostRefused(String(await goodForm({ grant_type: grant })), expected)
-    })
-  }
-})
-
-describe('400 invalid_scope', () => {
-  for (const scope of ['admin', 'inference admin', 'Inference', ' inference', 'inference inference']) {
-    test(`the scope ${JSON.stringify(scope)} is refused`, async () => {
-      const expected = { status: 400, error: 'invalid_scope', reason: 'scope' }
-      await expectPostRefused(String(await goodForm({ scope })), expected)
-    })
-  }
 })
 
 describe('405', () => {
@@ -287,18 +148,20 @@ describe('413', () => {
   const expected = { status: 413, error: 'invalid_request', reason: 'body_too_large' }
 
   test('a body of 32,768 bytes is refused', async () => {
-    await expectPostRefused(await formOfLength(32_768), expected)
+    const body = await formOfLength(latchkey, 32_768)
+    const token = new URLSearchParams(body).get('subject_token') ?? ''
+    await expectRefused(latchkey, await postForm(latchkey, body), expected, token)
   })
 
   test('a chunked body is accepted with 32,767 bytes and refused at the 32,768th, though it has not ended', async () => {
     const headers = { 'content-type': formType, 'transfer-encoding': 'chunked' }
     const good = openRawRequest(url, 'POST', headers)
-    good.socket.write(`${chunkOf(await formOfLength(32_767))}0\r\n\r\n`)
+    good.socket.write(`${chunkOf(await formOfLength(latchkey, 32_767))}0\r\n\r\n`)
     expect((await good.answer).status).toBe(200)
     good.socket.destroy()
 
     const endless = openRawRequest(url, 'POST', headers)
-    endless.socket.write(chunkOf(await formOfLength(32_768)))
+    endless.socket.write(chunkOf(await formOfLength(latchkey, 32_768)))
     const answer = await endless.answer
     endless.socket.destroy()
     await expectRefused(latchkey, new Response(answer.body, answer), expected)

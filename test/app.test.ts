@@ -1,0 +1,134 @@
+// What holds for every answer of the service, whichever route it is: the request id, the error shape, methods and unknown paths.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Federation, startFederation } from './support/latchkey.ts'
+import { openRawRequest } from './support/raw-request.ts'
+
+let federation: Federation
+beforeAll(async () => {
+  federation = await startFederation()
+})
+afterAll(() => federation.stop())
+
+const requestIdText = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const at = (path: string) => new URL(federation.server.baseUrl).origin + path
+const bearer = () => ({ authorization: `Bearer ${federation.key.key}` })
+
+describe('404', () => {
+  const paths = [
+    '/',
+    '/v1',
+    '/v1/',
+    '/v1/unknown',
+    '/v2/oauth/token',
+    '/oauth/token',
+    '/v1/oauth/token/',
+    '/v1/OAUTH/TOKEN',
+    '/v1/%6fauth/jwks',
+    '/v1/models/x/y',
+  ]
+  for (const path of paths) {
+    test(`${path} is not found, with or without a credential`, async () => {
+      for (const headers of [{}, bearer()]) {
+        const response = await fetch(at(path), { headers })
+        expect(response.status).toBe(404)
+        expect(await response.json()).toEqual({ error: { code: 404, message: 'Resource not found' } })
+        expect(response.headers.get('content-type')).toBe('application/json')
+      }
+    })
+  }
+})
+
+describe('405', () => {
+  const rows: [method: string, path: string, allowed: string][] = [
+    ['POST', '/v1/oauth/jwks', 'GET, HEAD'],
+    ['DELETE', '/v1/models', 'GET, HEAD'],
+    ['GET', '/v1/chat/completions', 'POST'],
+    ['OPTIONS', '/v1/chat/completions', 'POST'],
+  ]
+  for (const [method, path, allowed] of rows) {
+    test(`${method} ${path} is told what is allowed: ${allowed}`, async () => {
+      const response = await fetch(at(path), { method })
+      expect(response.status).toBe(405)
+      expect(response.headers.get('allow')).toBe(allowed)
+      expect(await response.json()).toEqual({ error: { code: 405, message: expect.stringContaining(method) } })
+    })
+  }
+})
+
+describe('HEAD', () => {
+  test('answers as GET does, without the body', async () => {
+    const get = await fetch(at('/v1/oauth/jwks'))
+    const head = await fetch(at('/v1/oauth/jwks'), { method: 'HEAD' })
+    expect(head.status).toBe(200)
+    expect(await head.text()).toBe('')
+    for (const name of ['content-type', 'cache-control', 'content-length'])
+      expect(head.headers.get(name)).toBe(get.headers.get(name))
+  })
+
+  test('of an unknown path is 404 without a body', async () => {
+    const head = await fetch(at('/v1/unknown'), { method: 'HEAD' })
+    expect(head.status).toBe(404)
+    expect(await head.text()).toBe('')
+  })
+})
+
+describe('x-request-id', () => {
+  const requests: [name: string, path: string, init: () => RequestInit][] = [
+    ['200', '/v1/oauth/jwks', () => ({})],
+    ['a forwarded 200', '/v1/models', () => ({ headers: bearer() })],
+    ['400', '/v1/oauth/token', () => ({ method: 'POST' })],
+    ['401', '/v1/models', () => ({})],
+    ['404', '/unknown', () => ({})],
+    ['405', '/v1/models', () => ({ method: 'PUT' })],
+    ['HEAD', '/v1/oauth/jwks', () => ({ method: 'HEAD' })],
+  ]
+  test('is a UUIDv7 of our own on every answer, never one that the caller brought', async () => {
+    const brought = crypto.randomUUID()
+    const seen = new Set<string>()
+    for (const [name, path, init] of requests) {
+      const { headers, ...rest } = init()
+      const response = await fetch(at(path), { ...rest, headers: { ...headers, 'x-request-id': brought } })
+      const id = response.headers.get('x-request-id') ?? ''
+      expect({ name, id }).toEqual({ name, id: expect.stringMatching(requestIdText) })
+      seen.add(id)
+    }
+    expect(seen.size).toBe(requests.length)
+    expect(seen.has(brought)).toBe(false)
+  })
+
+  test('is found again in the log of a refused request', async () => {
+    const response = await fetch(at('/v1/models'), { headers: { authorization: 'Bearer nonsense' } })
+    const lines = federation.logLines.filter((line) => line.includes(response.headers.get('x-request-id') ?? 'none'))
+    expect(lines).toHaveLength(1)
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'warn', status: 401, reason: 'token_invalid' })
+  })
+})
+
+describe('500', () => {
+  test('tells nothing of what went wrong; the log does', async () => {
+    const { context } = federation.server
+    const publish = Object.getOwnPropertyDescriptor(context.signingKeys, 'jwks')
+    Object.defineProperty(context.signingKeys, 'jwks', {
+      configurable: true,
+      get: () => {
+        throw new Error('secret detail')
+      },
+    })
+    const response = await fetch(at('/v1/oauth/jwks'))
+    Object.defineProperty(context.signingKeys, 'jwks', publish as PropertyDescriptor)
+    expect(response.status).toBe(500)
+    expect(await response.json()).toEqual({ error: { code: 500, message: 'Internal server error' } })
+    expect(federation.logLines.at(-1)).toContain('secret detail')
+  })
+})
+
+describe('a request that is hardly one', () => {
+  test('with a Host that makes no address is answered, not dropped', async () => {
+    const { socket, answer } = openRawRequest(at('/v1/oauth/jwks'), 'GET', { host: 'a b:c' })
+    const { status } = await answer
+    socket.destroy()
+    expect(status).toBeGreaterThanOrEqual(400)
+    expect(status).toBeLessThan(500)
+    expect((await fetch(at('/v1/oauth/jwks'))).status).toBe(200)
+  })
+})

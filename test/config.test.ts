@@ -1,0 +1,248 @@
+// Settings: each by flag, environment and file in that order of precedence, each wrong value refused in a sentence that quotes no secret.
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import {
+  baseUrlFor,
+  type Config,
+  type ConfigSources,
+  flagOf,
+  loadConfig,
+  type SettingName,
+  settings,
+} from '../src/config.ts'
+import { Fault } from '../src/fault.ts'
+import { runCommand, temporaryFolder } from './support/latchkey.ts'
+
+let folder: ReturnType<typeof temporaryFolder>
+beforeEach(() => {
+  folder = temporaryFolder()
+})
+afterEach(() => folder.remove())
+
+function fileOf(text: string): string {
+  const path = join(folder.path, 'latchkey.conf')
+  writeFileSync(path, text)
+  return path
+}
+
+const load = (sources: Partial<ConfigSources> = {}) => loadConfig({ flags: {}, environment: {}, ...sources })
+
+function faultOf(sources: Partial<ConfigSources>): Fault {
+  let fault: unknown
+  try {
+    load(sources)
+  } catch (error) {
+    fault = error
+  }
+  expect(fault).toBeInstanceOf(Fault)
+  expect(fault).toHaveProperty('code', 'configuration')
+  return fault as Fault
+}
+
+const hex = (digit: string) => digit.repeat(64)
+/** Three good values of each setting, and what the configuration makes of a value. */
+const values: Record<
+  SettingName,
+  [texts: [string, string, string], read: (config: Config) => unknown, expect: (text: string) => unknown]
+> = {
+  LATCHKEY_DATABASE_URL: [
+    ['file:a.db', 'file:/b/b.db', 'file:///c/c.db'],
+    (config) => config.databasePath,
+    (text) => resolve(text.replace(/^file:(\/\/)?/, '')),
+  ],
+  LATCHKEY_DATABASE_SYNCHRONOUS: [['full', 'normal', 'full'], (config) => config.databaseSynchronous, (text) => text],
+  LATCHKEY_MASTER_KEY_FILE: [
+    ['/a', '/b', '/c'],
+    (config) => config.masterKey,
+    (path) => ({ kind: 'file', path, isDefault: false }),
+  ],
+  LATCHKEY_MASTER_KEY: [
+    [hex('a'), hex('b'), hex('C')],
+    (config) => config.masterKey,
+    (text) => ({ kind: 'value', hex: text.toLowerCase() }),
+  ],
+  LATCHKEY_LISTEN: [
+    ['127.0.0.1:1', '[::1]:2', 'localhost:3'],
+    (config) => config.listen,
+    (text) => ({ hostname: text.replace(/:\d$|[[\]]/g, ''), port: Number(text.at(-1)) }),
+  ],
+  LATCHKEY_BASE_URL: [
+    ['https://a.example/v1', 'https://b.example/x/v1/', 'http://c.example:1/v1'],
+    (config) => config.baseUrl,
+    (text) => text.replace(/\/$/, ''),
+  ],
+  LATCHKEY_UPSTREAM_URL: [
+    ['https://a.example', 'https://b.example/v1/', 'http://c:1'],
+    (config) => config.upstreamUrl,
+    (text) => text.replace(/\/$/, ''),
+  ],
+  LATCHKEY_UPSTREAM_API_KEY: [['one', 'two', 'three'], (config) => config.upstreamApiKey, (text) => text],
+  LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
+}
+
+describe('every setting', () => {
+  for (const { env } of settings) {
+    const [[first, second, third], read, expected] = values[env]
+    test(`${env} works by flag, environment and file, in this order`, () => {
+      const file = { LATCHKEY_CONFIG: fileOf(`${env}=${third}\n`) }
+      expect(read(load({ flags: { [env]: first }, environment: { ...file, [env]: second } }))).toEqual(expected(first))
+      expect(read(load({ environment: { ...file, [env]: second } }))).toEqual(expected(second))
+      expect(read(load({ environment: file }))).toEqual(expected(third))
+      expect(read(load({ flags: file }))).toEqual(expected(third))
+    })
+
+    test(`${env} counts as not set when it is empty`, () => {
+      const file = { LATCHKEY_CONFIG: fileOf(`${env}=${third}\n`) }
+      expect(read(load({ flags: { [env]: '' }, environment: { ...file, [env]: '' } }))).toEqual(expected(third))
+      expect(read(load({ environment: { [env]: '' } }))).toEqual(read(load()))
+    })
+  }
+
+  test("has a flag of its name, and a command's own default comes before the common one", () => {
+    expect(settings.map(({ env }) => flagOf(env)).slice(0, 2)).toEqual(['database-url', 'database-synchronous'])
+    const defaults = { LATCHKEY_DATABASE_URL: 'file:/own.db' }
+    expect(load({ defaults }).databasePath).toBe('/own.db')
+    expect(load({ defaults, environment: { LATCHKEY_DATABASE_URL: 'file:/given.db' } }).databasePath).toBe('/given.db')
+  })
+
+  test('has the documented default, and the result cannot be changed', () => {
+    const config = load()
+    expect(config).toEqual({
+      databasePath: resolve('latchkey-data/latchkey.db'),
+      databaseSynchronous: 'normal',
+      listen: { hostname: '127.0.0.1', port: 8787 },
+      baseUrl: undefined,
+      upstreamUrl: undefined,
+      upstreamApiKey: undefined,
+      masterKey: { kind: 'file', path: resolve('latchkey-data/master.key'), isDefault: true },
+      insecureIssuers: false,
+    })
+    expect(Object.isFrozen(config)).toBe(true)
+  })
+})
+
+describe('a wrong value is refused with the name of the setting:', () => {
+  const wrong: [name: SettingName, value: string][] = [
+    ...[
+      'latchkey.db',
+      ':memory:',
+      'file::memory:',
+      'file:a.db?mode=ro',
+      'file:',
+      'file:data/',
+      'file://host/a.db',
+      'libsql://db.example',
+      'http://',
+      'libsql:',
+    ].map((value): [SettingName, string] => ['LATCHKEY_DATABASE_URL', value]),
+    ['LATCHKEY_DATABASE_SYNCHRONOUS', 'off'],
+    ['LATCHKEY_DATABASE_SYNCHRONOUS', 'FULL'],
+    ...[
+      '8787',
+      'localhost',
+      '127.0.0.1:',
+      '127.0.0.1:65536',
+      '127.0.0.1:-1',
+      '::1:8787',
+      '[::1]',
+      'http://localhost:1',
+      'a b:1',
+    ].map((value): [SettingName, string] => ['LATCHKEY_LISTEN', value]),
+    ...[
+      'llm.example/v1',
+      'https://llm.example',
+      'https://llm.example/v2',
+      'https://llm.example/xv1',
+      'ftp://llm.example/v1',
+      'https://llm.example/v1?x',
+      'https://llm.example/v1#x',
+    ].map((value): [SettingName, string] => ['LATCHKEY_BASE_URL', value]),
+    ...['vllm:8000', 'file:///x', '/v1', 'http://', `http://x/${'x'.repeat(2_048)}`].map(
+      (value): [SettingName, string] => ['LATCHKEY_UPSTREAM_URL', value],
+    ),
+    ...['a b', 'a\nb', 'schlüssel'].map((value): [SettingName, string] => ['LATCHKEY_UPSTREAM_API_KEY', value]),
+    ...['yes', '1', 'TRUE'].map((value): [SettingName, string] => ['LATCHKEY_INSECURE_ISSUERS', value]),
+    ...['x', hex('a').slice(1), `${hex('a')}a`].map((value): [SettingName, string] => ['LATCHKEY_MASTER_KEY', value]),
+  ]
+  for (const [name, value] of wrong) {
+    test(`${name}=${JSON.stringify(value).slice(0, 50)}`, () => {
+      expect(faultOf({ environment: { [name]: value } }).message).toStartWith(`${name} `)
+    })
+  }
+
+  test('a database URL that names a folder', () => {
+    mkdirSync(join(folder.path, 'data'))
+    expect(faultOf({ flags: { LATCHKEY_DATABASE_URL: `file:${folder.path}/data` } }).message).toContain('folder')
+  })
+
+  test('both ways to give the master key', () => {
+    const both = { LATCHKEY_MASTER_KEY: hex('a'), LATCHKEY_MASTER_KEY_FILE: '/k' }
+    expect(faultOf({ environment: both }).message).toContain('LATCHKEY_MASTER_KEY_FILE')
+  })
+
+  test('a settings file that is missing, or that sets what is no setting', () => {
+    expect(faultOf({ flags: { LATCHKEY_CONFIG: join(folder.path, 'none') } }).message).toContain('cannot be read')
+    const typo = faultOf({ flags: { LATCHKEY_CONFIG: fileOf('LATCHKEY_LISTN=127.0.0.1:1\n') } })
+    expect(typo.message).toContain('"LATCHKEY_LISTN"')
+  })
+
+  test('a line of a settings file that sets nothing', () => {
+    expect(faultOf({ flags: { LATCHKEY_CONFIG: fileOf('LATCHKEY_LISTEN 127.0.0.1:1\n') } }).message).toContain(
+      'LATCHKEY_CONFIG',
+    )
+  })
+})
+
+describe('a secret is never quoted:', () => {
+  const secrets: [name: SettingName, value: string][] = [
+    ['LATCHKEY_MASTER_KEY', 'top-secret'],
+    ['LATCHKEY_UPSTREAM_API_KEY', 'top-secret with a space'],
+    ['LATCHKEY_UPSTREAM_URL', 'http://user:top-secret@vllm:8000/v1'],
+    ['LATCHKEY_UPSTREAM_URL', 'ftp://user:top-secret@vllm:8000/v1'],
+    ['LATCHKEY_UPSTREAM_URL', 'http://user:top-secret@vllm:port/v1'],
+    ['LATCHKEY_BASE_URL', 'https://user:top-secret@llm.example'],
+    ['LATCHKEY_DATABASE_URL', 'libsql://db.example?authToken=top-secret'],
+    ['LATCHKEY_DATABASE_URL', 'https://user:top-secret@db.example'],
+  ]
+  for (const [name, value] of secrets) {
+    test(`${name}=${value}`, () => {
+      const { message, reason } = faultOf({ environment: { [name]: value } })
+      expect(message + reason).not.toContain('top-secret')
+    })
+  }
+})
+
+describe('the base URL', () => {
+  test('follows the address unless it is set, and has to be set where the address says nothing', () => {
+    expect(baseUrlFor(load(), { hostname: '127.0.0.1', port: 1 })).toBe('http://127.0.0.1:1/v1')
+    expect(baseUrlFor(load(), { hostname: '::1', port: 1 })).toBe('http://[::1]:1/v1')
+    const named = load({ flags: { LATCHKEY_BASE_URL: 'https://llm.example/v1/', LATCHKEY_LISTEN: '0.0.0.0:1' } })
+    expect(baseUrlFor(named, { hostname: '0.0.0.0', port: 1 })).toBe('https://llm.example/v1')
+    for (const listen of ['0.0.0.0:1', '[::]:1', '[0:0:0:0:0:0:0:0]:1']) {
+      expect(() => baseUrlFor(load({ flags: { LATCHKEY_LISTEN: listen } }), { hostname: 'x', port: 1 })).toThrow(
+        'LATCHKEY_BASE_URL',
+      )
+    }
+  })
+})
+
+describe('the program stops with exit code 3 and one sentence', () => {
+  const rows: [name: string, args: string[], env: Record<string, string>][] = [
+    ['LATCHKEY_LISTEN', ['serve', '--listen', 'nowhere'], {}],
+    ['LATCHKEY_BASE_URL', ['serve'], { LATCHKEY_BASE_URL: 'https://llm.example' }],
+    ['LATCHKEY_MASTER_KEY', ['init'], { LATCHKEY_MASTER_KEY: 'top-secret' }],
+    ['LATCHKEY_CONFIG', ['keys', 'list', '--config', 'missing.conf'], {}],
+  ]
+  for (const [name, args, env] of rows) {
+    test(`for a wrong ${name}`, async () => {
+      const { code, stdout, stderr } = await runCommand(args, { cwd: folder.path, env })
+      expect({ code, stdout, stderr }).toEqual({
+        code: 3,
+        stdout: '',
+        stderr: expect.stringMatching(new RegExp(`^latchkey: ${name} [^\n]+\n$`)),
+      })
+      expect(stderr).not.toContain('top-secret')
+    })
+  }
+})

@@ -1,0 +1,119 @@
+// What a policy demands of a verified token (interface §2.2, decisions §3): exact subject, one audience, and the two claim checks.
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Policy as PolicyRow } from '../../db/schema.ts'
+import { checkRules, compilePolicy } from '../../src/federation/policy.ts'
+
+const row: PolicyRow = {
+  id: 'policy',
+  organizationId: 'organization',
+  issuerId: 'issuer',
+  keyId: 'key',
+  name: 'policy',
+  audience: 'a',
+  subject: 's',
+  condition: null,
+  requiredScope: null,
+  requiredTokenType: null,
+  enabled: true,
+  maxLifetimeSeconds: 900,
+  createdAt: 0,
+  updatedAt: 0,
+  deletedAt: null,
+}
+
+/** The reason for which a token is refused, or undefined. */
+function judge(
+  rules: Partial<PolicyRow>,
+  token: { subject?: string; audience?: string[] } & Record<string, unknown> = {},
+) {
+  const { subject = 's', audience = ['a'], ...payload } = token
+  const whole = { algorithm: 'ES256', kid: undefined, issuer: 'i', subject, audience, payload } as const
+  return checkRules(compilePolicy({ ...row, ...rules }), whole)?.refused
+}
+
+describe('a token is judged by', () => {
+  const rows: [name: string, rules: Partial<PolicyRow>, token: Record<string, unknown>, reason: string | undefined][] =
+    [
+      ['nothing but subject and audience without claim checks', {}, { scopes: 7, token_type: {} }, undefined],
+      ['its subject', {}, { subject: 'x' }, 'subject_mismatch'],
+      ['its subject, case and all', {}, { subject: 'S' }, 'subject_mismatch'],
+      ['its subject, composed and decomposed apart', { subject: 'é' }, { subject: 'e\u0301' }, 'subject_mismatch'],
+      ['its subject as text, not as a pattern', { subject: 'repo:*' }, { subject: 'repo:a' }, 'subject_mismatch'],
+      ['any one of its audiences', {}, { audience: ['x', 'a', 'y'] }, undefined],
+      ['its audiences', {}, { audience: ['x'] }, 'audience_mismatch'],
+      ['its audiences, case and all', {}, { audience: ['A'] }, 'audience_mismatch'],
+      ['no audience at all', {}, { audience: [] }, 'audience_mismatch'],
+      ['subject before audience', {}, { subject: 'x', audience: [] }, 'subject_mismatch'],
+      ['scopes that are there', { requiredScope: 'r' }, { scopes: ['q', 'r'] }, undefined],
+      ['scopes that are missing', { requiredScope: 'r' }, { scope: 'r' }, 'scopes_missing'],
+      ['scopes of the wrong type', { requiredScope: 'r' }, { scopes: 'r' }, 'scopes_wrong_type'],
+      ['scopes as an object', { requiredScope: 'r' }, { scopes: { 0: 'r', length: 1 } }, 'scopes_wrong_type'],
+      ['scopes with one of the wrong type', { requiredScope: 'r' }, { scopes: ['r', null] }, 'scopes_wrong_type'],
+      ['scopes of null', { requiredScope: 'r' }, { scopes: null }, 'scopes_wrong_type'],
+      ['no scopes', { requiredScope: 'r' }, { scopes: [] }, 'scopes_mismatch'],
+      ['scopes in another case', { requiredScope: 'r' }, { scopes: ['R'] }, 'scopes_mismatch'],
+      ['scopes joined by a space', { requiredScope: 'r' }, { scopes: ['q r'] }, 'scopes_mismatch'],
+      ['a token_type that is there', { requiredTokenType: 't' }, { token_type: 't' }, undefined],
+      ['a token_type that is missing', { requiredTokenType: 't' }, { typ: 't' }, 'token_type_missing'],
+      ['a token_type of the wrong type', { requiredTokenType: 't' }, { token_type: ['t'] }, 'token_type_wrong_type'],
+      ['a token_type of null', { requiredTokenType: 't' }, { token_type: null }, 'token_type_wrong_type'],
+      ['a token_type in another case', { requiredTokenType: 't' }, { token_type: 'T' }, 'token_type_mismatch'],
+      [
+        'both checks, when one passes',
+        { requiredScope: 'r', requiredTokenType: 't' },
+        { scopes: ['r'] },
+        'token_type_missing',
+      ],
+      [
+        'both checks, when the other passes',
+        { requiredScope: 'r', requiredTokenType: 't' },
+        { token_type: 't' },
+        'scopes_missing',
+      ],
+      [
+        'both checks, when both pass',
+        { requiredScope: 'r', requiredTokenType: 't' },
+        { scopes: ['r'], token_type: 't' },
+        undefined,
+      ],
+      ['a condition that nobody can evaluate yet', { condition: 'true' }, {}, 'policy_unsupported'],
+    ]
+  for (const [name, rules, token, reason] of rows) {
+    test(`${name}: ${reason ?? 'accepted'}`, () => expect(judge(rules, token)).toBe(reason as never))
+  }
+})
+
+test('a token passes exactly when every rule of the policy holds, whatever the claims', () => {
+  const word = fc.constantFrom('a', 'A', 's', 'r', 't', '')
+  const claim = fc.oneof(word, fc.array(word, { maxLength: 2 }), fc.constantFrom(undefined, null, 1, {}))
+  const optional = fc.option(fc.constantFrom('r', 't'))
+  fc.assert(
+    fc.property(
+      word,
+      fc.array(word, { maxLength: 2 }),
+      claim,
+      claim,
+      optional,
+      optional,
+      (subject, audience, scopes, token_type, scope, type) => {
+        const holds =
+          subject === 's' &&
+          audience.includes('a') &&
+          (scope === null || (Array.isArray(scopes) && scopes.includes(scope))) &&
+          (type === null || token_type === type)
+        const reason = judge(
+          { requiredScope: scope, requiredTokenType: type },
+          { subject, audience, scopes, token_type },
+        )
+        expect(reason === undefined).toBe(holds)
+      },
+    ),
+    { numRuns: 2_000 },
+  )
+})
+
+test('a compiled policy cannot be changed', () => {
+  const policy = compilePolicy({ ...row })
+  expect(() => Object.assign(policy, { enabled: false })).toThrow(TypeError)
+})

@@ -1,0 +1,116 @@
+// Who may come in (interface §5, decisions §6): each credential, the text of each refusal, and that a key's state counts at once.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createApiKeyText } from '../../src/keys/api-key.ts'
+import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
+
+let federation: Federation
+let accessToken: string
+let managementKey: string
+let readOnlyKey: string
+beforeAll(async () => {
+  federation = await startFederation()
+  accessToken = await exchanged()
+  managementKey = await createKey('management', { kind: 'management' })
+  readOnlyKey = await createKey('read-only', { kind: 'management_read_only' })
+})
+afterAll(() => federation.stop())
+
+async function exchanged(): Promise<string> {
+  const reply = await federation.exchange(await federation.mint())
+  return ((await reply.json()) as { access_token: string }).access_token
+}
+
+async function createKey(name: string, more: Record<string, string> = {}): Promise<string> {
+  return (await federation.admin<Row & { key: string }>('keys.create', { name, ...more })).key
+}
+
+const call = (authorization?: string) =>
+  fetch(`${federation.server.baseUrl}/models`, { headers: authorization === undefined ? {} : { authorization } })
+
+async function expectError(response: Response, status: number, message: string | RegExp, challenge: string | null) {
+  const body = await response.json()
+  const text = typeof message === 'string' ? message : expect.stringMatching(message)
+  expect({ status: response.status, body }).toEqual({ status, body: { error: { code: status, message: text } } })
+  expect(response.headers.get('www-authenticate')).toBe(challenge)
+  expect(response.headers.get('cache-control')).toBe('no-store')
+}
+
+describe('200', () => {
+  const rows: [name: string, header: () => string][] = [
+    ['an inference key', () => `Bearer ${federation.key.key}`],
+    ['an access token', () => `Bearer ${accessToken}`],
+    ['a scheme in another case', () => `bEARER ${federation.key.key}`],
+    ['several spaces', () => `Bearer   ${federation.key.key}`],
+  ]
+  for (const [name, header] of rows) {
+    test(`${name} is let in`, async () => expect((await call(header())).status).toBe(200))
+  }
+})
+
+describe('401', () => {
+  test('no header is told as missing', async () => {
+    await expectError(await call(), 401, 'Missing Authentication header', 'Bearer')
+  })
+
+  test('an empty header is told as missing', async () => {
+    await expectError(await call(''), 401, 'Missing Authentication header', 'Bearer')
+  })
+
+  const rows: [name: string, header: () => string][] = [
+    ['another scheme', () => `Basic ${btoa('user:password')}`],
+    ['a key without a scheme', () => federation.key.key],
+    ['a scheme without a key', () => 'Bearer'],
+    ['two keys', () => `Bearer ${federation.key.key} ${federation.key.key}`],
+    ['two headers joined', () => `Bearer ${federation.key.key}, Bearer ${federation.key.key}`],
+    ['an unknown key', () => `Bearer ${createApiKeyText()}`],
+    ['a key in upper case', () => `Bearer ${federation.key.key.toUpperCase()}`],
+    ['a key cut short', () => `Bearer ${federation.key.key.slice(0, -1)}`],
+    ["a key's hash", () => `Bearer ${federation.key.hash}`],
+    ["a key's id", () => `Bearer ${federation.key.id}`],
+    ["a key's label", () => `Bearer ${String(federation.key.label).replace('…', '...')}`],
+    ['an access token changed', () => `Bearer ${accessToken.slice(0, -2)}AA`],
+    ['an access token with padding', () => `Bearer ${accessToken}=`],
+    ['the token of the upstream', () => 'Bearer upstream-secret'],
+  ]
+  for (const [name, header] of rows) {
+    test(`${name} is refused`, async () => {
+      await expectError(await call(header()), 401, /./, 'Bearer error="invalid_token"')
+    })
+  }
+
+  test('a subject token is refused: it has to be exchanged first', async () => {
+    await expectError(await call(`Bearer ${await federation.mint()}`), 401, /./, 'Bearer error="invalid_token"')
+  })
+
+  test('all of these have one message, and no log line holds a credential', async () => {
+    const messages = await Promise.all(rows.map(async ([, header]) => (await call(header())).text()))
+    expect(new Set(messages).size).toBe(1)
+    const logged = federation.logLines.join('')
+    for (const secret of [federation.key.key, accessToken, 'upstream-secret'])
+      expect(logged.includes(secret)).toBe(false)
+  })
+})
+
+describe('403', () => {
+  test('management keys cannot call inference, neither read-write nor read-only', async () => {
+    for (const key of [managementKey, readOnlyKey]) {
+      await expectError(await call(`Bearer ${key}`), 403, /inference key or an access token/, null)
+    }
+  })
+})
+
+describe('the state of a key counts at the next request, for the key and for tokens that act as it', () => {
+  test('disabled, enabled again, and deleted', async () => {
+    const key = await createKey('short-lived')
+    await federation.admin('policies.update', { policy: 'policy', key: 'short-lived' })
+    const token = await exchanged()
+    const statuses = async () => [(await call(`Bearer ${key}`)).status, (await call(`Bearer ${token}`)).status]
+    expect(await statuses()).toEqual([200, 200])
+    await federation.admin('keys.disable', { key: 'short-lived' })
+    expect(await statuses()).toEqual([401, 401])
+    await federation.admin('keys.enable', { key: 'short-lived' })
+    expect(await statuses()).toEqual([200, 200])
+    await federation.admin('keys.delete', { key: 'short-lived' })
+    expect(await statuses()).toEqual([401, 401])
+  })
+})

@@ -1,0 +1,40 @@
+// Which route a method and path find: exact paths under the base path, and the methods of a path told apart from no path at all.
+import { describe, expect, test } from 'bun:test'
+import { createRouter } from '../../src/http/router.ts'
+
+const routes = [
+  { method: 'POST', path: '/oauth/token', handle: null },
+  { method: 'GET', path: '/models', handle: null },
+  { method: 'GET', path: '/keys', handle: null },
+  { method: 'POST', path: '/keys', handle: null },
+]
+const [exchange, models, listKeys, createKey] = routes
+const route = createRouter('/base/v1', routes)
+
+describe('a request', () => {
+  const rows: [method: string, path: string, expected: object | undefined][] = [
+    ['POST', '/base/v1/oauth/token', { found: exchange }],
+    ['GET', '/base/v1/models', { found: models }],
+    ['HEAD', '/base/v1/models', { found: models }],
+    ['GET', '/base/v1/keys', { found: listKeys }],
+    ['POST', '/base/v1/keys', { found: createKey }],
+    ['GET', '/base/v1/oauth/token', { sibling: exchange, allowed: ['POST'] }],
+    ['HEAD', '/base/v1/oauth/token', { sibling: exchange, allowed: ['POST'] }],
+    ['post', '/base/v1/oauth/token', { sibling: exchange, allowed: ['POST'] }],
+    ['DELETE', '/base/v1/keys', { sibling: listKeys, allowed: ['GET', 'HEAD', 'POST'] }],
+    ['POST', '/base/v1/oauth/token/', undefined],
+    ['POST', '/base/v1/oauth//token', undefined],
+    ['POST', '/base/v1/OAUTH/token', undefined],
+    ['POST', '/v1/oauth/token', undefined],
+    ['POST', '/oauth/token', undefined],
+    ['GET', '/base/v1', undefined],
+    ['GET', '/', undefined],
+    ['GET', '', undefined],
+    ['GET', '/base/v1/__proto__', undefined],
+  ]
+  for (const [method, path, expected] of rows) {
+    test(`${method} ${path || '(none)'} finds ${expected === undefined ? 'nothing' : Object.keys(expected).join(' and ')}`, () => {
+      expect(route(method, path)).toEqual(expected as never)
+    })
+  }
+})

@@ -1,0 +1,157 @@
+// Inference over the wire (interface §4.4, decisions §8): what reaches the upstream, and what comes back to the caller.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  deltaOf,
+  eventOf,
+  type Inference,
+  question,
+  startInference,
+  streamReply,
+  type UsageRow,
+  usageEvent,
+} from '../support/inference.ts'
+import { type Row, startTestServer } from '../support/latchkey.ts'
+import { openRawRequest } from '../support/raw-request.ts'
+import { holdStream } from '../support/scripted-upstream.ts'
+
+let latchkey: Inference
+beforeAll(async () => {
+  latchkey = await startInference()
+})
+beforeEach(() => latchkey.reset())
+afterAll(() => latchkey.stop())
+
+describe('the upstream gets', () => {
+  test("the client's own bytes, under the upstream's own credential", async () => {
+    const body = `{ "model":"asked-model" , "messages":[], "unknown":1e2, "unknown":2 }`
+    expect((await latchkey.complete(body)).status).toBe(200)
+    const [request] = latchkey.upstream.requests
+    expect(request).toMatchObject({ method: 'POST', path: '/v1/chat/completions', body })
+    expect(request?.headers.get('authorization')).toBe('Bearer upstream-secret')
+  })
+
+  test("nothing that carries the caller's credential or belongs to its connection", async () => {
+    const dropped = {
+      'x-api-key': 'k',
+      'api-key': 'k',
+      cookie: 'a=b',
+      'proxy-authorization': 'Basic x',
+      te: 'trailers',
+      'x-hop': '1',
+    }
+    const kept = { 'x-session-id': 's', 'user-agent': 'agent/1', 'content-type': 'application/json' }
+    const { socket, answer: whole } = openRawRequest(`${latchkey.server.baseUrl}/chat/completions`, 'POST', {
+      authorization: `Bearer ${latchkey.accessToken}`,
+      connection: 'keep-alive, x-hop',
+      'content-length': '2',
+      ...dropped,
+      ...kept,
+    })
+    socket.write('{}')
+    expect((await whole).status).toBe(200)
+    socket.destroy()
+    const headers = latchkey.upstream.requests[0]?.headers
+    for (const name of Object.keys(dropped)) expect({ name, value: headers?.get(name) }).toEqual({ name, value: null })
+    expect(Object.fromEntries(headers ?? [])).toMatchObject(kept)
+    expect(JSON.stringify([...(headers ?? [])])).not.toContain(latchkey.accessToken)
+    expect(headers?.get('host')).toBe(new URL(latchkey.upstream.url).host)
+  })
+
+  test('a wish for the usage of a stream, beside the other options of the client', async () => {
+    latchkey.upstream.answer.current = () => streamReply(eventOf('[DONE]'))
+    await latchkey.complete({ ...question, stream: true, stream_options: { other: 1 } })
+    await latchkey.complete({ ...question, stream: true, stream_options: { include_usage: true } })
+    const asked = latchkey.upstream.requests.map(({ body }) => JSON.parse(body).stream_options)
+    expect(asked).toEqual([{ other: 1, include_usage: true }, { include_usage: true }])
+  })
+
+  const broken = ['', '[]', 'null', '{', '"x"', '\ufeff{}']
+  test('nothing of a body that is no JSON object', async () => {
+    for (const body of broken) {
+      const response = await latchkey.complete(body)
+      expect(response.status).toBe(400)
+      expect(await response.json()).toEqual({ error: { code: 400, message: 'The body must be a JSON object' } })
+    }
+    expect(latchkey.upstream.requests).toEqual([])
+  })
+
+  test('nothing from a management key', async () => {
+    const { key } = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'admin', kind: 'management' })
+    expect((await latchkey.complete(question, { authorization: `Bearer ${key}` })).status).toBe(403)
+    expect(latchkey.upstream.requests).toEqual([])
+  })
+
+  test('nothing more from a key that was disabled between two requests', async () => {
+    const { key } = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'brief' })
+    const authorization = `Bearer ${key}`
+    expect((await latchkey.complete(question, { authorization })).status).toBe(200)
+    await latchkey.admin('keys.disable', { key: 'brief' })
+    expect((await latchkey.complete(question, { authorization })).status).toBe(401)
+    expect(latchkey.upstream.requests).toHaveLength(1)
+  })
+})
+
+describe('the caller gets', () => {
+  test('status, body and headers of an upstream error as they are, but no challenge and no cookie', async () => {
+    const error = '{"error":{"message":"too many","type":"rate_limit"}}'
+    const headers = {
+      'retry-after': '7',
+      'set-cookie': 'a=b',
+      'www-authenticate': 'Basic',
+      'content-type': 'application/json',
+    }
+    latchkey.upstream.answer.current = () => new Response(error, { status: 429, headers })
+    const response = await latchkey.complete()
+    expect(response.status).toBe(429)
+    expect(await response.text()).toBe(error)
+    expect(response.headers.get('retry-after')).toBe('7')
+    expect(response.headers.get('set-cookie')).toBeNull()
+    expect(response.headers.get('www-authenticate')).toBeNull()
+    expect(await latchkey.usageOf(response)).toMatchObject([
+      { status: 429, completed: true, total_tokens: null, usage_source: 'none' },
+    ])
+  })
+
+  test('the usage event of a stream only when it asked for it', async () => {
+    const delta = deltaOf('hi')
+    latchkey.upstream.answer.current = () => streamReply(delta + usageEvent + eventOf('[DONE]'))
+    const plain = await latchkey.complete({ ...question, stream: true })
+    expect(await plain.text()).toBe(delta + eventOf('[DONE]'))
+    const asking = await latchkey.complete({ ...question, stream: true, stream_options: { include_usage: true } })
+    expect(await asking.text()).toBe(delta + usageEvent + eventOf('[DONE]'))
+    for (const response of [plain, asking])
+      expect(await latchkey.usageOf(response)).toMatchObject([{ streamed: true, completed: true, total_tokens: 7 }])
+  })
+
+  test('each event as soon as the upstream sends it', async () => {
+    const held = holdStream()
+    latchkey.upstream.answer.current = () => held.response
+    held.send(deltaOf('one'))
+    const response = await latchkey.complete({ ...question, stream: true })
+    const reader = response.body?.getReader()
+    expect(Buffer.from((await reader?.read())?.value ?? '').toString()).toContain('one')
+    held.send(deltaOf('two'))
+    expect(Buffer.from((await reader?.read())?.value ?? '').toString()).toContain('two')
+    held.end()
+    expect((await reader?.read())?.done).toBe(true)
+  })
+
+  test('502 when the upstream cannot be reached, and 503 when there is none', async () => {
+    for (const [upstreamUrl, status] of [
+      ['http://127.0.0.1:1/v1', 502],
+      [undefined, 503],
+    ] as const) {
+      const server = await startTestServer({ upstreamUrl })
+      const { key } = await server.admin<Row & { key: string }>('keys.create', { name: 'app' })
+      const init = { method: 'POST', headers: { authorization: `Bearer ${key}` }, body: '{}' }
+      const response = await fetch(`${server.server.baseUrl}/chat/completions`, init)
+      expect(response.status).toBe(status)
+      const text = await response.text()
+      expect(JSON.parse(text)).toEqual({ error: { code: status, message: expect.any(String) } })
+      expect(text).not.toContain('127.0.0.1')
+      const { data } = await server.admin<{ data: UsageRow[] }>('usage.requests')
+      expect(data).toMatchObject([{ status, completed: false }])
+      await server.stop()
+    }
+  })
+})

@@ -1,0 +1,158 @@
+// The one usage row that a call leaves (decisions §8): what it names, that it is committed before the end of the answer goes out, and that
+// whoever breaks off is recorded as well.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { decodeJwt } from 'jose'
+import type { UsageRow as LedgerRow } from '../../db/schema.ts'
+import { answer, deltaOf, eventOf, type Inference, question, startInference, usageEvent } from '../support/inference.ts'
+import { holdStream } from '../support/scripted-upstream.ts'
+
+let latchkey: Inference
+beforeAll(async () => {
+  latchkey = await startInference()
+})
+beforeEach(() => latchkey.reset())
+afterAll(() => latchkey.stop())
+
+/** Lets `before` and `after` run around the commit of the next row. */
+function watchLedger({
+  before = async () => {},
+  after = () => {},
+}: {
+  before?: () => Promise<void>
+  after?: (row: LedgerRow) => void
+}) {
+  const { writer } = latchkey.server.context
+  const { appendUsage } = writer
+  writer.appendUsage = async (row) => {
+    await before()
+    await appendUsage(row)
+    after(row)
+  }
+}
+
+describe('the usage', () => {
+  test('of an access token names key, policy, issuer, subject and token', async () => {
+    const response = await latchkey.complete(question, { authorization: `Bearer ${latchkey.accessToken}` })
+    expect(await response.json()).toEqual(answer)
+    expect(await latchkey.usageOf(response)).toMatchObject([
+      {
+        key_id: latchkey.key.id,
+        policy_id: latchkey.policy.id,
+        issuer_id: latchkey.issuer.id,
+        subject: 'workload-1',
+        access_token_id: String(decodeJwt(latchkey.accessToken).jti),
+        endpoint: '/chat/completions',
+        model: 'real-model',
+        status: 200,
+        streamed: false,
+        completed: true,
+        prompt_tokens: 3,
+        completion_tokens: 4,
+        total_tokens: 7,
+        usage_source: 'upstream',
+      },
+    ])
+  })
+
+  test('of a key names the key alone', async () => {
+    const [row] = await latchkey.usageOf(await latchkey.complete())
+    expect(row).toMatchObject({
+      key_id: latchkey.key.id,
+      policy_id: null,
+      issuer_id: null,
+      subject: null,
+      access_token_id: null,
+    })
+  })
+
+  for (const streams of [false, true]) {
+    test(`is committed before the end of ${streams ? 'a stream' : 'a JSON answer'} goes out`, async () => {
+      const asked = Promise.withResolvers<void>()
+      const released = Promise.withResolvers<void>()
+      watchLedger({
+        before: () => {
+          asked.resolve()
+          return released.promise
+        },
+      })
+      // The stream does not end: its [DONE] alone is what a client takes for the end.
+      const held = holdStream()
+      if (streams) latchkey.upstream.answer.current = () => held.response
+      held.send(deltaOf('hi') + usageEvent + eventOf('[DONE]'))
+      const mark = streams ? '[DONE]' : JSON.stringify(answer)
+      let seen = ''
+      const ended = latchkey.complete({ ...question, stream: streams }).then(async (response) => {
+        for await (const chunk of response.body ?? []) {
+          seen += Buffer.from(chunk).toString()
+          if (seen.includes(mark)) break
+        }
+        return response
+      })
+      await asked.promise
+      // A whole request to the upstream and back: time enough for an answer that does not wait.
+      latchkey.upstream.answer.current = () => Response.json({})
+      const headers = { authorization: `Bearer ${latchkey.accessToken}` }
+      await fetch(`${latchkey.server.baseUrl}/models`, { headers })
+      expect(seen).not.toContain(mark)
+      released.resolve()
+      const response = await ended
+      held.end()
+      expect(seen).toContain(mark)
+      expect(await latchkey.usageOf(response)).toMatchObject([{ completed: true, total_tokens: 7 }])
+    })
+  }
+
+  test('of a caller that leaves in mid-stream is one row, not completed, and the upstream is told', async () => {
+    const held = holdStream()
+    latchkey.upstream.answer.current = () => held.response
+    held.send(deltaOf('one'))
+    const recorded = Promise.withResolvers<void>()
+    watchLedger({ after: () => recorded.resolve() })
+    const leaving = new AbortController()
+    const response = await latchkey.complete({ ...question, stream: true }, {}, leaving.signal)
+    await response.body?.getReader().read()
+    leaving.abort()
+    await held.left
+    await recorded.promise
+    const row = { status: 200, completed: false, streamed: true, usage_source: 'none' }
+    expect(await latchkey.usageOf(response)).toMatchObject([row])
+  })
+
+  test('of a caller that leaves before there is an answer is one row with status 499', async () => {
+    const reached = Promise.withResolvers<void>()
+    const recorded = Promise.withResolvers<unknown>()
+    latchkey.upstream.answer.current = (request) => {
+      reached.resolve()
+      return new Promise((resolve) => request.signal.addEventListener('abort', () => resolve(new Response())))
+    }
+    watchLedger({ after: recorded.resolve })
+    const leaving = new AbortController()
+    const call = latchkey.complete(question, {}, leaving.signal)
+    call.catch(() => {})
+    await reached.promise
+    leaving.abort()
+    expect(await recorded.promise).toMatchObject({ status: 499, completed: false, keyId: latchkey.key.id })
+    await expect(call).rejects.toThrow()
+  })
+
+  test('of an upstream that breaks off is one row, not completed', async () => {
+    const held = holdStream()
+    latchkey.upstream.answer.current = () =>
+      new Response(held.response.body?.pipeThrough(breakAfterFirst()), held.response)
+    held.send(deltaOf('one'))
+    const response = await latchkey.complete({ ...question, stream: true })
+    held.send('second')
+    await response.text().catch(() => '')
+    expect(await latchkey.usageOf(response)).toMatchObject([{ completed: false }])
+  })
+})
+
+function breakAfterFirst(): TransformStream<Uint8Array, Uint8Array> {
+  let seen = 0
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      if (seen++ === 0) controller.enqueue(chunk)
+      else controller.error(new Error('broken'))
+    },
+  })
+}

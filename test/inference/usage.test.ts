@@ -1,0 +1,193 @@
+// Finding the token counts in an answer: however the bytes are cut, the same bytes go out and the same counts come back.
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { type Inspector, inspectEvents, inspectJson } from '../../src/inference/usage.ts'
+
+/** Runs bytes through in the given pieces. */
+function run(inspector: Inspector, bytes: Uint8Array, cuts: number[] = []) {
+  const ends = [...new Set(cuts.map((cut) => cut % (bytes.byteLength + 1)))].toSorted((one, other) => one - other)
+  const out: Uint8Array[] = []
+  let start = 0
+  for (const end of [...ends, bytes.byteLength]) {
+    out.push(Uint8Array.from(inspector.take(bytes.subarray(start, end))))
+    start = end
+  }
+  out.push(Uint8Array.from(inspector.rest()))
+  return { text: Buffer.concat(out), result: inspector.result() }
+}
+
+const cuts = fc.array(fc.nat(5_000), { maxLength: 12 })
+const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }
+const counts = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
+const content = fc.string({ unit: 'binary', maxLength: 40 })
+
+describe('a JSON answer', () => {
+  test('goes through byte by byte and gives model and counts, however it is cut', () => {
+    fc.assert(
+      fc.property(content, cuts, fc.boolean(), (text, pieces, isPretty) => {
+        const answer = { model: 'm', choices: [{ message: { content: text } }], usage }
+        const bytes = Buffer.from(JSON.stringify(answer, null, isPretty ? 2 : 0))
+        expect(run(inspectJson(), bytes, pieces)).toEqual({ text: bytes, result: { model: 'm', counts } })
+      }),
+    )
+  })
+
+  test('that is none goes through as well and gives nothing', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), cuts, (bytes, pieces) => {
+        const { text, result } = run(inspectJson(), bytes, pieces)
+        expect(new Uint8Array(text)).toEqual(Uint8Array.from(bytes))
+        expect(result.counts).toBeUndefined()
+      }),
+    )
+  })
+
+  test('never gives away its last byte before the rest is asked for', () => {
+    const inspector = inspectJson()
+    const bytes = Buffer.from(JSON.stringify({ model: 'm', usage }))
+    expect(Buffer.from(inspector.take(bytes))).toHaveLength(0)
+    expect(Buffer.from(inspector.rest())).toEqual(bytes)
+  })
+
+  test('of more than 8 MiB goes through with its usage unknown', () => {
+    const bytes = Buffer.from(JSON.stringify({ usage, filler: 'x'.repeat(8 * 1024 * 1024) }))
+    const { text, result } = run(inspectJson(), bytes, [1_000, 2_000])
+    expect(text.equals(bytes)).toBe(true)
+    expect(result.counts).toBeUndefined()
+  })
+
+  const odd: [name: string, usage: unknown, expected: object | undefined][] = [
+    ['none', undefined, undefined],
+    ['null', null, undefined],
+    ['a number', 7, undefined],
+    ['empty', {}, undefined],
+    [
+      'of embeddings, without completion',
+      { prompt_tokens: 3, total_tokens: 3 },
+      { promptTokens: 3, completionTokens: null, totalTokens: 3 },
+    ],
+    [
+      'with a negative count',
+      { prompt_tokens: -1, total_tokens: 3 },
+      { promptTokens: null, completionTokens: null, totalTokens: 3 },
+    ],
+    ['with a fraction', { prompt_tokens: 1.5 }, undefined],
+    ['with a text', { prompt_tokens: '3' }, undefined],
+    ['with a count beyond what a number holds', { total_tokens: 2 ** 60 }, undefined],
+    [
+      'of zero',
+      { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+      { promptTokens: 0, completionTokens: 0, totalTokens: 0 },
+    ],
+  ]
+  for (const [name, given, expected] of odd) {
+    test(`with usage ${name} gives ${expected === undefined ? 'none' : 'what there is'}`, () => {
+      expect(run(inspectJson(), Buffer.from(JSON.stringify({ usage: given }))).result.counts).toEqual(expected as never)
+    })
+  }
+})
+
+type Chunk = { model?: string; choices: unknown[]; usage?: unknown }
+const delta = content.map((text): Chunk => ({ model: 'm', choices: [{ delta: { content: text } }] }))
+const lineEnd = fc.constantFrom('\n', '\r\n', '\r')
+const usageChunk: Chunk = { model: 'm', choices: [], usage }
+const eventOf = (chunk: Chunk, end = '\n') => `data: ${JSON.stringify(chunk)}${end}${end}`
+const done = (end = '\n') => `data: [DONE]${end}${end}`
+
+describe('an event stream', () => {
+  test('goes through byte by byte and gives model and counts, however it is cut, when the usage was asked for', () => {
+    fc.assert(
+      fc.property(fc.array(delta, { minLength: 1, maxLength: 5 }), cuts, lineEnd, (deltas, pieces, end) => {
+        const bytes = Buffer.from([...deltas, usageChunk].map((chunk) => eventOf(chunk, end)).join('') + done(end))
+        expect(run(inspectEvents(false), bytes, pieces)).toEqual({ text: bytes, result: { model: 'm', counts } })
+      }),
+    )
+  })
+
+  test('loses exactly the usage event when it was not asked for', () => {
+    fc.assert(
+      fc.property(fc.array(delta, { minLength: 1, maxLength: 5 }), cuts, lineEnd, (deltas, pieces, end) => {
+        const before = deltas.map((chunk) => eventOf(chunk, end)).join('')
+        const { text, result } = run(
+          inspectEvents(true),
+          Buffer.from(before + eventOf(usageChunk, end) + done(end)),
+          pieces,
+        )
+        expect(text.toString()).toBe(before + done(end))
+        expect(result).toEqual({ model: 'm', counts })
+      }),
+    )
+  })
+
+  const kept: [name: string, event: string, expected?: object][] = [
+    ['usage beside a choice', eventOf({ choices: [{ delta: {} }], usage }), counts],
+    ['usage null on every event', eventOf({ choices: [{ delta: { content: 'x' } }], usage: null })],
+    ['no choices and no usage', eventOf({ choices: [] })],
+    ['a comment', ': keep-alive\n\n'],
+    ['another event', 'event: ping\ndata: {"type":"ping"}\n\n'],
+    ['an error', 'data: {"error":{"message":"usage exceeded"}}\n\n'],
+    [
+      'content that looks like a usage event',
+      eventOf({ choices: [{ delta: { content: JSON.stringify(usageChunk) } }] }),
+    ],
+    ['data that is no JSON', 'data: "usage" {\n\n'],
+    ['bytes that are not UTF-8', 'data: \xff\xfe\n\n'],
+  ]
+  for (const [name, event, expected] of kept) {
+    test(`keeps ${name}, though the usage was not asked for`, () => {
+      const bytes = Buffer.from(event + done(), 'latin1')
+      const { text, result } = run(inspectEvents(true), bytes)
+      expect(text).toEqual(bytes)
+      expect(result.counts).toEqual(expected as never)
+    })
+  }
+
+  test('reads a usage event of several data lines and without a space after the colon', () => {
+    const event = `id: 1\ndata:{"choices":[],\ndata:"usage":${JSON.stringify(usage)}}\n\n`
+    expect(run(inspectEvents(true), Buffer.from(event))).toEqual({
+      text: Buffer.of(),
+      result: { model: undefined, counts },
+    })
+  })
+
+  test('withholds the usage event also where the stream ends without a blank line', () => {
+    const { text, result } = run(inspectEvents(true), Buffer.from(eventOf(usageChunk).trimEnd()))
+    expect(text).toHaveLength(0)
+    expect(result.counts).toEqual(counts)
+  })
+
+  test('gives every event away as soon as it is whole', () => {
+    const inspector = inspectEvents(true)
+    expect(Buffer.from(inspector.take(Buffer.from('data: {"a":1}\n'))).toString()).toBe('')
+    expect(Buffer.from(inspector.take(Buffer.from('\ndata: '))).toString()).toBe('data: {"a":1}\n\n')
+  })
+
+  test('is final from [DONE] on, and not before', () => {
+    const inspector = inspectEvents(true)
+    inspector.take(Buffer.from(`${eventOf({ choices: [{ delta: { content: '[DONE]' } }] })}${eventOf(usageChunk)}`))
+    expect(inspector.isFinal()).toBe(false)
+    inspector.take(Buffer.from(done()))
+    expect(inspector.isFinal()).toBe(true)
+  })
+
+  test('with a line of megabytes goes through without being collected', () => {
+    const bytes = Buffer.from(`data: ${'x'.repeat(3 * 1024 * 1024)}\n\n${eventOf(usageChunk)}${done()}`)
+    const pieces = Array.from({ length: 48 }, (_, at) => at * 64 * 1024)
+    const { text, result } = run(inspectEvents(false), bytes, pieces)
+    expect(text.equals(bytes)).toBe(true)
+    expect(result.counts).toEqual(counts)
+  })
+
+  test('of any bytes goes through as it came when nothing is withheld', () => {
+    const piece = fc.oneof(
+      fc.uint8Array(),
+      fc.constantFrom('\n', '\r', '\n\n', '\r\n\r\n', 'data:', ': x').map((text) => Buffer.from(text)),
+    )
+    fc.assert(
+      fc.property(fc.array(piece), cuts, (parts, pieces) => {
+        const bytes = Buffer.concat(parts)
+        expect(run(inspectEvents(false), bytes, pieces).text.equals(bytes)).toBe(true)
+      }),
+    )
+  })
+})

@@ -1,0 +1,51 @@
+// The text of API keys (decisions §6): its form, its randomness, its hash, and a label that gives nothing away.
+import { describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { createApiKeyText, hashApiKey, isApiKeyText, labelApiKey } from '../../src/keys/api-key.ts'
+
+describe('a new key', () => {
+  test('is sk-lk-v1- and 64 hex digits, and another one each time', () => {
+    const keys = Array.from({ length: 1_000 }, createApiKeyText)
+    for (const key of keys) expect(key).toMatch(/^sk-lk-v1-[0-9a-f]{64}$/)
+    expect(new Set(keys).size).toBe(1_000)
+  })
+
+  test('uses every digit at every place', () => {
+    const keys = Array.from({ length: 1_000 }, () => createApiKeyText().slice('sk-lk-v1-'.length))
+    for (let place = 0; place < 64; place++) expect(new Set(keys.map((key) => key[place])).size).toBe(16)
+  })
+
+  test('is recognised, and nothing else is', () => {
+    const key = createApiKeyText()
+    expect(isApiKeyText(key)).toBe(true)
+    for (const other of [
+      key.slice(1),
+      key.slice(0, -1),
+      `${key}0`,
+      key.toUpperCase(),
+      ` ${key}`,
+      `${key}\n`,
+      key.replace('v1', 'v2'),
+      '',
+    ])
+      expect(isApiKeyText(other)).toBe(false)
+    fc.assert(fc.property(fc.string(), (text) => expect(isApiKeyText(text)).toBe(false)))
+  })
+})
+
+describe('its hash', () => {
+  test('is the SHA-256 of the whole text in hex', () => {
+    const key = createApiKeyText()
+    expect(hashApiKey(key)).toBe(createHash('sha256').update(key, 'utf8').digest('hex'))
+    expect(hashApiKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
+  })
+})
+
+describe('its label', () => {
+  test('shows eight digits of 64', () => {
+    const key = `sk-lk-v1-0a1b${'c'.repeat(56)}9f8e`
+    expect(labelApiKey(key)).toBe('sk-lk-v1-0a1b…9f8e')
+    expect(isApiKeyText(labelApiKey(key))).toBe(false)
+  })
+})

@@ -1,0 +1,236 @@
+// The --json contract of the commands: one database from init to delete, each command a process of its own, no server running.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createCommandRunner, type JsonObject } from '../support/command-runner.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
+import { createKeyPair } from '../support/subject-token.ts'
+
+const folder = temporaryFolder()
+const { run, json, failure } = createCommandRunner(folder.path)
+afterAll(() => folder.remove())
+
+const id = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const secret = expect.stringMatching(/^sk-lk-v1-[0-9a-f]{64}$/)
+const common = { id, created_at: time, updated_at: time }
+
+let initialized: JsonObject
+let key: JsonObject
+let issuer: JsonObject
+let policy: JsonObject
+beforeAll(async () => {
+  const { publicJwk } = await createKeyPair('ES256', 'es')
+  writeFileSync(join(folder.path, 'jwks.json'), JSON.stringify({ keys: [publicJwk] }))
+  initialized = await json('init', '--owner', 'ada')
+  key = await json('keys', 'create', '--name', 'app')
+  issuer = await json(
+    'issuers',
+    'add',
+    '--name',
+    'idp',
+    '--url',
+    'https://idp.example.com',
+    '--jwks-file',
+    'jwks.json',
+    '--clock-skew',
+    '5',
+  )
+  policy = await json(
+    'policies',
+    'create',
+    '--name',
+    'ci',
+    '--issuer',
+    String(issuer.id),
+    '--key',
+    String(key.hash),
+    ...rules,
+  )
+})
+const rules = [
+  '--audience',
+  'aud',
+  '--subject',
+  'sub',
+  '--require-scope',
+  'deploy',
+  '--require-token-type',
+  'id',
+  '--max-lifetime',
+  '300',
+]
+
+describe('what is created is printed whole:', () => {
+  test('init, with the first management key as `key`', () => {
+    expect(initialized).toEqual({
+      database: join(folder.path, 'latchkey.db'),
+      organization: { ...common, name: 'default', plan: 'enterprise', workload_identity: true },
+      workspace: {
+        id,
+        name: 'default',
+        organization_id: (initialized.organization as JsonObject).id,
+        created_at: time,
+      },
+      management_key: expect.objectContaining({ ...common, kind: 'management', owner: 'ada', disabled: false }),
+      key: secret,
+    })
+  })
+
+  test('a key, with its text as `key` and its owner made when new', () => {
+    const hash = new Bun.CryptoHasher('sha256').update(String(key.key)).digest('hex')
+    const owner_id = expect.stringMatching(/^user_[0-9A-Za-z]{24}$/)
+    const organization_id = (initialized.organization as JsonObject).id
+    expect(key).toEqual({
+      ...common,
+      hash,
+      name: 'app',
+      label: `${String(key.key).slice(0, 13)}…${String(key.key).slice(-4)}`,
+      kind: 'inference',
+      disabled: false,
+      organization_id,
+      workspace_id: (initialized.workspace as JsonObject).id,
+      workspace: 'default',
+      owner_id,
+      owner: 'admin',
+      key: secret,
+    })
+  })
+
+  test('an issuer', () => {
+    expect(issuer).toMatchObject({
+      ...common,
+      name: 'idp',
+      issuer_url: 'https://idp.example.com',
+      key_source: 'jwks',
+      jwks_url: null,
+      clock_skew_seconds: 5,
+    })
+  })
+
+  test('a policy, its issuer named by id and its key by hash', () => {
+    expect(policy).toEqual({
+      ...common,
+      name: 'ci',
+      organization_id: key.organization_id,
+      issuer_id: issuer.id,
+      issuer_url: 'https://idp.example.com',
+      issuer_deleted: false,
+      audience: 'aud',
+      subject: 'sub',
+      condition: null,
+      required_scope: 'deploy',
+      required_token_type: 'id',
+      enabled: true,
+      key_id: key.id,
+      key_name: 'app',
+      max_lifetime_seconds: 300,
+    })
+  })
+})
+
+test('a key is never shown again, neither in JSON nor in text', async () => {
+  const { key: text, ...shown } = key
+  expect(await json('keys', 'show', 'app')).toEqual(shown)
+  const outputs = await Promise.all([
+    run('keys', 'list', '--json'),
+    run('keys', 'list'),
+    run('keys', 'show', String(key.id)),
+  ])
+  for (const { stdout } of outputs) {
+    expect(stdout).not.toContain(String(text))
+    expect(stdout).not.toContain(String(initialized.key))
+    expect(stdout).not.toMatch(/sk-lk-v1-[0-9a-f]{64}/)
+  }
+})
+
+test('lists are { data: [...] } of what show prints, and empty ones are empty', async () => {
+  expect(await json('policies', 'list')).toEqual({ data: [policy] })
+  expect(await json('issuers', 'list')).toEqual({ data: [issuer] })
+  expect(await json('organizations', 'list')).toEqual({ data: [initialized.organization] })
+  expect(await json('audit')).toEqual({ data: [] })
+  expect(await json('usage')).toEqual({ data: [] })
+})
+
+test('updates print the whole object; --no-require-… removes one check and leaves the other', async () => {
+  const expected = { ...policy, updated_at: time }
+  expect(await json('policies', 'update', 'ci', '--no-require-scope')).toEqual({ ...expected, required_scope: null })
+  const renamed = await json('policies', 'update', String(policy.id), '--name', 'cd', '--no-require-token-type')
+  expect(renamed).toEqual({ ...expected, name: 'cd', required_scope: null, required_token_type: null })
+  expect(await json('policies', 'update', 'cd', '--require-scope', 'new')).toEqual({
+    ...renamed,
+    updated_at: time,
+    required_scope: 'new',
+  })
+  expect(await json('policies', 'pause', 'cd')).toMatchObject({ id: policy.id, enabled: false })
+})
+
+test('a parent in another organization is named within it', async () => {
+  const research = await json('organizations', 'create', 'research', '--plan', 'business')
+  expect(research).toEqual({ ...common, name: 'research', plan: 'business', workload_identity: true })
+  expect(await json('organizations', 'plan', String(research.id), 'free')).toMatchObject({
+    plan: 'free',
+    workload_identity: false,
+  })
+  const made = await json('keys', 'create', '--name', 'app', '--organization', 'research', '--management', 'read-only')
+  expect(made).toMatchObject({ organization_id: research.id, kind: 'management_read_only' })
+  expect((await failure('keys', 'show', String(made.id))).error.code).toBe('not_found')
+})
+
+describe('a failure is { error: { code, message } } on standard error, with its exit code:', () => {
+  const create = ['policies', 'create', '--name', 'x', '--issuer', 'idp', '--key', 'app', '--audience', 'a']
+  const rows: [name: string, args: string[], code: number, error: string, message: RegExp][] = [
+    ['a condition', [...create, '--condition', 'true'], 1, 'invalid', /condition/i],
+    ['a condition beside a subject', [...create, '--subject', 's', '--condition', 'true'], 1, 'invalid', /condition/i],
+    ['neither subject nor condition', create, 1, 'invalid', /subject/],
+    ['an unknown issuer', [...create, '--subject', 's', '--issuer', 'none'], 1, 'not_found', /"none"/],
+    [
+      'a target that is a management key',
+      [...create, '--subject', 's', '--key', 'first management key'],
+      1,
+      'invalid',
+      /management/,
+    ],
+    ['a name that is taken', ['keys', 'create', '--name', 'app'], 1, 'conflict', /"app"/],
+    ['a second init', ['init'], 1, 'conflict', /initialized already/],
+    [
+      'a plain http issuer',
+      ['issuers', 'add', '--name', 'h', '--url', 'http://idp.example.com'],
+      1,
+      'invalid',
+      /https/,
+    ],
+    ['an option that is missing', ['keys', 'create'], 2, 'usage', /--name/],
+    ['an unknown option', ['keys', 'list', '--color'], 2, 'usage', /--color/],
+    ['an unknown command', ['keys', 'destroy'], 2, 'usage', /destroy/],
+    ['a number that is none', ['audit', '--limit', 'ten'], 2, 'usage', /whole number/],
+    [
+      'a database that is not there',
+      ['keys', 'list', '--database-url', 'file:none.db'],
+      3,
+      'configuration',
+      /latchkey init/,
+    ],
+  ]
+  for (const [name, args, code, error, message] of rows) {
+    test(`${code} ${error} for ${name}`, async () => {
+      const told = await failure(...args)
+      expect(told).toMatchObject({ code, error: { code: error } })
+      expect(told.error.message).toMatch(message)
+      expect(told.error.message).not.toMatch(/\n|\.$/)
+    })
+  }
+
+  test('without --json it is one sentence', async () => {
+    expect(await run('keys', 'show', 'none')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^latchkey: [^\n]*"none"[^\n]*\n$/),
+    })
+  })
+})
+
+test('what is deleted is gone from its list', async () => {
+  expect(await json('policies', 'delete', String(policy.id))).toEqual({ id: policy.id, deleted: true })
+  expect(await json('policies', 'list')).toEqual({ data: [] })
+})

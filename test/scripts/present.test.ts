@@ -1,0 +1,77 @@
+// Drawing for people: whatever a claim, a name or a URL holds, the terminal gets visible characters in aligned columns.
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { moment, printable, record, table } from '../../scripts/present.ts'
+
+const anyText = fc.string({ unit: 'binary', maxLength: 40 })
+/** Everything that moves the cursor, hides, or turns the direction of text. */
+const harmful = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
+
+describe('printable', () => {
+  test('leaves nothing harmful, for any text', () => {
+    fc.assert(
+      fc.property(anyText, (text) => expect(printable(text)).not.toMatch(harmful)),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('leaves visible text alone', () => {
+    const visible = fc.string({ unit: 'grapheme' }).filter((text) => !harmful.test(text))
+    fc.assert(fc.property(visible, (text) => expect(printable(text)).toBe(text)))
+  })
+
+  const rows: [value: unknown, expected: string][] = [
+    ['\u001b[31m', String.raw`\u001b[31m`],
+    ['a\nb', String.raw`a\u000ab`],
+    ['\u202e', String.raw`\u202e`],
+    ['\u200b', String.raw`\u200b`],
+    ['\ud800', String.raw`\ud800`],
+    [null, '-'],
+    [undefined, '-'],
+    [0, '0'],
+    [false, 'false'],
+  ]
+  for (const [value, expected] of rows)
+    test(`${JSON.stringify(value)} becomes ${expected}`, () => expect(printable(value)).toBe(expected))
+
+  test('tells different characters apart, those beyond the basic plane included', () => {
+    expect(printable('\u{e0041}')).not.toBe(printable('\u{e0042}'))
+  })
+})
+
+describe('a table', () => {
+  const columns: [string, (row: { one: string; two: string }) => unknown][] = [
+    ['ONE', (row) => row.one],
+    ['TWO', (row) => row.two],
+  ]
+  test('has one line a row, its columns aligned, whatever the cells hold', () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ one: anyText, two: anyText }), { minLength: 1, maxLength: 5 }), (rows) => {
+        const lines = table(rows, columns, 'none').split('\n')
+        expect(lines).toHaveLength(rows.length + 1)
+        const start = lines[0]?.indexOf('TWO') ?? -1
+        for (const [index, { one, two }] of rows.entries()) {
+          expect(lines[index + 1]).toBe(`${printable(one).padEnd(start)}${printable(two)}`.trimEnd())
+        }
+      }),
+    )
+  })
+
+  test('without rows is the sentence', () => expect(table([], columns, 'None yet')).toBe('None yet'))
+})
+
+test('a record has one line a field, whatever the values hold', () => {
+  fc.assert(
+    fc.property(anyText, anyText, (one, two) => {
+      expect(record({ a: one, longer: two }).split('\n')).toEqual([
+        `a       ${printable(one)}`,
+        `longer  ${printable(two)}`,
+      ])
+    }),
+  )
+})
+
+test('a moment is the time in UTC to the second', () => {
+  expect(moment('2026-11-21T09:30:01.999Z')).toBe('2026-11-21 09:30:01')
+  expect(moment(null)).toBe('-')
+})
