@@ -150,7 +150,7 @@ export function wholeNumber(text: string): number {
 }
 
 /** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. */
-export function momentText(text: string): string {
+function momentText(text: string): string {
   const ago = /^(\d{1,6})([mhd])$/.exec(text)
   const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[ago?.[2] ?? '']
   const moment = unit === undefined ? new Date(text) : new Date(Date.now() - Number(ago?.[1]) * unit)

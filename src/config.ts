@@ -28,10 +28,6 @@ export type Setting = {
   value: string
   help: string
   default?: string
-  /** Kept out of errors and best kept off the command line, which other users of the machine can read. */
-  isSecret?: boolean
-  /** Only the commands that serve need it. */
-  servesOnly?: boolean
 }
 
 export const settings = [
@@ -47,32 +43,31 @@ export const settings = [
     value: 'FILE',
     help: 'key that encrypts the signing keys (default: master.key beside the database)',
   },
-  { env: 'LATCHKEY_MASTER_KEY', value: 'HEX', help: 'the same as 64 hex digits, instead of a file', isSecret: true },
+  {
+    env: 'LATCHKEY_MASTER_KEY',
+    value: 'HEX',
+    help: 'the same as 64 hex digits; others can read flags, so better by environment',
+  },
   {
     env: 'LATCHKEY_LISTEN',
     value: 'ADDRESS',
     help: 'address and port to serve',
     default: '127.0.0.1:8787',
-    servesOnly: true,
   },
   {
     env: 'LATCHKEY_BASE_URL',
     value: 'URL',
     help: 'public address, ends in /v1 (default: http://<listen>/v1)',
-    servesOnly: true,
   },
   {
     env: 'LATCHKEY_UPSTREAM_URL',
     value: 'URL',
     help: 'inference server, e.g. http://127.0.0.1:8000/v1',
-    servesOnly: true,
   },
   {
     env: 'LATCHKEY_UPSTREAM_API_KEY',
     value: 'KEY',
-    help: 'credential for the inference server',
-    isSecret: true,
-    servesOnly: true,
+    help: 'credential for the inference server; better by environment',
   },
   {
     env: 'LATCHKEY_INSECURE_ISSUERS',

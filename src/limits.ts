@@ -12,8 +12,6 @@ export const accessTokenLifetimeSecondsMin = 60
 export const claimCharactersMax = 512
 /** Interface §8. */
 export const scopesEntriesMax = 16
-/** Interface §8. */
-export const conditionCharactersMax = 2_000
 
 /** The year 9999 in seconds; a NumericDate beyond it is a mistake (milliseconds, usually), not a date. */
 export const numericDateMax = 253_402_300_799

@@ -30,7 +30,7 @@ export function objectionToIssuerUrl(text: string, insecureIssuers: boolean): st
   return text.includes('?') ? 'may not have a query' : objectionToAddress(text, insecureIssuers)
 }
 
-export function isLoopback(hostname: string): boolean {
+function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
