@@ -28,6 +28,7 @@ export function sumUsageByKey(orm: Orm, filter: UsageFilter) {
     .select({
       keyId: usage.keyId,
       keyName: apiKeys.name,
+      keyDeletedAt: apiKeys.deletedAt,
       requests: count(),
       promptTokens: sum(usage.promptTokens).mapWith(Number),
       completionTokens: sum(usage.completionTokens).mapWith(Number),

@@ -3,15 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { callOperation } from '../src/admin/client.ts'
 import type { OperationName } from '../src/admin/operations.ts'
-import {
-  type Config,
-  configFileSetting,
-  flagOf,
-  loadConfig,
-  type Setting,
-  type SettingName,
-  settings,
-} from '../src/config.ts'
+import { type Config, configFileSetting, flagOf, loadConfig, type SettingName, settings } from '../src/config.ts'
 import type { Surroundings } from '../src/context.ts'
 import { describeError, Fault, type FaultCode } from '../src/fault.ts'
 import { createLog } from '../src/observe/log.ts'
@@ -19,7 +11,7 @@ import { outboundFetch } from '../src/runtime.ts'
 import { printable } from './present.ts'
 
 /** 0 is success. */
-const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, configuration: 3 }
+const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: 3 }
 const exitCodeElse = 1
 
 export type Options = Record<string, string | boolean | undefined>
@@ -39,17 +31,21 @@ export function command(nameAndArguments: string, description: string, examples:
   return made.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ latchkey ${line}`).join('\n')}`)
 }
 
-/** Adds the settings as flags. Commands that do not serve show only the ones that matter to them. */
-export function withSettings(made: Command, { serves }: { serves: boolean }): Command {
+type SettingsShown = { shown: readonly SettingName[]; defaults?: Partial<Record<SettingName, string>> }
+
+/** Adds the settings as flags. All work; help shows those that matter to the command, with its own defaults. */
+export function withSettings(made: Command, { shown, defaults = {} }: SettingsShown): Command {
   made.option('--json', 'print JSON, also for errors (on standard error)')
   made.addOption(new Option('--config <file>', `settings file of NAME=value lines (${configFileSetting})`))
-  for (const setting of settings as readonly Setting[]) {
-    const text = `${setting.help}${setting.default === undefined ? '' : ` (default: ${setting.default})`} (${setting.env})`
-    const isSwitch = setting.value === 'BOOLEAN'
-    const value = isSwitch ? '[true|false]' : `<${setting.value.toLowerCase()}>`
-    const option = new Option(`--${flagOf(setting.env)} ${value}`, text)
-    if (isSwitch) option.preset('true')
-    made.addOption(serves || setting.env === 'LATCHKEY_DATABASE_URL' ? option : option.hideHelp())
+  for (const setting of settings) {
+    const { env, value, help } = setting
+    const byDefault = defaults[env] ?? ('default' in setting ? setting.default : undefined)
+    const text = `${help}${byDefault === undefined ? '' : ` (default: ${byDefault})`} (${env})`
+    const option = new Option(
+      `--${flagOf(env)} ${value === 'BOOLEAN' ? '[true|false]' : `<${value.toLowerCase()}>`}`,
+      text,
+    )
+    made.addOption(shown.includes(env) ? option : option.hideHelp())
   }
   return made
 }
@@ -58,7 +54,7 @@ export function readConfig(options: Options, defaults: Partial<Record<SettingNam
   const flags: Record<string, string> = {}
   for (const name of [configFileSetting, ...settings.map(({ env }) => env)]) {
     const value = options[flagOf(name).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())]
-    if (typeof value === 'string') flags[name] = value
+    if (value !== undefined) flags[name] = String(value)
   }
   return loadConfig({ flags, environment: process.env, defaults })
 }
@@ -80,8 +76,10 @@ export function operationCommand(
   name: OperationName | ((given: Arguments) => OperationName),
   toInput: (given: Arguments) => Record<string, unknown>,
   present: (answer: never, given: Arguments) => string,
+  moreShown: readonly SettingName[] = [],
 ): Command {
-  return withSettings(made, { serves: false }).action(async (...all: unknown[]) => {
+  const shown = ['LATCHKEY_DATABASE_URL', ...moreShown] as const
+  return withSettings(made, { shown }).action(async (...all: unknown[]) => {
     const given = givenTo(all)
     const operation = typeof name === 'string' ? name : name(given)
     const answer = await callOperation(
@@ -202,7 +200,10 @@ async function tell(error: unknown, asJson: boolean): Promise<number> {
     if (error.exitCode === 0) return 0
     // A group without a command has shown its help.
     if (error.code === 'commander.help') return exitCodes.usage ?? exitCodeElse
-    const message = error.message.replace(/^error: /, '').replaceAll(/\.?\n/g, ' ')
+    const message = error.message
+      .replace(/^error: /, '')
+      .replaceAll(/\.?\n/g, ' ')
+      .replace(/\.$/, '')
     return tell(new Fault('usage', `${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help`), asJson)
   }
   const fault = error instanceof Fault ? error : new Fault('internal', describeError(error), { cause: error })

@@ -1,103 +1,60 @@
 // `latchkey dev`: the whole product on a laptop, with a test issuer and an echo upstream, ready for the curl lines it prints.
-import { relative } from 'node:path'
+import { join, relative } from 'node:path'
 import type { Command } from 'commander'
-import type { RunOperation } from '../src/admin/operation.ts'
-import { type Config, formatAddress, socketPathFor } from '../src/config.ts'
-import { createEchoUpstream } from '../src/dev/echo-upstream.ts'
-import { createTestIssuer } from '../src/dev/test-issuer.ts'
-import { type Handler, type Listener, listen } from '../src/runtime.ts'
+import { isServed } from '../src/admin/client.ts'
+import { type Config, socketPathFor } from '../src/config.ts'
+import { demonstration, prepareDemonstration, startCompanions } from '../src/dev/demonstration.ts'
+import { Fault } from '../src/fault.ts'
 import { startServer } from '../src/server.ts'
 import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
 import { stopOnSignal } from './serve.ts'
 
-const loopback = '127.0.0.1'
-const names = { key: 'dev', issuer: 'dev', policy: 'dev', audience: 'latchkey', subject: 'my-workload' }
+const defaults = { LATCHKEY_DATABASE_URL: 'file:latchkey-dev/latchkey.db', LATCHKEY_INSECURE_ISSUERS: 'true' }
+
+type Facts = {
+  base_url: string
+  issuer_url: string
+  policy_id: string
+  socket: string
+  database: string
+  upstream: string
+}
 
 export function devCommand(): Command {
   const made = command(
     'dev',
-    'Try the whole product on this machine: server, test issuer, echo upstream, and a policy',
-    ['dev', 'dev --listen 127.0.0.1:9000'],
+    'Try the whole product on this machine: server, test issuer, echo upstream (unless one is set), and a policy; takes three ports in a row',
+    ['dev', 'dev --listen 127.0.0.1:9000', 'dev --upstream-url http://127.0.0.1:11434/v1'],
   )
-  return withSettings(made, { serves: true }).action(async (...all: unknown[]) => {
+  const shown = [
+    'LATCHKEY_LISTEN',
+    'LATCHKEY_DATABASE_URL',
+    'LATCHKEY_UPSTREAM_URL',
+    'LATCHKEY_UPSTREAM_API_KEY',
+  ] as const
+  return withSettings(made, { shown, defaults }).action(async (...all: unknown[]) => {
     const { options } = givenTo(all)
-    const given = readConfig(options, { LATCHKEY_DATABASE_URL: 'file:latchkey-dev/latchkey.db' })
-    const companions = await startCompanions(given)
-    const config: Config = {
-      ...given,
-      insecureIssuers: true,
-      upstreamUrl: companions.upstreamUrl,
-      upstreamApiKey: companions.upstreamApiKey,
+    const given = readConfig(options, defaults)
+    if (await isServed(socketPathFor(given)))
+      throw new Fault('conflict', 'dev runs here already; stop that one first, or use another folder')
+    const { issuerUrl, stop, ...upstream } = await startCompanions(given)
+    const config: Config = { ...given, ...upstream, insecureIssuers: true }
+    let policyId = ''
+    const prepare = async (runOperation: Parameters<typeof prepareDemonstration>[0]) => {
+      policyId = await prepareDemonstration(runOperation, issuerUrl)
     }
-    const server = await startServer(config, surroundings, { initialize: true })
-    const policyId = await seed(server.runOperation, companions.issuerUrl)
-    const facts = {
-      baseUrl: server.baseUrl,
-      issuerUrl: companions.issuerUrl,
-      policyId,
+    const server = await startServer(config, surroundings, { create: true, prepare })
+    const facts: Facts = {
+      base_url: server.baseUrl,
+      issuer_url: issuerUrl,
+      policy_id: policyId,
       socket: shortest(socketPathFor(config)),
       database: shortest(config.databasePath),
+      upstream: upstream.upstreamUrl,
     }
-    print(
-      options.json === true
-        ? JSON.stringify({
-            base_url: facts.baseUrl,
-            issuer_url: facts.issuerUrl,
-            policy_id: policyId,
-            socket: facts.socket,
-            database: facts.database,
-          })
-        : banner(facts),
-    )
-    await stopOnSignal({
-      stop: async () => {
-        await server.stop()
-        await companions.stop()
-      },
-    })
+    print(options.json === true ? JSON.stringify(facts) : banner(facts))
+    await stopOnSignal({ stop: () => server.stop().then(stop) })
   })
-}
-
-/** The issuer and the upstream, on the two ports after the server's and on this machine only. */
-async function startCompanions({ listen: { port } }: Config) {
-  const nextPort = (step: number) => (port === 0 ? 0 : port + step)
-  const upstreamApiKey = crypto.randomUUID()
-  const upstream = await listen({ hostname: loopback, port: nextPort(2) }, createEchoUpstream(upstreamApiKey))
-  let issuer: Listener | undefined
-  const issuerUrl = () => `http://${formatAddress({ hostname: loopback, port: issuer?.port ?? 0 })}`
-  const handler: Handler = await createTestIssuer(issuerUrl)
-  issuer = await listen({ hostname: loopback, port: nextPort(1) }, handler)
-  const stop = async () => {
-    await Promise.all([upstream.drain(), issuer?.drain()])
-  }
-  return {
-    issuerUrl: issuerUrl(),
-    upstreamUrl: `http://${formatAddress({ hostname: loopback, port: upstream.port })}/v1`,
-    upstreamApiKey,
-    stop,
-  }
-}
-
-/** Finds or makes the key, issuer and policy of the demonstration, so that a second start finds everything in place. Answers the policy's id. */
-async function seed(runOperation: RunOperation, issuerUrl: string): Promise<string> {
-  const has = async (list: 'keys.list' | 'issuers.list' | 'policies.list', name: string) => {
-    const { data } = (await runOperation(list, {})) as { data: { name: string }[] }
-    return data.some((row) => row.name === name)
-  }
-  if (!(await has('keys.list', names.key))) await runOperation('keys.create', { name: names.key })
-  if (await has('issuers.list', names.issuer))
-    await runOperation('issuers.update', { issuer: names.issuer, issuer_url: issuerUrl })
-  else await runOperation('issuers.add', { name: names.issuer, issuer_url: issuerUrl })
-  const policy = (await has('policies.list', names.policy))
-    ? await runOperation('policies.show', { policy: names.policy })
-    : await runOperation('policies.create', {
-        name: names.policy,
-        issuer: names.issuer,
-        key: names.key,
-        audience: names.audience,
-        subject: names.subject,
-      })
-  return (policy as { id: string }).id
 }
 
 function shortest(path: string): string {
@@ -107,37 +64,32 @@ function shortest(path: string): string {
 
 /** How the program was called, for lines that people paste. */
 function programName(): string {
-  return import.meta.url.includes('$bunfs') ? process.execPath : 'npx --yes bun@1.4.5 src/main.ts'
+  return import.meta.url.includes('$bunfs')
+    ? shortest(process.execPath)
+    : `npx --yes bun@1.4.5 ${shortest(join(import.meta.dirname, '../src/main.ts'))}`
 }
 
-function banner({
-  baseUrl,
-  issuerUrl,
-  policyId,
-  socket,
-  database,
-}: {
-  baseUrl: string
-  issuerUrl: string
-  policyId: string
-  socket: string
-  database: string
-}): string {
-  return `Latchkey dev serves ${baseUrl}, with a test issuer at ${issuerUrl} and an echo upstream. Not for production.
+function banner({ base_url, issuer_url, policy_id, socket, database, upstream }: Facts): string {
+  const { subject, audience } = demonstration
+  return `Latchkey dev serves ${base_url}, with a test issuer at ${issuer_url} and the upstream ${upstream}. Not for production.
 Paste these into another terminal, in this folder:
 
 # 1. Mint a token at the test issuer; any claims you like, ?alg=ES256 for the other key
-JWT=$(curl -s '${issuerUrl}/mint' -d '{"sub":"${names.subject}","aud":"${names.audience}"}')
+JWT=$(curl -s '${issuer_url}/mint' -d '{"sub":"${subject}","aud":"${audience}"}')
 
 # 2. Exchange it for an access token
-TOKEN=$(curl -s '${baseUrl}/oauth/token' -d grant_type=urn:ietf:params:oauth:grant-type:token-exchange -d subject_token_type=urn:ietf:params:oauth:token-type:jwt -d federation_policy_id=${policyId} -d subject_token="$JWT" | tee /dev/stderr | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
+ANSWER=$(curl -s '${base_url}/oauth/token' -d grant_type=urn:ietf:params:oauth:grant-type:token-exchange -d subject_token_type=urn:ietf:params:oauth:token-type:jwt -d federation_policy_id=${policy_id} -d subject_token="$JWT"); echo "$ANSWER"
+TOKEN=$(echo "$ANSWER" | sed -n 's/.*"access_token":"\\([^"]*\\)".*/\\1/p')
 
 # 3. Call inference with it
-curl -s '${baseUrl}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"echo","messages":[{"role":"user","content":"Hello from a workload"}]}'
+curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"echo","messages":[{"role":"user","content":"Hello from a workload"}]}'; echo
 
 # 4. See the usage, over the local socket or with the command
-curl -s --unix-socket '${socket}' http://localhost/operations/usage.keys -d '{}'
+curl -s --unix-socket '${socket}' http://localhost/operations/usage.keys -d '{}'; echo
 ${programName()} usage --requests --database-url 'file:${database}'
+
+# 5. Go wrong: mint for another audience, repeat 2, and see what the caller is told and what the admin
+${programName()} audit --database-url 'file:${database}'
 
 Stop with Ctrl+C`
 }

@@ -13,9 +13,12 @@ export function initCommand(): Command {
     made,
     'init',
     ({ options }) => ({ owner: options.owner }),
-    ({ database, key }: { database: string; key: string }) =>
+    ({ database, master_key_file, key }: { database: string; master_key_file: string | null; key: string }) =>
       [
         `Made ${printable(database)} with the organization "default" on the enterprise plan.`,
+        master_key_file === null
+          ? 'The master key is the one in LATCHKEY_MASTER_KEY: serve needs it too.'
+          : `The master key is in ${printable(master_key_file)}: serve needs it; back it up apart from the database.`,
         '',
         'First management key, shown only now:',
         `  ${key}`,
@@ -26,6 +29,7 @@ export function initCommand(): Command {
         '  latchkey policies create --name my-app --issuer my-idp --audience latchkey --subject my-workload --key my-app',
         '  latchkey serve --upstream-url http://127.0.0.1:8000/v1',
       ].join('\n'),
+    ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'],
   )
 }
 

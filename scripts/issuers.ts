@@ -55,7 +55,7 @@ export function issuersCommand(): Command {
       keyOptions(add),
       'issuers.add',
       ({ options }) => ({ name: options.name, issuer_url: options.url, ...keyInput({ options, words: [] }) }),
-      (issuer: Issuer) => [show(issuer), '', 'Next: latchkey policies create --help'].join('\n'),
+      (issuer: Issuer) => [show(issuer), '', nextStep(issuer), 'Next: latchkey policies create --help'].join('\n'),
     ),
     operationCommand(
       inOrganization(command('list', 'List the issuers', ['issuers list', 'issuers list --json'])),
@@ -96,6 +96,12 @@ export function issuersCommand(): Command {
       ({ id }: Issuer) => `Deleted ${id}`,
     ),
   ])
+}
+
+function nextStep({ name, key_source }: Issuer): string {
+  return key_source === 'jwks'
+    ? 'Its keys are in place.'
+    : `Its keys are fetched at the first exchange; to try now: latchkey issuers refresh ${name}`
 }
 
 function keyOptions(made: Command): Command {

@@ -23,11 +23,16 @@ type Policy = {
   required_token_type: string | null
   enabled: boolean
   key_name: string
+  key_disabled: boolean
+  key_deleted: boolean
   max_lifetime_seconds: number
 }
 
 const state = ({ enabled }: Policy) => (enabled ? 'enabled' : 'paused')
 const issuer = ({ issuer_url, issuer_deleted }: Policy) => `${issuer_url}${issuer_deleted ? ' (deleted)' : ''}`
+
+const key = ({ key_name, key_deleted, key_disabled }: Policy) =>
+  `${key_name}${key_deleted ? ' (deleted)' : key_disabled ? ' (disabled)' : ''}`
 
 const show = (policy: Policy) =>
   record({
@@ -39,7 +44,7 @@ const show = (policy: Policy) =>
     subject: policy.subject,
     'required scope': policy.required_scope,
     'required token_type': policy.required_token_type,
-    'target key': policy.key_name,
+    'target key': key(policy),
     'max lifetime': `${policy.max_lifetime_seconds} s`,
   })
 
@@ -81,7 +86,7 @@ export function policiesCommand(): Command {
             ['ISSUER', issuer],
             ['AUDIENCE', (row) => row.audience],
             ['SUBJECT', (row) => row.subject],
-            ['KEY', (row) => row.key_name],
+            ['KEY', key],
             ['ID', (row) => row.id],
           ],
           'No policies; make one with: latchkey policies create --help',

@@ -14,13 +14,19 @@ function escaped(character: string): string {
 
 export type Column<Row> = [title: string, value: (row: Row) => unknown]
 
+/** Longer cells would push the others off the screen; `--json` has them whole. */
+const cellCharactersMax = 72
+
+function cellOf(value: unknown): string {
+  const text = printable(value)
+  if (text.length <= cellCharactersMax) return text
+  return `${[...text].slice(0, cellCharactersMax - 1).join('')}…`
+}
+
 /** A table with aligned columns, or a sentence when there is nothing to show. */
 export function table<Row>(rows: Row[], columns: Column<Row>[], whenEmpty: string): string {
   if (rows.length === 0) return whenEmpty
-  const cells = [
-    columns.map(([title]) => title),
-    ...rows.map((row) => columns.map(([, value]) => printable(value(row)))),
-  ]
+  const cells = [columns.map(([title]) => title), ...rows.map((row) => columns.map(([, value]) => cellOf(value(row))))]
   const widths = columns.map((_, index) => Math.max(...cells.map((line) => line[index]?.length ?? 0)))
   return cells
     .map((line) =>

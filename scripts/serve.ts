@@ -1,6 +1,6 @@
 // `latchkey serve`: runs the service until a signal ends it.
 import type { Command } from 'commander'
-import { formatAddress, socketPathFor } from '../src/config.ts'
+import { formatAddress, settings, socketPathFor } from '../src/config.ts'
 import { type Server, startServer } from '../src/server.ts'
 import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
 
@@ -10,7 +10,7 @@ export function serveCommand(): Command {
     'serve --listen 0.0.0.0:8787 --base-url https://llm.example.com/v1 --upstream-url http://vllm:8000/v1',
     'serve --config /etc/latchkey.conf',
   ])
-  return withSettings(made, { serves: true }).action(async (...all: unknown[]) => {
+  return withSettings(made, { shown: settings.map(({ env }) => env) }).action(async (...all: unknown[]) => {
     const { options } = givenTo(all)
     const config = readConfig(options)
     const server = await startServer(config, surroundings)
@@ -34,8 +34,8 @@ function banner(fields: { listening: string; base_url: string; database: string;
   return [
     `Latchkey serves ${fields.base_url} on ${fields.listening}`,
     `  exchange   POST ${fields.base_url}/oauth/token`,
-    `  keys       GET  ${fields.base_url}/oauth/jwks`,
-    `  inference  POST ${fields.base_url}/chat/completions`,
+    `  token keys GET  ${fields.base_url}/oauth/jwks`,
+    `  inference  POST ${fields.base_url}/chat/completions, GET ${fields.base_url}/models`,
     `  upstream   ${fields.upstream ?? 'none: set LATCHKEY_UPSTREAM_URL to serve inference'}`,
     `  database   ${fields.database}`,
     'Stop with Ctrl+C',

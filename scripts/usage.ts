@@ -5,6 +5,7 @@ import { moment, table } from './present.ts'
 
 type KeyTotals = {
   key_name: string
+  key_deleted: boolean
   requests: number
   prompt_tokens: number
   completion_tokens: number
@@ -44,7 +45,7 @@ function drawTotals(rows: KeyTotals[]): string {
   return table(
     rows,
     [
-      ['KEY', (row) => row.key_name],
+      ['KEY', (row) => `${row.key_name}${row.key_deleted ? ' (deleted)' : ''}`],
       ['REQUESTS', (row) => row.requests],
       ['PROMPT TOKENS', (row) => row.prompt_tokens],
       ['COMPLETION TOKENS', (row) => row.completion_tokens],

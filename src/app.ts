@@ -1,12 +1,11 @@
 // All routes of the service on one page, and the only catch: whatever goes wrong below becomes an answer here.
-import type { Context } from './context.ts'
+import type { Context, Endpoint, RequestInfo } from './context.ts'
 import { describeError, Fault } from './fault.ts'
 import { publishJwks } from './federation/jwks-endpoint.ts'
 import { tellTokenEndpointFault } from './federation/refusal.ts'
 import { exchangeToken } from './federation/token-endpoint.ts'
 import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
-import type { Endpoint, RequestInfo } from './http/route.ts'
 import { createRouter } from './http/router.ts'
 import { createChatCompletion, listModels } from './inference/endpoint.ts'
 import type { Handler } from './runtime.ts'

@@ -12,9 +12,11 @@ import type { Fetch } from './federation/guarded-fetch.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
 import { readMasterKey } from './federation/master-key.ts'
 import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
+import type { Route } from './http/router.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Log } from './observe/log.ts'
 import { loadRegistry, type Registry } from './registry.ts'
+import type { Peer } from './runtime.ts'
 
 /** What admin operations need: a database that this process owns. */
 export type AdminContext = {
@@ -31,6 +33,14 @@ export type AdminContext = {
 
 /** What endpoints need besides: who we are, what signs, and how to reach the upstream. */
 export type Context = AdminContext & { baseUrl: string; signingKeys: SigningKeys; fetch: Fetch }
+
+/** What is known of a request beside itself. `requestId` is ours, a UUID that sorts by time, and goes out as `x-request-id`. */
+export type RequestInfo = { requestId: string; peer: Peer }
+
+/** A route with its handler, and how it tells a fault where that is not the common error shape. */
+export type Endpoint = Route<(request: Request, context: Context, info: RequestInfo) => Promise<Response>> & {
+  tell?: (fault: Fault) => Response
+}
 
 /** What comes from outside and differs in tests. */
 export type Surroundings = { now: () => number; fetch: Fetch; log: Log; onBroken: (error: unknown) => void }

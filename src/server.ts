@@ -10,7 +10,6 @@ import {
   type AdminContext,
   type Context,
   closeContext,
-  isInitialized,
   openContext,
   openServing,
   retryWhileOwned,
@@ -32,13 +31,13 @@ export type Server = {
 const socketPathBytesMax = 103
 
 /**
- * Starts on an initialized database; with `initialize` a missing one is made first, as `init` does.
+ * Starts on an initialized database. With `create` a missing one is made; `prepare` runs before anything is served.
  * @throws Fault `configuration`, or `conflict` while another process owns the database
  */
 export async function startServer(
   config: Config,
   surroundings: Surroundings,
-  { initialize = false } = {},
+  { create = false, prepare }: { create?: boolean; prepare?: (runOperation: RunOperation) => Promise<unknown> } = {},
 ): Promise<Server> {
   const socketPath = socketPathFor(config)
   checkSocketPath(socketPath)
@@ -49,12 +48,12 @@ export async function startServer(
         `Another server serves the database ${JSON.stringify(config.databasePath)}; stop that one first`,
       )
     }
-    return openContext(config, surroundings, { create: initialize })
+    return openContext(config, surroundings, { create })
   })
   const listeners: Listener[] = []
   try {
     const runOperation = createOperationRunner(operations, admin)
-    if (initialize && !isInitialized(admin)) await runOperation('init', {})
+    await prepare?.(runOperation)
     const { context, address, listener } = await serve(admin, surroundings)
     listeners.push(listener)
     // The database is ours, so a socket that lies there is a dead server's.

@@ -11,6 +11,7 @@ import { commit, type Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
 import { operation } from './operation.ts'
 import {
+  checkChanges,
   checkNameIsFree,
   findIssuer,
   findOrganization,
@@ -70,6 +71,7 @@ export const issuerOperations = {
   }),
   'issuers.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
   'issuers.update': operation(updateInput, async (context, input) => {
+    checkChanges(input, ['organization', 'issuer'])
     const issuer = pick(context, input)
     const change = {
       name: input.name ?? issuer.name,
@@ -87,7 +89,7 @@ export const issuerOperations = {
     oneInput,
     async (context, input) => {
       const issuer = pick(context, input)
-      await context.issuerKeys.refresh(issuer)
+      await context.issuerKeys.refresh(issuer).catch((error: unknown) => tellUnreachable(error, issuer))
       return show(context, issuer.id)
     },
     { runsAlone: false },
@@ -98,6 +100,12 @@ export const issuerOperations = {
     await commit(context, [updateIssuer(context.orm, id, { deletedAt: now, updatedAt: now })], [{ kind: 'issuer', id }])
     return { id, deleted: true }
   }),
+}
+
+function tellUnreachable(error: unknown, { name }: Issuer): never {
+  if (!(error instanceof Fault) || error.code !== 'unavailable') throw error
+  const hint = `; where the issuer cannot be reached: latchkey issuers update ${name} --jwks-file FILE`
+  throw new Fault('unavailable', error.message + hint, { cause: error })
 }
 
 function pick({ registry }: AdminContext, { organization, issuer }: typeof oneInput.infer): Issuer {

@@ -102,6 +102,7 @@ async function initialize(context: AdminContext, { owner = 'admin' }: typeof ini
   ])
   return {
     database: context.config.databasePath,
+    master_key_file: context.config.masterKey.kind === 'file' ? context.config.masterKey.path : null,
     organization: showOrganization(organization),
     workspace: showWorkspace(workspace),
     management_key: showApiKey({ key: row, workspaceName: workspace.name, ownerName: user.name }),

@@ -10,6 +10,7 @@ import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { operation } from './operation.ts'
 import {
+  checkChanges,
   checkNameIsFree,
   claimValueShape,
   findIssuer,
@@ -63,6 +64,7 @@ export const policyOperations = {
   }),
   'policies.show': operation(oneInput, async (context, input) => show(context, pick(context, input))),
   'policies.update': operation(updateInput, async (context, input) => {
+    checkChanges(input, ['organization', 'policy'])
     const policy = pick(context, input)
     const row: PolicyRow = {
       ...policy,
@@ -139,7 +141,7 @@ function findTargetKey({ registry }: AdminContext, reference: string, organizati
 function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
   if (row.condition !== null)
     throw new Fault('invalid', 'Conditions are not supported by this version; set a subject instead')
-  if (row.subject === null) throw new Fault('invalid', 'A policy must set a subject or a condition')
+  if (row.subject === null) throw new Fault('invalid', 'A policy must say which subject it is for: set --subject')
   checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
 }
 
@@ -161,6 +163,8 @@ function show({ registry }: AdminContext, row: Policy) {
     enabled: row.enabled,
     key_id: row.keyId,
     key_name: key?.name,
+    key_disabled: key?.disabled,
+    key_deleted: key?.deletedAt !== null,
     max_lifetime_seconds: row.maxLifetimeSeconds,
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),

@@ -12,10 +12,10 @@ const idText = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /** A name that people give: visible characters, and nothing that could be taken for an id. */
 export const nameShape = type('string').narrow((text, context) => {
   if (text === '' || [...text].length > nameCharactersMax)
-    return context.mustBe(`a name of 1 to ${nameCharactersMax} characters`)
+    return context.mustBe(`1 to ${nameCharactersMax} characters long`)
   if (/\p{C}/u.test(text) || text !== text.trim())
-    return context.mustBe('a name without control characters or surrounding white space')
-  return !idText.test(text) || context.mustBe('a name that does not look like an id')
+    return context.mustBe('without control characters and surrounding white space')
+  return !idText.test(text) || context.mustBe('something that does not look like an id')
 })
 
 /** A value that is compared with a claim, so no longer than an accepted claim can be. */
@@ -88,6 +88,12 @@ export function checkNameIsFree(
       continue
     throw new Fault('conflict', `There is a ${kind} named ${JSON.stringify(name)} already`)
   }
+}
+
+/** Refuses an update that names a thing and changes nothing of it. */
+export function checkChanges(input: object, naming: string[]): void {
+  if (Object.keys(input).every((field) => naming.includes(field)))
+    throw new Fault('invalid', 'Nothing to change: say what')
 }
 
 export function notFound(kind: string, reference: string): Fault {

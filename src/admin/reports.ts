@@ -26,6 +26,7 @@ export const reportOperations = {
     const data = rows.map((row) => ({
       key_id: row.keyId,
       key_name: row.keyName,
+      key_deleted: row.keyDeletedAt !== null,
       requests: row.requests,
       prompt_tokens: row.promptTokens ?? 0,
       completion_tokens: row.completionTokens ?? 0,

@@ -22,7 +22,7 @@ export function objectionToAddress(text: string, insecureIssuers: boolean): stri
   if (!isLoopback(url.hostname)) return 'must begin with https://'
   return insecureIssuers
     ? undefined
-    : 'must begin with https:// (http:// on this machine is accepted with LATCHKEY_INSECURE_ISSUERS=true)'
+    : 'must begin with https:// (http:// on this machine is accepted where the server, or without one the command, has LATCHKEY_INSECURE_ISSUERS=true)'
 }
 
 /** The same for an issuer URL, which besides has no query (OpenID Connect Discovery 1.0 §3). The address of a key set may have one. */

@@ -20,7 +20,7 @@ import { type Refusal, refuse } from './refusal.ts'
 export type IssuerKeys = {
   /** The one key that fits the token's `kid` and algorithm, fetching the set when it is not fresh or lacks the `kid`. */
   find: (issuer: Issuer, token: Pick<SubjectToken, 'kid' | 'algorithm'>) => Promise<VerificationKey | Refusal>
-  /** Fetches the set now and keeps it. @throws Fault `unavailable` or `invalid` telling what is wrong */
+  /** Fetches the set now and keeps it. @throws Fault `unavailable` telling what is wrong */
   refresh: (issuer: Issuer) => Promise<IssuerKeySet>
 }
 
@@ -76,7 +76,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   async function fetchInto(issuer: Issuer, cached: Cached): Promise<IssuerKeySet> {
     const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options))
     const { document, cacheControl } = await fetchDocument(options.fetch, jwksUrl, options.insecureIssuers)
-    const keys = readKeySet(document)
+    const keys = readFetched(document, jwksUrl)
     const keySet: IssuerKeySet = {
       issuerId: issuer.id,
       source: sourceOf(issuer),
@@ -143,8 +143,8 @@ function pick(
   { kid, algorithm }: Pick<SubjectToken, 'kid' | 'algorithm'>,
 ): VerificationKey | Refusal {
   const [first, second] = keys.filter((key) => key.algorithm === algorithm && (kid === undefined || key.kid === kid))
-  if (first === undefined) return refuse('kid_unknown', kid?.slice(0, 64))
-  return second === undefined ? first : refuse('kid_ambiguous', kid?.slice(0, 64))
+  if (first === undefined) return refuse('kid_unknown', kid)
+  return second === undefined ? first : refuse('kid_ambiguous', kid)
 }
 
 function isRefusalOf(value: VerificationKey | Refusal, reason: Refusal['refused']): boolean {
@@ -160,7 +160,7 @@ async function discover(issuer: Issuer, { fetch, insecureIssuers }: IssuerKeysOp
     throw new Fault('invalid', `${JSON.stringify(url)} is not a discovery document: it lacks issuer or jwks_uri`)
   if (discovery.issuer !== issuer.issuerUrl) {
     throw new Fault(
-      'invalid',
+      'unavailable',
       `${JSON.stringify(url)} names the issuer ${JSON.stringify(discovery.issuer.slice(0, 256))}, not ${JSON.stringify(issuer.issuerUrl)}`,
     )
   }
@@ -182,6 +182,14 @@ function restore(issuer: Issuer): Partial<Cached> {
   const { lastKeySet } = issuer
   if (lastKeySet === null || lastKeySet.source !== sourceOf(issuer)) return {}
   return { keys: readStored(lastKeySet.jwks), freshUntil: lastKeySet.freshUntil }
+}
+
+function readFetched(document: unknown, url: string): VerificationKey[] {
+  try {
+    return readKeySet(document)
+  } catch (cause) {
+    throw new Fault('unavailable', `${JSON.stringify(url)}: ${(cause as Error).message}`, { cause })
+  }
 }
 
 /** A set that passed `readKeySet` before it was stored; a damaged one counts as none. */

@@ -17,7 +17,7 @@ export function compilePolicy(row: PolicyRow): Policy {
 export function checkRules(policy: Policy, token: SubjectToken): Refusal | undefined {
   if (policy.condition !== null) return refuse('policy_unsupported', 'condition')
   if (policy.subject !== null && token.subject !== policy.subject) return refuse('subject_mismatch')
-  if (!token.audience.includes(policy.audience)) return refuse('audience_mismatch')
+  if (!token.audience.includes(policy.audience)) return refuse('audience_mismatch', token.audience.join(' '))
   return (
     checkScopes(policy.requiredScope, token.payload.scopes) ??
     checkTokenType(policy.requiredTokenType, token.payload.token_type)

@@ -1,6 +1,7 @@
 // Every reason for which an exchange is refused, and the one mapping from reasons to what the caller is told (decisions §1).
 import type { Fault } from '../fault.ts'
 import { json, statusOf } from '../http/reply.ts'
+import { exchangeBodyBytesLimit, issuerKeysCooldownSeconds, subjectTokenBytesMax } from '../limits.ts'
 
 type Answer = { status: number; error: OAuthError; description: string; retryAfterSeconds?: number }
 export type OAuthError =
@@ -27,7 +28,7 @@ const answers = {
   content_encoding: badRequest('Send the body without Content-Encoding'),
   body_broken: badRequest('The body could not be read'),
   body_late: badRequest('The body did not arrive in time'),
-  body_too_large: { ...badRequest('The body must be smaller than 32768 bytes'), status: 413 },
+  body_too_large: { ...badRequest(`The body must be smaller than ${exchangeBodyBytesLimit} bytes`), status: 413 },
   form_malformed: badRequest('The form is not valid percent-encoded UTF-8'),
   field_repeated: badRequest('A field is sent more than once'),
   field_missing: badRequest('A required field is missing or empty'),
@@ -42,8 +43,10 @@ const answers = {
   ),
   actor_token: badRequest('Delegation is not offered: send no actor_token'),
   scope: { status: 400, error: 'invalid_scope', description: 'The scope must be inference when sent' },
-  subject_token_too_large: badRequest('The subject_token must be at most 16384 bytes'),
-  subject_token_not_jwt: badRequest('The subject_token is not a JWT'),
+  subject_token_too_large: badRequest(`The subject_token must be at most ${subjectTokenBytesMax} bytes`),
+  subject_token_not_jwt: badRequest(
+    'The subject_token is not a JWT: three base64url parts, without padding or white space, around JSON objects',
+  ),
   // The policy and what it names
   policy_unknown: notAccepted,
   policy_deleted: notAccepted,
@@ -82,7 +85,7 @@ const answers = {
     status: 503,
     error: 'temporarily_unavailable',
     description: 'The keys of the issuer cannot be had at the moment; try again later',
-    retryAfterSeconds: 30,
+    retryAfterSeconds: issuerKeysCooldownSeconds,
   },
   unforeseen: {
     status: 500,

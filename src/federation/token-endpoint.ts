@@ -2,11 +2,10 @@
 import { createHash } from 'node:crypto'
 import { compactVerify } from 'jose'
 import type { AuditRow } from '../../db/schema.ts'
-import type { Context } from '../context.ts'
+import type { Context, RequestInfo } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'
 import { json } from '../http/reply.ts'
-import type { RequestInfo } from '../http/route.ts'
 import { claimCharactersMax, exchangeBodyBytesLimit } from '../limits.ts'
 import { type IssuedAccessToken, mintAccessToken } from './access-token.ts'
 import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken, secondsLeft } from './claims.ts'
@@ -80,13 +79,13 @@ async function verify(
   { issuer }: Standing,
   context: Context,
 ): Promise<Refusal | undefined> {
-  if (token.issuer !== issuer.issuerUrl) return refuse('issuer_mismatch', bounded(token.issuer))
+  if (token.issuer !== issuer.issuerUrl) return refuse('issuer_mismatch', token.issuer)
   const key = await context.issuerKeys.find(issuer, token)
   if (isRefusal(key)) return key
   try {
     await compactVerify(form.subjectToken, await key.cryptoKey(), { algorithms: [token.algorithm] })
   } catch {
-    return refuse('signature_invalid', token.kid === undefined ? undefined : bounded(token.kid))
+    return refuse('signature_invalid', token.kid)
   }
   return checkTimes(token.payload, context.now(), issuer.clockSkewSeconds) ?? checkLengths(token)
 }
@@ -109,7 +108,8 @@ async function mint(
 }
 
 async function refused(refusal: Refusal, context: Context, record: AuditRow): Promise<Response> {
-  const { refused: reason, detail } = refusal
+  const { refused: reason } = refusal
+  const detail = refusal.detail === undefined ? undefined : bounded(refusal.detail)
   const error = oauthErrorOf(reason)
   context.log('warn', 'exchange_refused', {
     request_id: record.requestId,

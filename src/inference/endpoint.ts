@@ -1,11 +1,10 @@
 // Inference through Latchkey (interface §4.4): bearer, key state, forward, stream through, usage.
 import type { UsageRow } from '../../db/schema.ts'
-import type { Context } from '../context.ts'
+import type { Context, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { authenticateInference, type Principal } from '../http/bearer.ts'
 import { readBody } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
-import type { RequestInfo } from '../http/route.ts'
+import { authenticateInference, type Principal } from '../keys/bearer.ts'
 import { inferenceBodyBytesMax } from '../limits.ts'
 import { type ChatRequest, readChatRequest } from './chat-request.ts'
 import { type Forwarded, forward } from './upstream.ts'
@@ -31,6 +30,7 @@ export async function createChatCompletion(request: Request, context: Context, i
     throw error
   }
   const { response, headers, abort } = forwarded
+  if (response.status >= 400) logUpstreamRefusal(context, info, response.status)
   const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   const inspector = streams ? inspectEvents(asked.withholdsUsage) : inspectJson()
   const settle = (completed: boolean) => record({ status: response.status, completed, inspected: inspector.result() })
@@ -39,6 +39,17 @@ export async function createChatCompletion(request: Request, context: Context, i
     return new Response(null, { status: response.status, headers })
   }
   return new Response(streamOf(passThrough(response, inspector, settle), abort), { status: response.status, headers })
+}
+
+/** The caller gets the upstream's own answer; an admin must see that it was not ours. */
+function logUpstreamRefusal({ log }: Context, { requestId }: RequestInfo, status: number): void {
+  const hint =
+    status === 401 || status === 403
+      ? 'see LATCHKEY_UPSTREAM_API_KEY'
+      : status === 404
+        ? 'see LATCHKEY_UPSTREAM_URL, which usually ends in /v1'
+        : undefined
+  log('warn', 'upstream_refused', { request_id: requestId, status, hint })
 }
 
 /** `GET /models`: the upstream's own list. */

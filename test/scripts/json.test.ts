@@ -65,6 +65,7 @@ describe('what is created is printed whole:', () => {
   test('init, with the first management key as `key`', () => {
     expect(initialized).toEqual({
       database: join(folder.path, 'latchkey.db'),
+      master_key_file: join(folder.path, 'master.key'),
       organization: { ...common, name: 'default', plan: 'enterprise', workload_identity: true },
       workspace: {
         id,
@@ -124,6 +125,8 @@ describe('what is created is printed whole:', () => {
       enabled: true,
       key_id: key.id,
       key_name: 'app',
+      key_disabled: false,
+      key_deleted: false,
       max_lifetime_seconds: 300,
     })
   })
@@ -165,6 +168,20 @@ test('updates print the whole object; --no-require-… removes one check and lea
   expect(await json('policies', 'pause', 'cd')).toMatchObject({ id: policy.id, enabled: false })
 })
 
+test('a policy tells when its key cannot serve', async () => {
+  const spare = await json('keys', 'create', '--name', 'spare')
+  await json('policies', 'create', '--name', 'spare', '--issuer', 'idp', '--key', 'spare', ...rules)
+  const lineOf = async () => (await run('policies', 'show', 'spare')).stdout.match(/^target key +(.*)$/m)?.[1]
+  expect(await lineOf()).toBe('spare')
+  await json('keys', 'disable', 'spare')
+  expect(await json('policies', 'show', 'spare')).toMatchObject({ key_disabled: true, key_deleted: false })
+  expect(await lineOf()).toBe('spare (disabled)')
+  await json('keys', 'delete', 'spare')
+  expect(await json('policies', 'show', 'spare')).toMatchObject({ key_id: spare.id, key_deleted: true })
+  expect(await lineOf()).toBe('spare (deleted)')
+  await json('policies', 'delete', 'spare')
+})
+
 test('a parent in another organization is named within it', async () => {
   const research = await json('organizations', 'create', 'research', '--plan', 'business')
   expect(research).toEqual({ ...common, name: 'research', plan: 'business', workload_identity: true })
@@ -180,23 +197,25 @@ test('a parent in another organization is named within it', async () => {
 describe('a failure is { error: { code, message } } on standard error, with its exit code:', () => {
   const create = ['policies', 'create', '--name', 'x', '--issuer', 'idp', '--key', 'app', '--audience', 'a']
   const rows: [name: string, args: string[], code: number, error: string, message: RegExp][] = [
-    ['a condition', [...create, '--condition', 'true'], 1, 'invalid', /condition/i],
-    ['a condition beside a subject', [...create, '--subject', 's', '--condition', 'true'], 1, 'invalid', /condition/i],
-    ['neither subject nor condition', create, 1, 'invalid', /subject/],
+    ['a condition', [...create, '--condition', 'true'], 2, 'invalid', /condition/i],
+    ['a condition beside a subject', [...create, '--subject', 's', '--condition', 'true'], 2, 'invalid', /condition/i],
+    ['neither subject nor condition', create, 2, 'invalid', /subject/],
     ['an unknown issuer', [...create, '--subject', 's', '--issuer', 'none'], 1, 'not_found', /"none"/],
     [
       'a target that is a management key',
       [...create, '--subject', 's', '--key', 'first management key'],
-      1,
+      2,
       'invalid',
       /management/,
     ],
+    ['an update of nothing', ['policies', 'update', 'ci'], 2, 'invalid', /Nothing to change/],
+    ['an update of nothing', ['issuers', 'update', 'idp'], 2, 'invalid', /Nothing to change/],
     ['a name that is taken', ['keys', 'create', '--name', 'app'], 1, 'conflict', /"app"/],
     ['a second init', ['init'], 1, 'conflict', /initialized already/],
     [
       'a plain http issuer',
       ['issuers', 'add', '--name', 'h', '--url', 'http://idp.example.com'],
-      1,
+      2,
       'invalid',
       /https/,
     ],

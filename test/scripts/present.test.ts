@@ -57,6 +57,16 @@ describe('a table', () => {
     )
   })
 
+  test('cuts a cell that would push the others away, and never within a character', () => {
+    const rows = [
+      { one: '🔑'.repeat(100), two: 'here' },
+      { one: 'x'.repeat(72), two: 'here' },
+    ]
+    const [, cut = '', whole = ''] = table(rows, columns, 'none').split('\n')
+    expect(cut).toMatch(/^(🔑){71}… +here$/u)
+    expect(whole).toBe(`${'x'.repeat(72).padEnd(whole.length - 4)}here`)
+  })
+
   test('without rows is the sentence', () => expect(table([], columns, 'None yet')).toBe('None yet'))
 })
 

@@ -30,7 +30,7 @@ test('a pause is obeyed by the next exchange, and a resume as well', async () =>
 test('errors have the code and exit code that they have without a server', async () => {
   expect(await commands.failure('keys', 'show', 'none')).toMatchObject({ code: 1, error: { code: 'not_found' } })
   expect(await commands.failure('init')).toMatchObject({ code: 1, error: { code: 'conflict' } })
-  expect(await commands.failure('audit', '--outcome', 'odd')).toMatchObject({ code: 1, error: { code: 'invalid' } })
+  expect(await commands.failure('audit', '--outcome', 'odd')).toMatchObject({ code: 2, error: { code: 'invalid' } })
 })
 
 test('a claim cannot write to the terminal of the one who reads the audit', async () => {

@@ -68,7 +68,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     },
     ...options.surroundings,
   }
-  const server = await startServer(config, surroundings, { initialize: true })
+  const server = await startServer(config, surroundings, { create: true, prepare: (run) => run('init', {}) })
   return {
     server,
     config,

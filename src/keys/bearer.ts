@@ -3,7 +3,7 @@ import type { ApiKey } from '../../db/schema.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { type AccessTokenClaims, verifyAccessToken } from '../federation/access-token.ts'
-import { hashApiKey, isApiKeyText } from '../keys/api-key.ts'
+import { hashApiKey, isApiKeyText } from './api-key.ts'
 
 export type Principal = {
   key: Readonly<ApiKey>

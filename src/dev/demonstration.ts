@@ -1,0 +1,68 @@
+// What `dev` shows: a test issuer and an upstream beside the server, and in a database of its own a key, an issuer and a policy that fit.
+import type { RunOperation } from '../admin/operation.ts'
+import { type Config, formatAddress } from '../config.ts'
+import { Fault } from '../fault.ts'
+import { type Listener, listen } from '../runtime.ts'
+import { createEchoUpstream } from './echo-upstream.ts'
+import { createTestIssuer } from './test-issuer.ts'
+
+export const demonstration = { name: 'dev', audience: 'latchkey', subject: 'my-workload' }
+
+/** Owner of the first key, by which a database tells that dev made it. */
+const owner = 'latchkey dev'
+const loopback = '127.0.0.1'
+
+export type Companions = {
+  issuerUrl: string
+  upstreamUrl: string
+  upstreamApiKey: string | undefined
+  stop: () => Promise<void>
+}
+
+/** The issuer and, unless the settings name an upstream, the echo: on the two ports after the server's, on this machine only. */
+export async function startCompanions({ listen: { port }, upstreamUrl, upstreamApiKey }: Config): Promise<Companions> {
+  const listeners: Listener[] = []
+  const start = async (step: number, handler: Parameters<typeof listen>[1]) => {
+    const listener = await listen({ hostname: loopback, port: port === 0 ? 0 : port + step }, handler)
+    listeners.push(listener)
+    return `http://${formatAddress({ hostname: loopback, port: listener.port })}`
+  }
+  let issuerUrl = ''
+  issuerUrl = await start(1, await createTestIssuer(() => issuerUrl))
+  const stop = async () => {
+    await Promise.all(listeners.map((listener) => listener.drain()))
+  }
+  if (upstreamUrl !== undefined) return { issuerUrl, upstreamUrl, upstreamApiKey, stop }
+  const echoApiKey = crypto.randomUUID()
+  return {
+    issuerUrl,
+    upstreamUrl: `${await start(2, createEchoUpstream(echoApiKey))}/v1`,
+    upstreamApiKey: echoApiKey,
+    stop,
+  }
+}
+
+/**
+ * Finds or makes the key, issuer and policy of the demonstration; answers the policy's id. A second start finds everything in place.
+ * @throws Fault `configuration` for a database that dev did not make: the test issuer signs anything for anybody on this machine
+ */
+export async function prepareDemonstration(runOperation: RunOperation, issuerUrl: string): Promise<string> {
+  const list = async (operation: string) =>
+    ((await runOperation(operation, {})) as { data: Record<string, unknown>[] }).data
+  const has = async (operation: string) => (await list(operation)).some(({ name }) => name === demonstration.name)
+  if ((await list('organizations.list')).length === 0) await runOperation('init', { owner })
+  if (!(await list('keys.list')).some((key) => key.owner === owner)) {
+    throw new Fault(
+      'configuration',
+      'This database was not made by dev, which would let its test issuer in; leave LATCHKEY_DATABASE_URL unset for dev',
+    )
+  }
+  const { name, audience, subject } = demonstration
+  if (!(await has('keys.list'))) await runOperation('keys.create', { name })
+  if (await has('issuers.list')) await runOperation('issuers.update', { issuer: name, issuer_url: issuerUrl })
+  else await runOperation('issuers.add', { name, issuer_url: issuerUrl })
+  const policy = (await has('policies.list'))
+    ? await runOperation('policies.show', { policy: name })
+    : await runOperation('policies.create', { name, issuer: name, key: name, audience, subject })
+  return (policy as { id: string }).id
+}
