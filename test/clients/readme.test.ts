@@ -48,11 +48,14 @@ for (const client of ['`@openrouter/sdk`', '`openai`']) {
 }
 
 const shell = ['bash', 'curl', 'jq']
-test.skipIf(shell.some((tool) => !Bun.which(tool)))('curl: the token comes back, and a refusal fails the line', async () => {
-  const script = `set -e\n${snippetOf('curl')}\necho "$TOKEN"`
-  const exchanged = await runCommand(['-c', script], { cwd: folder.path, env, program: ['bash'] })
-  expect(exchanged).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ey[\w.-]+\n$/) })
-  const refused = await runCommand(['-c', script], { cwd: folder.path, env: { ...env, JWT: 'x' }, program: ['bash'] })
-  expect(refused).toMatchObject({ stdout: '', stderr: expect.stringContaining('not a JWT') })
-  expect(refused.code).not.toBe(0)
-})
+test.skipIf(shell.some((tool) => !Bun.which(tool)))(
+  'curl: the token comes back, and a refusal fails the line',
+  async () => {
+    const script = `set -e\n${snippetOf('curl')}\necho "$TOKEN"`
+    const exchanged = await runCommand(['-c', script], { cwd: folder.path, env, program: ['bash'] })
+    expect(exchanged).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ey[\w.-]+\n$/) })
+    const refused = await runCommand(['-c', script], { cwd: folder.path, env: { ...env, JWT: 'x' }, program: ['bash'] })
+    expect(refused).toMatchObject({ stdout: '', stderr: expect.stringContaining('not a JWT') })
+    expect(refused.code).not.toBe(0)
+  },
+)
