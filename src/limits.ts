@@ -38,6 +38,8 @@ export const nameCharactersMax = 128
 /** Longer URLs are refused by common proxies as well. */
 export const urlCharactersMax = 2_048
 
+/** How often an exchange starts over when an admin changes what it rests on while it waits. */
+export const exchangeAttemptsMax = 3
 /** A request body must arrive within this time, or a slow sender would hold memory for ever. */
 export const requestBodyMillisecondsMax = 30_000
 /** Long contexts with inlined images reach tens of megabytes. */
@@ -51,6 +53,8 @@ export const upstreamFirstByteMillisecondsMax = 600_000
 
 /** An admin operation's input: a pasted key set is the largest. */
 export const operationBodyBytesMax = 512 * 1024
+/** The path of a local socket: Linux allows 107 bytes, macOS 103. */
+export const socketPathBytesMax = 103
 /** Rows of one page of a report. */
 export const reportRowsMax = 10_000
 export const reportRowsDefault = 50

@@ -16,6 +16,7 @@ import {
   type Surroundings,
 } from './context.ts'
 import { Fault } from './fault.ts'
+import { socketPathBytesMax } from './limits.ts'
 import { type Handler, type Listener, listen } from './runtime.ts'
 
 export type Server = {
@@ -26,9 +27,6 @@ export type Server = {
   /** Ends in order: no new requests, running ones finish, queued rows are committed. */
   stop: () => Promise<void>
 }
-
-/** Linux allows 107 bytes, macOS 103. */
-const socketPathBytesMax = 103
 
 /**
  * Starts on an initialized database. With `create` a missing one is made; `prepare` runs before anything is served.

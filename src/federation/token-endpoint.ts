@@ -6,7 +6,7 @@ import type { Context, RequestInfo } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'
 import { json } from '../http/reply.ts'
-import { claimCharactersMax, exchangeBodyBytesLimit } from '../limits.ts'
+import { claimCharactersMax, exchangeAttemptsMax, exchangeBodyBytesLimit } from '../limits.ts'
 import { type IssuedAccessToken, mintAccessToken } from './access-token.ts'
 import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken, secondsLeft } from './claims.ts'
 import { accessTokenType, type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
@@ -14,9 +14,6 @@ import { parseJwtText } from './jwt-text.ts'
 import { checkRules } from './policy.ts'
 import { isReason, isRefusal, noStore, oauthErrorOf, type Refusal, refusalReply, refuse } from './refusal.ts'
 import { checkStanding, isCurrent, readStanding, type Standing } from './standing.ts'
-
-/** How often an exchange starts over when an admin changes what it rests on while it waits. */
-const attemptsMax = 3
 
 /**
  * Exchanges a subject token for an access token. Every outcome is committed to the audit before the answer goes out; what is
@@ -57,7 +54,7 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
   const text = parseJwtText(form.subjectToken)
   if (text === undefined) return refuse('subject_token_not_jwt')
 
-  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+  for (let attempt = 0; attempt < exchangeAttemptsMax; attempt++) {
     const standing = readStanding(context.registry, form.policyId)
     if (standing === undefined) return refuse('policy_unknown')
     recordStanding(record, standing)
