@@ -50,6 +50,14 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
       concurrency: 1,
     })
     await setPragma(client, 'locking_mode', 'exclusive')
+    if (await isForeign(client)) {
+      client.close()
+      letGo()
+      return {
+        refused: 'unreadable',
+        message: `The file ${JSON.stringify(options.path)} is another program's database`,
+      }
+    }
     await setPragma(client, 'journal_mode', 'wal')
     await setPragma(client, 'synchronous', options.synchronous, options.synchronous === 'full' ? 2 : 1)
     await setPragma(client, 'foreign_keys', 'on', 1)
@@ -106,6 +114,14 @@ function refusalOf(error: unknown, path: string): OpenRefusal {
 /** Whether an error is SQLITE_BUSY, after which libSQL may lose writes that it acknowledges. */
 export function isBusy(error: unknown): boolean {
   return error instanceof LibsqlError && /SQLITE_BUSY|database is locked/.test(`${error.code} ${error.message}`)
+}
+
+/** Whether the file holds tables, but not ours. Only read: another program's file stays as it is. */
+async function isForeign(client: Client): Promise<boolean> {
+  const { rows } = await client.execute(
+    "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
+  )
+  return rows.length > 0 && !rows.some(({ name }) => name === 'schema_migrations')
 }
 
 async function setPragma(

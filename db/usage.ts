@@ -1,5 +1,6 @@
 // Reads the usage ledger: totals per key, or the single requests. Rows are written by write.ts alone and never change.
-import { and, count, desc, eq, gte, lt, max, sum } from 'drizzle-orm'
+import { and, count, desc, eq, gte, lt, max, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
 import { apiKeys, issuers, policies, usage } from './schema.ts'
 
@@ -21,6 +22,11 @@ function matching(filter: UsageFilter) {
   )
 }
 
+/** SQLite's total is a float: a sum that leaves the safe integers stays readable. */
+function total(column: SQLiteColumn) {
+  return sql<number>`total(${column})`.mapWith(Number)
+}
+
 /** One row a key, the most recently used first. */
 export function sumUsageByKey(orm: Orm, filter: UsageFilter) {
   const lastUsedAt = max(usage.at)
@@ -30,9 +36,9 @@ export function sumUsageByKey(orm: Orm, filter: UsageFilter) {
       keyName: apiKeys.name,
       keyDeletedAt: apiKeys.deletedAt,
       requests: count(),
-      promptTokens: sum(usage.promptTokens).mapWith(Number),
-      completionTokens: sum(usage.completionTokens).mapWith(Number),
-      totalTokens: sum(usage.totalTokens).mapWith(Number),
+      promptTokens: total(usage.promptTokens),
+      completionTokens: total(usage.completionTokens),
+      totalTokens: total(usage.totalTokens),
       lastUsedAt,
     })
     .from(usage)

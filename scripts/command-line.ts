@@ -170,8 +170,14 @@ export function readJsonFile(path: string): unknown {
 export async function runProgram(program: Command, argv: string[]): Promise<void> {
   // Whatever this process makes, the database and its keys above all, is for its user alone.
   process.umask(0o077)
+  // A reader that has seen enough is no failure; a full disk is, and what was printed, a key above all, is lost.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
+    const lost = new Fault(
+      'internal',
+      `The output could not be written (${error.message}); what was to be done is done`,
+    )
+    void tell(lost, argv.includes('--json')).then((code) => process.exit(code))
   })
   prepare(program)
   try {

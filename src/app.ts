@@ -31,7 +31,11 @@ export function createApp(context: Context): Handler {
       response = await match.found.handle(request, context, info)
     } catch (error) {
       const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
-      logFault(context, fault, { request_id: info.requestId, method: request.method, path })
+      logFault(context, fault, {
+        request_id: info.requestId,
+        method: request.method,
+        path: loggablePath(path),
+      })
       const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
       response = (endpoint?.tell ?? errorReply)(fault)
     }
@@ -40,9 +44,15 @@ export function createApp(context: Context): Handler {
   }
 }
 
-/** A Host header can make an address that is none; such a request is for nothing we have. */
-function pathOf(request: Request): string {
-  return URL.canParse(request.url) ? new URL(request.url).pathname : ''
+/** The path as it was sent. Without a Host header, as in HTTP/1.0, there is nothing before it. */
+function pathOf({ url }: Request): string {
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
+  return start < 0 ? '/' : (url.slice(start).split('?', 1)[0] ?? '')
+}
+
+/** A path for the log: a credential that slipped into it is longer than anything of ours, ids included. */
+function loggablePath(path: string): string {
+  return path.slice(0, 256).replaceAll(/[^/]{41,}/g, '…')
 }
 
 function methodNotAllowed(method: string, allowed: string[]): Fault {

@@ -18,3 +18,8 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
     return undefined
   }
 }
+
+/** A text as the database gives it back: libSQL ends a text at its first NUL when it reads, so that one is written out. */
+export function storableText(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '\\u0000') : text
+}

@@ -2,7 +2,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseEnv } from 'node:util'
 import { Fault } from './fault.ts'
 import { urlCharactersMax } from './limits.ts'
 
@@ -151,19 +150,27 @@ function readConfigFile({ flags, environment }: ConfigSources): Partial<Record<s
   } catch (error) {
     throw wrong(configFileSetting, `names ${JSON.stringify(path)}, which cannot be read: ${(error as Error).message}`)
   }
-  for (const [index, line] of text.split('\n').entries()) {
-    if (/^\s*(#.*)?$/.test(line) || /^\s*[A-Z_a-z]\w*\s*=/.test(line)) continue
-    throw wrong(configFileSetting, `names ${JSON.stringify(path)}, whose line ${index + 1} is not NAME=value`)
-  }
-  const values = parseEnv(text) as Record<string, string>
-  for (const name of Object.keys(values)) {
-    if (settings.some(({ env }) => env === name)) continue
-    throw wrong(
-      configFileSetting,
-      `names ${JSON.stringify(path)}, which sets ${JSON.stringify(name)}; known are ${settings.map(({ env }) => env).join(', ')}`,
-    )
+  const values: Record<string, string> = {}
+  for (const [index, line] of text
+    .replace(/^\ufeff/, '')
+    .split(/\r?\n/)
+    .entries()) {
+    if (/^\s*([#;].*)?$/.test(line)) continue
+    const { name = '', value = '' } = /^\s*(?<name>\w+)\s*=(?<value>.*)$/.exec(line)?.groups ?? {}
+    const place = `names ${JSON.stringify(path)}, whose line ${index + 1}`
+    if (name === '') throw wrong(configFileSetting, `${place} is not NAME=value`)
+    if (!settings.some(({ env }) => env === name)) {
+      const known = settings.map(({ env }) => env).join(', ')
+      throw wrong(configFileSetting, `${place} sets ${JSON.stringify(name)}; known are ${known}`)
+    }
+    values[name] = unquoted(value.trim())
   }
   return values
+}
+
+/** A value may stand in quotes, as systemd writes it. Nothing within it has a meaning of its own, a # least of all. */
+function unquoted(value: string): string {
+  return /^(["']).*\1$/.test(value) && value.length > 1 ? value.slice(1, -1) : value
 }
 
 function wrong(name: string, sentence: string): Fault {
@@ -236,7 +243,9 @@ function parseHttpUrl(name: SettingName, text: string): string {
   }
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(text))
     throw wrong(name, `${quoted}, but may not have a query or fragment`)
-  return text.replace(/\/+$/, '')
+  const trimmed = text.replace(/\/+$/, '')
+  if (trimmed !== url.href.replace(/\/+$/, '')) throw wrong(name, `${quoted}, but must be written as ${url.href}`)
+  return trimmed
 }
 
 function parseBaseUrl(text: string): string {

@@ -82,14 +82,31 @@ export async function openContext(
     log('error', 'database_broken', { reason: describeError(error) })
     onBroken(error)
   })
+  const registry = await loadOrRefuse(database)
   const issuerKeys = createIssuerKeys({
     fetch,
     now,
     log,
     insecureIssuers: config.insecureIssuers,
-    keep: (keySet) => writer.write([putIssuerKeySet(orm, keySet)]),
+    keep: async (issuer, keySet) => {
+      if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
+    },
   })
-  return { config, database, orm, writer, registry: await loadRegistry(orm), issuerKeys, now, log }
+  return { config, database, orm, writer, registry, issuerKeys, now, log }
+}
+
+/** The open finds damage of the file's head; damage further in shows when the rows are read. */
+async function loadOrRefuse(database: Database): Promise<Registry> {
+  try {
+    return await loadRegistry(database.orm)
+  } catch (cause) {
+    await database.close().catch(() => {})
+    throw new Fault(
+      'configuration',
+      `The database ${JSON.stringify(database.path)} cannot be read; it may be damaged: restore it from a backup`,
+      { reason: 'database_unreadable', cause },
+    )
+  }
 }
 
 /**

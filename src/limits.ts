@@ -29,6 +29,8 @@ export const issuerKeysStaleSecondsMax = 24 * 60 * 60
 export const issuerKeysCooldownSeconds = 30
 export const issuerFetchMillisecondsMax = 5_000
 export const issuerDocumentBytesMax = 256 * 1024
+/** As many real keys hardly fit into a document; entries that are none cost time all the same. */
+export const keySetEntriesMax = 2_000
 
 /** OAuth discovery clients cache the key set this long; a retired signing key outlives it. */
 export const accessTokenKeysCacheSeconds = 300
@@ -51,8 +53,12 @@ export const upstreamEventBytesInspectedMax = 1024 * 1024
 /** A long answer that is not streamed sends its first byte when it is complete. */
 export const upstreamFirstByteMillisecondsMax = 600_000
 
+/** A command waits this long for the server's answer; the slowest operation fetches two documents of an issuer. */
+export const operationMillisecondsMax = 60_000
 /** An admin operation's input: a pasted key set is the largest. */
 export const operationBodyBytesMax = 512 * 1024
+/** A key set is three levels deep. */
+export const operationInputDepthMax = 16
 /** The path of a local socket: Linux allows 107 bytes, macOS 103. */
 export const socketPathBytesMax = 103
 /** Rows of one page of a report. */

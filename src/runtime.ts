@@ -3,14 +3,21 @@ import { Fault } from './fault.ts'
 import { drainMillisecondsMax } from './limits.ts'
 
 /** What a handler knows of the caller beside the request. */
-export type Peer = { address: string | null }
+export type Peer = {
+  address: string | null
+  /** Lifts the limit on a silent connection, for an answer that may take long. The function it gives sets the limit back. */
+  liftIdleLimit: () => () => void
+}
 export type Handler = (request: Request, peer: Peer) => Promise<Response>
 export type ListenOptions = { hostname: string; port: number } | { socketPath: string }
 
 export type Listener = {
   /** The port in force; 0 for a local socket. */
   port: number
-  /** Accepts nothing new, lets running requests end within `drainMillisecondsMax`, then cuts what is left. */
+  /**
+   * Accepts nothing new, lets running requests end within `drainMillisecondsMax`, then cuts what is left. Resolves when the handlers of
+   * those have ended too, so that what they have to record is recorded.
+   */
   drain: () => Promise<void>
 }
 
@@ -22,14 +29,17 @@ type DenoRuntime = {
   ) => DenoServer
 }
 
-/** Seconds a connection may idle before a request has arrived whole; a running request has no such bound. */
+/** Seconds for which nothing may move on a connection, unless its request has lifted the limit. */
 const idleSeconds = 60
+/** How long handlers may take to end once their connections are cut. */
+const cutHandlersMillisecondsMax = 2_000
 
 /** @throws Fault `configuration` when the address cannot be had. */
 export async function listen(options: ListenOptions, handler: Handler): Promise<Listener> {
   try {
     const deno = (globalThis as { Deno?: DenoRuntime }).Deno
-    return deno === undefined ? listenOnBun(options, handler) : await listenOnDeno(deno, options, handler)
+    const { counted, ended } = countRunning(handler)
+    return deno === undefined ? listenOnBun(options, counted, ended) : await listenOnDeno(deno, options, counted, ended)
   } catch (cause) {
     const where = 'socketPath' in options ? options.socketPath : `${options.hostname}:${options.port}`
     const { code, message } = cause as NodeJS.ErrnoException
@@ -39,11 +49,28 @@ export async function listen(options: ListenOptions, handler: Handler): Promise<
   }
 }
 
-function listenOnBun(options: ListenOptions, handler: Handler): Listener {
-  const fetch = (request: Request, server: Bun.Server<undefined>) => {
-    server.timeout(request, 0)
-    return handler(request, { address: server.requestIP(request)?.address ?? null })
+type Ended = () => Promise<unknown>
+
+/** Keeps count of the handlers that run, so that a stop can wait for them. */
+function countRunning(handler: Handler): { counted: Handler; ended: Ended } {
+  const running = new Set<Promise<Response>>()
+  const counted: Handler = (request, peer) => {
+    const answer = handler(request, peer).finally(() => running.delete(answer))
+    running.add(answer)
+    return answer
   }
+  return { counted, ended: () => Promise.allSettled(running) }
+}
+
+function listenOnBun(options: ListenOptions, handler: Handler, ended: Ended): Listener {
+  const fetch = (request: Request, server: Bun.Server<undefined>) =>
+    handler(request, {
+      address: server.requestIP(request)?.address ?? null,
+      liftIdleLimit: () => {
+        server.timeout(request, 0)
+        return () => server.timeout(request, idleSeconds)
+      },
+    })
   // Bodies are bounded by their readers; Bun's own bound would answer without our error shape. Outside development Bun shares a port
   // with whoever asks for it too, and two servers would then split the requests: not here.
   const common = { fetch, maxRequestBodySize: Number.MAX_SAFE_INTEGER, development: false }
@@ -59,35 +86,47 @@ function listenOnBun(options: ListenOptions, handler: Handler): Listener {
         })
   return {
     port: server.port ?? 0,
-    drain: () => within(server.stop(), () => server.stop(true)),
+    drain: () => drain(server.stop(), () => server.stop(true), ended),
   }
 }
 
-async function listenOnDeno(deno: DenoRuntime, options: ListenOptions, handler: Handler): Promise<Listener> {
+async function listenOnDeno(
+  deno: DenoRuntime,
+  options: ListenOptions,
+  handler: Handler,
+  ended: Ended,
+): Promise<Listener> {
   const abort = new AbortController()
   const address = 'socketPath' in options ? { path: options.socketPath } : options
   const server = deno.serve({ ...address, signal: abort.signal, onListen: () => {} }, (request, info) =>
-    handler(request, { address: info.remoteAddr.hostname ?? null }),
+    handler(request, { address: info.remoteAddr.hostname ?? null, liftIdleLimit: () => () => {} }),
   )
   return {
     port: server.addr.port ?? 0,
-    drain: () => within(server.shutdown(), () => abort.abort()),
+    drain: () => drain(server.shutdown(), () => abort.abort(), ended),
   }
 }
 
-async function within(draining: Promise<unknown>, cut: () => unknown): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      cut()
-      resolve()
-    }, drainMillisecondsMax)
-  })
-  await Promise.race([draining, late])
-  clearTimeout(timer)
+async function drain(draining: Promise<unknown>, cut: () => unknown, ended: Ended): Promise<void> {
+  if (await isSettledWithin(draining, drainMillisecondsMax)) return
+  cut()
+  await isSettledWithin(ended(), cutHandlersMillisecondsMax)
 }
 
-/** The runtime's fetch without its own limit on time: every caller brings a signal. (`timeout` is Bun's, others ignore it.) */
-export function outboundFetch(url: string, init: RequestInit): Promise<Response> {
+async function isSettledWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), milliseconds)
+  })
+  const isSettled = await Promise.race([promise.then(() => true), late])
+  clearTimeout(timer)
+  return isSettled
+}
+
+/**
+ * The runtime's fetch without its own limit on time: every caller brings a signal. `decompress: false` leaves an encoded body as it is;
+ * inflating one of a few kilobytes has taken gigabytes and seconds. (Both options are Bun's; others ignore them.)
+ */
+export function outboundFetch(url: string, init: RequestInit & { decompress?: boolean }): Promise<Response> {
   return fetch(url, { ...init, timeout: false } as RequestInit)
 }

@@ -1,5 +1,5 @@
 // A running Latchkey: the service on its address, the admin door on its socket, one database between them.
-import { chmodSync, rmSync } from 'node:fs'
+import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { isServed } from './admin/client.ts'
 import { createOperationRunner, type RunOperation } from './admin/operation.ts'
 import { operations } from './admin/operations.ts'
@@ -54,8 +54,7 @@ export async function startServer(
     await prepare?.(runOperation)
     const { context, address, listener } = await serve(admin, surroundings)
     listeners.push(listener)
-    // The database is ours, so a socket that lies there is a dead server's.
-    rmSync(socketPath, { force: true })
+    removeDeadSocket(socketPath)
     listeners.push(await listen({ socketPath }, createSocketHandler(runOperation, surroundings.log)))
     chmodSync(socketPath, 0o600)
     const stop = () => stopServer(listeners, admin, socketPath)
@@ -86,6 +85,14 @@ async function stopServer(listeners: Listener[], admin: AdminContext, socketPath
   await Promise.all(listeners.map((listener) => listener.drain()))
   await closeContext(admin)
   if (listeners.length > 1) rmSync(socketPath, { force: true })
+}
+
+/** The database is ours, so a socket that lies there is a dead server's. Anything else is not ours to remove. */
+function removeDeadSocket(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found?.isSocket() === true) rmSync(path)
+  else if (found !== undefined)
+    throw new Fault('configuration', `The local socket ${JSON.stringify(path)} cannot be made: move away what is there`)
 }
 
 function checkSocketPath(path: string): void {

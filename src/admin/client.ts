@@ -10,6 +10,7 @@ import {
   type Surroundings,
 } from '../context.ts'
 import { Fault, type FaultCode } from '../fault.ts'
+import { operationMillisecondsMax } from '../limits.ts'
 import { type } from '../shape.ts'
 import { createOperationRunner } from './operation.ts'
 import { type OperationName, operations } from './operations.ts'
@@ -82,10 +83,20 @@ function post(socketPath: string, path: string, body: string): Promise<string | 
         cause.code ?? '',
       )
       if (isAbsent) resolve(undefined)
+      else if (cause.code === 'EACCES' || cause.code === 'EPERM') reject(notOurs(socketPath, cause))
       else reject(lostServer(cause))
     })
+    call.setTimeout(operationMillisecondsMax, () => call.destroy(new Error('It did not answer in time')))
     call.end(body)
   })
+}
+
+function notOurs(socketPath: string, cause: Error): Fault {
+  return new Fault(
+    'conflict',
+    `The server's socket ${JSON.stringify(socketPath)} may not be used by this user; run the command as the server's user`,
+    { cause },
+  )
 }
 
 function lostServer(cause: Error): Fault {

@@ -2,6 +2,7 @@
 import { LibsqlError } from '@libsql/client'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { operationInputDepthMax } from '../limits.ts'
 import { type } from '../shape.ts'
 
 export type Operation = {
@@ -32,6 +33,7 @@ export function createOperationRunner(operations: Record<string, Operation>, con
   return async (name, value) => {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined
     if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
+    checkText(value, 1)
     const input = found.input(value)
     if (input instanceof type.errors) throw new Fault('invalid', input.summary)
     const run = () => found.run(context, input as never).catch(tellConflict)
@@ -39,6 +41,15 @@ export function createOperationRunner(operations: Record<string, Operation>, con
     if (found.runsAlone) last = result.catch(() => {})
     return JSON.parse(JSON.stringify(await result)) as unknown
   }
+}
+
+/** libSQL ends a text at its first NUL when it reads it back, and a policy would mean something else than was saved. */
+function checkText(value: unknown, depth: number): void {
+  if (typeof value === 'string' && value.includes('\0'))
+    throw new Fault('invalid', 'No value may hold the character U+0000')
+  if (typeof value !== 'object' || value === null) return
+  if (depth > operationInputDepthMax) throw new Fault('invalid', 'The input is nested too deeply')
+  for (const member of Object.values(value)) checkText(member, depth + 1)
 }
 
 /** A unique constraint is the last word on what an operation has already checked. */

@@ -74,7 +74,10 @@ export const organizationOperations = {
 /** Makes the default organization with a workspace, a first user, a management key and a signing key: all or nothing, and once only. */
 async function initialize(context: AdminContext, { owner = 'admin' }: typeof initInput.infer) {
   if (isInitialized(context))
-    throw new Fault('conflict', `The database ${JSON.stringify(context.config.databasePath)} is initialized already`)
+    throw new Fault(
+      'conflict',
+      `The database ${JSON.stringify(context.config.databasePath)} is initialized already; another management key: latchkey keys create --management --name NAME`,
+    )
   const { orm, now } = context
   const signingKey = await createSigningKey(await readMasterKey(context.config.masterKey, { create: true }), now())
   const { organization, workspace } = draftOrganization('default', 'enterprise', now())

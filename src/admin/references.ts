@@ -1,4 +1,4 @@
-// Finds what an admin names, by id or by name, among what is not deleted. A name counts within one organization, an id everywhere.
+// Finds what an admin names, by id or by name, within one organization and among what is not deleted.
 
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
@@ -7,7 +7,8 @@ import { claimCharactersMax, nameCharactersMax } from '../limits.ts'
 import type { Issuer, Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 
-const idText = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+/** A UUID, or the hash of a key. */
+const idText = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})$/i
 
 /** A name that people give: visible characters, and nothing that could be taken for an id. */
 export const nameShape = type('string').narrow((text, context) => {

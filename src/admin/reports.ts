@@ -4,6 +4,7 @@ import { type AuditFilter, listAudit } from '../../db/audit.ts'
 import { listUsage, sumUsageByKey, type UsageFilter } from '../../db/usage.ts'
 import type { AdminContext } from '../context.ts'
 import { reportRowsDefault, reportRowsMax } from '../limits.ts'
+import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 import { operation } from './operation.ts'
 import { findKey, findOrganization, organizationInput, referenceShape, timeOf } from './references.ts'
@@ -28,9 +29,9 @@ export const reportOperations = {
       key_name: row.keyName,
       key_deleted: row.keyDeletedAt !== null,
       requests: row.requests,
-      prompt_tokens: row.promptTokens ?? 0,
-      completion_tokens: row.completionTokens ?? 0,
-      total_tokens: row.totalTokens ?? 0,
+      prompt_tokens: row.promptTokens,
+      completion_tokens: row.completionTokens,
+      total_tokens: row.totalTokens,
       last_used_at: timeOf(row.lastUsedAt),
     }))
     return { data }
@@ -58,8 +59,14 @@ function usageFilter(context: AdminContext, input: typeof usageInput.infer): Usa
   const keyId =
     input.key === undefined
       ? undefined
-      : findKey(registry, input.key, findOrganization(registry, input.organization).id).id
+      : findKeyEverUsed(registry, input.key, findOrganization(registry, input.organization).id)
   return { ...pageOf(context, input), keyId }
+}
+
+/** A key that is deleted has its usage still; by id, since its name may be another's by now. */
+function findKeyEverUsed(registry: Registry, reference: string, organizationId: string): string {
+  const known = registry.keys.get(reference) ?? registry.keysByHash.get(reference)
+  return known?.organizationId === organizationId ? known.id : findKey(registry, reference, organizationId).id
 }
 
 function showAudit({ row, policyName, issuerUrl }: Awaited<ReturnType<typeof listAudit>>[number]) {

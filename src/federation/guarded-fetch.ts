@@ -4,7 +4,7 @@ import { joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, urlCharactersMax } from '../limits.ts'
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+export type Fetch = (url: string, init: RequestInit & { decompress?: boolean }) => Promise<Response>
 export type FetchedDocument = { document: unknown; cacheControl: string | null }
 
 /**
@@ -16,7 +16,7 @@ export function objectionToAddress(text: string, insecureIssuers: boolean): stri
   if (!URL.canParse(text)) return 'is not a URL'
   const url = new URL(text)
   if (url.username !== '' || url.password !== '') return 'may not hold a user name or password'
-  if (/[#\s]/.test(text)) return 'may not have a fragment or white space'
+  if (/[#\s\p{Cc}]/u.test(text)) return 'may not have a fragment, white space or control characters'
   if (url.protocol === 'https:') return undefined
   if (url.protocol !== 'http:') return 'must begin with https://'
   if (!isLoopback(url.hostname)) return 'must begin with https://'
@@ -43,10 +43,12 @@ export async function fetchDocument(fetch: Fetch, url: string, insecureIssuers: 
   if (objection !== undefined) throw unavailable(url, objection)
   try {
     const signal = AbortSignal.timeout(issuerFetchMillisecondsMax)
-    const response = await fetch(url, { redirect: 'manual', signal, headers: { accept: 'application/json' } })
-    if (response.status !== 200) {
+    const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
+    const response = await fetch(url, { redirect: 'manual', signal, decompress: false, headers })
+    const objectionToHead = headObjection(response)
+    if (objectionToHead !== undefined) {
       await response.body?.cancel()
-      throw unavailable(url, `answered ${response.status}`)
+      throw unavailable(url, objectionToHead)
     }
     const text = await readBounded(response, signal)
     return { document: parseJson(text, url), cacheControl: response.headers.get('cache-control') }
@@ -61,6 +63,13 @@ export async function fetchDocument(fetch: Fetch, url: string, insecureIssuers: 
       error,
     )
   }
+}
+
+/** A compressed document could be any size, whatever arrives of it; it was not asked for. */
+function headObjection({ status, headers }: Response): string | undefined {
+  if (status !== 200) return `answered ${status}`
+  const encoding = headers.get('content-encoding')
+  return encoding === null || encoding === 'identity' ? undefined : 'answered with a compressed document'
 }
 
 function unavailable(url: string, what: string, cause?: unknown): Fault {

@@ -14,7 +14,7 @@ import type { Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
 import type { SubjectToken } from './claims.ts'
 import { type Fetch, fetchDocument } from './guarded-fetch.ts'
-import { readKeySet, type VerificationKey } from './key-set.ts'
+import { readKeySet, type VerificationKey, writeKeySet } from './key-set.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 export type IssuerKeys = {
@@ -28,8 +28,8 @@ export type IssuerKeysOptions = {
   fetch: Fetch
   now: () => number
   insecureIssuers: boolean
-  /** Keeps a newly fetched set in the database. */
-  keep: (keySet: IssuerKeySet) => Promise<void>
+  /** Keeps a newly fetched set in the database, unless the issuer has been edited since the fetch began. */
+  keep: (issuer: Issuer, keySet: IssuerKeySet) => Promise<void>
   log: Log
 }
 
@@ -80,13 +80,13 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     const keySet: IssuerKeySet = {
       issuerId: issuer.id,
       source: sourceOf(issuer),
-      jwks: JSON.stringify(document),
+      jwks: writeKeySet(keys),
       fetchedAt: now(),
       freshUntil: now() + freshSeconds(cacheControl) * 1_000,
     }
     cached.keys = keys
     cached.freshUntil = keySet.freshUntil
-    await options.keep(keySet)
+    await options.keep(issuer, keySet)
     return keySet
   }
 

@@ -2,17 +2,18 @@
 
 import { importJWK, type JWK } from 'jose'
 import { Fault } from '../fault.ts'
+import { keySetEntriesMax } from '../limits.ts'
 import { type } from '../shape.ts'
 import type { SubjectTokenAlgorithm } from './claims.ts'
 
 export type VerificationKey = {
   kid: string | undefined
   algorithm: SubjectTokenAlgorithm
+  publicJwk: JWK
   /** Imported at the first use, since a set may hold many keys and tokens use one. */
   cryptoKey: () => Promise<CryptoKey>
 }
 
-const jwksShape = type({ keys: 'object[]' })
 const jwkShape = type({
   kty: 'string',
   'kid?': 'string',
@@ -32,19 +33,21 @@ const rsaBitsMax = 8_192
 
 /**
  * The usable keys of a set: RSA of at least 2048 bits for RS256, P-256 for ES256, with `use`, `key_ops` and `alg` honoured.
- * Keys for other purposes are passed over; private members are dropped.
- * @throws Fault `invalid` when it is not a key set or holds no usable key
+ * Keys for other purposes, and whatever is no key at all, are passed over; private members are dropped.
+ * @throws Fault `invalid` when it is not a key set, has more than `keySetEntriesMax` entries, or holds no usable key
  */
 export function readKeySet(document: unknown): VerificationKey[] {
-  const jwks = jwksShape(document)
-  if (jwks instanceof type.errors) throw new Fault('invalid', 'Not a JWKS: it must be an object with a "keys" array')
-  const keys = jwks.keys.map(readKey).filter((key) => key !== undefined)
+  const entries = (document as { keys?: unknown } | null)?.keys
+  if (!Array.isArray(entries)) throw new Fault('invalid', 'Not a JWKS: it must be an object with a "keys" array')
+  if (entries.length > keySetEntriesMax)
+    throw new Fault('invalid', `The JWKS has ${entries.length} entries; at most ${keySetEntriesMax} are read`)
+  const keys = entries.map(readKey).filter((key) => key !== undefined)
   if (keys.length === 0)
     throw new Fault('invalid', 'The JWKS holds no key that can verify RS256 (2048 bits or more) or ES256 (P-256)')
   return keys
 }
 
-function readKey(candidate: object): VerificationKey | undefined {
+function readKey(candidate: unknown): VerificationKey | undefined {
   const jwk = jwkShape(candidate)
   if (jwk instanceof type.errors) return undefined
   if (jwk.use !== undefined && jwk.use !== 'sig') return undefined
@@ -64,7 +67,12 @@ function keyOf(kid: string | undefined, algorithm: SubjectTokenAlgorithm, public
     imported ??= importJWK(publicJwk, algorithm) as Promise<CryptoKey>
     return imported
   }
-  return { kid, algorithm, cryptoKey }
+  return { kid, algorithm, publicJwk, cryptoKey }
+}
+
+/** A set of just these keys, as text: nothing private, and nothing that was passed over. */
+export function writeKeySet(keys: VerificationKey[]): string {
+  return JSON.stringify({ keys: keys.map(({ kid, algorithm, publicJwk }) => ({ ...publicJwk, kid, alg: algorithm })) })
 }
 
 function modulusBits(n: string | undefined): number {

@@ -42,9 +42,11 @@ export async function createSigningKey(masterKey: CryptoKey, now: number): Promi
 
 /**
  * Decrypts and imports the keys of a database.
- * @throws Fault `configuration` when the master key is not the one that belongs to the database
+ * @throws Fault `configuration` when there is none, or the master key is not the one that belongs to the database
  */
 export async function openSigningKeys(rows: SigningKeyRow[], masterKey: CryptoKey): Promise<SigningKeys> {
+  if (rows.length === 0)
+    throw new Fault('configuration', 'The database holds no signing key; restore it from a backup, or make a new one')
   const keys = await Promise.all(rows.map((row) => openSigningKey(row, masterKey)))
   const newestFirst = keys.toSorted((one, other) => other.activeAt - one.activeAt)
   const byKid = new Map(keys.map((key) => [key.kid, key]))

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { compactVerify } from 'jose'
 import type { AuditRow } from '../../db/schema.ts'
+import { storableText } from '../bytes.ts'
 import type { Context, RequestInfo } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'
@@ -163,7 +164,8 @@ function recordToken(record: AuditRow, { subject, payload }: SubjectToken): void
 }
 
 /** A text from outside, cut to what the audit keeps; counted in code points, as the limits of claims are. */
-function bounded(text: string): string {
+function bounded(whole: string): string {
+  const text = storableText(whole)
   if (text.length <= claimCharactersMax) return text
   const characters = [...text.slice(0, 2 * claimCharactersMax + 1)]
   return characters.length <= claimCharactersMax ? text : `${characters.slice(0, claimCharactersMax).join('')}…`

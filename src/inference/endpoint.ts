@@ -1,5 +1,6 @@
 // Inference through Latchkey (interface §4.4): bearer, key state, forward, stream through, usage.
 import type { UsageRow } from '../../db/schema.ts'
+import { storableText } from '../bytes.ts'
 import type { Context, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
@@ -20,18 +21,25 @@ const statusClientLeft = 499
 export async function createChatCompletion(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   const principal = await authenticateInference(request, context)
   const asked = readChatRequest(await readBody(request, inferenceBodyBytesMax))
-  const record = ledgerEntry(context, info, principal, asked)
+  const restoreIdleLimit = info.peer.liftIdleLimit()
+  const write = ledgerEntry(context, info, principal, asked)
+  const record = (ending: Ending) => {
+    restoreIdleLimit()
+    return write(ending)
+  }
   let forwarded: Forwarded
   try {
     forwarded = await forward(request, '/chat/completions', asked.body, context)
   } catch (error) {
-    const status = request.signal.aborted ? statusClientLeft : error instanceof Fault ? statusOf(error) : 500
+    const hasLeft = request.signal.aborted
+    const status = hasLeft ? statusClientLeft : error instanceof Fault ? statusOf(error) : 500
     await record({ status, completed: false, inspected: nothingSeen })
+    if (hasLeft) return new Response(null, { status: statusClientLeft })
     throw error
   }
   const { response, headers, abort } = forwarded
   if (response.status >= 400) logUpstreamRefusal(context, info, response.status)
-  const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
   const inspector = streams ? inspectEvents(asked.withholdsUsage) : inspectJson()
   const settle = (completed: boolean) => record({ status: response.status, completed, inspected: inspector.result() })
   if (response.body === null) {
@@ -53,9 +61,10 @@ function logUpstreamRefusal({ log }: Context, { requestId }: RequestInfo, status
 }
 
 /** `GET /models`: the upstream's own list. */
-export async function listModels(request: Request, context: Context): Promise<Response> {
+export async function listModels(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   await authenticateInference(request, context)
-  const { response, headers } = await forward(request, '/models', undefined, context)
+  const restoreIdleLimit = info.peer.liftIdleLimit()
+  const { response, headers } = await forward(request, '/models', undefined, context).finally(restoreIdleLimit)
   return new Response(response.body, { status: response.status, headers })
 }
 
@@ -117,10 +126,10 @@ function ledgerEntry(
       keyId: key.id,
       policyId: accessToken?.policyId ?? null,
       issuerId: accessToken?.issuerId ?? null,
-      subject: accessToken?.subject ?? null,
+      subject: storable(accessToken?.subject),
       accessTokenId: accessToken?.id ?? null,
       endpoint: '/chat/completions',
-      model: (inspected.model ?? asked.model)?.slice(0, 256) ?? null,
+      model: storable((inspected.model ?? asked.model)?.slice(0, 256)),
       status,
       streamed: asked.streams,
       completed,
@@ -132,4 +141,8 @@ function ledgerEntry(
     }
     return writer.appendUsage(row)
   }
+}
+
+function storable(text: string | undefined): string | null {
+  return text === undefined ? null : storableText(text)
 }

@@ -71,8 +71,15 @@ export async function forward(
       redirect: 'manual',
       signal: controller.signal,
     })
+    if (response.status < 200 || response.status > 599) {
+      abort()
+      throw new Fault('bad_gateway', 'The inference server gave an answer that is none', {
+        reason: `upstream_status_${response.status}`,
+      })
+    }
     return { response, headers: copyHeaders(response.headers, [...connectionHeaders, ...upstreamHeaders]), abort }
   } catch (cause) {
+    if (cause instanceof Fault) throw cause
     if (isLate) throw new Fault('gateway_timeout', 'The inference server did not answer in time', { cause })
     throw new Fault('bad_gateway', 'The inference server cannot be reached', { cause })
   } finally {

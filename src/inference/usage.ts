@@ -17,6 +17,8 @@ export type Inspector = {
 }
 
 const nothing = new Uint8Array(0)
+/** An empty line after a line; the two may end differently. */
+const eventEnd = /(?:\r\n|\n|\r(?!\n)){2}/
 
 /** Lets all but the newest chunk of a JSON answer through; that one waits until the usage is recorded. */
 export function inspectJson(): Inspector {
@@ -63,7 +65,7 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
       pending += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
       let released = ''
       for (;;) {
-        const boundary = /\r\n\r\n|\n\n|\r\r/.exec(pending)
+        const boundary = eventEnd.exec(pending)
         if (boundary === null) break
         const end = boundary.index + boundary[0].length
         const event = pending.slice(0, end)

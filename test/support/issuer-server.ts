@@ -60,7 +60,7 @@ export function createIssuerServer(pairs: KeyPair[]): IssuerServer {
     now: () => clock.now,
     insecureIssuers: false,
     log: createLog((line) => logLines.push(line)),
-    keep: async (keySet) => {
+    keep: async (_issuer, keySet) => {
       kept.push(keySet)
     },
     fetch: async (url) => {
