@@ -64,6 +64,8 @@ export const socketPathBytesMax = 103
 /** Rows of one page of a report. */
 export const reportRowsMax = 10_000
 export const reportRowsDefault = 50
+/** For so long nothing may move on a connection, unless its request has lifted the limit. */
+export const connectionIdleSecondsMax = 60
 /** A running exchange or answer gets this long to end after a stop signal. */
 export const drainMillisecondsMax = 10_000
 /** How long a command or a starting server waits for another command, or for a server that is draining, to let go of the database. */

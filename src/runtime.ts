@@ -1,6 +1,6 @@
 // Listens and drains. The only file that knows whether it runs on Bun or on Deno.
 import { Fault } from './fault.ts'
-import { drainMillisecondsMax } from './limits.ts'
+import { connectionIdleSecondsMax, drainMillisecondsMax } from './limits.ts'
 
 /** What a handler knows of the caller beside the request. */
 export type Peer = {
@@ -29,17 +29,23 @@ type DenoRuntime = {
   ) => DenoServer
 }
 
-/** Seconds for which nothing may move on a connection, unless its request has lifted the limit. */
-const idleSeconds = 60
 /** How long handlers may take to end once their connections are cut. */
 const cutHandlersMillisecondsMax = 2_000
 
+type Bounds = { idleSeconds: number; drainMilliseconds: number }
+const boundsInForce: Bounds = { idleSeconds: connectionIdleSecondsMax, drainMilliseconds: drainMillisecondsMax }
+
 /** @throws Fault `configuration` when the address cannot be had. */
-export async function listen(options: ListenOptions, handler: Handler): Promise<Listener> {
+export async function listen(
+  options: ListenOptions,
+  handler: Handler,
+  bounds: Bounds = boundsInForce,
+): Promise<Listener> {
   try {
     const deno = (globalThis as { Deno?: DenoRuntime }).Deno
     const { counted, ended } = countRunning(handler)
-    return deno === undefined ? listenOnBun(options, counted, ended) : await listenOnDeno(deno, options, counted, ended)
+    const listened = deno === undefined ? listenOnBun(options, counted, bounds) : listenOnDeno(deno, options, counted)
+    return { port: listened.port, drain: () => drain(listened, ended, bounds) }
   } catch (cause) {
     const where = 'socketPath' in options ? options.socketPath : `${options.hostname}:${options.port}`
     const { code, message } = cause as NodeJS.ErrnoException
@@ -50,6 +56,8 @@ export async function listen(options: ListenOptions, handler: Handler): Promise<
 }
 
 type Ended = () => Promise<unknown>
+/** What a runtime gives: a port, a stop that waits for running requests, and one that does not. */
+type Listened = { port: number; stop: () => Promise<unknown>; cut: () => unknown }
 
 /** Keeps count of the handlers that run, so that a stop can wait for them. */
 function countRunning(handler: Handler): { counted: Handler; ended: Ended } {
@@ -62,7 +70,7 @@ function countRunning(handler: Handler): { counted: Handler; ended: Ended } {
   return { counted, ended: () => Promise.allSettled(running) }
 }
 
-function listenOnBun(options: ListenOptions, handler: Handler, ended: Ended): Listener {
+function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: Bounds): Listened {
   const fetch = (request: Request, server: Bun.Server<undefined>) =>
     handler(request, {
       address: server.requestIP(request)?.address ?? null,
@@ -84,31 +92,20 @@ function listenOnBun(options: ListenOptions, handler: Handler, ended: Ended): Li
           idleTimeout: idleSeconds,
           reusePort: false,
         })
-  return {
-    port: server.port ?? 0,
-    drain: () => drain(server.stop(), () => server.stop(true), ended),
-  }
+  return { port: server.port ?? 0, stop: () => server.stop(), cut: () => server.stop(true) }
 }
 
-async function listenOnDeno(
-  deno: DenoRuntime,
-  options: ListenOptions,
-  handler: Handler,
-  ended: Ended,
-): Promise<Listener> {
+function listenOnDeno(deno: DenoRuntime, options: ListenOptions, handler: Handler): Listened {
   const abort = new AbortController()
   const address = 'socketPath' in options ? { path: options.socketPath } : options
   const server = deno.serve({ ...address, signal: abort.signal, onListen: () => {} }, (request, info) =>
     handler(request, { address: info.remoteAddr.hostname ?? null, liftIdleLimit: () => () => {} }),
   )
-  return {
-    port: server.addr.port ?? 0,
-    drain: () => drain(server.shutdown(), () => abort.abort(), ended),
-  }
+  return { port: server.addr.port ?? 0, stop: () => server.shutdown(), cut: () => abort.abort() }
 }
 
-async function drain(draining: Promise<unknown>, cut: () => unknown, ended: Ended): Promise<void> {
-  if (await isSettledWithin(draining, drainMillisecondsMax)) return
+async function drain({ stop, cut }: Listened, ended: Ended, { drainMilliseconds }: Bounds): Promise<void> {
+  if (await isSettledWithin(stop(), drainMilliseconds)) return
   cut()
   await isSettledWithin(ended(), cutHandlersMillisecondsMax)
 }

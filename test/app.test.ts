@@ -123,12 +123,24 @@ describe('500', () => {
 })
 
 describe('a request that is hardly one', () => {
-  test('with a Host that makes no address is answered, not dropped', async () => {
-    const { socket, answer } = openRawRequest(at('/v1/oauth/jwks'), 'GET', { host: 'a b:c' })
-    const { status } = await answer
-    socket.destroy()
-    expect(status).toBeGreaterThanOrEqual(400)
-    expect(status).toBeLessThan(500)
-    expect((await fetch(at('/v1/oauth/jwks'))).status).toBe(200)
+  for (const host of ['a b:c', '']) {
+    test(`with Host ${JSON.stringify(host)} is answered by its path alone`, async () => {
+      for (const [path, status] of [
+        ['/v1/oauth/jwks', 200],
+        ['/v1/none', 404],
+      ] as const) {
+        const { socket, answer } = openRawRequest(at(path), 'GET', { host })
+        expect((await answer).status).toBe(status)
+        socket.destroy()
+      }
+    })
+  }
+
+  test('with a credential in its path keeps it out of the log', async () => {
+    const secrets = [federation.key.key, await federation.mint()]
+    for (const secret of secrets) expect((await fetch(at(`/v1/models/${secret}`))).status).toBe(404)
+    const log = federation.logLines.join('')
+    expect(log).toContain('"path":"/v1/models/…"')
+    for (const secret of secrets) expect(log).not.toContain(secret)
   })
 })

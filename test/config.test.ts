@@ -187,6 +187,16 @@ describe('a wrong value is refused with the name of the setting:', () => {
     expect(typo.message).toContain('"LATCHKEY_LISTN"')
   })
 
+  const asWritten = ['abc#def', 'a"b', "it's", '`x`', 'a\\n']
+  for (const value of asWritten) {
+    test(`LATCHKEY_UPSTREAM_API_KEY is ${value} in a settings file that says so, in quotes or not`, () => {
+      for (const written of [value, ` ${value} `, `"${value}"`, `'${value}'\r`]) {
+        const text = `\ufeff; a comment\n# another\n\n LATCHKEY_UPSTREAM_API_KEY =${written}\n`
+        expect(load({ flags: { LATCHKEY_CONFIG: fileOf(text) } }).upstreamApiKey).toBe(value)
+      }
+    })
+  }
+
   test('a line of a settings file that sets nothing', () => {
     expect(faultOf({ flags: { LATCHKEY_CONFIG: fileOf('LATCHKEY_LISTEN 127.0.0.1:1\n') } }).message).toContain(
       'LATCHKEY_CONFIG',

@@ -1,7 +1,8 @@
-// Listening: an address has one owner, and a stop lets running requests end.
+// Listening: an address has one owner, a silent connection is closed, and a stop lets running requests end.
 import { expect, test } from 'bun:test'
 import { Fault } from '../src/fault.ts'
 import { listen } from '../src/runtime.ts'
+import { openRawRequest } from './support/raw-request.ts'
 
 const loopback = { hostname: '127.0.0.1', port: 0 }
 
@@ -33,4 +34,41 @@ test('draining lets a running request end and takes no new one', async () => {
   expect(await (await running).text()).toBe('done')
   await drained
   expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow()
+})
+
+test('what cannot end in time is cut, and its handler comes to its own end first', async () => {
+  const isInside = Promise.withResolvers<void>()
+  let isRecorded = false
+  const handler = async (request: Request) => {
+    isInside.resolve()
+    await new Promise((resolve) => request.signal.addEventListener('abort', resolve))
+    await new Promise(setImmediate)
+    isRecorded = true
+    return new Response()
+  }
+  const { port, drain } = await listen(loopback, handler, { idleSeconds: 60, drainMilliseconds: 1 })
+  const running = fetch(`http://127.0.0.1:${port}/`).catch(() => 'cut')
+  await isInside.promise
+  await drain()
+  expect(isRecorded).toBe(true)
+  expect(await running).toBe('cut')
+})
+
+test('a connection that falls silent after an answer is closed, also after one that lifted the limit', async () => {
+  const { port, drain } = await listen(
+    loopback,
+    async (request, { liftIdleLimit }) => {
+      if (request.url.endsWith('/slow')) liftIdleLimit()()
+      return new Response('done')
+    },
+    { idleSeconds: 1, drainMilliseconds: 10_000 },
+  )
+  const closed = ['/', '/slow'].map(async (path) => {
+    const { socket, answer } = openRawRequest(`http://127.0.0.1:${port}${path}`, 'GET', {})
+    const isClosed = new Promise((resolve) => socket.on('close', resolve))
+    expect((await answer).body).toBe('done')
+    await isClosed
+  })
+  await Promise.all(closed)
+  await drain()
 })

@@ -136,6 +136,16 @@ test('a file that is not a database is refused and left as it was', async () => 
   expect(readFileSync(path, 'utf8')).toBe(text)
 })
 
+test("another program's database is refused and left as it was", async () => {
+  const path = newPath()
+  const other = new OtherSqlite(path)
+  other.run('create table theirs (a)')
+  other.close()
+  const before = readFileSync(path)
+  expect(await refusalAt(path)).toMatchObject({ refused: 'unreadable', message: expect.stringContaining(path) })
+  expect(readFileSync(path).equals(before)).toBe(true)
+})
+
 test('a folder is refused as a database', async () => {
   expect(await refusalAt(folder.path)).toMatchObject({ refused: 'unreadable' })
 })

@@ -8,6 +8,8 @@ import {
   objectionToAddress,
   objectionToIssuerUrl,
 } from '../../src/federation/guarded-fetch.ts'
+import { outboundFetch } from '../../src/runtime.ts'
+import { listenLocally } from '../support/latchkey.ts'
 
 const url = 'https://idp.example.com/keys'
 const bytesMax = 256 * 1024
@@ -131,6 +133,25 @@ describe('a document', () => {
       expect(seen.pulled).toBe(0)
     })
   }
+
+  for (const encoding of ['gzip', 'zstd', 'br, identity']) {
+    test(`is refused when it comes as ${encoding}, its body unread`, async () => {
+      const { seen, body } = bodyOf(Buffer.from('{}'), 1)
+      const headers = { 'content-encoding': encoding }
+      expect((await faultOf(() => new Response(body, { headers }))).message).toContain('compressed')
+      expect(seen.pulled).toBe(0)
+    })
+  }
+
+  test('is not inflated by the runtime before it is refused', async () => {
+    const bomb = Bun.gzipSync(new Uint8Array(64 * 1024 * 1024))
+    const headers = { 'content-encoding': 'gzip' }
+    const { url: address, listener } = await listenLocally(async () => new Response(bomb, { headers }))
+    const answer = await outboundFetch(address, { decompress: false })
+    expect((await answer.bytes()).byteLength).toBe(bomb.byteLength)
+    await expect(fetchDocument(outboundFetch, address, true)).rejects.toThrow('compressed')
+    await listener.drain()
+  })
 
   test('may have 256 KiB', async () => {
     const text = `"${'x'.repeat(bytesMax - 2)}"`

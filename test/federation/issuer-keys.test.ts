@@ -95,13 +95,16 @@ describe('the cache', () => {
     expect(server.fetched).toHaveLength(2)
   })
 
-  test('keeps the set for the database, with its source', async () => {
+  test('keeps the usable public keys of the set for the database, with their source', async () => {
+    const { use: _use, ...kept } = one.publicJwk
+    const secret = { kty: 'oct', k: 'c2VjcmV0' }
+    server.answers.keys = () => json(200, { keys: [{ ...one.publicJwk, d: 'private' }, secret, null] })
     await find()
-    expect(server.kept).toEqual([
+    expect(server.kept.map((set) => ({ ...set, jwks: JSON.parse(set.jwks) as unknown }))).toEqual([
       {
         issuerId: 'issuer',
         source: `discovery of ${issuerUrl}`,
-        jwks: JSON.stringify({ keys: [one.publicJwk] }),
+        jwks: { keys: [kept] },
         fetchedAt: server.clock.now,
         freshUntil: server.clock.now + 10 * minute,
       },

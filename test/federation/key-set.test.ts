@@ -94,7 +94,11 @@ describe('a key', () => {
 describe('a set', () => {
   test('keeps the order of its keys', () => expect(algorithmsOf([rsa, ec, rsa])).toEqual(['RS256', 'ES256', 'RS256']))
 
+  test('passes over what is no key beside the keys', () =>
+    expect(algorithmsOf([null, 1, 'x', [], rsa, { kty: 1 }])).toEqual(['RS256']))
+
   const refused: [name: string, document: unknown][] = [
+    ['more entries than are read', { keys: Array(2_001).fill({}) }],
     ['nothing', undefined],
     ['a text', 'keys'],
     ['a list', []],

@@ -86,6 +86,8 @@ const tokens: TokenRow[] = [
   ['a kid that is SQL', signed({}, { kid: "es' or '1'='1" }), 'kid_unknown'],
   ['a kid that is a member of every object', signed({}, { kid: '__proto__' }), 'kid_unknown'],
   ['a kid that is a number', signed({}, { kid: 1 }), 'token_header', 'kid'],
+  ['a kid that holds a NUL', signed({}, { kid: 'es\0x' }), 'kid_unknown', String.raw`es\u0000x`],
+  ['a sub that goes on after a NUL', signed({ sub: `${subject}\0x` }), 'subject_mismatch'],
   ['the kid of another key of the issuer', signed({}, { kid: 'other-es' }), 'signature_invalid'],
   ['no kid where two keys fit', signed({}, { kid: undefined }), 'kid_ambiguous'],
   ['crit, even of a known member', signed({}, { crit: ['exp'], exp: 1 }), 'token_header', 'crit'],

@@ -65,6 +65,35 @@ describe('the upstream gets', () => {
     expect(asked).toEqual([{ other: 1, include_usage: true }, { include_usage: true }])
   })
 
+  test('a stream request with its numbers as the client wrote them', async () => {
+    latchkey.upstream.answer.current = () => streamReply(eventOf('[DONE]'))
+    await latchkey.complete('{"stream":true,"seed":12345678901234567890,"y":1e400,"z":-0} \n')
+    expect(latchkey.upstream.requests[0]?.body).toBe(
+      '{"stream":true,"seed":12345678901234567890,"y":1e400,"z":-0,"stream_options":{"include_usage":true}}',
+    )
+  })
+
+  const evasive = [
+    { stream: 1 },
+    { stream: 'true' },
+    { Stream: true },
+    { stream: true, Stream_Options: { include_usage: false } },
+    { stream: true, stream_options: [1] },
+    { stream: true, stream_options: 'abc' },
+  ]
+  for (const fields of evasive) {
+    test(`nothing of a stream that another reader would not count: ${JSON.stringify(fields)}`, async () => {
+      expect((await latchkey.complete({ ...question, ...fields })).status).toBe(400)
+      expect(latchkey.upstream.requests).toEqual([])
+    })
+  }
+
+  test('nothing of a body that cannot be written again, which is no failure of ours', async () => {
+    const deep = `{"stream":true,"stream_options":{},"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
+    expect((await latchkey.complete(deep)).status).toBe(400)
+    expect(latchkey.upstream.requests).toEqual([])
+  })
+
   const broken = ['', '[]', 'null', '{', '"x"', '\ufeff{}']
   test('nothing of a body that is no JSON object', async () => {
     for (const body of broken) {
@@ -121,6 +150,14 @@ describe('the caller gets', () => {
     expect(await asking.text()).toBe(delta + usageEvent + eventOf('[DONE]'))
     for (const response of [plain, asking])
       expect(await latchkey.usageOf(response)).toMatchObject([{ streamed: true, completed: true, total_tokens: 7 }])
+  })
+
+  test('the same of a stream whose media type is written in capitals', async () => {
+    const headers = { 'content-type': 'Text/Event-Stream' }
+    latchkey.upstream.answer.current = () => new Response(deltaOf('one') + usageEvent + eventOf('[DONE]'), { headers })
+    const response = await latchkey.complete({ ...question, stream: true })
+    expect(await response.text()).toBe(deltaOf('one') + eventOf('[DONE]'))
+    expect(await latchkey.usageOf(response)).toMatchObject([{ total_tokens: 7, completed: true }])
   })
 
   test('each event as soon as the upstream sends it', async () => {

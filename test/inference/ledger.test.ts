@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { decodeJwt } from 'jose'
 import type { UsageRow as LedgerRow } from '../../db/schema.ts'
 import { answer, deltaOf, eventOf, type Inference, question, startInference, usageEvent } from '../support/inference.ts'
+import type { Row } from '../support/latchkey.ts'
 import { holdStream } from '../support/scripted-upstream.ts'
 
 let latchkey: Inference
@@ -133,6 +134,21 @@ describe('the usage', () => {
     leaving.abort()
     expect(await recorded.promise).toMatchObject({ status: 499, completed: false, keyId: latchkey.key.id })
     await expect(call).rejects.toThrow()
+  })
+
+  test('adds up however large the counts of an upstream are', async () => {
+    const usage = { prompt_tokens: Number.MAX_SAFE_INTEGER, total_tokens: Number.MAX_SAFE_INTEGER }
+    latchkey.upstream.answer.current = () => Response.json({ usage })
+    for (const _ of [1, 2]) await (await latchkey.complete()).text()
+    const { data } = await latchkey.admin<{ data: Row[] }>('usage.keys')
+    expect(data[0]?.total_tokens).toBeGreaterThanOrEqual(2 * Number.MAX_SAFE_INTEGER)
+  })
+
+  test('keeps a model name whole, though it holds a NUL', async () => {
+    latchkey.upstream.answer.current = () => Response.json({})
+    const response = await latchkey.complete({ model: 'a\0b' })
+    await response.text()
+    expect(await latchkey.usageOf(response)).toMatchObject([{ model: String.raw`a\u0000b` }])
   })
 
   test('of an upstream that breaks off is one row, not completed', async () => {

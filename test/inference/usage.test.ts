@@ -150,6 +150,14 @@ describe('an event stream', () => {
     })
   })
 
+  test('ends an event at an empty line, however its two ends are written', () => {
+    for (const end of ['\n\n', '\r\n\r\n', '\r\r', '\n\r\n', '\r\n\n']) {
+      const inspector = inspectEvents(true)
+      const released = Buffer.from(inspector.take(Buffer.from(`data: {"a":1}${end}data: next`))).toString()
+      expect({ end, released }).toEqual({ end, released: `data: {"a":1}${end}` })
+    }
+  })
+
   test('withholds the usage event also where the stream ends without a blank line', () => {
     const { text, result } = run(inspectEvents(true), Buffer.from(eventOf(usageChunk).trimEnd()))
     expect(text).toHaveLength(0)

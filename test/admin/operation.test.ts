@@ -1,0 +1,41 @@
+// The door to the admin operations: what no operation takes, whatever its shape says.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { startTestServer, type TestServer } from '../support/latchkey.ts'
+
+let served: TestServer
+beforeAll(async () => {
+  served = await startTestServer()
+  await served.admin('keys.create', { name: 'key' })
+  await served.admin('issuers.add', { name: 'idp', issuer_url: 'https://idp.example.com' })
+})
+afterAll(() => served.stop())
+
+const policy = { name: 'policy', issuer: 'idp', key: 'key', audience: 'a', subject: 's' }
+
+/** libSQL would give back `root` for `root\0only`, and the policy would be another one. */
+for (const field of ['name', 'audience', 'subject', 'required_scope', 'required_token_type']) {
+  test(`a NUL in ${field} of a policy is refused`, async () => {
+    const input = { ...policy, [field]: 'root\0only' }
+    await expect(served.admin('policies.create', input)).rejects.toThrow('U+0000')
+    expect(await served.admin<{ data: unknown[] }>('policies.list')).toEqual({ data: [] })
+  })
+}
+
+test('a NUL in an issuer URL is refused', async () => {
+  const input = { name: 'other', issuer_url: 'https://trusted.example/\0tenant' }
+  await expect(served.admin('issuers.add', input)).rejects.toThrow('U+0000')
+})
+
+test('input nested without end is refused as such', async () => {
+  let jwks: unknown = {}
+  for (let depth = 0; depth < 100_000; depth++) jwks = { keys: jwks }
+  await expect(served.admin('issuers.update', { issuer: 'idp', jwks })).rejects.toThrow('nested too deeply')
+})
+
+test("a key's name cannot be the hash of another, and usage is found under the id of a deleted key", async () => {
+  const { id, hash } = await served.admin<{ id: string; hash: string }>('keys.create', { name: 'gone' })
+  await expect(served.admin('keys.create', { name: hash })).rejects.toThrow('look like an id')
+  await served.admin('keys.delete', { key: 'gone' })
+  for (const key of [id, hash]) expect(await served.admin<unknown>('usage.keys', { key })).toEqual({ data: [] })
+  await expect(served.admin('usage.keys', { key: 'gone' })).rejects.toThrow('There is no key')
+})
