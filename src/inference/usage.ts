@@ -17,8 +17,8 @@ export type Inspector = {
 }
 
 const nothing = new Uint8Array(0)
-/** An empty line after a line; the two may end differently. */
-const eventEnd = /(?:\r\n|\n|\r(?!\n)){2}/
+/** An empty line after a line; the two may end differently. Whether a last \r is an end of its own only the next byte tells. */
+const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/
 
 /** Lets all but the newest chunk of a JSON answer through; that one waits until the usage is recorded. */
 export function inspectJson(): Inspector {
