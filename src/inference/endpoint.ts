@@ -87,7 +87,7 @@ async function* passThrough(
       if (released.byteLength > 0) yield released
     }
     const rest = inspector.rest()
-    await settleOnce(true)
+    await settleOnce(inspector.isWhole())
     if (rest.byteLength > 0) yield rest
   } finally {
     await settleOnce(false)

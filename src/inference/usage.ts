@@ -11,6 +11,8 @@ export type Inspector = {
   take: (chunk: Uint8Array) => Uint8Array
   /** Whether the client may see the answer as finished when it gets the bytes in hand; they wait for the ledger. */
   isFinal: () => boolean
+  /** Whether the upstream, having ended, has said all: of an event stream [DONE] tells, since a cut connection ends it as well. */
+  isWhole: () => boolean
   /** The bytes that are still held back when the upstream has ended. */
   rest: () => Uint8Array
   result: () => Inspected
@@ -35,6 +37,7 @@ export function inspectJson(): Inspector {
       return released
     },
     isFinal: () => false,
+    isWhole: () => true,
     rest: () => held,
     result: () => readAnswer(Buffer.concat(chunks).toString()),
   }
@@ -79,6 +82,7 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
       return Buffer.from(released, 'latin1')
     },
     isFinal: () => isDone,
+    isWhole: () => isDone,
     rest: () => Buffer.from(pending === '' || passes(pending) ? pending : '', 'latin1'),
     result: () => seen,
   }

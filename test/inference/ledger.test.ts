@@ -3,7 +3,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
 import type { UsageRow as LedgerRow } from '../../db/schema.ts'
-import { answer, deltaOf, eventOf, type Inference, question, startInference, usageEvent } from '../support/inference.ts'
+import {
+  answer,
+  deltaOf,
+  eventOf,
+  type Inference,
+  question,
+  startInference,
+  streamReply,
+  usageEvent,
+} from '../support/inference.ts'
 import type { Row } from '../support/latchkey.ts'
 import { holdStream } from '../support/scripted-upstream.ts'
 
@@ -134,6 +143,18 @@ describe('the usage', () => {
     leaving.abort()
     expect(await recorded.promise).toMatchObject({ status: 499, completed: false, keyId: latchkey.key.id })
     await expect(call).rejects.toThrow()
+  })
+
+  test('of a stream that ends without [DONE] is not completed, as a cut connection looks the same', async () => {
+    for (const [end, completed] of [
+      ['', false],
+      [eventOf('[DONE]'), true],
+    ] as const) {
+      latchkey.upstream.answer.current = () => streamReply(deltaOf('one') + usageEvent + end)
+      const response = await latchkey.complete({ ...question, stream: true })
+      await response.text()
+      expect(await latchkey.usageOf(response)).toMatchObject([{ completed, total_tokens: 7 }])
+    }
   })
 
   test('adds up however large the counts of an upstream are', async () => {
