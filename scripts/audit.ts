@@ -1,9 +1,10 @@
 // `latchkey audit`: every exchange with its outcome and, if it was refused, the reason that the caller was not told.
 import type { Command } from 'commander'
-import { command, operationCommand, reportInput, reportOptions, runAlone } from './command-line.ts'
-import { moment, table } from './present.ts'
+import { command, drawReport, operationCommand, reportInput, reportOptions, runAlone } from './command-line.ts'
+import { moment } from './present.ts'
 
 type Exchange = {
+  id: number
   at: string
   request_id: string
   outcome: string
@@ -26,8 +27,8 @@ export function auditCommand(): Command {
     reportOptions(made),
     'audit.list',
     (given) => ({ ...reportInput(given), outcome: given.options.outcome }),
-    ({ data }: { data: Exchange[] }) =>
-      table(
+    ({ data }: { data: Exchange[] }, given) =>
+      drawReport(
         data,
         [
           ['TIME (UTC)', (row) => moment(row.at)],
@@ -39,7 +40,7 @@ export function auditCommand(): Command {
           ['FROM', (row) => row.client_address],
           ['REQUEST ID', (row) => row.request_id],
         ],
-        'No exchanges yet',
+        given,
       ),
   )
 }

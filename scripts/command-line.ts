@@ -6,9 +6,10 @@ import type { OperationName } from '../src/admin/operations.ts'
 import { type Config, configFileSetting, flagOf, loadConfig, type SettingName, settings } from '../src/config.ts'
 import type { Surroundings } from '../src/context.ts'
 import { describeError, Fault, type FaultCode } from '../src/fault.ts'
+import { reportRowsDefault } from '../src/limits.ts'
 import { createLog } from '../src/observe/log.ts'
 import { outboundFetch } from '../src/runtime.ts'
-import { printable } from './present.ts'
+import { type Column, printable, table } from './present.ts'
 
 /** 0 is success. */
 const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: 3 }
@@ -125,6 +126,19 @@ export function reportOptions(made: Command): Command {
 
 export function reportInput({ options }: Arguments): Record<string, unknown> {
   return { organization: options.organization, since: options.since, limit: options.limit, before_id: options.beforeId }
+}
+
+/** A report as a table, told apart from an empty one by what was asked, with the way to the next page. */
+export function drawReport<Row extends { id: number }>(
+  rows: Row[],
+  columns: Column<Row>[],
+  { options }: Arguments,
+): string {
+  const { limit = reportRowsDefault, since, organization, beforeId, outcome, key } = options
+  const isNarrowed = [since, organization, beforeId, outcome, key].some((option) => option !== undefined)
+  const drawn = table(rows, columns, isNarrowed ? 'Nothing that matches' : 'Nothing yet')
+  const last = rows.at(-1)
+  return last === undefined || rows.length < Number(limit) ? drawn : `${drawn}\nMore may follow: --before-id ${last.id}`
 }
 
 /** Commander hands over the arguments, the options and last the command itself. */

@@ -28,6 +28,7 @@ export function devCommand(): Command {
   )
   const shown = [
     'LATCHKEY_LISTEN',
+    'LATCHKEY_BASE_URL',
     'LATCHKEY_DATABASE_URL',
     'LATCHKEY_UPSTREAM_URL',
     'LATCHKEY_UPSTREAM_API_KEY',

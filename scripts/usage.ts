@@ -1,6 +1,14 @@
 // `latchkey usage`: what each key has used, or the single requests.
 import type { Command } from 'commander'
-import { command, operationCommand, reportInput, reportOptions, runAlone } from './command-line.ts'
+import {
+  type Arguments,
+  command,
+  drawReport,
+  operationCommand,
+  reportInput,
+  reportOptions,
+  runAlone,
+} from './command-line.ts'
 import { moment, table } from './present.ts'
 
 type KeyTotals = {
@@ -13,6 +21,7 @@ type KeyTotals = {
   last_used_at: string
 }
 type Request = {
+  id: number
   at: string
   key_name: string
   model: string | null
@@ -37,7 +46,7 @@ export function usageCommand(): Command {
     ({ options }) => (options.requests ? 'usage.requests' : 'usage.keys'),
     (given) => ({ ...reportInput(given), key: given.options.key }),
     ({ data }: { data: KeyTotals[] | Request[] }, { options }) =>
-      options.requests ? drawRequests(data as Request[]) : drawTotals(data as KeyTotals[]),
+      options.requests ? drawRequests(data as Request[], { options, words: [] }) : drawTotals(data as KeyTotals[]),
   )
 }
 
@@ -56,8 +65,8 @@ function drawTotals(rows: KeyTotals[]): string {
   )
 }
 
-function drawRequests(rows: Request[]): string {
-  return table(
+function drawRequests(rows: Request[], given: Arguments): string {
+  return drawReport(
     rows,
     [
       ['TIME (UTC)', (row) => moment(row.at)],
@@ -69,7 +78,7 @@ function drawRequests(rows: Request[]): string {
       ['SUBJECT', (row) => row.subject],
       ['ISSUER', (row) => row.issuer_url],
     ],
-    'No usage yet',
+    given,
   )
 }
 

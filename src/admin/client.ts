@@ -94,7 +94,7 @@ function post(socketPath: string, path: string, body: string): Promise<string | 
 function notOurs(socketPath: string, cause: Error): Fault {
   return new Fault(
     'conflict',
-    `The server's socket ${JSON.stringify(socketPath)} may not be used by this user; run the command as the server's user`,
+    `The folder of ${JSON.stringify(socketPath)}, or a server's socket there, is not open to this user; run it as the user who owns the folder`,
     { cause },
   )
 }

@@ -44,36 +44,32 @@ export function findOrganization({ organizations }: Registry, reference: string 
   return found
 }
 
-export function findKey({ keys, keysByHash }: Registry, reference: string, organizationId?: string): Readonly<ApiKey> {
-  const byHash = keysByHash.get(reference)
-  return find('key', keys, byHash?.id ?? reference, organizationId)
+export function findKey(registry: Registry, reference: string, organizationId: string): Readonly<ApiKey> {
+  const byHash = registry.keysByHash.get(reference)
+  return find(registry, 'key', registry.keys, byHash?.id ?? reference, organizationId)
 }
 
-export function findIssuer({ issuers }: Registry, reference: string, organizationId?: string): Issuer {
-  return find('issuer', issuers, reference, organizationId)
+export function findIssuer(registry: Registry, reference: string, organizationId: string): Issuer {
+  return find(registry, 'issuer', registry.issuers, reference, organizationId)
 }
 
-export function findPolicy({ policies }: Registry, reference: string, organizationId?: string): Policy {
-  return find('policy', policies, reference, organizationId)
+export function findPolicy(registry: Registry, reference: string, organizationId: string): Policy {
+  return find(registry, 'policy', registry.policies, reference, organizationId)
 }
 
 function find<Row extends Named>(
+  { organizations }: Registry,
   kind: string,
   rows: Map<string, Row>,
   reference: string,
-  organizationId: string | undefined,
+  organizationId: string,
 ): Row {
   const byId = rows.get(reference)
-  if (
-    byId !== undefined &&
-    byId.deletedAt === null &&
-    (organizationId === undefined || byId.organizationId === organizationId)
-  )
-    return byId
+  if (byId !== undefined && byId.deletedAt === null && byId.organizationId === organizationId) return byId
   for (const row of rows.values()) {
     if (row.name === reference && row.organizationId === organizationId && row.deletedAt === null) return row
   }
-  throw notFound(kind, reference)
+  throw notFound(kind, reference, organizations.size > 1 ? organizations.get(organizationId)?.name : undefined)
 }
 
 /** Refuses a name that something else of the organization has. */
@@ -87,19 +83,30 @@ export function checkNameIsFree(
   for (const row of rows) {
     if (row.name !== name || row.organizationId !== organizationId || row.deletedAt !== null || row.id === exceptId)
       continue
-    throw new Fault('conflict', `There is a ${kind} named ${JSON.stringify(name)} already`)
+    throw new Fault(
+      'conflict',
+      `There is ${kind === 'issuer' ? 'an' : 'a'} ${kind} named ${JSON.stringify(name)} already`,
+    )
   }
 }
 
 /** Refuses an update that names a thing and changes nothing of it. */
 export function checkChanges(input: object, naming: string[]): void {
   if (Object.keys(input).every((field) => naming.includes(field)))
-    throw new Fault('invalid', 'Nothing to change: say what')
+    throw new Fault('invalid', 'Nothing to change: say what (--help lists it)')
 }
 
-export function notFound(kind: string, reference: string): Fault {
+/** `organization` is told where there is more than one, since the thing may be in another. */
+export function notFound(kind: string, reference: string, organization?: string): Fault {
   const listing = kind === 'policy' ? 'policies' : `${kind}s`
-  return new Fault('not_found', `There is no ${kind} ${JSON.stringify(reference)}; see: latchkey ${listing} list`)
+  const [within, option] =
+    organization === undefined
+      ? ['', '']
+      : [` in the organization ${JSON.stringify(organization)}`, ` --organization ${organization}`]
+  return new Fault(
+    'not_found',
+    `There is no ${kind} ${JSON.stringify(reference)}${within}; see: latchkey ${listing} list${option}`,
+  )
 }
 
 /** ISO 8601 UTC, as on the wire. */

@@ -1,6 +1,6 @@
 // Access tokens (interface §2.5, decisions §5, RFC 9068): minting and verifying. It does not know why one is issued or whether its key still is in force.
 
-import { jwtVerify, SignJWT } from 'jose'
+import { errors, jwtVerify, SignJWT } from 'jose'
 import { type } from '../shape.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
@@ -48,12 +48,15 @@ const claimsShape = type({
   federation_issuer_id: 'string',
 })
 
-/** The claims of a valid token of ours, or undefined for anything else: another signer, type, audience, or expired. */
+/** Why a token is no valid one of ours: only an expired one is told apart, since it once was. */
+export type AccessTokenObjection = 'token_invalid' | 'token_expired'
+
+/** The claims of a valid token of ours, or what is wrong: another signer, type or audience, or expired. */
 export async function verifyAccessToken(
   { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
   text: string,
   now: number,
-): Promise<AccessTokenClaims | undefined> {
+): Promise<AccessTokenClaims | AccessTokenObjection> {
   try {
     const { payload } = await jwtVerify(
       text,
@@ -72,7 +75,7 @@ export async function verifyAccessToken(
       },
     )
     const claims = claimsShape(payload)
-    if (claims instanceof type.errors || payload.scope !== 'inference') return undefined
+    if (claims instanceof type.errors || payload.scope !== 'inference') return 'token_invalid'
     return {
       keyId: claims.client_id,
       subject: claims.sub,
@@ -80,7 +83,8 @@ export async function verifyAccessToken(
       policyId: claims.federation_policy_id,
       issuerId: claims.federation_issuer_id,
     }
-  } catch {
-    return undefined
+  } catch (error) {
+    // jose looks at the signature before it looks at the claims.
+    return error instanceof errors.JWTExpired ? 'token_expired' : 'token_invalid'
   }
 }

@@ -60,7 +60,6 @@ export async function fetchDocument(fetch: Fetch, url: string, insecureIssuers: 
       isLate
         ? `did not answer within ${issuerFetchMillisecondsMax} ms`
         : `could not be fetched: ${(error as Error).message}`,
-      error,
     )
   }
 }

@@ -54,6 +54,7 @@ const answers = {
   policy_unsupported: notAccepted,
   organization_not_entitled: notAccepted,
   issuer_deleted: notAccepted,
+  issuer_insecure: notAccepted,
   key_deleted: notAccepted,
   key_disabled: notAccepted,
   // The token

@@ -70,5 +70,5 @@ function parseObject(body: Uint8Array): Record<string, unknown> {
 }
 
 function invalid(message: string): Fault {
-  return new Fault('invalid', message, { reason: 'chat_request_invalid' })
+  return new Fault('invalid', message)
 }

@@ -44,7 +44,7 @@ function fromApiKey(text: string, { registry }: Context): Principal {
 
 async function fromAccessToken(text: string, context: Context): Promise<Principal> {
   const accessToken = await verifyAccessToken(context, text, context.now())
-  if (accessToken === undefined) throw invalidCredential('token_invalid')
+  if (typeof accessToken === 'string') throw invalidCredential(accessToken)
   const key = context.registry.keys.get(accessToken.keyId)
   if (key === undefined) throw invalidCredential('key_unknown')
   return { key: checkKeyState(key), accessToken }

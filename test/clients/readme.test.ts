@@ -57,5 +57,9 @@ test.skipIf(shell.some((tool) => !Bun.which(tool)))(
     const refused = await runCommand(['-c', script], { cwd: folder.path, env: { ...env, JWT: 'x' }, program: ['bash'] })
     expect(refused).toMatchObject({ stdout: '', stderr: expect.stringContaining('not a JWT') })
     expect(refused.code).not.toBe(0)
+    const away = { ...env, LATCHKEY: 'http://127.0.0.1:1/v1' }
+    const unreachable = await runCommand(['-c', script], { cwd: folder.path, env: away, program: ['bash'] })
+    expect(unreachable).toMatchObject({ stdout: '', stderr: expect.stringContaining('curl:') })
+    expect(unreachable.code).not.toBe(0)
   },
 )
