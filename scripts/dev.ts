@@ -5,6 +5,7 @@ import { isServed } from '../src/admin/client.ts'
 import { type Config, socketPathFor } from '../src/config.ts'
 import { demonstration, prepareDemonstration, startCompanions } from '../src/dev/demonstration.ts'
 import { Fault } from '../src/fault.ts'
+import { raiseOutboundLimit } from '../src/runtime.ts'
 import { startServer } from '../src/server.ts'
 import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
 import { stopOnSignal } from './serve.ts'
@@ -34,6 +35,7 @@ export function devCommand(): Command {
     'LATCHKEY_UPSTREAM_API_KEY',
   ] as const
   return withSettings(made, { shown, defaults }).action(async (...all: unknown[]) => {
+    raiseOutboundLimit()
     const { options } = givenTo(all)
     const given = readConfig(options, defaults)
     if (await isServed(socketPathFor(given)))

@@ -1,6 +1,7 @@
 // `latchkey serve`: runs the service until a signal ends it.
 import type { Command } from 'commander'
 import { formatAddress, settings, socketPathFor } from '../src/config.ts'
+import { raiseOutboundLimit } from '../src/runtime.ts'
 import { type Server, startServer } from '../src/server.ts'
 import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
 
@@ -11,6 +12,7 @@ export function serveCommand(): Command {
     'serve --config /etc/latchkey.conf',
   ])
   return withSettings(made, { shown: settings.map(({ env }) => env) }).action(async (...all: unknown[]) => {
+    raiseOutboundLimit()
     const { options } = givenTo(all)
     const config = readConfig(options)
     const server = await startServer(config, surroundings)

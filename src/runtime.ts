@@ -120,6 +120,25 @@ async function isSettledWithin(promise: Promise<unknown>, milliseconds: number):
   return isSettled
 }
 
+/** Bun reads from the environment, once, how many requests it sends at a time: 256 unless told otherwise; more wait without a word. */
+const outboundSetting = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
+const outboundRequestsMax = '65535'
+
+/**
+ * Starts this program over in this very process, with room for as many requests to the inference server as there are descriptors. To be
+ * called before anything is opened; comes back where there is nothing to raise.
+ */
+export function raiseOutboundLimit(): void {
+  const { execve, env, execPath, execArgv, argv } = process
+  if (!('Bun' in globalThis) || env[outboundSetting] !== undefined || execve === undefined) return
+  // In the compiled binary the second argument is a path inside it, not one that was given.
+  const isCompiled = argv[1]?.includes('$bunfs') === true
+  execve(execPath, [execPath, ...(isCompiled ? argv.slice(2) : [...execArgv, ...argv.slice(1)])], {
+    ...env,
+    [outboundSetting]: outboundRequestsMax,
+  } as Record<string, string>)
+}
+
 /**
  * The runtime's fetch without its own limit on time: every caller brings a signal. `decompress: false` leaves an encoded body as it is;
  * inflating one of a few kilobytes has taken gigabytes and seconds. (Both options are Bun's; others ignore them.)
