@@ -52,7 +52,7 @@ function pathOf({ url }: Request): string {
 
 /** A path for the log: a credential that slipped into it is longer than anything of ours, ids included. */
 function loggablePath(path: string): string {
-  return path.slice(0, 256).replaceAll(/[^/]{41,}/g, '…')
+  return path.replaceAll(/[^/]{41,}/g, '…').slice(0, 256)
 }
 
 function methodNotAllowed(method: string, allowed: string[]): Fault {

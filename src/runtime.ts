@@ -80,16 +80,17 @@ function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: 
       },
     })
   // Bodies are bounded by their readers; Bun's own bound would answer without our error shape. Outside development Bun shares a port
-  // with whoever asks for it too, and two servers would then split the requests: not here.
-  const common = { fetch, maxRequestBodySize: Number.MAX_SAFE_INTEGER, development: false }
+  // with whoever asks for it too, and two servers would then split the requests: not here. A local socket takes the idle limit only from
+  // here, and its own is ten seconds, less than an operation may take.
+  const common = { fetch, maxRequestBodySize: Number.MAX_SAFE_INTEGER, development: false, idleTimeout: idleSeconds }
   const server: Bun.Server<undefined> =
     'socketPath' in options
-      ? Bun.serve({ ...common, unix: options.socketPath })
+      ? // The types leave the idle limit out for a local socket; the runtime does not.
+        Bun.serve({ ...common, unix: options.socketPath } as object as Parameters<typeof Bun.serve<undefined>>[0])
       : Bun.serve({
           ...common,
           hostname: options.hostname,
           port: options.port,
-          idleTimeout: idleSeconds,
           reusePort: false,
         })
   return { port: server.port ?? 0, stop: () => server.stop(), cut: () => server.stop(true) }

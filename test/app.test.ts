@@ -138,6 +138,9 @@ describe('a request that is hardly one', () => {
 
   test('with a credential in its path keeps it out of the log', async () => {
     const secrets = [federation.key.key, await federation.mint()]
+    const late = `${'a/'.repeat(110)}${federation.key.key}`
+    expect((await fetch(at(`/${late}`))).status).toBe(404)
+    expect(federation.logLines.at(-1)).not.toContain('sk-lk')
     for (const secret of secrets) expect((await fetch(at(`/v1/models/${secret}`))).status).toBe(404)
     const log = federation.logLines.join('')
     expect(log).toContain('"path":"/v1/models/…"')

@@ -1,7 +1,10 @@
 // Listening: an address has one owner, a silent connection is closed, and a stop lets running requests end.
 import { expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import { join } from 'node:path'
 import { Fault } from '../src/fault.ts'
-import { listen } from '../src/runtime.ts'
+import { type ListenOptions, listen } from '../src/runtime.ts'
+import { temporaryFolder } from './support/latchkey.ts'
 import { openRawRequest } from './support/raw-request.ts'
 
 const loopback = { hostname: '127.0.0.1', port: 0 }
@@ -71,4 +74,24 @@ test('a connection that falls silent after an answer is closed, also after one t
   })
   await Promise.all(closed)
   await drain()
+})
+
+test('a local socket has the limit that it is given, not a longer one of its own', async () => {
+  const folder = temporaryFolder()
+  const socketPath = join(folder.path, 'own.sock')
+  const closed = async (options: ListenOptions, idleSeconds: number) => {
+    const never = Promise.withResolvers<Response>()
+    const { port, drain } = await listen(options, () => never.promise, { idleSeconds, drainMilliseconds: 1 })
+    const socket = 'socketPath' in options ? connect(socketPath) : connect(port, options.hostname)
+    socket.on('error', () => {})
+    socket.write('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n')
+    await new Promise((resolve) => socket.on('close', resolve))
+    never.resolve(new Response())
+    await drain()
+    return 'socketPath' in options ? 'local' : 'address'
+  }
+  const [local, address] = [closed({ socketPath }, 1), closed(loopback, 8)]
+  expect(await Promise.race([local, address])).toBe('local')
+  await address
+  folder.remove()
 })

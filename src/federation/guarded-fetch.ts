@@ -71,8 +71,8 @@ function headObjection({ status, headers }: Response): string | undefined {
   return encoding === null || encoding === 'identity' ? undefined : 'answered with a compressed document'
 }
 
-function unavailable(url: string, what: string, cause?: unknown): Fault {
-  return new Fault('unavailable', `${JSON.stringify(url)} ${what}`, { cause })
+function unavailable(url: string, what: string): Fault {
+  return new Fault('unavailable', `${JSON.stringify(url)} ${what}`)
 }
 
 function parseJson(text: string, url: string): unknown {

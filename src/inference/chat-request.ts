@@ -1,9 +1,10 @@
 // What of a chat-completions body must be known to forward it: the model asked for, and whether and how it streams.
 
-import { decodeUtf8 } from '../bytes.ts'
+import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 
 const exactNames = ['stream', 'stream_options']
+const usageMember = new TextEncoder().encode(',"stream_options":{"include_usage":true}}')
 
 export type ChatRequest = {
   model: string | undefined
@@ -46,9 +47,7 @@ function readStreaming(fields: Record<string, unknown>): { streams: boolean; opt
 /** The client's own bytes with one member more, so that its numbers reach the upstream as they were written. */
 function appendOptions(body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const end = body.lastIndexOf('}'.charCodeAt(0))
-  return new Uint8Array(
-    Buffer.concat([body.subarray(0, end), Buffer.from(',"stream_options":{"include_usage":true}}')]),
-  )
+  return joinChunks([body.subarray(0, end), usageMember], end + usageMember.byteLength)
 }
 
 function replaceOptions(fields: Record<string, unknown>, options: Record<string, unknown>): Uint8Array<ArrayBuffer> {
