@@ -77,6 +77,7 @@ export const policies = sqliteTable('policies', {
   audience: text('audience').notNull(),
   subject: text('subject'),
   condition: text('condition'),
+  conditionEnvironment: integer('condition_environment'),
   requiredScope: text('required_scope'),
   requiredTokenType: text('required_token_type'),
   enabled: flag('enabled').notNull(),

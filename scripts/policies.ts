@@ -123,7 +123,7 @@ function ruleOptions(made: Command): Command {
   return inOrganization(
     made
       .option('--subject <subject>', 'value that the sub claim must equal')
-      .option('--condition <cel>', 'condition on the token (not supported by this version)')
+      .option('--condition <cel>', 'CEL condition on the token, e.g. "claims.environment == \'production\'"')
       .option('--require-scope <scope>', 'the scopes claim must contain this value')
       .option('--require-token-type <type>', 'the token_type claim must equal this value')
       .option(

@@ -32,6 +32,15 @@ export const issuerDocumentBytesMax = 256 * 1024
 /** As many real keys hardly fit into a document; entries that are none cost time all the same. */
 export const keySetEntriesMax = 2_000
 
+/** Interface §8, counted in Unicode code points. */
+export const conditionCharactersMax = 2_000
+/** Decisions §4: what a condition sees of a token. */
+export const conditionStringCharactersMax = 4_096
+export const conditionCollectionItemsMax = 256
+export const conditionClaimsDepthMax = 16
+/** The estimate of the worst case; three searches through a full list of claims stay below it. */
+export const conditionNanosecondsMax = 12_000_000
+
 /** OAuth discovery clients cache the key set this long; a retired signing key outlives it. */
 export const accessTokenKeysCacheSeconds = 300
 

@@ -4,6 +4,12 @@ import { insertPolicy, updatePolicy } from '../../db/policies.ts'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
+import {
+  compileCondition,
+  conditionEnvironment,
+  describeConditionFault,
+  isConditionFault,
+} from '../federation/condition.ts'
 import type { Policy } from '../federation/policy.ts'
 import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin } from '../limits.ts'
 import { commit } from '../registry.ts'
@@ -71,7 +77,7 @@ export const policyOperations = {
       name: input.name ?? policy.name,
       audience: input.audience ?? policy.audience,
       subject: input.subject === undefined ? policy.subject : input.subject,
-      condition: input.condition === undefined ? policy.condition : input.condition,
+      ...(input.condition === undefined ? {} : conditionColumns(input.condition)),
       requiredScope: input.required_scope === undefined ? policy.requiredScope : input.required_scope,
       requiredTokenType: input.required_token_type === undefined ? policy.requiredTokenType : input.required_token_type,
       maxLifetimeSeconds: input.max_lifetime_seconds ?? policy.maxLifetimeSeconds,
@@ -103,7 +109,7 @@ async function createPolicy(context: AdminContext, input: typeof createInput.inf
     name: input.name,
     audience: input.audience,
     subject: input.subject ?? null,
-    condition: input.condition ?? null,
+    ...conditionColumns(input.condition ?? null),
     requiredScope: input.required_scope ?? null,
     requiredTokenType: input.required_token_type ?? null,
     enabled: true,
@@ -127,6 +133,11 @@ async function change(context: AdminContext, policy: Policy, fields: Partial<Pol
   return show(context, row)
 }
 
+/** Saved under the environment in force, which is what it is checked under. */
+function conditionColumns(condition: string | null): Pick<PolicyRow, 'condition' | 'conditionEnvironment'> {
+  return { condition, conditionEnvironment: condition === null ? null : conditionEnvironment }
+}
+
 /** Decisions §3: the target is an inference key of the same organization. */
 function findTargetKey({ registry }: AdminContext, reference: string, organizationId: string): string {
   const key = findKey(registry, reference, organizationId)
@@ -139,13 +150,17 @@ function findTargetKey({ registry }: AdminContext, reference: string, organizati
 }
 
 function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
-  if (row.condition !== null)
-    throw new Fault('invalid', 'Conditions are not supported by this version; set a subject instead')
-  if (row.subject === null) throw new Fault('invalid', 'A policy must say which subject it is for: set --subject')
+  if (row.subject === null && row.condition === null)
+    throw new Fault('invalid', 'A policy must say which subjects it is for: set --subject, --condition or both')
+  if (row.condition !== null && row.conditionEnvironment === conditionEnvironment) {
+    const compiled = compileCondition(row.condition)
+    if (isConditionFault(compiled))
+      throw new Fault('invalid', `The condition cannot be saved: ${describeConditionFault(row.condition, compiled)}`)
+  }
   checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
 }
 
-function show({ registry }: AdminContext, row: Policy) {
+function show({ registry }: AdminContext, row: PolicyRow) {
   const issuer = registry.issuers.get(row.issuerId)
   const key = registry.keys.get(row.keyId)
   return {
@@ -158,6 +173,7 @@ function show({ registry }: AdminContext, row: Policy) {
     audience: row.audience,
     subject: row.subject,
     condition: row.condition,
+    condition_environment: row.conditionEnvironment,
     required_scope: row.requiredScope,
     required_token_type: row.requiredTokenType,
     enabled: row.enabled,

@@ -1,26 +1,40 @@
 // What a federation policy demands (interface §2.2). A policy is compiled once; save and exchange use the same compiled value.
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import { isStringArray, type SubjectToken } from './claims.ts'
+import { type Condition, checkCondition, compileCondition, conditionEnvironment, isConditionFault } from './condition.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 /** An immutable policy. A change of the row makes a new value, so that identity tells whether anything changed. */
-export type Policy = Readonly<PolicyRow>
+export type Policy = Readonly<PolicyRow> & {
+  /** Undefined where the policy has none; a string tells why one that was saved cannot be evaluated. */
+  readonly compiledCondition: Condition | string | undefined
+}
 
 export function compilePolicy(row: PolicyRow): Policy {
-  return Object.freeze({ ...row })
+  return Object.freeze({ ...row, compiledCondition: compiledConditionOf(row) })
+}
+
+/** A condition never changes its meaning behind its admin's back: one of another environment waits to be saved again. */
+function compiledConditionOf({ condition, conditionEnvironment: savedUnder }: PolicyRow): Policy['compiledCondition'] {
+  if (condition === null) return undefined
+  if (savedUnder !== conditionEnvironment) return `condition of environment ${savedUnder}: save it again`
+  const compiled = compileCondition(condition)
+  return isConditionFault(compiled) ? `condition: ${compiled.message}` : compiled
 }
 
 /**
- * Decides whether a verified token satisfies the policy: exact subject and audience, then both claim checks.
- * A condition cannot be evaluated yet, so a policy that has one accepts nothing rather than ignoring it.
+ * Decides whether a verified token satisfies the policy: exact subject and audience, both claim checks, then the condition. A condition
+ * that cannot be evaluated accepts nothing, rather than being ignored.
  */
 export function checkRules(policy: Policy, token: SubjectToken): Refusal | undefined {
-  if (policy.condition !== null) return refuse('policy_unsupported', 'condition')
+  const { compiledCondition } = policy
+  if (typeof compiledCondition === 'string') return refuse('policy_unsupported', compiledCondition)
   if (policy.subject !== null && token.subject !== policy.subject) return refuse('subject_mismatch')
   if (!token.audience.includes(policy.audience)) return refuse('audience_mismatch', token.audience.join(' '))
   return (
     checkScopes(policy.requiredScope, token.payload.scopes) ??
-    checkTokenType(policy.requiredTokenType, token.payload.token_type)
+    checkTokenType(policy.requiredTokenType, token.payload.token_type) ??
+    (compiledCondition === undefined ? undefined : checkCondition(compiledCondition, token))
   )
 }
 

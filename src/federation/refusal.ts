@@ -80,6 +80,9 @@ const answers = {
   token_type_missing: notAccepted,
   token_type_wrong_type: notAccepted,
   token_type_mismatch: notAccepted,
+  condition_false: notAccepted,
+  condition_error: notAccepted,
+  claims_too_large: notAccepted,
   changed_meanwhile: notAccepted,
   // Neither side's fault
   issuer_keys_unavailable: {

@@ -13,6 +13,7 @@ const row: PolicyRow = {
   audience: 'a',
   subject: 's',
   condition: null,
+  conditionEnvironment: null,
   requiredScope: null,
   requiredTokenType: null,
   enabled: true,

@@ -73,6 +73,7 @@ export function organizationRows(name: string): OrganizationRows {
     audience: 'latchkey',
     subject: 'workload',
     condition: null,
+    conditionEnvironment: null,
     requiredScope: null,
     requiredTokenType: null,
     enabled: true,

@@ -1,0 +1,133 @@
+// Which CEL a condition may use (interface §2.4, decisions §4): an allow list over the syntax tree, beside what the engine's own checker
+// finds. It does not know what anything costs or evaluates to.
+import type { ASTNode } from '@marcbachmann/cel-js'
+
+/** What is wrong with a condition, and where: offsets into its source, in UTF-16 units. */
+export type ConditionFault = { message: string; start: number; end: number; hint?: string }
+
+/** The variables of a condition and their types in CEL (decisions §4). */
+export const conditionVariables = {
+  subject: 'string',
+  audience: 'list<string>',
+  scopes: 'list<string>',
+  token_type: 'string',
+  claims: 'map<string, dyn>',
+} as const
+
+const functions = ['size', 'has', 'int', 'double', 'string']
+const methods = ['size', 'startsWith', 'endsWith', 'contains']
+export const macros = ['all', 'exists', 'exists_one', 'filter', 'map']
+const binaryOperators = ['==', '!=', '<', '<=', '>', '>=', '+', '-', '*', '/', '%', 'in', '||', '&&', '[]']
+const int64Max = 2n ** 63n - 1n
+
+/** Macro variables in scope, and whether what they stand for may have members. */
+type Scope = ReadonlyMap<string, { isDynamic: boolean }>
+const outermost: Scope = new Map()
+
+/** The first thing in a parsed condition that a condition may not use. */
+export function findForbidden(node: ASTNode, scope: Scope = outermost): ConditionFault | undefined {
+  switch (node.op) {
+    case 'value':
+      return checkLiteral(node)
+    case 'id':
+      if (Object.hasOwn(conditionVariables, node.args) || scope.has(node.args)) return undefined
+      return faultAt(node, `There is no variable ${node.args}`, `use ${Object.keys(conditionVariables).join(', ')}`)
+    case '.':
+      return findForbidden(node.args[0], scope)
+    case 'list':
+      return firstIn(node.args, scope)
+    case 'map':
+      return firstIn(node.args.flat(), scope)
+    case '?:':
+      return firstIn(node.args, scope)
+    case '!_':
+      return findForbidden(node.args, scope)
+    case '-_':
+      // The smallest int64 is written as the negation of one that is too large.
+      if (node.args.op === 'value' && node.args.args === int64Max + 1n) return undefined
+      return findForbidden(node.args, scope)
+    case 'call':
+      return checkCall(node, scope)
+    case 'rcall':
+      return checkMethod(node, scope)
+    default:
+      if (!binaryOperators.includes(node.op)) return faultAt(node, `The operator ${node.op} is not available`)
+      return firstIn(node.args as [ASTNode, ASTNode], scope) ?? checkIndex(node)
+  }
+}
+
+function firstIn(nodes: readonly ASTNode[], scope: Scope): ConditionFault | undefined {
+  for (const node of nodes) {
+    const fault = findForbidden(node, scope)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+function checkLiteral(node: ASTNode & { op: 'value' }): ConditionFault | undefined {
+  const { args: value } = node
+  if (typeof value === 'bigint') return value <= int64Max ? undefined : faultAt(node, 'The number is beyond 64 bits')
+  if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return undefined
+  return faultAt(node, 'Bytes and unsigned numbers are not available', 'write a string or a plain number')
+}
+
+/** The engine's checker lets `claims[1]` pass, though its keys are strings. */
+function checkIndex(node: ASTNode): ConditionFault | undefined {
+  if (node.op !== '[]') return undefined
+  const [object, index] = node.args
+  if (object.op !== 'id' || object.args !== 'claims' || index.op !== 'value' || typeof index.args === 'string')
+    return undefined
+  return faultAt(index, 'The names of claims are strings', 'write claims["name"] or claims.name')
+}
+
+function checkCall(node: ASTNode & { op: 'call' }, scope: Scope): ConditionFault | undefined {
+  const [name, given] = node.args
+  if (!functions.includes(name)) return notAvailable(node, name)
+  if (name === 'has') return checkHas(node, given, scope)
+  return firstIn(given, scope)
+}
+
+/** Whether a member exists can be asked of claims alone; the engine's checker lets `has(subject.x)` pass. */
+function checkHas(node: ASTNode, given: ASTNode[], scope: Scope): ConditionFault | undefined {
+  const [asked] = given
+  if (given.length !== 1 || asked?.op !== '.' || !isDynamic(asked.args[0], scope, true))
+    return faultAt(node, 'has() asks for a member of a claim', 'write has(claims.name)')
+  return findForbidden(asked.args[0], scope)
+}
+
+function checkMethod(node: ASTNode & { op: 'rcall' }, scope: Scope): ConditionFault | undefined {
+  const [name, receiver, given] = node.args
+  if (macros.includes(name)) return checkMacro(node, scope)
+  if (!methods.includes(name)) return notAvailable(node, name)
+  return findForbidden(receiver, scope) ?? firstIn(given, scope)
+}
+
+/** Interface §2.4: no comprehension macro inside another one. A chain of them is not nested. */
+function checkMacro(node: ASTNode & { op: 'rcall' }, scope: Scope): ConditionFault | undefined {
+  const [name, receiver, [variable, ...body]] = node.args
+  if (scope.size > 0) return faultAt(node, `${name}() cannot stand inside another macro`, 'combine them with && or ||')
+  if (variable?.op !== 'id') return faultAt(variable ?? node, `${name}() begins with a variable, as in ${name}(x, …)`)
+  if (Object.hasOwn(conditionVariables, variable.args))
+    return faultAt(variable, `${variable.args} is a variable of conditions already`, 'choose another name')
+  const inside: Scope = new Map([[variable.args, { isDynamic: isDynamic(receiver, scope, false) }]])
+  return findForbidden(receiver, scope) ?? firstIn(body, inside)
+}
+
+/** Whether a value comes out of the claims, so that its type is not known. `claims` itself is a map, of which only members are. */
+function isDynamic(node: ASTNode, scope: Scope, countsClaims: boolean): boolean {
+  if (node.op === 'id') return node.args === 'claims' ? countsClaims : scope.get(node.args)?.isDynamic === true
+  if (node.op === '.' || node.op === '[]') return isDynamic(node.args[0], scope, true)
+  return node.op === 'rcall' && node.args[0] === 'filter' && isDynamic(node.args[1], scope, false)
+}
+
+function notAvailable(node: ASTNode, name: string): ConditionFault {
+  const hint =
+    name === 'matches'
+      ? 'use startsWith, endsWith, contains or =='
+      : `there are ${[...new Set([...functions, ...methods, ...macros])].join(', ')}`
+  return faultAt(node, `${name}() is not available`, hint)
+}
+
+function faultAt({ start, end }: ASTNode, message: string, hint?: string): ConditionFault {
+  return hint === undefined ? { message, start, end } : { message, start, end, hint }
+}
