@@ -77,7 +77,6 @@ export const policies = sqliteTable('policies', {
   audience: text('audience').notNull(),
   subject: text('subject'),
   condition: text('condition'),
-  conditionEnvironment: integer('condition_environment'),
   requiredScope: text('required_scope'),
   requiredTokenType: text('required_token_type'),
   enabled: flag('enabled').notNull(),
@@ -85,6 +84,7 @@ export const policies = sqliteTable('policies', {
   createdAt: time('created_at').notNull(),
   updatedAt: time('updated_at').notNull(),
   deletedAt: time('deleted_at'),
+  conditionEnvironment: integer('condition_environment'),
 })
 
 export const signingKeys = sqliteTable('signing_keys', {

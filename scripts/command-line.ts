@@ -229,7 +229,7 @@ async function tell(error: unknown, asJson: boolean): Promise<number> {
   const fault = error instanceof Fault ? error : new Fault('internal', describeError(error), { cause: error })
   const line = asJson
     ? JSON.stringify({ error: { code: fault.code, message: fault.message } })
-    : `latchkey: ${printable(fault.message)}`
+    : `latchkey: ${fault.message.split('\n').map(printable).join('\n')}`
   await new Promise((written) => process.stderr.write(`${line}\n`, written))
   return exitCodes[fault.code] ?? exitCodeElse
 }

@@ -19,6 +19,7 @@ type Policy = {
   issuer_deleted: boolean
   audience: string
   subject: string | null
+  condition: string | null
   required_scope: string | null
   required_token_type: string | null
   enabled: boolean
@@ -42,6 +43,7 @@ const show = (policy: Policy) =>
     issuer: issuer(policy),
     audience: policy.audience,
     subject: policy.subject,
+    condition: policy.condition,
     'required scope': policy.required_scope,
     'required token_type': policy.required_token_type,
     'target key': key(policy),
@@ -86,6 +88,7 @@ export function policiesCommand(): Command {
             ['ISSUER', issuer],
             ['AUDIENCE', (row) => row.audience],
             ['SUBJECT', (row) => row.subject],
+            ['CONDITION', (row) => row.condition],
             ['KEY', key],
             ['ID', (row) => row.id],
           ],

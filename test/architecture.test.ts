@@ -23,9 +23,18 @@ const roomOf = (file: string) => file.split('/').slice(0, 2).join('/')
 const isEndpoint = (file: string) => /(^|[/-])endpoints?\.ts$/.test(file)
 
 /** Where every exchange is decided: no clock, network, database, Request or Response. */
-const pureRules = ['exchange-form', 'jwt-text', 'claims', 'policy', 'key-set', 'standing'].map(
-  (name) => `src/federation/${name}.ts`,
-)
+const pureRules = [
+  'exchange-form',
+  'jwt-text',
+  'claims',
+  'policy',
+  'key-set',
+  'standing',
+  'condition',
+  'condition-rules',
+  'condition-cost',
+  'condition-input',
+].map((name) => `src/federation/${name}.ts`)
 
 describe('imports', () => {
   test('were found', () => {

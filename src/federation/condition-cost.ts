@@ -79,7 +79,11 @@ function estimate(ast: ASTNode, scope: Scope): Estimate {
     case '!_':
     case '-_': {
       const { nanoseconds, canFail, bounds } = estimate(ast.args, scope)
-      return { nanoseconds: nanoseconds + node, canFail: canFail || bounds.isDynamic || ast.op === '-_', bounds: scalar }
+      return {
+        nanoseconds: nanoseconds + node,
+        canFail: canFail || bounds.isDynamic || ast.op === '-_',
+        bounds: scalar,
+      }
     }
     case 'call':
       return call(ast.args[0], all(ast.args[1], scope))
@@ -134,7 +138,8 @@ function binary(operator: string, [left, right]: readonly [Estimate, Estimate]):
       return { nanoseconds: both + compared(left.bounds, right.bounds), canFail, bounds: scalar }
     case 'in': {
       const { items, weight, element = dynamic } = right.bounds
-      const looked = items * item + Math.min(items * compared(left.bounds, element), weight * item)
+      const atMost = weight * (left.bounds.items > 0 ? node : character)
+      const looked = items * item + Math.min(items * compared(left.bounds, element), atMost)
       return { nanoseconds: both + looked, canFail: canFail || isUntyped, bounds: scalar }
     }
     case '+': {

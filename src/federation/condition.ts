@@ -1,6 +1,6 @@
 // A policy's condition (interface §2.4, decisions §4): compiled and bounded when it is saved, evaluated at every exchange. The same
 // compiled value serves both, so they cannot disagree.
-import { Environment, EvaluationError, ParseError, type ParseResult } from '@marcbachmann/cel-js'
+import { Environment, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
 import { conditionCharactersMax, conditionNanosecondsMax } from '../limits.ts'
 import type { SubjectToken } from './claims.ts'
 import { estimateNanoseconds } from './condition-cost.ts'
@@ -94,7 +94,9 @@ export function describeConditionFault(source: string, { message, start, end, hi
   const line = before.length
   const lead = [...(before.at(-1) ?? '')]
   const text = source.split('\n')[line - 1] ?? ''
-  const marked = [...source.slice(start, Math.min(end, start + Math.max(1, text.length - (before.at(-1) ?? '').length)))]
+  const marked = [
+    ...source.slice(start, Math.min(end, start + Math.max(1, text.length - (before.at(-1) ?? '').length))),
+  ]
   const caret = `${' '.repeat(lead.length)}${'^'.repeat(Math.max(1, marked.length))}`
   const told = `line ${line}, column ${lead.length + 1}: ${message}${hint === undefined ? '' : ` (${hint})`}`
   return `${told}\n  ${text.replaceAll('\t', ' ')}\n  ${caret}`

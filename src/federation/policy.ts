@@ -1,7 +1,13 @@
 // What a federation policy demands (interface §2.2). A policy is compiled once; save and exchange use the same compiled value.
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import { isStringArray, type SubjectToken } from './claims.ts'
-import { type Condition, checkCondition, compileCondition, conditionEnvironment, isConditionFault } from './condition.ts'
+import {
+  type Condition,
+  checkCondition,
+  compileCondition,
+  conditionEnvironment,
+  isConditionFault,
+} from './condition.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 /** An immutable policy. A change of the row makes a new value, so that identity tells whether anything changed. */

@@ -78,7 +78,12 @@ describe('a token is judged by', () => {
         { scopes: ['r'], token_type: 't' },
         undefined,
       ],
-      ['a condition that nobody can evaluate yet', { condition: 'true' }, {}, 'policy_unsupported'],
+      [
+        'a condition of another environment, which waits to be saved again',
+        { condition: 'true' },
+        {},
+        'policy_unsupported',
+      ],
     ]
   for (const [name, rules, token, reason] of rows) {
     test(`${name}: ${reason ?? 'accepted'}`, () => expect(judge(rules, token)).toBe(reason as never))

@@ -120,6 +120,7 @@ describe('what is created is printed whole:', () => {
       audience: 'aud',
       subject: 'sub',
       condition: null,
+      condition_environment: null,
       required_scope: 'deploy',
       required_token_type: 'id',
       enabled: true,
@@ -168,6 +169,31 @@ test('updates print the whole object; --no-require-… removes one check and lea
   expect(await json('policies', 'pause', 'cd')).toMatchObject({ id: policy.id, enabled: false })
 })
 
+test('a condition is saved with its environment, kept by other updates, and stands alone without a subject', async () => {
+  const condition = 'claims.repository == "acme/app" && subject.startsWith("repo:")'
+  const made = await json(
+    'policies',
+    'create',
+    '--name',
+    'cel',
+    '--issuer',
+    'idp',
+    '--key',
+    'app',
+    '--audience',
+    'a',
+    '--condition',
+    condition,
+  )
+  expect(made).toMatchObject({ subject: null, condition, condition_environment: 1 })
+  expect(await json('policies', 'update', 'cel', '--audience', 'b')).toMatchObject({
+    condition,
+    condition_environment: 1,
+  })
+  expect((await run('policies', 'show', 'cel')).stdout).toContain(condition)
+  await json('policies', 'delete', 'cel')
+})
+
 test('a policy tells when its key cannot serve', async () => {
   const spare = await json('keys', 'create', '--name', 'spare')
   await json('policies', 'create', '--name', 'spare', '--issuer', 'idp', '--key', 'spare', ...rules)
@@ -197,9 +223,7 @@ test('a parent in another organization is named within it', async () => {
 describe('a failure is { error: { code, message } } on standard error, with its exit code:', () => {
   const create = ['policies', 'create', '--name', 'x', '--issuer', 'idp', '--key', 'app', '--audience', 'a']
   const rows: [name: string, args: string[], code: number, error: string, message: RegExp][] = [
-    ['a condition', [...create, '--condition', 'true'], 2, 'invalid', /condition/i],
-    ['a condition beside a subject', [...create, '--subject', 's', '--condition', 'true'], 2, 'invalid', /condition/i],
-    ['neither subject nor condition', create, 2, 'invalid', /subject/],
+    ['neither subject nor condition', create, 2, 'invalid', /--subject, --condition/],
     ['an unknown issuer', [...create, '--subject', 's', '--issuer', 'none'], 1, 'not_found', /"none"/],
     [
       'a target that is a management key',
@@ -239,6 +263,18 @@ describe('a failure is { error: { code, message } } on standard error, with its 
       expect(told.error.message).not.toMatch(/\n|\.$/)
     })
   }
+
+  test('of a condition shows the place below the text, also without --json', async () => {
+    const told = await failure(...create, '--condition', 'subject == "s" &&\n  subjekt == "t"')
+    expect(told).toMatchObject({ code: 2, error: { code: 'invalid' } })
+    expect(told.error.message.split('\n')).toEqual([
+      expect.stringMatching(/line 2, column 3: .*subjekt/),
+      '    subjekt == "t"',
+      '    ^^^^^^^',
+    ])
+    const { stderr } = await run(...create, '--condition', 'subject == "s" && subjekt')
+    expect(stderr.split('\n').slice(1)).toEqual(['  subject == "s" && subjekt', `  ${' '.repeat(18)}^^^^^^^`, ''])
+  })
 
   test('without --json it is one sentence', async () => {
     expect(await run('keys', 'show', 'none')).toEqual({
