@@ -3,13 +3,15 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { callOperation } from '../src/admin/client.ts'
 import type { OperationName } from '../src/admin/operations.ts'
-import { type Config, configFileSetting, flagOf, loadConfig, type SettingName, settings } from '../src/config.ts'
+import { type Config, loadConfig } from '../src/config.ts'
 import type { Surroundings } from '../src/context.ts'
 import { describeError, Fault, type FaultCode } from '../src/fault.ts'
 import { reportRowsDefault } from '../src/limits.ts'
 import { createLog } from '../src/observe/log.ts'
 import { outboundFetch } from '../src/runtime.ts'
 import { type Column, printable, table } from './present.ts'
+import { configFileSetting, flagOf, type SettingName, settings } from '../src/settings.ts'
+import { printable } from './present.ts'
 
 /** 0 is success. */
 const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: 3 }

@@ -10,7 +10,11 @@ import { startServer } from '../src/server.ts'
 import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
 import { stopOnSignal } from './serve.ts'
 
-const defaults = { LATCHKEY_DATABASE_URL: 'file:latchkey-dev/latchkey.db', LATCHKEY_INSECURE_ISSUERS: 'true' }
+const defaults = {
+  LATCHKEY_DATABASE_URL: 'file:latchkey-dev/latchkey.db',
+  LATCHKEY_INSECURE_ISSUERS: 'true',
+  LATCHKEY_RATE_LIMIT: '0',
+}
 
 type Facts = {
   base_url: string

@@ -1,8 +1,9 @@
 // `latchkey serve`: runs the service until a signal ends it.
 import type { Command } from 'commander'
-import { formatAddress, settings, socketPathFor } from '../src/config.ts'
+import { formatAddress, socketPathFor } from '../src/config.ts'
 import { raiseOutboundLimit } from '../src/runtime.ts'
 import { type Server, startServer } from '../src/server.ts'
+import { settings } from '../src/settings.ts'
 import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
 
 export function serveCommand(): Command {

@@ -4,6 +4,7 @@ import { describeError, Fault } from './fault.ts'
 import { publishJwks } from './federation/jwks-endpoint.ts'
 import { tellTokenEndpointFault } from './federation/refusal.ts'
 import { exchangeToken } from './federation/token-endpoint.ts'
+import { clientAddressOf } from './http/client-address.ts'
 import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
@@ -21,7 +22,8 @@ const endpoints: Endpoint[] = [
 export function createApp(context: Context): Handler {
   const route = createRouter(new URL(context.baseUrl).pathname, endpoints)
   return async (request, peer) => {
-    const info: RequestInfo = { requestId: createRequestId(context.now()), peer }
+    const clientAddress = clientAddressOf(request, peer.address, context.config.trustedProxies)
+    const info: RequestInfo = { requestId: createRequestId(context.now()), peer, clientAddress }
     const path = pathOf(request)
     const match = route(request.method, path)
     let response: Response

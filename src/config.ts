@@ -3,10 +3,14 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Fault } from './fault.ts'
+import { type AddressList, parseAddressList } from './http/client-address.ts'
 import { urlCharactersMax } from './limits.ts'
+import { configFileSetting, type Setting, type SettingName, settings } from './settings.ts'
 
 export type ListenAddress = { hostname: string; port: number }
 export type MasterKeySource = { kind: 'value'; hex: string } | { kind: 'file'; path: string; isDefault: boolean }
+
+export type RateLimit = { perMinute: number; burst: number }
 
 export type Config = {
   databasePath: string
@@ -17,71 +21,11 @@ export type Config = {
   upstreamUrl: string | undefined
   upstreamApiKey: string | undefined
   masterKey: MasterKeySource
+  /** Exchanges a minute and at once from one client address; undefined for no limit. */
+  rateLimit: RateLimit | undefined
+  trustedProxies: AddressList
   /** Whether issuers on `http://` loopback addresses may be trusted: for a laptop and for tests. */
   insecureIssuers: boolean
-}
-
-export type Setting = {
-  /** The name in environment and file. The flag is the same without the prefix: LATCHKEY_BASE_URL is --base-url. */
-  env: `LATCHKEY_${string}`
-  value: string
-  help: string
-  default?: string
-}
-
-export const settings = [
-  { env: 'LATCHKEY_DATABASE_URL', value: 'URL', help: 'database file', default: 'file:latchkey-data/latchkey.db' },
-  {
-    env: 'LATCHKEY_DATABASE_SYNCHRONOUS',
-    value: 'MODE',
-    help: 'normal survives a killed process, full survives power loss',
-    default: 'normal',
-  },
-  {
-    env: 'LATCHKEY_MASTER_KEY_FILE',
-    value: 'FILE',
-    help: 'key that encrypts the signing keys (default: master.key beside the database)',
-  },
-  {
-    env: 'LATCHKEY_MASTER_KEY',
-    value: 'HEX',
-    help: 'the same as 64 hex digits; others can read flags, so better by environment',
-  },
-  {
-    env: 'LATCHKEY_LISTEN',
-    value: 'ADDRESS',
-    help: 'address and port to serve',
-    default: '127.0.0.1:8787',
-  },
-  {
-    env: 'LATCHKEY_BASE_URL',
-    value: 'URL',
-    help: 'public address, ends in /v1 (default: http://<listen>/v1)',
-  },
-  {
-    env: 'LATCHKEY_UPSTREAM_URL',
-    value: 'URL',
-    help: 'inference server, e.g. http://127.0.0.1:8000/v1',
-  },
-  {
-    env: 'LATCHKEY_UPSTREAM_API_KEY',
-    value: 'KEY',
-    help: 'credential for the inference server; better by environment',
-  },
-  {
-    env: 'LATCHKEY_INSECURE_ISSUERS',
-    value: 'BOOLEAN',
-    help: 'true: trust issuers on http:// loopback addresses',
-    default: 'false',
-  },
-] as const satisfies Setting[]
-
-export type SettingName = (typeof settings)[number]['env']
-export const configFileSetting = 'LATCHKEY_CONFIG'
-
-/** `LATCHKEY_BASE_URL` → `base-url`, the flag's name. */
-export function flagOf(env: string): string {
-  return env.slice('LATCHKEY_'.length).toLowerCase().replaceAll('_', '-')
 }
 
 export type ConfigSources = {
@@ -115,6 +59,8 @@ export function loadConfig(sources: ConfigSources): Config {
     upstreamUrl: optional(read('LATCHKEY_UPSTREAM_URL'), (text) => parseHttpUrl('LATCHKEY_UPSTREAM_URL', text)),
     upstreamApiKey: optional(read('LATCHKEY_UPSTREAM_API_KEY'), parseUpstreamApiKey),
     masterKey: masterKeySource(read('LATCHKEY_MASTER_KEY'), read('LATCHKEY_MASTER_KEY_FILE'), databasePath),
+    rateLimit: parseRateLimit(read('LATCHKEY_RATE_LIMIT') ?? '', read('LATCHKEY_RATE_BURST') ?? ''),
+    trustedProxies: parseTrustedProxies(read('LATCHKEY_TRUSTED_PROXIES') ?? ''),
     insecureIssuers:
       parseChoice('LATCHKEY_INSECURE_ISSUERS', read('LATCHKEY_INSECURE_ISSUERS'), ['true', 'false']) === 'true',
   })
@@ -263,6 +209,26 @@ function parseUpstreamApiKey(text: string): string {
   if (/[^\x21-\x7e]/.test(text))
     throw wrong('LATCHKEY_UPSTREAM_API_KEY', 'may hold only printable ASCII without spaces')
   return text
+}
+
+function parseRateLimit(perMinute: string, burst: string): RateLimit | undefined {
+  const [rate, atOnce] = [parseCount('LATCHKEY_RATE_LIMIT', perMinute, 0), parseCount('LATCHKEY_RATE_BURST', burst, 1)]
+  return rate === 0 ? undefined : { perMinute: rate, burst: atOnce }
+}
+
+function parseCount(name: SettingName, text: string, min: number): number {
+  const count = Number(text)
+  if (/^\d{1,7}$/.test(text) && count >= min) return count
+  throw wrong(name, `is ${JSON.stringify(text)}, but must be a whole number from ${min} to 9999999`)
+}
+
+function parseTrustedProxies(text: string): AddressList {
+  const list = parseAddressList(text)
+  if (typeof list !== 'string') return list
+  throw wrong(
+    'LATCHKEY_TRUSTED_PROXIES',
+    `holds ${JSON.stringify(list)}, which is no address or network such as 10.0.0.0/8`,
+  )
 }
 
 function masterKeySource(value: string | undefined, file: string | undefined, databasePath: string): MasterKeySource {

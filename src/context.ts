@@ -12,6 +12,7 @@ import type { Fetch } from './federation/guarded-fetch.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
 import { readMasterKey } from './federation/master-key.ts'
 import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
+import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-limit.ts'
 import type { Route } from './http/router.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Log } from './observe/log.ts'
@@ -32,10 +33,15 @@ export type AdminContext = {
 }
 
 /** What endpoints need besides: who we are, what signs, and how to reach the upstream. */
-export type Context = AdminContext & { baseUrl: string; signingKeys: SigningKeys; fetch: Fetch }
+export type Context = AdminContext & {
+  baseUrl: string
+  signingKeys: SigningKeys
+  fetch: Fetch
+  exchangeRate: RateLimiter
+}
 
 /** What is known of a request beside itself. `requestId` is ours, a UUID that sorts by time, and goes out as `x-request-id`. */
-export type RequestInfo = { requestId: string; peer: Peer }
+export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string | null }
 
 /** A route with its handler, and how it tells a fault where that is not the common error shape. */
 export type Endpoint = Route<(request: Request, context: Context, info: RequestInfo) => Promise<Response>> & {
@@ -140,7 +146,9 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   if (!isInitialized(admin)) throw notInitialized(admin.config)
   const masterKey = await readMasterKey(admin.config.masterKey, { create: false })
   const signingKeys = await openSigningKeys(await listSigningKeys(admin.orm), masterKey)
-  return { ...admin, baseUrl, signingKeys, fetch }
+  const { rateLimit } = admin.config
+  const exchangeRate = rateLimit === undefined ? noRateLimit : createRateLimiter(rateLimit)
+  return { ...admin, baseUrl, signingKeys, fetch, exchangeRate }
 }
 
 export function notInitialized({ databasePath }: Config): Fault {

@@ -9,6 +9,7 @@ export type FaultCode =
   | 'conflict'
   | 'too_large'
   | 'timeout'
+  | 'rate_limited'
   | 'bad_gateway'
   | 'gateway_timeout'
   | 'unavailable'

@@ -73,6 +73,8 @@ export const socketPathBytesMax = 103
 /** Rows of one page of a report. */
 export const reportRowsMax = 10_000
 export const reportRowsDefault = 50
+/** Networks whose rate is remembered: some 2 MB. */
+export const rateBucketsMax = 20_000
 /** For so long nothing may move on a connection, unless its request has lifted the limit. */
 export const connectionIdleSecondsMax = 60
 /** A running exchange or answer gets this long to end after a stop signal. */

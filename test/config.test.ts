@@ -2,16 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import {
-  baseUrlFor,
-  type Config,
-  type ConfigSources,
-  flagOf,
-  loadConfig,
-  type SettingName,
-  settings,
-} from '../src/config.ts'
+import { baseUrlFor, type Config, type ConfigSources, loadConfig } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
+import { flagOf, type SettingName, settings } from '../src/settings.ts'
 import { runCommand, temporaryFolder } from './support/latchkey.ts'
 
 let folder: ReturnType<typeof temporaryFolder>
@@ -78,6 +71,13 @@ const values: Record<
     (text) => text.replace(/\/$/, ''),
   ],
   LATCHKEY_UPSTREAM_API_KEY: [['one', 'two', 'three'], (config) => config.upstreamApiKey, (text) => text],
+  LATCHKEY_RATE_LIMIT: [['1', '2', '3'], (config) => config.rateLimit?.perMinute, Number],
+  LATCHKEY_RATE_BURST: [['1', '2', '3'], (config) => config.rateLimit?.burst, Number],
+  LATCHKEY_TRUSTED_PROXIES: [
+    ['10.0.0.1', '10.0.0.2/32', '10.0.0.3, ::1'],
+    (config) => ['10.0.0.1', '10.0.0.2', '10.0.0.3'].filter((address) => config.trustedProxies.has(address)),
+    (text) => [text.slice(0, 8)],
+  ],
   LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
 }
 
@@ -116,6 +116,8 @@ describe('every setting', () => {
       upstreamUrl: undefined,
       upstreamApiKey: undefined,
       masterKey: { kind: 'file', path: resolve('latchkey-data/master.key'), isDefault: true },
+      rateLimit: { perMinute: 600, burst: 200 },
+      trustedProxies: { has: expect.any(Function) },
       insecureIssuers: false,
     })
     expect(Object.isFrozen(config)).toBe(true)

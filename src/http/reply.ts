@@ -10,6 +10,7 @@ const statusOfCode: Record<FaultCode, number> = {
   conflict: 409,
   too_large: 413,
   timeout: 408,
+  rate_limited: 429,
   bad_gateway: 502,
   gateway_timeout: 504,
   unavailable: 503,

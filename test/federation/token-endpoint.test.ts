@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { auditOf, expectIssued, expectNoStore, expectRefused } from '../support/exchange-outcome.ts'
-import { audience, mintAt, postExchange, startFederation, subject } from '../support/latchkey.ts'
+import { audience, exchangeFields, mintAt, postExchange, startFederation, subject } from '../support/latchkey.ts'
 import { issuerUrl, type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 import { chunkOf, openRawRequest } from '../support/raw-request.ts'
 import { signToken } from '../support/subject-token.ts'
@@ -213,5 +213,36 @@ describe('500 server_error', () => {
     expect(JSON.parse(text)).toEqual({ error: 'server_error', error_description: expect.any(String) })
     expect(text).not.toContain('sector')
     await broken.stop()
+  })
+})
+
+describe('429', () => {
+  test('after so many exchanges from one address, with the time to wait; others go on, and it passes', async () => {
+    const settings = { LATCHKEY_RATE_LIMIT: '60', LATCHKEY_RATE_BURST: '2', LATCHKEY_TRUSTED_PROXIES: '127.0.0.1' }
+    let now = Date.now()
+    const limited = await startFederation({ settings, surroundings: { now: () => now } })
+    const token = await limited.mint()
+    const from = (client: string) =>
+      fetch(`${limited.server.baseUrl}/oauth/token`, {
+        method: 'POST',
+        headers: { 'x-forwarded-for': client },
+        body: exchangeFields({ federation_policy_id: limited.policy.id, subject_token: token }),
+      })
+    expect((await from('203.0.113.1')).status).toBe(200)
+    expect((await from('203.0.113.1')).status).toBe(200)
+    const refused = await from('203.0.113.1')
+    expect(refused.status).toBe(429)
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expectNoStore(refused)
+    expect(await refused.json()).toEqual({
+      error: 'invalid_request',
+      error_description: expect.stringMatching(/later/),
+    })
+    expect((await from('203.0.113.2')).status).toBe(200)
+    now += 1_000
+    expect((await from('203.0.113.1')).status).toBe(200)
+    const { data } = await limited.admin<{ data: { client_address: string }[] }>('audit.list')
+    expect(data.map((row) => row.client_address)).toEqual(['203.0.113.1', '203.0.113.2', '203.0.113.1', '203.0.113.1'])
+    await limited.stop()
   })
 })

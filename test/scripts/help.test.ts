@@ -11,7 +11,7 @@ import { organizationsCommand, workspacesCommand } from '../../scripts/organizat
 import { policiesCommand } from '../../scripts/policies.ts'
 import { serveCommand } from '../../scripts/serve.ts'
 import { usageCommand } from '../../scripts/usage.ts'
-import { settings } from '../../src/config.ts'
+import { settings } from '../../src/settings.ts'
 import { runCommand, temporaryFolder } from '../support/latchkey.ts'
 
 const folder = temporaryFolder()

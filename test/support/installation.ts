@@ -58,6 +58,7 @@ export async function install(upstream: Handler = createEchoUpstream(upstreamApi
     LATCHKEY_LISTEN: '127.0.0.1:0',
     LATCHKEY_BASE_URL: publicUrl,
     LATCHKEY_INSECURE_ISSUERS: 'true',
+    LATCHKEY_RATE_LIMIT: '0',
     LATCHKEY_UPSTREAM_URL: `${await start(upstream)}/v1`,
     LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey,
   }

@@ -52,6 +52,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       LATCHKEY_DATABASE_URL: `file:${join(folder, 'latchkey.db')}`,
       LATCHKEY_LISTEN: '127.0.0.1:0',
       LATCHKEY_INSECURE_ISSUERS: 'true',
+      LATCHKEY_RATE_LIMIT: '0',
       LATCHKEY_UPSTREAM_URL: options.upstreamUrl,
       LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey,
       ...options.settings,

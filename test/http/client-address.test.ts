@@ -1,0 +1,72 @@
+// Whose request it is: X-Forwarded-For counts only from proxies that are trusted, and only as far as they wrote it.
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { type AddressList, clientAddressOf, networkOf, parseAddressList } from '../../src/http/client-address.ts'
+
+function listOf(text: string): AddressList {
+  const list = parseAddressList(text)
+  if (typeof list === 'string') throw new Error(list)
+  return list
+}
+
+describe('a list of addresses', () => {
+  const rows: [list: string, address: string, isIn: boolean][] = [
+    ['10.0.0.0/8', '10.255.0.1', true],
+    ['10.0.0.0/8', '11.0.0.1', false],
+    ['10.0.0.1', '10.0.0.1', true],
+    ['10.0.0.1', '10.0.0.2', false],
+    [' 10.0.0.1 , fd00::/8 ', 'fd12::1', true],
+    ['0.0.0.0/0', '203.0.113.9', true],
+    ['0.0.0.0/0', '::1', false],
+    ['', '10.0.0.1', false],
+    ['10.0.0.0/8', 'nonsense', false],
+  ]
+  for (const [list, address, isIn] of rows)
+    test(`${list} ${isIn ? 'has' : 'has not'} ${address}`, () => expect(listOf(list).has(address)).toBe(isIn))
+
+  for (const wrong of ['10.0.0', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '::1/129', '10.0.0.0/-1', 'proxy.local'])
+    test(`${wrong} is told as wrong`, () => expect(parseAddressList(`127.0.0.1,${wrong}`)).toBe(wrong))
+})
+
+describe('the client', () => {
+  const proxies = '10.0.0.0/8,::1'
+  const rows: [name: string, peer: string, forwarded: string | undefined, client: string][] = [
+    ['is the peer', '203.0.113.1', undefined, '203.0.113.1'],
+    ['is the peer, whatever it says, unless the peer is a proxy', '203.0.113.1', '1.2.3.4', '203.0.113.1'],
+    ['is what the proxy says', '10.0.0.1', '203.0.113.1', '203.0.113.1'],
+    ['is what the nearest of two proxies says', '10.0.0.1', '203.0.113.1, 10.0.0.2', '203.0.113.1'],
+    ['is not what stands before what a proxy wrote', '10.0.0.1', '1.2.3.4, 203.0.113.1', '203.0.113.1'],
+    ['is the proxy where it says nothing', '10.0.0.1', undefined, '10.0.0.1'],
+    ['is the proxy where it says nonsense', '10.0.0.1', '1.2.3.4, unknown', '10.0.0.1'],
+    ['is a proxy where only proxies are named', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['is an IPv4 address also on a socket of both versions', '::ffff:10.0.0.1', '::ffff:203.0.113.1', '203.0.113.1'],
+    ['is what a proxy on IPv6 says', '::1', '2001:db8::1', '2001:db8::1'],
+  ]
+  for (const [name, peer, forwarded, client] of rows) {
+    test(name, () => {
+      const headers: Record<string, string> = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
+      expect(clientAddressOf(new Request('http://x/', { headers }), peer, listOf(proxies))).toBe(client)
+    })
+  }
+
+  test('of a local socket has none', () => {
+    expect(clientAddressOf(new Request('http://x/'), null, listOf('0.0.0.0/0'))).toBeNull()
+  })
+})
+
+describe('a network', () => {
+  const rows: [address: string, network: string][] = [
+    ['203.0.113.1', '203.0.113.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:db8::1', '2001:db8:0:0'],
+    ['::1', '0:0:0:0'],
+    ['2001:db8:1:2::', '2001:db8:1:2'],
+    ['', ''],
+  ]
+  for (const [address, network] of rows)
+    test(`of ${address} is ${network}`, () => expect(networkOf(address)).toBe(network))
+
+  test('is the same for all addresses that share their first 64 bits', () => {
+    fc.assert(fc.property(fc.ipV6(), (address) => expect(networkOf(address).split(':').length).toBeLessThanOrEqual(4)))
+  })
+})
