@@ -1,5 +1,5 @@
 // The tables as drizzle knows them; migrations/ creates them. A test holds the two against each other.
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
 export const keyKinds = ['inference', 'management', 'management_read_only'] as const
@@ -58,6 +58,7 @@ export const issuers = sqliteTable('issuers', {
   createdAt: time('created_at').notNull(),
   updatedAt: time('updated_at').notNull(),
   deletedAt: time('deleted_at'),
+  maxTokenAgeSeconds: integer('max_token_age_seconds'),
 })
 
 export const issuerKeySets = sqliteTable('issuer_key_sets', {
@@ -85,7 +86,18 @@ export const policies = sqliteTable('policies', {
   updatedAt: time('updated_at').notNull(),
   deletedAt: time('deleted_at'),
   conditionEnvironment: integer('condition_environment'),
+  replayProtection: flag('replay_protection').notNull(),
 })
+
+export const usedSubjectTokens = sqliteTable(
+  'used_subject_tokens',
+  {
+    issuerId: text('issuer_id').notNull(),
+    tokenIdSha256: text('token_id_sha256').notNull(),
+    expiresAt: time('expires_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.issuerId, table.tokenIdSha256] })],
+)
 
 export const signingKeys = sqliteTable('signing_keys', {
   id: text('id').primaryKey(),
@@ -148,6 +160,7 @@ export type ApiKey = typeof apiKeys.$inferSelect
 export type Issuer = typeof issuers.$inferSelect
 export type IssuerKeySet = typeof issuerKeySets.$inferSelect
 export type Policy = typeof policies.$inferSelect
+export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SigningKey = typeof signingKeys.$inferSelect
 export type AuditRow = Omit<typeof exchangeAudit.$inferSelect, 'id'>
 export type UsageRow = Omit<typeof usage.$inferSelect, 'id'>

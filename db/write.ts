@@ -3,7 +3,14 @@ import { setImmediate } from 'node:timers'
 import type { InStatement, InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { type Database, isBusy } from './open.ts'
-import { type AuditRow, exchangeAudit, type UsageRow, usage } from './schema.ts'
+import {
+  type AuditRow,
+  exchangeAudit,
+  type UsageRow,
+  type UsedSubjectToken,
+  usage,
+  usedSubjectTokens,
+} from './schema.ts'
 
 /** Anything drizzle can turn into SQL. */
 export type Statement = { toSQL: () => { sql: string; params: unknown[] } }
@@ -14,12 +21,14 @@ export type Writer = {
   /** Queues one row and resolves once the commit that holds it is done. Rows of one turn of the event loop share a commit. */
   appendAudit: (row: AuditRow) => Promise<void>
   appendUsage: (row: UsageRow) => Promise<void>
+  /** One that is there already is replaced. */
+  appendUsedToken: (row: UsedSubjectToken) => Promise<void>
   /** Waits for what is queued and stops the quiet-moment checkpoints. */
   close: () => Promise<void>
 }
 
 type Waiting = { values: InValue[]; done: () => void; failed: (error: unknown) => void }
-type Ledger = { name: string; columns: string[]; fields: string[]; waiting: Waiting[] }
+type Ledger = { insert: string; name: string; columns: string[]; fields: string[]; waiting: Waiting[] }
 
 /** Rows of one insert statement: 250 rows of 20 columns stay far below SQLite's 32,766 parameters. */
 const rowsPerStatement = 250
@@ -32,6 +41,7 @@ const quietMilliseconds = 1_000
 export function createWriter(database: Database, onBroken: (error: unknown) => void): Writer {
   const audit = ledgerOf(exchangeAudit)
   const spent = ledgerOf(usage)
+  const used = ledgerOf(usedSubjectTokens)
   let broken: unknown
   let isScheduled = false
   let flushing: Promise<void> = Promise.resolve()
@@ -62,7 +72,7 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
 
   async function flush(): Promise<void> {
     isScheduled = false
-    const groups = [audit, spent].map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) }))
+    const groups = [audit, spent, used].map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) }))
     const rows = groups.flatMap((group) => group.rows)
     if (rows.length === 0) return
     try {
@@ -88,6 +98,7 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     write: (statements) => commit(statements.map(toStatement)),
     appendAudit: (row) => append(audit, row),
     appendUsage: (row) => append(spent, row),
+    appendUsedToken: (row) => append(used, row),
     close: async () => {
       await flush()
       await flushing
@@ -96,9 +107,10 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
   }
 }
 
-function ledgerOf(table: typeof exchangeAudit | typeof usage): Ledger {
+function ledgerOf(table: typeof exchangeAudit | typeof usage | typeof usedSubjectTokens): Ledger {
   const columns = Object.entries(getTableColumns(table)).filter(([field]) => field !== 'id')
   return {
+    insert: table === usedSubjectTokens ? 'insert or replace' : 'insert',
     name: getTableName(table),
     columns: columns.map(([, column]) => column.name),
     fields: columns.map(([field]) => field),
@@ -113,7 +125,7 @@ function insertsOf(ledger: Ledger, rows: Waiting[]): InStatement[] {
     const chunk = rows.slice(start, start + rowsPerStatement)
     const tuples = new Array(chunk.length).fill(tuple).join(',')
     statements.push({
-      sql: `insert into ${ledger.name} (${ledger.columns.join(',')}) values ${tuples}`,
+      sql: `${ledger.insert} into ${ledger.name} (${ledger.columns.join(',')}) values ${tuples}`,
       args: chunk.flatMap((row) => row.values),
     })
   }

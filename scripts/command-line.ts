@@ -157,6 +157,12 @@ function withoutUndefined(input: Record<string, unknown>): Record<string, unknow
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
 }
 
+/** An option that `--no-…` removes: null then, and undefined when neither is given, which Commander tells as true. */
+export function removable(value: string | boolean | undefined): string | null | undefined {
+  if (value === false) return null
+  return value === true ? undefined : value
+}
+
 /** For options that are numbers. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')

@@ -8,6 +8,7 @@ import {
   inOrganization,
   operationCommand,
   readJsonFile,
+  removable,
   runAlone,
   wholeNumber,
 } from './command-line.ts'
@@ -20,19 +21,21 @@ type Issuer = {
   key_source: string
   jwks_url: string | null
   clock_skew_seconds: number
+  max_token_age_seconds: number | null
   keys_fetched_at: string | null
 }
 
 const sources: Record<string, string> = { discovery: 'discovery', jwks_url: 'JWKS URL', jwks: 'pasted JWKS' }
 
-const show = ({ id, name, issuer_url, key_source, jwks_url, clock_skew_seconds, keys_fetched_at }: Issuer) =>
+const show = (issuer: Issuer) =>
   record({
-    id,
-    name,
-    'issuer URL': issuer_url,
-    'keys from': jwks_url ?? sources[key_source],
-    'keys fetched (UTC)': moment(keys_fetched_at),
-    'clock skew': `${clock_skew_seconds} s`,
+    id: issuer.id,
+    name: issuer.name,
+    'issuer URL': issuer.issuer_url,
+    'keys from': issuer.jwks_url ?? sources[issuer.key_source],
+    'keys fetched (UTC)': moment(issuer.keys_fetched_at),
+    'clock skew': `${issuer.clock_skew_seconds} s`,
+    'max token age': issuer.max_token_age_seconds === null ? 'any' : `${issuer.max_token_age_seconds} s`,
   })
 
 export function issuersCommand(): Command {
@@ -50,6 +53,7 @@ export function issuersCommand(): Command {
     .option('--name <name>', 'new name')
     .option('--url <url>', 'new issuer URL')
     .option('--discovery', 'find the keys by discovery again')
+    .option('--no-max-token-age', 'let tokens live as long as the issuer says')
   return group('issuers', 'Identity providers that an organization trusts', [
     operationCommand(
       keyOptions(add),
@@ -109,7 +113,12 @@ function keyOptions(made: Command): Command {
     made
       .option('--jwks-url <url>', 'fetch the keys here instead of by discovery')
       .option('--jwks-file <file>', 'use the keys of this JWKS file and fetch nothing (air-gapped sites)')
-      .option('--clock-skew <seconds>', 'how far nbf and iat may lie ahead (default: 30)', wholeNumber as never),
+      .option('--clock-skew <seconds>', 'how far nbf and iat may lie ahead (default: 30)', wholeNumber as never)
+      .option(
+        '--max-token-age <seconds>',
+        'longest time from iat to exp of a token (default: any)',
+        wholeNumber as never,
+      ),
   )
 }
 
@@ -119,6 +128,7 @@ function keyInput({ options }: Arguments): Record<string, unknown> {
     jwks_url: options.jwksUrl,
     jwks: typeof options.jwksFile === 'string' ? readJsonFile(options.jwksFile) : undefined,
     clock_skew_seconds: options.clockSkew,
+    max_token_age_seconds: removable(options.maxTokenAge),
   }
 }
 

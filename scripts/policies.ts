@@ -7,6 +7,7 @@ import {
   group,
   inOrganization,
   operationCommand,
+  removable,
   runAlone,
   wholeNumber,
 } from './command-line.ts'
@@ -24,6 +25,7 @@ type Policy = {
   required_token_type: string | null
   enabled: boolean
   key_name: string
+  replay_protection: boolean
   key_disabled: boolean
   key_deleted: boolean
   max_lifetime_seconds: number
@@ -47,6 +49,7 @@ const show = (policy: Policy) =>
     'required scope': policy.required_scope,
     'required token_type': policy.required_token_type,
     'target key': key(policy),
+    'replay protection': policy.replay_protection ? 'on' : 'off',
     'max lifetime': `${policy.max_lifetime_seconds} s`,
   })
 
@@ -99,7 +102,8 @@ export function policiesCommand(): Command {
     operationCommand(
       ruleOptions(update)
         .option('--no-require-scope', 'remove the scope check')
-        .option('--no-require-token-type', 'remove the token type check'),
+        .option('--no-require-token-type', 'remove the token type check')
+        .option('--no-replay-protection', 'accept a token more than once'),
       'policies.update',
       (given) => ({ policy: given.words[0], ...ruleInput(given) }),
       show,
@@ -133,7 +137,8 @@ function ruleOptions(made: Command): Command {
         '--max-lifetime <seconds>',
         'longest life of an access token, 60 to 900 (default: 900)',
         wholeNumber as never,
-      ),
+      )
+      .option('--replay-protection', 'accept each token once; it must have a jti'),
   )
 }
 
@@ -150,13 +155,8 @@ function ruleInput({ options }: Arguments): Record<string, unknown> {
     required_scope: removable(options.requireScope),
     required_token_type: removable(options.requireTokenType),
     max_lifetime_seconds: options.maxLifetime,
+    replay_protection: options.replayProtection,
   }
-}
-
-/** Commander sets an option that has a `--no-` form to true when neither is given. */
-function removable(value: string | boolean | undefined): string | null | undefined {
-  if (value === false) return null
-  return value === true ? undefined : value
 }
 
 if (import.meta.main) await runAlone(policiesCommand())

@@ -5,12 +5,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { putIssuerKeySet } from '../db/issuers.ts'
 import { type Database, type Orm, openDatabase } from '../db/open.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
+import { dropExpiredSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
 import { createWriter, type Writer } from '../db/write.ts'
 import type { Config } from './config.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
 import type { Fetch } from './federation/guarded-fetch.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
 import { readMasterKey } from './federation/master-key.ts'
+import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
 import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
 import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-limit.ts'
 import type { Route } from './http/router.ts'
@@ -38,6 +40,7 @@ export type Context = AdminContext & {
   signingKeys: SigningKeys
   fetch: Fetch
   exchangeRate: RateLimiter
+  replayGuard: ReplayGuard
 }
 
 /** What is known of a request beside itself. `requestId` is ours, a UUID that sorts by time, and goes out as `x-request-id`. */
@@ -148,7 +151,17 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   const signingKeys = await openSigningKeys(await listSigningKeys(admin.orm), masterKey)
   const { rateLimit } = admin.config
   const exchangeRate = rateLimit === undefined ? noRateLimit : createRateLimiter(rateLimit)
-  return { ...admin, baseUrl, signingKeys, fetch, exchangeRate }
+  return { ...admin, baseUrl, signingKeys, fetch, exchangeRate, replayGuard: await openReplayGuard(admin) }
+}
+
+async function openReplayGuard({ orm, writer, now }: AdminContext): Promise<ReplayGuard> {
+  const dropExpired = (at: number) => writer.write([dropExpiredSubjectTokens(orm, at)])
+  await dropExpired(now())
+  return createReplayGuard({
+    known: await listUsedSubjectTokens(orm, now()),
+    keep: (row) => writer.appendUsedToken(row),
+    dropExpired,
+  })
 }
 
 export function notInitialized({ databasePath }: Config): Fault {

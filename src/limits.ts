@@ -18,6 +18,9 @@ export const numericDateMax = 253_402_300_799
 /** Decisions §1: how far `nbf` and `iat` may lie ahead of our clock unless the issuer says otherwise. */
 export const clockSkewSecondsDefault = 30
 export const clockSkewSecondsMax = 600
+/** A cap on exp − iat below a minute would refuse honest issuers; beyond a year it caps nothing. */
+export const maxTokenAgeSecondsMin = 60
+export const maxTokenAgeSecondsMax = 366 * 24 * 60 * 60
 
 /** Decisions §2: keys are fresh for this long unless Cache-Control says otherwise. */
 export const issuerKeysFreshSecondsDefault = 10 * 60
@@ -73,6 +76,8 @@ export const socketPathBytesMax = 103
 /** Rows of one page of a report. */
 export const reportRowsMax = 10_000
 export const reportRowsDefault = 50
+/** Unexpired tokens under replay protection, some 200 bytes each; one more is refused rather than one forgotten. */
+export const usedSubjectTokensMax = 500_000
 /** Networks whose rate is remembered: some 2 MB. */
 export const rateBucketsMax = 20_000
 /** For so long nothing may move on a connection, unless its request has lifted the limit. */

@@ -1,2 +1,14 @@
 -- The meaning of a condition: which engine, options and allow list it was checked under.
 alter table policies add column condition_environment integer;
+alter table policies add column replay_protection integer not null default 0 check (replay_protection in (0, 1));
+
+-- How long a token of the issuer may live at the most, in seconds from iat to exp.
+alter table issuers add column max_token_age_seconds integer;
+
+-- Subject tokens that were exchanged under a policy with replay protection, until they expire. The id is hashed: it is any text.
+create table used_subject_tokens (
+  issuer_id text not null references issuers (id),
+  token_id_sha256 text not null,
+  expires_at integer not null,
+  primary key (issuer_id, token_id_sha256)
+) strict, without rowid;

@@ -6,7 +6,13 @@ import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { objectionToAddress, objectionToIssuerUrl } from '../federation/guarded-fetch.ts'
 import { readKeySet } from '../federation/key-set.ts'
-import { clockSkewSecondsDefault, clockSkewSecondsMax, issuerDocumentBytesMax } from '../limits.ts'
+import {
+  clockSkewSecondsDefault,
+  clockSkewSecondsMax,
+  issuerDocumentBytesMax,
+  maxTokenAgeSecondsMax,
+  maxTokenAgeSecondsMin,
+} from '../limits.ts'
 import { commit, type Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
 import { operation } from './operation.ts'
@@ -25,6 +31,7 @@ const fields = {
   'jwks_url?': 'string',
   'jwks?': 'object',
   'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
+  'max_token_age_seconds?': `${maxTokenAgeSecondsMin} <= number.integer <= ${maxTokenAgeSecondsMax} | null`,
 } as const
 const addInput = type({ '+': 'reject', ...organizationInput, ...fields, name: nameShape, issuer_url: 'string' })
 const updateInput = type({
@@ -54,6 +61,7 @@ export const issuerOperations = {
       ...byDiscovery,
       ...readKeySource(context, input),
       clockSkewSeconds: input.clock_skew_seconds ?? clockSkewSecondsDefault,
+      maxTokenAgeSeconds: input.max_token_age_seconds ?? null,
       createdAt: now,
       updatedAt: now,
       deletedAt: null,
@@ -78,6 +86,8 @@ export const issuerOperations = {
       issuerUrl: input.issuer_url ?? issuer.issuerUrl,
       ...readKeySource(context, input),
       clockSkewSeconds: input.clock_skew_seconds ?? issuer.clockSkewSeconds,
+      maxTokenAgeSeconds:
+        input.max_token_age_seconds === undefined ? issuer.maxTokenAgeSeconds : input.max_token_age_seconds,
       updatedAt: context.now(),
     }
     checkIssuer(context, { ...issuer, ...change })
@@ -172,6 +182,7 @@ async function show({ orm, registry }: AdminContext, id: string) {
     jwks_url: row.jwksUrl,
     jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
     clock_skew_seconds: row.clockSkewSeconds,
+    max_token_age_seconds: row.maxTokenAgeSeconds,
     keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),

@@ -35,6 +35,7 @@ const fields = {
   'condition?': 'string | null',
   'required_scope?': claimValueShape.or('null'),
   'required_token_type?': claimValueShape.or('null'),
+  'replay_protection?': 'boolean',
   'max_lifetime_seconds?': `${accessTokenLifetimeSecondsMin} <= number.integer <= ${accessTokenLifetimeSecondsMax}`,
 } as const
 const createInput = type({
@@ -81,6 +82,7 @@ export const policyOperations = {
       requiredScope: input.required_scope === undefined ? policy.requiredScope : input.required_scope,
       requiredTokenType: input.required_token_type === undefined ? policy.requiredTokenType : input.required_token_type,
       maxLifetimeSeconds: input.max_lifetime_seconds ?? policy.maxLifetimeSeconds,
+      replayProtection: input.replay_protection ?? policy.replayProtection,
       ...(input.issuer === undefined
         ? {}
         : { issuerId: findIssuer(context.registry, input.issuer, policy.organizationId).id }),
@@ -113,6 +115,7 @@ async function createPolicy(context: AdminContext, input: typeof createInput.inf
     requiredScope: input.required_scope ?? null,
     requiredTokenType: input.required_token_type ?? null,
     enabled: true,
+    replayProtection: input.replay_protection ?? false,
     maxLifetimeSeconds: input.max_lifetime_seconds ?? accessTokenLifetimeSecondsMax,
     createdAt: now,
     updatedAt: now,
@@ -177,6 +180,7 @@ function show({ registry }: AdminContext, row: PolicyRow) {
     required_scope: row.requiredScope,
     required_token_type: row.requiredTokenType,
     enabled: row.enabled,
+    replay_protection: row.replayProtection,
     key_id: row.keyId,
     key_name: key?.name,
     key_disabled: key?.disabled,

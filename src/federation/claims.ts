@@ -35,8 +35,18 @@ export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: Jwt
   return { algorithm, kid, issuer: iss, subject: sub, audience, payload }
 }
 
-/** `exp` in the future, with no leeway; `nbf` and `iat` no further ahead than the issuer's clock skew. `now` in milliseconds. */
-export function checkTimes(payload: JsonObject, now: number, clockSkewSeconds: number): Refusal | undefined {
+/** What an issuer sets about times (decisions §2). */
+export type IssuerTimes = { clockSkewSeconds: number; maxTokenAgeSeconds: number | null }
+
+/**
+ * `exp` in the future, with no leeway; `nbf` and `iat` no further ahead than the issuer's clock skew; from `iat` to `exp` no longer than
+ * the issuer's tokens may live. `now` in milliseconds.
+ */
+export function checkTimes(
+  payload: JsonObject,
+  now: number,
+  { clockSkewSeconds, maxTokenAgeSeconds }: IssuerTimes,
+): Refusal | undefined {
   const nowSeconds = now / 1_000
   if (!isNumericDate(payload.exp)) return refuse('exp_invalid')
   if (payload.exp <= nowSeconds) return refuse('expired', `exp ${payload.exp}`)
@@ -50,7 +60,10 @@ export function checkTimes(payload: JsonObject, now: number, clockSkewSeconds: n
     if (!isNumericDate(value)) return refuse('token_claim_type', claim)
     if (value > latest) return refuse(reason, `${claim} ${value}`)
   }
-  return undefined
+  if (maxTokenAgeSeconds === null) return undefined
+  if (payload.iat === undefined) return refuse('token_age_unknown')
+  const age = payload.exp - (payload.iat as number)
+  return age > maxTokenAgeSeconds ? refuse('token_age_too_long', `${age} s from iat to exp`) : undefined
 }
 
 /** Whole seconds that a checked subject token is still valid for. */

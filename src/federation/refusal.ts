@@ -71,6 +71,8 @@ const answers = {
   not_yet_valid: notAccepted,
   issued_in_future: notAccepted,
   claim_too_long: notAccepted,
+  token_age_unknown: notAccepted,
+  token_age_too_long: notAccepted,
   // The rules of the policy
   subject_mismatch: notAccepted,
   audience_mismatch: notAccepted,
@@ -83,12 +85,20 @@ const answers = {
   condition_false: notAccepted,
   condition_error: notAccepted,
   claims_too_large: notAccepted,
+  jti_missing: notAccepted,
+  replayed: notAccepted,
   changed_meanwhile: notAccepted,
   // Neither side's fault
   issuer_keys_unavailable: {
     status: 503,
     error: 'temporarily_unavailable',
     description: 'The keys of the issuer cannot be had at the moment; try again later',
+    retryAfterSeconds: issuerKeysCooldownSeconds,
+  },
+  replay_memory_full: {
+    status: 503,
+    error: 'temporarily_unavailable',
+    description: 'The exchange is not possible at the moment; try again later',
     retryAfterSeconds: issuerKeysCooldownSeconds,
   },
   unforeseen: {

@@ -8,6 +8,7 @@ import { describeError, Fault } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'
 import { json } from '../http/reply.ts'
 import { claimCharactersMax, exchangeAttemptsMax, exchangeBodyBytesLimit } from '../limits.ts'
+import type { Issuer } from '../registry.ts'
 import { type IssuedAccessToken, mintAccessToken } from './access-token.ts'
 import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken, secondsLeft } from './claims.ts'
 import { accessTokenType, type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
@@ -96,7 +97,7 @@ async function verify(
   } catch {
     return refuse('signature_invalid', token.kid)
   }
-  return checkTimes(token.payload, context.now(), issuer.clockSkewSeconds) ?? checkLengths(token)
+  return checkTimes(token.payload, context.now(), issuer) ?? checkLengths(token)
 }
 
 /** Interface §2.5: no longer than the policy allows, and never longer than the subject token. The time is taken afresh. */
@@ -108,12 +109,17 @@ async function mint(
   const now = context.now()
   const lifetimeSeconds = Math.min(policy.maxLifetimeSeconds, secondsLeft(token.payload, now))
   if (lifetimeSeconds < 1) return refuse('expired', 'less than a second left')
-  return mintAccessToken(
-    context,
-    { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id },
-    lifetimeSeconds,
-    now,
-  )
+  const noted = policy.replayProtection ? noteUse(token, issuer, context, now) : undefined
+  if (noted !== undefined && isRefusal(noted)) return noted
+  const subject = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id }
+  const issued = await mintAccessToken(context, subject, lifetimeSeconds, now)
+  await noted?.kept
+  return issued
+}
+
+/** The last step before minting: whoever comes second with the same token is refused, however close. */
+function noteUse({ payload }: SubjectToken, { id: issuerId }: Issuer, { replayGuard }: Context, now: number) {
+  return replayGuard.use({ issuerId, id: payload.jti, expiresAt: (payload.exp as number) * 1_000 }, now)
 }
 
 async function refused(refusal: Refusal, context: Context, record: AuditRow): Promise<Response> {

@@ -49,17 +49,18 @@ test('every table of the database is in schema.ts, and none more', async () => {
 })
 
 for (const table of tables) {
-  const { name, columns } = getTableConfig(table)
+  const { name, columns, primaryKeys } = getTableConfig(table)
+  const keyed = primaryKeys.flatMap((key) => key.columns.map((column) => column.name))
   test(`${name} has the columns, types, nulls and primary key that schema.ts says`, async () => {
     const described = columns.map((column) => [
       column.name,
       column.getSQLType(),
       column.notNull || column.primary,
-      column.primary,
+      column.primary || keyed.includes(column.name),
     ])
     const found = await rows(`select name, lower(type), "notnull", pk from pragma_table_info('${name}')`)
     // An integer primary key is never null, though SQLite does not say so.
-    const migrated = found.map(([column, type, notNull, pk]) => [column, type, notNull === 1 || pk === 1, pk === 1])
+    const migrated = found.map(([column, type, notNull, pk]) => [column, type, notNull === 1 || pk !== 0, pk !== 0])
     expect(migrated).toEqual(described)
     expect(await rows(`select strict from pragma_table_list where name = '${name}'`)).toEqual([[1]])
   })

@@ -84,13 +84,31 @@ describe('times', () => {
   ]
   for (const [name, payload, reason] of rows) {
     test(`${name}: ${reason ?? 'accepted'}`, () => {
-      expect(checkTimes({ ...payload }, now, 30)?.refused).toBe(reason as never)
+      expect(checkTimes({ ...payload }, now, { clockSkewSeconds: 30, maxTokenAgeSeconds: null })?.refused).toBe(
+        reason as never,
+      )
     })
   }
 
   test('the skew of the issuer does not lengthen exp', () => {
-    expect(checkTimes({ exp: now / 1_000 - 0.001 }, now, 600)?.refused).toBe('expired')
+    const issuer = { clockSkewSeconds: 600, maxTokenAgeSeconds: null }
+    expect(checkTimes({ exp: now / 1_000 - 0.001 }, now, issuer)?.refused).toBe('expired')
   })
+
+  const ages: [name: string, payload: Record<string, unknown>, reason: string | undefined][] = [
+    ['as long as the cap', { iat: now / 1_000, exp: now / 1_000 + 600 }, undefined],
+    ['longer than the cap', { iat: now / 1_000, exp: now / 1_000 + 601 }, 'token_age_too_long'],
+    ['longer, though little of it is left', { iat: now / 1_000 - 900, exp: now / 1_000 + 1 }, 'token_age_too_long'],
+    ['unknown', { exp: now / 1_000 + 1 }, 'token_age_unknown'],
+    ['negative', { iat: now / 1_000 + 20, exp: now / 1_000 + 10 }, undefined],
+  ]
+  for (const [name, payload, reason] of ages) {
+    test(`a life from iat to exp that is ${name}: ${reason ?? 'accepted'}`, () => {
+      const capped = { clockSkewSeconds: 30, maxTokenAgeSeconds: 600 }
+      expect(checkTimes({ ...payload }, now, capped)?.refused).toBe(reason as never)
+      expect(checkTimes({ ...payload }, now, { ...capped, maxTokenAgeSeconds: null })).toBeUndefined()
+    })
+  }
 
   test('the seconds left never reach past exp', () => {
     fc.assert(

@@ -21,6 +21,7 @@ const row: PolicyRow = {
   createdAt: 0,
   updatedAt: 0,
   deletedAt: null,
+  replayProtection: false,
 }
 
 /** The reason for which a token is refused, or undefined. */

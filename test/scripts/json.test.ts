@@ -124,6 +124,7 @@ describe('what is created is printed whole:', () => {
       required_scope: 'deploy',
       required_token_type: 'id',
       enabled: true,
+      replay_protection: false,
       key_id: key.id,
       key_name: 'app',
       key_disabled: false,
@@ -206,6 +207,17 @@ test('a policy tells when its key cannot serve', async () => {
   expect(await json('policies', 'show', 'spare')).toMatchObject({ key_id: spare.id, key_deleted: true })
   expect(await lineOf()).toBe('spare (deleted)')
   await json('policies', 'delete', 'spare')
+})
+
+test('a cap and a switch are set and taken away again, and other updates leave them', async () => {
+  expect(await json('issuers', 'update', 'idp', '--max-token-age', '3600')).toMatchObject({
+    max_token_age_seconds: 3_600,
+  })
+  expect(await json('issuers', 'update', 'idp', '--clock-skew', '5')).toMatchObject({ max_token_age_seconds: 3_600 })
+  expect(await json('issuers', 'update', 'idp', '--no-max-token-age')).toMatchObject({ max_token_age_seconds: null })
+  expect(await json('policies', 'update', 'cd', '--replay-protection')).toMatchObject({ replay_protection: true })
+  expect(await json('policies', 'update', 'cd', '--audience', 'aud')).toMatchObject({ replay_protection: true })
+  expect(await json('policies', 'update', 'cd', '--no-replay-protection')).toMatchObject({ replay_protection: false })
 })
 
 test('a parent in another organization is named within it', async () => {

@@ -32,6 +32,7 @@ export function issuerRow(fields: Partial<Issuer> = {}): Issuer {
     keySource: 'discovery' as const,
     jwksUrl: null,
     jwks: null,
+    maxTokenAgeSeconds: null,
     clockSkewSeconds: 30,
     createdAt: 0,
     updatedAt: 0,

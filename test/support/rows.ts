@@ -62,6 +62,7 @@ export function organizationRows(name: string): OrganizationRows {
     jwksUrl: null,
     jwks: null,
     clockSkewSeconds: 30,
+    maxTokenAgeSeconds: null,
     ...times,
   }
   const policy: Policy = {
@@ -78,6 +79,7 @@ export function organizationRows(name: string): OrganizationRows {
     requiredTokenType: null,
     enabled: true,
     maxLifetimeSeconds: 900,
+    replayProtection: false,
     ...times,
   }
   return { organization, workspace, user, key, issuer, policy }

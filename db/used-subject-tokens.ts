@@ -1,0 +1,14 @@
+// Which subject tokens were used under replay protection. Rows are written by write.ts and dropped once the token has expired.
+import { gt, lte } from 'drizzle-orm'
+import type { Orm } from './open.ts'
+import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
+import type { Statement } from './write.ts'
+
+/** Those that have not expired; `now` in milliseconds. */
+export function listUsedSubjectTokens(orm: Orm, now: number): Promise<UsedSubjectToken[]> {
+  return orm.select().from(usedSubjectTokens).where(gt(usedSubjectTokens.expiresAt, now))
+}
+
+export function dropExpiredSubjectTokens(orm: Orm, now: number): Statement {
+  return orm.delete(usedSubjectTokens).where(lte(usedSubjectTokens.expiresAt, now))
+}
