@@ -59,6 +59,8 @@ export const issuers = sqliteTable('issuers', {
   updatedAt: time('updated_at').notNull(),
   deletedAt: time('deleted_at'),
   maxTokenAgeSeconds: integer('max_token_age_seconds'),
+  caPem: text('ca_pem'),
+  keysStaleSeconds: integer('keys_stale_seconds').notNull(),
 })
 
 export const issuerKeySets = sqliteTable('issuer_key_sets', {

@@ -8,10 +8,9 @@ import type { Surroundings } from '../src/context.ts'
 import { describeError, Fault, type FaultCode } from '../src/fault.ts'
 import { reportRowsDefault } from '../src/limits.ts'
 import { createLog } from '../src/observe/log.ts'
-import { outboundFetch } from '../src/runtime.ts'
-import { type Column, printable, table } from './present.ts'
+import { outboundFetch, resolveHost } from '../src/runtime.ts'
 import { configFileSetting, flagOf, type SettingName, settings } from '../src/settings.ts'
-import { printable } from './present.ts'
+import { type Column, printable, table } from './present.ts'
 
 /** 0 is success. */
 const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: 3 }
@@ -66,6 +65,7 @@ export function readConfig(options: Options, defaults: Partial<Record<SettingNam
 export const surroundings: Surroundings = {
   now: Date.now,
   fetch: outboundFetch,
+  resolve: resolveHost,
   log: createLog((line) => process.stderr.write(line)),
   onBroken: () => {
     // A moment for the running requests to be answered with 500; then a restart, since this connection may lose writes.
@@ -181,10 +181,20 @@ function momentText(text: string): string {
 
 /** A JSON file that a command sends, e.g. a JWKS. */
 export function readJsonFile(path: string): unknown {
+  const text = readTextFile(path)
   try {
-    return JSON.parse(readFileSync(path, 'utf8'))
+    return JSON.parse(text)
   } catch (error) {
     throw new Fault('usage', `${JSON.stringify(path)} cannot be read as JSON: ${(error as Error).message}`)
+  }
+}
+
+/** A text file that a command sends, e.g. certificates. */
+export function readTextFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new Fault('usage', `${JSON.stringify(path)} cannot be read: ${(error as Error).message}`)
   }
 }
 

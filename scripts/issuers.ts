@@ -8,6 +8,7 @@ import {
   inOrganization,
   operationCommand,
   readJsonFile,
+  readTextFile,
   removable,
   runAlone,
   wholeNumber,
@@ -53,6 +54,7 @@ export function issuersCommand(): Command {
     .option('--name <name>', 'new name')
     .option('--url <url>', 'new issuer URL')
     .option('--discovery', 'find the keys by discovery again')
+    .option('--no-ca-file', 'trust the public certificates again')
     .option('--no-max-token-age', 'let tokens live as long as the issuer says')
   return group('issuers', 'Identity providers that an organization trusts', [
     operationCommand(
@@ -113,6 +115,12 @@ function keyOptions(made: Command): Command {
     made
       .option('--jwks-url <url>', 'fetch the keys here instead of by discovery')
       .option('--jwks-file <file>', 'use the keys of this JWKS file and fetch nothing (air-gapped sites)')
+      .option('--ca-file <file>', 'certificates (PEM) to trust when fetching, instead of the public ones')
+      .option(
+        '--keys-stale <seconds>',
+        'how long keys that cannot be renewed stay usable (default: 86400)',
+        wholeNumber as never,
+      )
       .option('--clock-skew <seconds>', 'how far nbf and iat may lie ahead (default: 30)', wholeNumber as never)
       .option(
         '--max-token-age <seconds>',
@@ -127,9 +135,15 @@ function keyInput({ options }: Arguments): Record<string, unknown> {
     organization: options.organization,
     jwks_url: options.jwksUrl,
     jwks: typeof options.jwksFile === 'string' ? readJsonFile(options.jwksFile) : undefined,
+    ca_pem: options.caFile === false ? null : caFileText(options.caFile),
+    keys_stale_seconds: options.keysStale,
     clock_skew_seconds: options.clockSkew,
     max_token_age_seconds: removable(options.maxTokenAge),
   }
+}
+
+function caFileText(path: string | boolean | undefined): string | undefined {
+  return typeof path === 'string' ? readTextFile(path) : undefined
 }
 
 if (import.meta.main) await runAlone(issuersCommand())

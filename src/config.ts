@@ -24,6 +24,8 @@ export type Config = {
   /** Exchanges a minute and at once from one client address; undefined for no limit. */
   rateLimit: RateLimit | undefined
   trustedProxies: AddressList
+  /** Networks inside the site that issuers may lie in; undefined for any. */
+  issuerNetworks: AddressList | undefined
   /** Whether issuers on `http://` loopback addresses may be trusted: for a laptop and for tests. */
   insecureIssuers: boolean
 }
@@ -60,7 +62,10 @@ export function loadConfig(sources: ConfigSources): Config {
     upstreamApiKey: optional(read('LATCHKEY_UPSTREAM_API_KEY'), parseUpstreamApiKey),
     masterKey: masterKeySource(read('LATCHKEY_MASTER_KEY'), read('LATCHKEY_MASTER_KEY_FILE'), databasePath),
     rateLimit: parseRateLimit(read('LATCHKEY_RATE_LIMIT') ?? '', read('LATCHKEY_RATE_BURST') ?? ''),
-    trustedProxies: parseTrustedProxies(read('LATCHKEY_TRUSTED_PROXIES') ?? ''),
+    trustedProxies: parseNetworks('LATCHKEY_TRUSTED_PROXIES', read('LATCHKEY_TRUSTED_PROXIES') ?? ''),
+    issuerNetworks: optional(read('LATCHKEY_ISSUER_NETWORKS'), (text) =>
+      parseNetworks('LATCHKEY_ISSUER_NETWORKS', text),
+    ),
     insecureIssuers:
       parseChoice('LATCHKEY_INSECURE_ISSUERS', read('LATCHKEY_INSECURE_ISSUERS'), ['true', 'false']) === 'true',
   })
@@ -222,13 +227,10 @@ function parseCount(name: SettingName, text: string, min: number): number {
   throw wrong(name, `is ${JSON.stringify(text)}, but must be a whole number from ${min} to 9999999`)
 }
 
-function parseTrustedProxies(text: string): AddressList {
+function parseNetworks(name: SettingName, text: string): AddressList {
   const list = parseAddressList(text)
   if (typeof list !== 'string') return list
-  throw wrong(
-    'LATCHKEY_TRUSTED_PROXIES',
-    `holds ${JSON.stringify(list)}, which is no address or network such as 10.0.0.0/8`,
-  )
+  throw wrong(name, `holds ${JSON.stringify(list)}, which is no address or network such as 10.0.0.0/8`)
 }
 
 function masterKeySource(value: string | undefined, file: string | undefined, databasePath: string): MasterKeySource {

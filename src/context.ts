@@ -9,7 +9,7 @@ import { dropExpiredSubjectTokens, listUsedSubjectTokens } from '../db/used-subj
 import { createWriter, type Writer } from '../db/write.ts'
 import type { Config } from './config.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
-import type { Fetch } from './federation/guarded-fetch.ts'
+import type { Fetch, Outbound } from './federation/guarded-fetch.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
 import { readMasterKey } from './federation/master-key.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
@@ -29,6 +29,7 @@ export type AdminContext = {
   writer: Writer
   registry: Registry
   issuerKeys: IssuerKeys
+  outbound: Outbound
   /** Milliseconds since 1970, UTC. */
   now: () => number
   log: Log
@@ -52,7 +53,13 @@ export type Endpoint = Route<(request: Request, context: Context, info: RequestI
 }
 
 /** What comes from outside and differs in tests. */
-export type Surroundings = { now: () => number; fetch: Fetch; log: Log; onBroken: (error: unknown) => void }
+export type Surroundings = {
+  now: () => number
+  fetch: Fetch
+  resolve: Outbound['resolve']
+  log: Log
+  onBroken: (error: unknown) => void
+}
 
 const codeOfRefusal = {
   missing: 'configuration',
@@ -77,7 +84,7 @@ export async function openContext(
   surroundings: Surroundings,
   { create }: { create: boolean },
 ): Promise<AdminContext> {
-  const { now, fetch, log, onBroken } = surroundings
+  const { now, fetch, resolve, log, onBroken } = surroundings
   if (create) createFolder(dirname(config.databasePath))
   const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
   if ('refused' in database) {
@@ -92,16 +99,17 @@ export async function openContext(
     onBroken(error)
   })
   const registry = await loadOrRefuse(database)
+  const { insecureIssuers, issuerNetworks } = config
+  const outbound: Outbound = { fetch, resolve, insecureIssuers, issuerNetworks }
   const issuerKeys = createIssuerKeys({
-    fetch,
+    outbound,
     now,
     log,
-    insecureIssuers: config.insecureIssuers,
     keep: async (issuer, keySet) => {
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
     },
   })
-  return { config, database, orm, writer, registry, issuerKeys, now, log }
+  return { config, database, orm, writer, registry, issuerKeys, outbound, now, log }
 }
 
 /** The open finds damage of the file's head; damage further in shows when the rows are read. */

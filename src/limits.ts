@@ -26,12 +26,17 @@ export const maxTokenAgeSecondsMax = 366 * 24 * 60 * 60
 export const issuerKeysFreshSecondsDefault = 10 * 60
 export const issuerKeysFreshSecondsMin = 60
 export const issuerKeysFreshSecondsMax = 24 * 60 * 60
-/** Decisions §2: a set that could not be renewed stays usable for a day past its freshness. */
-export const issuerKeysStaleSecondsMax = 24 * 60 * 60
+/** Decisions §2: a set that could not be renewed stays usable for a day past its freshness, unless the issuer says otherwise. */
+export const issuerKeysStaleSecondsDefault = 24 * 60 * 60
+export const issuerKeysStaleSecondsMax = 30 * 24 * 60 * 60
+/** A bundle of certificates; one takes some 2 KB. */
+export const issuerCaCharactersMax = 64 * 1024
 /** Decisions §2: at most one extra fetch in this time, however many unknown `kid`s arrive. */
 export const issuerKeysCooldownSeconds = 30
 export const issuerFetchMillisecondsMax = 5_000
 export const issuerDocumentBytesMax = 256 * 1024
+/** A moved key set is one hop away. */
+export const issuerRedirectsMax = 3
 /** As many real keys hardly fit into a document; entries that are none cost time all the same. */
 export const keySetEntriesMax = 2_000
 

@@ -1,4 +1,5 @@
 // Listens and drains. The only file that knows whether it runs on Bun or on Deno.
+import { lookup } from 'node:dns/promises'
 import { Fault } from './fault.ts'
 import { connectionIdleSecondsMax, drainMillisecondsMax } from './limits.ts'
 
@@ -21,8 +22,10 @@ export type Listener = {
   drain: () => Promise<void>
 }
 
+type TlsOptions = { tls?: { ca: string }; client?: unknown }
 type DenoServer = { addr: { port?: number }; shutdown: () => Promise<void> }
 type DenoRuntime = {
+  createHttpClient: (options: { caCerts: string[] }) => unknown
   serve: (
     options: object,
     handler: (request: Request, info: { remoteAddr: { hostname?: string } }) => Promise<Response>,
@@ -144,6 +147,20 @@ export function raiseOutboundLimit(): void {
  * The runtime's fetch without its own limit on time: every caller brings a signal. `decompress: false` leaves an encoded body as it is;
  * inflating one of a few kilobytes has taken gigabytes and seconds. (Both options are Bun's; others ignore them.)
  */
-export function outboundFetch(url: string, init: RequestInit & { decompress?: boolean }): Promise<Response> {
-  return fetch(url, { ...init, timeout: false } as RequestInit)
+export function outboundFetch(
+  url: string,
+  { ca, ...init }: RequestInit & { decompress?: boolean; ca?: string },
+): Promise<Response> {
+  return fetch(url, { ...init, ...(ca === undefined ? {} : trusting(ca)), timeout: false } as RequestInit)
+}
+
+/** Options that make a runtime trust these certificates (PEM) and no others. */
+function trusting(ca: string): TlsOptions {
+  const deno = (globalThis as { Deno?: DenoRuntime }).Deno
+  return deno === undefined ? { tls: { ca } } : { client: deno.createHttpClient({ caCerts: [ca] }) }
+}
+
+/** The IP addresses of a host name, as the system resolves it. */
+export async function resolveHost(hostname: string): Promise<string[]> {
+  return (await lookup(hostname, { all: true })).map(({ address }) => address)
 }

@@ -65,6 +65,11 @@ export const settings = [
     help: 'proxies whose X-Forwarded-For tells the client address, e.g. 10.0.0.0/8,::1',
   },
   {
+    env: 'LATCHKEY_ISSUER_NETWORKS',
+    value: 'ADDRESSES',
+    help: 'private networks that issuers may be fetched from, e.g. 10.1.0.0/16 (default: any)',
+  },
+  {
     env: 'LATCHKEY_INSECURE_ISSUERS',
     value: 'BOOLEAN',
     help: 'true: trust issuers on http:// loopback addresses',

@@ -30,6 +30,7 @@ const pureRules = [
   'policy',
   'key-set',
   'standing',
+  'issuer-address',
   'condition',
   'condition-rules',
   'condition-cost',

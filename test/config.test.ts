@@ -78,6 +78,11 @@ const values: Record<
     (config) => ['10.0.0.1', '10.0.0.2', '10.0.0.3'].filter((address) => config.trustedProxies.has(address)),
     (text) => [text.slice(0, 8)],
   ],
+  LATCHKEY_ISSUER_NETWORKS: [
+    ['10.0.0.1', '10.0.0.2/32', '10.0.0.3, ::1'],
+    (config) => ['10.0.0.1', '10.0.0.2', '10.0.0.3'].filter((address) => config.issuerNetworks?.has(address)),
+    (text) => [text.slice(0, 8)],
+  ],
   LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
 }
 
@@ -118,6 +123,7 @@ describe('every setting', () => {
       masterKey: { kind: 'file', path: resolve('latchkey-data/master.key'), isDefault: true },
       rateLimit: { perMinute: 600, burst: 200 },
       trustedProxies: { has: expect.any(Function) },
+      issuerNetworks: undefined,
       insecureIssuers: false,
     })
     expect(Object.isFrozen(config)).toBe(true)

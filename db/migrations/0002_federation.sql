@@ -4,6 +4,9 @@ alter table policies add column replay_protection integer not null default 0 che
 
 -- How long a token of the issuer may live at the most, in seconds from iat to exp.
 alter table issuers add column max_token_age_seconds integer;
+-- Certificates to trust instead of the public ones when fetching, and how long a set that cannot be renewed stays usable.
+alter table issuers add column ca_pem text;
+alter table issuers add column keys_stale_seconds integer not null default 86400;
 
 -- Subject tokens that were exchanged under a policy with replay protection, until they expire. The id is hashed: it is any text.
 create table used_subject_tokens (

@@ -1,15 +1,19 @@
 // Admin operations on issuers: where they are, and where their keys come from.
 
+import { X509Certificate } from 'node:crypto'
 import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
 import type { Issuer as IssuerRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { objectionToAddress, objectionToIssuerUrl } from '../federation/guarded-fetch.ts'
+import { objectionToAddress, objectionToIssuerUrl } from '../federation/issuer-address.ts'
 import { readKeySet } from '../federation/key-set.ts'
 import {
   clockSkewSecondsDefault,
   clockSkewSecondsMax,
+  issuerCaCharactersMax,
   issuerDocumentBytesMax,
+  issuerKeysStaleSecondsDefault,
+  issuerKeysStaleSecondsMax,
   maxTokenAgeSecondsMax,
   maxTokenAgeSecondsMin,
 } from '../limits.ts'
@@ -30,6 +34,8 @@ import {
 const fields = {
   'jwks_url?': 'string',
   'jwks?': 'object',
+  'ca_pem?': 'string | null',
+  'keys_stale_seconds?': `0 <= number.integer <= ${issuerKeysStaleSecondsMax}`,
   'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
   'max_token_age_seconds?': `${maxTokenAgeSecondsMin} <= number.integer <= ${maxTokenAgeSecondsMax} | null`,
 } as const
@@ -60,6 +66,8 @@ export const issuerOperations = {
       issuerUrl: input.issuer_url,
       ...byDiscovery,
       ...readKeySource(context, input),
+      caPem: input.ca_pem ?? null,
+      keysStaleSeconds: input.keys_stale_seconds ?? issuerKeysStaleSecondsDefault,
       clockSkewSeconds: input.clock_skew_seconds ?? clockSkewSecondsDefault,
       maxTokenAgeSeconds: input.max_token_age_seconds ?? null,
       createdAt: now,
@@ -85,6 +93,8 @@ export const issuerOperations = {
       name: input.name ?? issuer.name,
       issuerUrl: input.issuer_url ?? issuer.issuerUrl,
       ...readKeySource(context, input),
+      caPem: input.ca_pem === undefined ? issuer.caPem : input.ca_pem,
+      keysStaleSeconds: input.keys_stale_seconds ?? issuer.keysStaleSeconds,
       clockSkewSeconds: input.clock_skew_seconds ?? issuer.clockSkewSeconds,
       maxTokenAgeSeconds:
         input.max_token_age_seconds === undefined ? issuer.maxTokenAgeSeconds : input.max_token_age_seconds,
@@ -154,10 +164,23 @@ function readPastedKeySet(jwks: object): string {
   return text
 }
 
+/** PEM certificates that can be read; which of them signs for the issuer shows at the first fetch. */
+function checkCertificates(pem: string): void {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  try {
+    if (blocks.length === 0 || pem.length > issuerCaCharactersMax || /PRIVATE KEY/.test(pem))
+      throw new Error('Not a bundle')
+    for (const block of blocks) new X509Certificate(block)
+  } catch (cause) {
+    throw new Fault('invalid', 'The CA must be one or more certificates in PEM, and nothing private', { cause })
+  }
+}
+
 function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {
   const objection = objectionToIssuerUrl(row.issuerUrl, config.insecureIssuers)
   if (objection !== undefined)
     throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
+  if (row.caPem !== null) checkCertificates(row.caPem)
   checkNameIsFree('issuer', registry.issuers.values(), row.name, row.organizationId, row.id)
   for (const other of registry.issuers.values()) {
     if (other.id === row.id || other.deletedAt !== null) continue
@@ -183,7 +206,10 @@ async function show({ orm, registry }: AdminContext, id: string) {
     jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
     clock_skew_seconds: row.clockSkewSeconds,
     max_token_age_seconds: row.maxTokenAgeSeconds,
+    ca_pem: row.caPem,
+    keys_stale_seconds: row.keysStaleSeconds,
     keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
+    keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
   }

@@ -1,57 +1,36 @@
-// Fetches a JSON document of an issuer: which addresses are allowed, and bounds on time, size and redirects.
+// Fetches a JSON document of an issuer, with bounds on where it may come from, and on time, size and redirects.
 
 import { joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
-import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, urlCharactersMax } from '../limits.ts'
+import type { AddressList } from '../http/client-address.ts'
+import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../limits.ts'
+import { hostOf, objectionToAddress, objectionToNetwork } from './issuer-address.ts'
 
-export type Fetch = (url: string, init: RequestInit & { decompress?: boolean }) => Promise<Response>
-export type FetchedDocument = { document: unknown; cacheControl: string | null }
+/** `ca`: certificates in PEM to trust instead of the public ones. */
+export type FetchInit = RequestInit & { decompress?: boolean; ca?: string }
+export type Fetch = (url: string, init: FetchInit) => Promise<Response>
+
+/** What a fetch from an issuer needs: the way out, and what the operator allows. */
+export type Outbound = {
+  fetch: Fetch
+  /** The IP addresses of a host name. */
+  resolve: (hostname: string) => Promise<string[]>
+  insecureIssuers: boolean
+  issuerNetworks: AddressList | undefined
+}
+export type FetchedDocument = { document: unknown; cacheControl: string | null; date: string | null }
 
 /**
- * What is wrong with an address from which keys are to be trusted, or undefined. Only https, or http on a loopback host when the
- * insecure setting is on. Used when an issuer is saved and again before each fetch.
- */
-export function objectionToAddress(text: string, insecureIssuers: boolean): string | undefined {
-  if (text.length > urlCharactersMax) return `must be at most ${urlCharactersMax} characters`
-  if (!URL.canParse(text)) return 'is not a URL'
-  const url = new URL(text)
-  if (url.username !== '' || url.password !== '') return 'may not hold a user name or password'
-  if (/[#\s\p{Cc}]/u.test(text)) return 'may not have a fragment, white space or control characters'
-  if (url.protocol === 'https:') return undefined
-  if (url.protocol !== 'http:') return 'must begin with https://'
-  if (!isLoopback(url.hostname)) return 'must begin with https://'
-  return insecureIssuers
-    ? undefined
-    : 'must begin with https:// (http:// on this machine is accepted where the server, or without one the command, has LATCHKEY_INSECURE_ISSUERS=true)'
-}
-
-/** The same for an issuer URL, which besides has no query (OpenID Connect Discovery 1.0 §3). The address of a key set may have one. */
-export function objectionToIssuerUrl(text: string, insecureIssuers: boolean): string | undefined {
-  return text.includes('?') ? 'may not have a query' : objectionToAddress(text, insecureIssuers)
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
-}
-
-/**
- * Fetches and parses one JSON document; follows no redirect and reads no more than `issuerDocumentBytesMax`.
+ * Fetches and parses one JSON document; follows redirects within the origin alone and reads no more than `issuerDocumentBytesMax`.
  * @throws Fault `unavailable` whose reason tells what happened, without quoting the document
  */
-export async function fetchDocument(fetch: Fetch, url: string, insecureIssuers: boolean): Promise<FetchedDocument> {
-  const objection = objectionToAddress(url, insecureIssuers)
-  if (objection !== undefined) throw unavailable(url, objection)
+export async function fetchDocument(outbound: Outbound, url: string, ca: string | null): Promise<FetchedDocument> {
   try {
     const signal = AbortSignal.timeout(issuerFetchMillisecondsMax)
-    const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
-    const response = await fetch(url, { redirect: 'manual', signal, decompress: false, headers })
-    const objectionToHead = headObjection(response)
-    if (objectionToHead !== undefined) {
-      await response.body?.cancel()
-      throw unavailable(url, objectionToHead)
-    }
+    const response = await fetchWithin(outbound, url, ca, signal)
+    const { headers } = response
     const text = await readBounded(response, signal)
-    return { document: parseJson(text, url), cacheControl: response.headers.get('cache-control') }
+    return { document: parseJson(text, url), cacheControl: headers.get('cache-control'), date: headers.get('date') }
   } catch (error) {
     if (error instanceof Fault) throw error
     const isLate = error instanceof Error && error.name === 'TimeoutError'
@@ -62,6 +41,48 @@ export async function fetchDocument(fetch: Fetch, url: string, insecureIssuers: 
         : `could not be fetched: ${(error as Error).message}`,
     )
   }
+}
+
+/** The answer with status 200, after at most `issuerRedirectsMax` redirects, each of them looked at as the first address is. */
+async function fetchWithin(outbound: Outbound, url: string, ca: string | null, signal: AbortSignal): Promise<Response> {
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
+  const init: FetchInit = { redirect: 'manual', signal, decompress: false, headers, ...(ca === null ? {} : { ca }) }
+  let address = url
+  for (let redirects = 0; redirects <= issuerRedirectsMax; redirects++) {
+    const objection = await objectionTo(outbound, address, signal)
+    if (objection !== undefined) throw unavailable(address, objection)
+    const response = await outbound.fetch(address, init)
+    const location = redirectStatuses.includes(response.status) ? response.headers.get('location') : null
+    const objectionToAnswer = location === null ? headObjection(response) : undefined
+    if (location === null && objectionToAnswer === undefined) return response
+    await response.body?.cancel()
+    if (objectionToAnswer !== undefined) throw unavailable(address, objectionToAnswer)
+    address = sameOrigin(address, location ?? '')
+  }
+  throw unavailable(url, `redirects more than ${issuerRedirectsMax} times`)
+}
+
+const redirectStatuses = [301, 302, 303, 307, 308]
+
+function sameOrigin(address: string, location: string): string {
+  const target = URL.canParse(location, address) ? new URL(location, address) : undefined
+  if (target?.origin !== new URL(address).origin) throw unavailable(address, 'redirects to another origin')
+  return target.href
+}
+
+/** A name is resolved only to look at its addresses; one that cannot be resolved is left to the fetch, which may go through a proxy. */
+async function objectionTo(outbound: Outbound, address: string, signal: AbortSignal): Promise<string | undefined> {
+  const objection = objectionToAddress(address, outbound.insecureIssuers)
+  if (objection !== undefined) return objection
+  const host = hostOf(new URL(address))
+  const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  late.catch(() => {})
+  const addresses = await Promise.race([outbound.resolve(host).catch(() => []), late])
+  for (const each of [host, ...addresses]) {
+    const objectionToEach = objectionToNetwork(each, outbound.issuerNetworks)
+    if (objectionToEach !== undefined) return objectionToEach
+  }
+  return undefined
 }
 
 /** A compressed document could be any size, whatever arrives of it; it was not asked for. */

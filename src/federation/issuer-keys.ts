@@ -7,13 +7,12 @@ import {
   issuerKeysFreshSecondsDefault,
   issuerKeysFreshSecondsMax,
   issuerKeysFreshSecondsMin,
-  issuerKeysStaleSecondsMax,
 } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import type { Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
 import type { SubjectToken } from './claims.ts'
-import { type Fetch, fetchDocument } from './guarded-fetch.ts'
+import { fetchDocument, type Outbound } from './guarded-fetch.ts'
 import { readKeySet, type VerificationKey, writeKeySet } from './key-set.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
@@ -25,9 +24,8 @@ export type IssuerKeys = {
 }
 
 export type IssuerKeysOptions = {
-  fetch: Fetch
+  outbound: Outbound
   now: () => number
-  insecureIssuers: boolean
   /** Keeps a newly fetched set in the database, unless the issuer has been edited since the fetch began. */
   keep: (issuer: Issuer, keySet: IssuerKeySet) => Promise<void>
   log: Log
@@ -74,8 +72,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   }
 
   async function fetchInto(issuer: Issuer, cached: Cached): Promise<IssuerKeySet> {
-    const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options))
-    const { document, cacheControl } = await fetchDocument(options.fetch, jwksUrl, options.insecureIssuers)
+    const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options.outbound))
+    const { document, cacheControl } = await fetchDocument(options.outbound, jwksUrl, issuer.caPem)
     const keys = readFetched(document, jwksUrl)
     const keySet: IssuerKeySet = {
       issuerId: issuer.id,
@@ -119,7 +117,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       if (!options.insecureIssuers && issuer.issuerUrl.startsWith('http:')) return refuse('issuer_insecure')
       const cached = cachedFor(issuer)
       const isRenewed = now() >= cached.freshUntil && (await renew(issuer, cached))
-      if (cached.keys.length === 0 || now() >= cached.freshUntil + issuerKeysStaleSecondsMax * 1_000) {
+      if (cached.keys.length === 0 || now() >= cached.freshUntil + issuer.keysStaleSeconds * 1_000) {
         return refuse('issuer_keys_unavailable')
       }
       const found = pick(cached.keys, token)
@@ -154,9 +152,9 @@ function isRefusalOf(value: VerificationKey | Refusal, reason: Refusal['refused'
 }
 
 /** OpenID Connect Discovery 1.0 §4: the document must name the very issuer it was asked for. */
-async function discover(issuer: Issuer, { fetch, insecureIssuers }: IssuerKeysOptions): Promise<string> {
+async function discover(issuer: Issuer, outbound: Outbound): Promise<string> {
   const url = `${issuer.issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const { document } = await fetchDocument(fetch, url, insecureIssuers)
+  const { document } = await fetchDocument(outbound, url, issuer.caPem)
   const discovery = discoveryShape(document)
   if (discovery instanceof type.errors)
     throw new Fault('invalid', `${JSON.stringify(url)} is not a discovery document: it lacks issuer or jwks_uri`)

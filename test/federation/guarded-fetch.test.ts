@@ -1,13 +1,12 @@
 // Fetching from an issuer: which addresses are allowed, and that size, time and redirects are bounded while the bytes arrive.
 import { afterEach, describe, expect, spyOn, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { Fault } from '../../src/fault.ts'
-import {
-  type Fetch,
-  fetchDocument,
-  objectionToAddress,
-  objectionToIssuerUrl,
-} from '../../src/federation/guarded-fetch.ts'
+import { type Fetch, fetchDocument, type Outbound } from '../../src/federation/guarded-fetch.ts'
+import { objectionToAddress, objectionToIssuerUrl, objectionToNetwork } from '../../src/federation/issuer-address.ts'
+import { parseAddressList } from '../../src/http/client-address.ts'
 import { outboundFetch } from '../../src/runtime.ts'
 import { listenLocally } from '../support/latchkey.ts'
 
@@ -64,6 +63,14 @@ describe('an address', () => {
     expect(objectionToIssuerUrl('http://idp.example.com', false)).toBeString()
   })
 
+  for (const host of ['169.254.169.254', '[fe80::1]', '[::ffff:169.254.169.254]', '0.0.0.0', '2852039166'])
+    test(`https://${host} is refused as a link-local or reserved address`, () =>
+      expect(objectionToAddress(`https://${host}/keys`, true)).toContain('reserved'))
+
+  test('that is a name is nothing to object to by its network', () => {
+    expect(objectionToNetwork('idp.example.com', undefined)).toBeUndefined()
+  })
+
   test('is never allowed on plain http beyond this machine, whatever the host', () => {
     fc.assert(
       fc.property(fc.domain(), fc.webPath(), (host, path) => {
@@ -73,18 +80,25 @@ describe('an address', () => {
   })
 })
 
-/** A fetch that answers as told and remembers how it was asked. */
-function fetching(answer: () => Response | Promise<Response>) {
+const way: Outbound = {
+  fetch: () => Promise.reject(new Error('Not to be asked')),
+  resolve: async () => [],
+  insecureIssuers: false,
+  issuerNetworks: undefined,
+}
+
+/** A way out that answers as told and remembers how it was asked. */
+function fetching(answer: (url: string) => Response | Promise<Response>, change: Partial<Outbound> = {}) {
   const asked: { url: string; init: RequestInit }[] = []
   const fetch: Fetch = async (at, init) => {
     asked.push({ url: at, init })
-    return answer()
+    return answer(at)
   }
-  return { asked, fetch }
+  return { asked, outbound: { ...way, fetch, ...change } }
 }
 
 async function faultOf(answer: () => Response | Promise<Response>): Promise<Fault> {
-  const outcome = await fetchDocument(fetching(answer).fetch, url, false).catch((error: unknown) => error)
+  const outcome = await fetchDocument(fetching(answer).outbound, url, null).catch((error: unknown) => error)
   expect(outcome).toBeInstanceOf(Fault)
   expect(outcome).toHaveProperty('code', 'unavailable')
   return outcome as Fault
@@ -110,20 +124,22 @@ function bodyOf(chunk: Uint8Array, chunks: number) {
 
 describe('a document', () => {
   test('is fetched without following redirects and without credentials', async () => {
-    const { asked, fetch } = fetching(() => new Response('{"a":1}', { headers: { 'cache-control': 'max-age=5' } }))
-    expect(await fetchDocument(fetch, url, false)).toEqual({ document: { a: 1 }, cacheControl: 'max-age=5' })
+    const headers = { 'cache-control': 'max-age=5', date: 'now' }
+    const { asked, outbound } = fetching(() => new Response('{"a":1}', { headers }))
+    const expected = { document: { a: 1 }, cacheControl: 'max-age=5', date: 'now' }
+    expect(await fetchDocument(outbound, url, null)).toEqual(expected)
     expect(asked).toHaveLength(1)
     expect(asked[0]?.url).toBe(url)
     expect(asked[0]?.init).toMatchObject({ redirect: 'manual', headers: { accept: 'application/json' } })
   })
 
   test('is not fetched at all from an address that is not allowed', async () => {
-    const { asked, fetch } = fetching(() => new Response('{}'))
-    await expect(fetchDocument(fetch, 'http://idp.example.com', true)).rejects.toBeInstanceOf(Fault)
+    const { asked, outbound } = fetching(() => new Response('{}'), { insecureIssuers: true })
+    await expect(fetchDocument(outbound, 'http://idp.example.com', null)).rejects.toBeInstanceOf(Fault)
     expect(asked).toEqual([])
   })
 
-  for (const status of [201, 204, 301, 302, 303, 307, 308, 400, 404, 500]) {
+  for (const status of [201, 204, 300, 304, 400, 404, 500]) {
     test(`is refused with status ${status}, its body unread`, async () => {
       const { seen, body } = bodyOf(Buffer.from('{}'), 1)
       const fault = await faultOf(
@@ -133,6 +149,84 @@ describe('a document', () => {
       expect(seen.pulled).toBe(0)
     })
   }
+
+  const redirects: [location: string, outcome: string][] = [
+    ['/moved', 'found'],
+    ['moved?a=b', 'found'],
+    ['https://idp.example.com/moved', 'found'],
+    ['https://idp.example.com:443/moved', 'found'],
+    ['https://idp.example.com:8443/moved', 'another origin'],
+    ['https://evil.example/moved', 'another origin'],
+    ['http://idp.example.com/moved', 'another origin'],
+    ['//evil.example/moved', 'another origin'],
+    ['https://idp.example.com@evil.example/', 'another origin'],
+    ['https://user:secret@idp.example.com/moved', 'user name or password'],
+    ['https://', 'another origin'],
+    ['/keys', 'redirects more than 3 times'],
+  ]
+  for (const [location, expected] of redirects) {
+    for (const status of [301, 302, 303, 307, 308]) {
+      test(`that is ${status} at ${location}: ${expected}`, async () => {
+        const { asked, outbound } = fetching((at) =>
+          at === url ? new Response('x', { status, headers: { location } }) : Response.json({ found: true }),
+        )
+        const outcome = await fetchDocument(outbound, url, null).then(
+          ({ document }) => (document as { found?: true }).found && 'found',
+          (error: Fault) => error.message,
+        )
+        expect(outcome).toContain(expected)
+        expect(asked.every((each) => new URL(each.url).host === 'idp.example.com')).toBe(true)
+        expect(asked.length).toBeLessThanOrEqual(4)
+      })
+    }
+  }
+
+  const networks: [name: string, addresses: string[], allowed: string | undefined, isFetched: boolean][] = [
+    ['a public address', ['203.0.113.1'], undefined, true],
+    ['an address of the site', ['10.1.2.3'], undefined, true],
+    ['the cloud’s own service', ['169.254.169.254'], undefined, false],
+    ['the same as an IPv6 address', ['::ffff:169.254.169.254'], undefined, false],
+    ['a link-local address', ['fe80::1'], undefined, false],
+    ['no address at all', ['0.0.0.0'], undefined, false],
+    ['one good and one bad address', ['203.0.113.1', '169.254.0.1'], undefined, false],
+    ['an address in an allowed network', ['10.1.2.3'], '10.1.0.0/16', true],
+    ['an address of the site that is in no allowed network', ['10.2.0.1'], '10.1.0.0/16', false],
+    ['this machine, where networks are set', ['127.0.0.1'], '10.1.0.0/16', false],
+    ['a public address, whatever networks are allowed', ['203.0.113.1'], '10.1.0.0/16', true],
+  ]
+  for (const [name, addresses, allowed, isFetched] of networks) {
+    test(`from a name that leads to ${name} is ${isFetched ? 'fetched' : 'not fetched'}`, async () => {
+      const list = allowed === undefined ? undefined : parseAddressList(allowed)
+      if (typeof list === 'string') throw new Error(list)
+      const { asked, outbound } = fetching(() => Response.json({}), {
+        resolve: async () => addresses,
+        issuerNetworks: list,
+      })
+      const outcome = await fetchDocument(outbound, url, null).then(
+        () => true,
+        () => false,
+      )
+      expect({ outcome, asked: asked.length }).toEqual({ outcome: isFetched, asked: isFetched ? 1 : 0 })
+    })
+  }
+
+  test('from a name that cannot be resolved is left to the fetch, which may know a proxy', async () => {
+    const { outbound } = fetching(() => Response.json({ found: true }), {
+      resolve: () => Promise.reject(new Error('no')),
+    })
+    expect((await fetchDocument(outbound, url, null)).document).toEqual({ found: true })
+  })
+
+  test('behind a private CA is fetched with that CA, and not without it', async () => {
+    const read = (name: string) => readFileSync(join(import.meta.dirname, '../fixtures/tls', name), 'utf8')
+    const tls = { cert: read('server.pem'), key: read('server.key') }
+    const server = Bun.serve({ port: 0, hostname: '127.0.0.1', tls, fetch: () => Response.json({ found: true }) })
+    const outbound = { ...way, fetch: outboundFetch }
+    const address = `https://localhost:${server.port}/keys`
+    expect((await fetchDocument(outbound, address, read('ca.pem'))).document).toEqual({ found: true })
+    await expect(fetchDocument(outbound, address, null)).rejects.toThrow('could not be fetched')
+    await server.stop(true)
+  })
 
   for (const encoding of ['gzip', 'zstd', 'br, identity']) {
     test(`is refused when it comes as ${encoding}, its body unread`, async () => {
@@ -149,13 +243,15 @@ describe('a document', () => {
     const { url: address, listener } = await listenLocally(async () => new Response(bomb, { headers }))
     const answer = await outboundFetch(address, { decompress: false })
     expect((await answer.bytes()).byteLength).toBe(bomb.byteLength)
-    await expect(fetchDocument(outboundFetch, address, true)).rejects.toThrow('compressed')
+    await expect(fetchDocument({ ...way, fetch: outboundFetch, insecureIssuers: true }, address, null)).rejects.toThrow(
+      'compressed',
+    )
     await listener.drain()
   })
 
   test('may have 256 KiB', async () => {
     const text = `"${'x'.repeat(bytesMax - 2)}"`
-    const { document } = await fetchDocument(fetching(() => new Response(text)).fetch, url, false)
+    const { document } = await fetchDocument(fetching(() => new Response(text)).outbound, url, null)
     expect(document).toHaveLength(bytesMax - 2)
   })
 
@@ -193,7 +289,7 @@ describe('time', () => {
     spied = timeout()
     const hanging: Fetch = (_url, { signal }) =>
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
-    const outcome = fetchDocument(hanging, url, false)
+    const outcome = fetchDocument({ ...way, fetch: hanging }, url, null)
     expire()
     await expect(outcome).rejects.toThrow('did not answer within 5000 ms')
     expect(spied).toHaveBeenCalledWith(5_000)
@@ -210,7 +306,7 @@ describe('time', () => {
         await new Promise(() => {})
       },
     })
-    const outcome = fetchDocument(fetching(() => new Response(body)).fetch, url, false)
+    const outcome = fetchDocument(fetching(() => new Response(body)).outbound, url, null)
     outcome.catch(() => {})
     await reached.promise
     expire()

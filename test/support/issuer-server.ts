@@ -33,6 +33,8 @@ export function issuerRow(fields: Partial<Issuer> = {}): Issuer {
     jwksUrl: null,
     jwks: null,
     maxTokenAgeSeconds: null,
+    caPem: null,
+    keysStaleSeconds: 86_400,
     clockSkewSeconds: 30,
     createdAt: 0,
     updatedAt: 0,
@@ -59,16 +61,20 @@ export function createIssuerServer(pairs: KeyPair[]): IssuerServer {
   }
   const keys = createIssuerKeys({
     now: () => clock.now,
-    insecureIssuers: false,
     log: createLog((line) => logLines.push(line)),
     keep: async (_issuer, keySet) => {
       kept.push(keySet)
     },
-    fetch: async (url) => {
-      fetched.push(url)
-      if (url === discoveryUrl) return answers.discovery()
-      if (url === keysUrl) return answers.keys()
-      return new Response(null, { status: 404 })
+    outbound: {
+      insecureIssuers: false,
+      issuerNetworks: undefined,
+      resolve: async () => [],
+      fetch: async (url) => {
+        fetched.push(url)
+        if (url === discoveryUrl) return answers.discovery()
+        if (url === keysUrl) return answers.keys()
+        return new Response(null, { status: 404 })
+      },
     },
   })
   const urls = { discovery: discoveryUrl, keys: keysUrl }

@@ -9,7 +9,7 @@ import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { accessTokenType, jwtTokenType, tokenExchangeGrant } from '../../src/federation/exchange-form.ts'
 import { createLog } from '../../src/observe/log.ts'
-import { type Handler, type Listener, listen, outboundFetch } from '../../src/runtime.ts'
+import { type Handler, type Listener, listen, outboundFetch, resolveHost } from '../../src/runtime.ts'
 import { type Server, startServer } from '../../src/server.ts'
 
 export type Row = Record<string, unknown> & { id: string }
@@ -63,6 +63,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const surroundings: Surroundings = {
     now: Date.now,
     fetch: outboundFetch,
+    resolve: resolveHost,
     log: createLog((line) => logLines.push(line)),
     onBroken: (error) => {
       throw error

@@ -63,6 +63,8 @@ export function organizationRows(name: string): OrganizationRows {
     jwks: null,
     clockSkewSeconds: 30,
     maxTokenAgeSeconds: null,
+    caPem: null,
+    keysStaleSeconds: 86_400,
     ...times,
   }
   const policy: Policy = {
