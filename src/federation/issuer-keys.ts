@@ -114,7 +114,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   return {
     find: async (issuer, token) => {
       // Turning the setting off turns such issuers off, also those whose keys are here already.
-      if (!options.insecureIssuers && issuer.issuerUrl.startsWith('http:')) return refuse('issuer_insecure')
+      if (!options.outbound.insecureIssuers && issuer.issuerUrl.startsWith('http:')) return refuse('issuer_insecure')
       const cached = cachedFor(issuer)
       const isRenewed = now() >= cached.freshUntil && (await renew(issuer, cached))
       if (cached.keys.length === 0 || now() >= cached.freshUntil + issuer.keysStaleSeconds * 1_000) {
