@@ -26,6 +26,8 @@ export type Config = {
   trustedProxies: AddressList
   /** Networks inside the site that issuers may lie in; undefined for any. */
   issuerNetworks: AddressList | undefined
+  /** Age at which the signing key is rotated, in days; undefined for never. */
+  signingKeyDays: number | undefined
   /** Whether issuers on `http://` loopback addresses may be trusted: for a laptop and for tests. */
   insecureIssuers: boolean
 }
@@ -66,6 +68,7 @@ export function loadConfig(sources: ConfigSources): Config {
     issuerNetworks: optional(read('LATCHKEY_ISSUER_NETWORKS'), (text) =>
       parseNetworks('LATCHKEY_ISSUER_NETWORKS', text),
     ),
+    signingKeyDays: parseCount('LATCHKEY_SIGNING_KEY_DAYS', read('LATCHKEY_SIGNING_KEY_DAYS') ?? '', 0) || undefined,
     insecureIssuers:
       parseChoice('LATCHKEY_INSECURE_ISSUERS', read('LATCHKEY_INSECURE_ISSUERS'), ['true', 'false']) === 'true',
   })

@@ -30,6 +30,8 @@ export type AdminContext = {
   registry: Registry
   issuerKeys: IssuerKeys
   outbound: Outbound
+  /** Set once this process serves. */
+  signingKeys?: SigningKeys
   /** Milliseconds since 1970, UTC. */
   now: () => number
   log: Log
@@ -157,6 +159,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   if (!isInitialized(admin)) throw notInitialized(admin.config)
   const masterKey = await readMasterKey(admin.config.masterKey, { create: false })
   const signingKeys = await openSigningKeys(await listSigningKeys(admin.orm), masterKey)
+  admin.signingKeys = signingKeys
   const { rateLimit } = admin.config
   const exchangeRate = rateLimit === undefined ? noRateLimit : createRateLimiter(rateLimit)
   return { ...admin, baseUrl, signingKeys, fetch, exchangeRate, replayGuard: await openReplayGuard(admin) }

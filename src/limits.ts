@@ -49,6 +49,9 @@ export const conditionClaimsDepthMax = 16
 /** The estimate of the worst case; three searches through a full list of claims stay below it. */
 export const conditionNanosecondsMax = 12_000_000
 
+/** How often the server looks whether its signing key is due. */
+export const signingKeyCheckMilliseconds = 60 * 60 * 1_000
+
 /** OAuth discovery clients cache the key set this long; a retired signing key outlives it. */
 export const accessTokenKeysCacheSeconds = 300
 

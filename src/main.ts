@@ -11,6 +11,7 @@ import { keysCommand } from '../scripts/keys.ts'
 import { organizationsCommand, workspacesCommand } from '../scripts/organizations.ts'
 import { policiesCommand } from '../scripts/policies.ts'
 import { serveCommand } from '../scripts/serve.ts'
+import { signingKeysCommand } from '../scripts/signing-keys.ts'
 import { usageCommand } from '../scripts/usage.ts'
 
 const program = new Command('latchkey')
@@ -38,6 +39,7 @@ const commands = [
   keysCommand,
   issuersCommand,
   policiesCommand,
+  signingKeysCommand,
   usageCommand,
   auditCommand,
 ]

@@ -1,5 +1,6 @@
 // A running Latchkey: the service on its address, the admin door on its socket, one database between them.
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
+import { listSigningKeys } from '../db/signing-keys.ts'
 import { isServed } from './admin/client.ts'
 import { createOperationRunner, type RunOperation } from './admin/operation.ts'
 import { operations } from './admin/operations.ts'
@@ -15,8 +16,8 @@ import {
   retryWhileOwned,
   type Surroundings,
 } from './context.ts'
-import { Fault } from './fault.ts'
-import { socketPathBytesMax } from './limits.ts'
+import { describeError, Fault } from './fault.ts'
+import { signingKeyCheckMilliseconds, socketPathBytesMax } from './limits.ts'
 import { type Handler, type Listener, listen } from './runtime.ts'
 
 export type Server = {
@@ -57,7 +58,11 @@ export async function startServer(
     removeDeadSocket(socketPath)
     listeners.push(await listen({ socketPath }, createSocketHandler(runOperation, surroundings.log)))
     chmodSync(socketPath, 0o600)
-    const stop = () => stopServer(listeners, admin, socketPath)
+    const stopRotating = await rotateOnSchedule(context, runOperation)
+    const stop = () => {
+      stopRotating()
+      return stopServer(listeners, admin, socketPath)
+    }
     return { baseUrl: context.baseUrl, address, context, runOperation, stop }
   } catch (error) {
     await stopServer(listeners, admin, socketPath)
@@ -79,6 +84,22 @@ async function serve(admin: AdminContext, { fetch }: Surroundings) {
     await listener.drain()
     throw error
   }
+}
+
+/** Rotates the signing key when it is due, now and from time to time. Gives the function that ends this. */
+async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation: RunOperation): Promise<() => void> {
+  const { signingKeyDays } = config
+  if (signingKeyDays === undefined) return () => {}
+  const rotateWhenDue = async () => {
+    const newest = (await listSigningKeys(orm)).at(-1)
+    if (newest === undefined || now() < newest.activeAt + signingKeyDays * 24 * 60 * 60 * 1_000) return
+    const { id } = (await runOperation('signing_keys.rotate', {})) as { id: string }
+    log('info', 'signing_key_rotated', { id })
+  }
+  const tell = (error: unknown) => log('error', 'signing_key_rotation_failed', { reason: describeError(error) })
+  await rotateWhenDue().catch(tell)
+  const timer = setInterval(() => rotateWhenDue().catch(tell), signingKeyCheckMilliseconds)
+  return () => clearInterval(timer)
 }
 
 async function stopServer(listeners: Listener[], admin: AdminContext, socketPath: string): Promise<void> {

@@ -70,6 +70,12 @@ export const settings = [
     help: 'private networks that issuers may be fetched from, e.g. 10.1.0.0/16 (default: any)',
   },
   {
+    env: 'LATCHKEY_SIGNING_KEY_DAYS',
+    value: 'DAYS',
+    help: 'age at which the server rotates its signing key; 0 for never',
+    default: '90',
+  },
+  {
     env: 'LATCHKEY_INSECURE_ISSUERS',
     value: 'BOOLEAN',
     help: 'true: trust issuers on http:// loopback addresses',

@@ -83,6 +83,7 @@ const values: Record<
     (config) => ['10.0.0.1', '10.0.0.2', '10.0.0.3'].filter((address) => config.issuerNetworks?.has(address)),
     (text) => [text.slice(0, 8)],
   ],
+  LATCHKEY_SIGNING_KEY_DAYS: [['1', '2', '3'], (config) => config.signingKeyDays, Number],
   LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
 }
 
@@ -124,6 +125,7 @@ describe('every setting', () => {
       rateLimit: { perMinute: 600, burst: 200 },
       trustedProxies: { has: expect.any(Function) },
       issuerNetworks: undefined,
+      signingKeyDays: 90,
       insecureIssuers: false,
     })
     expect(Object.isFrozen(config)).toBe(true)

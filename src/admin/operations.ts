@@ -5,6 +5,7 @@ import type { Operation } from './operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies.ts'
 import { reportOperations } from './reports.ts'
+import { signingKeyOperations } from './signing-keys.ts'
 
 export const operations = {
   ...organizationOperations,
@@ -12,6 +13,7 @@ export const operations = {
   ...issuerOperations,
   ...policyOperations,
   ...reportOperations,
+  ...signingKeyOperations,
 } satisfies Record<string, Operation>
 
 export type OperationName = keyof typeof operations

@@ -13,7 +13,7 @@ import type { RunOperation } from './operation.ts'
 export function createSocketHandler(runOperation: RunOperation, log: Log): Handler {
   return async (request) => {
     try {
-      const name = /^\/operations\/([a-z.]+)$/.exec(new URL(request.url).pathname)?.[1]
+      const name = /^\/operations\/([a-z_.]+)$/.exec(new URL(request.url).pathname)?.[1]
       if (name === undefined || request.method !== 'POST') throw new Fault('not_found', 'Send POST /operations/NAME')
       const text = decodeUtf8(await readBody(request, operationBodyBytesMax)) ?? ''
       return json(200, await runOperation(name, parseInput(text)))

@@ -61,7 +61,7 @@ export async function verifyAccessToken(
     const { payload } = await jwtVerify(
       text,
       ({ kid }) => {
-        const key = signingKeys.byKid(kid ?? '')
+        const key = signingKeys.byKid(kid ?? '', now)
         if (key === undefined) throw new Error('No such signing key')
         return key.publicKey
       },

@@ -2,6 +2,7 @@
 import { exportJWK, generateKeyPair } from 'jose'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
+import { accessTokenKeysCacheSeconds, accessTokenLifetimeSecondsMax } from '../limits.ts'
 import { decrypt, encrypt } from './master-key.ts'
 
 export type PublicSigningJwk = { alg: 'ES256'; crv: 'P-256'; kid: string; kty: 'EC'; use: 'sig'; x: string; y: string }
@@ -9,21 +10,25 @@ export type PublicSigningJwk = { alg: 'ES256'; crv: 'P-256'; kid: string; kty: '
 export type SigningKey = {
   kid: string
   activeAt: number
+  retiredAt: number | null
   privateKey: CryptoKey
   publicKey: CryptoKey
   publicJwk: PublicSigningJwk
 }
 
+/** Times in milliseconds. A key is published as soon as it is there, signs from `activeAt` until a newer one does, and ends at `retiredAt`. */
 export type SigningKeys = {
   /** The key that signs at a time: the newest that is active by then. */
   current: (now: number) => SigningKey
-  byKid: (kid: string) => SigningKey | undefined
-  /** `{ "keys": [...] }` with nothing private, as text, since it is asked for more often than it changes. */
-  jwks: string
+  byKid: (kid: string, now: number) => SigningKey | undefined
+  /** `{ "keys": [...] }` with nothing private. */
+  jwks: (now: number) => string
+  /** Takes over the rows as they are after a change. */
+  load: (rows: SigningKeyRow[]) => Promise<void>
 }
 
-/** A new key pair as a row, its private half encrypted under the master key. `now` in milliseconds. */
-export async function createSigningKey(masterKey: CryptoKey, now: number): Promise<SigningKeyRow> {
+/** A new key pair as a row, its private half encrypted under the master key. Times in milliseconds. */
+export async function createSigningKey(masterKey: CryptoKey, now: number, activeAt = now): Promise<SigningKeyRow> {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const { x = '', y = '' } = await exportJWK(publicKey)
   const kid = crypto.randomUUID()
@@ -35,10 +40,25 @@ export async function createSigningKey(masterKey: CryptoKey, now: number): Promi
     publicJwk: JSON.stringify(publicJwk),
     privateKeyEncrypted: await encrypt(masterKey, kid, pkcs8),
     createdAt: now,
-    activeAt: now,
+    activeAt,
     retiredAt: null,
   }
 }
+
+/** Where a key is in its life. */
+export function signingKeyState(
+  { activeAt, retiredAt }: Pick<SigningKeyRow, 'activeAt' | 'retiredAt'>,
+  now: number,
+): 'next' | 'signing' | 'retiring' | 'retired' {
+  if (retiredAt !== null && retiredAt <= now) return 'retired'
+  if (activeAt > now) return 'next'
+  return retiredAt === null || now < retiredAt - retirementMilliseconds ? 'signing' : 'retiring'
+}
+
+/** A verifier may hold the published set for so long, so a new key is published for as long before it signs. */
+export const publicationMilliseconds = accessTokenKeysCacheSeconds * 1_000
+/** The last token that a key signed is valid for so long, and its verifiers may hold the set a little longer. */
+export const retirementMilliseconds = (accessTokenLifetimeSecondsMax + accessTokenKeysCacheSeconds) * 1_000
 
 /**
  * Decrypts and imports the keys of a database.
@@ -47,17 +67,23 @@ export async function createSigningKey(masterKey: CryptoKey, now: number): Promi
 export async function openSigningKeys(rows: SigningKeyRow[], masterKey: CryptoKey): Promise<SigningKeys> {
   if (rows.length === 0)
     throw new Fault('configuration', 'The database holds no signing key; restore it from a backup, or make a new one')
-  const keys = await Promise.all(rows.map((row) => openSigningKey(row, masterKey)))
-  const newestFirst = keys.toSorted((one, other) => other.activeAt - one.activeAt)
-  const byKid = new Map(keys.map((key) => [key.kid, key]))
+  let newestFirst: SigningKey[] = []
+  const load = async (given: SigningKeyRow[]) => {
+    const keys = await Promise.all(given.map((row) => openSigningKey(row, masterKey)))
+    newestFirst = keys.toSorted((one, other) => other.activeAt - one.activeAt)
+  }
+  await load(rows)
+  const inForce = (now: number) => newestFirst.filter(({ retiredAt }) => retiredAt === null || retiredAt > now)
   return {
     current: (now) => {
-      const key = newestFirst.find(({ activeAt }) => activeAt <= now) ?? newestFirst.at(-1)
-      if (key === undefined) throw new Error('The database holds no signing key')
+      const usable = inForce(now)
+      const key = usable.find(({ activeAt }) => activeAt <= now) ?? usable.at(-1)
+      if (key === undefined) throw new Error('Every signing key is retired')
       return key
     },
-    byKid: (kid) => byKid.get(kid),
-    jwks: JSON.stringify({ keys: keys.map(({ publicJwk }) => publicJwk) }),
+    byKid: (kid, now) => inForce(now).find((key) => key.kid === kid),
+    jwks: (now) => JSON.stringify({ keys: inForce(now).map(({ publicJwk }) => publicJwk) }),
+    load,
   }
 }
 
@@ -77,6 +103,7 @@ async function openSigningKey(row: SigningKeyRow, masterKey: CryptoKey): Promise
   return {
     kid: row.id,
     activeAt: row.activeAt,
+    retiredAt: row.retiredAt,
     privateKey: await crypto.subtle.importKey('pkcs8', pkcs8, curve, false, ['sign']),
     publicKey: await crypto.subtle.importKey('jwk', publicJwk, curve, false, ['verify']),
     publicJwk,

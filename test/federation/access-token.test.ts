@@ -29,7 +29,7 @@ const verify = (text: string, at = now, asBaseUrl = baseUrl) =>
 
 describe('a minted token', () => {
   test('can be verified by anybody from the published keys alone', async () => {
-    const published = createLocalJWKSet(JSON.parse(signingKeys.jwks))
+    const published = createLocalJWKSet(JSON.parse(signingKeys.jwks(now)))
     const { text, id, expiresAt } = await mint()
     const { payload, protectedHeader } = await jwtVerify(text, published, {
       issuer: baseUrl,

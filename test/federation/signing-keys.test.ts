@@ -79,19 +79,19 @@ describe('opened', () => {
     expect(keys.current(1_000).kid).toBe(older.id)
     expect(keys.current(1_999).kid).toBe(older.id)
     expect(keys.current(2_000).kid).toBe(newer.id)
-    expect(keys.byKid(newer.id)?.kid).toBe(newer.id)
-    expect(keys.byKid('unknown')).toBeUndefined()
-    expect(keys.byKid('')).toBeUndefined()
+    expect(keys.byKid(newer.id, 0)?.kid).toBe(newer.id)
+    expect(keys.byKid('unknown', 0)).toBeUndefined()
+    expect(keys.byKid('', 0)).toBeUndefined()
   })
 
   test('the published set holds every key and nothing private', async () => {
     const { jwks } = await openSigningKeys([older, newer], masterKey)
-    const published = JSON.parse(jwks) as { keys: object[] }
+    const published = JSON.parse(jwks(0)) as { keys: object[] }
     expect(Object.keys(published)).toEqual(['keys'])
     const shape = { alg: 'ES256', crv: 'P-256', kty: 'EC', use: 'sig', x: expect.any(String), y: expect.any(String) }
     expect(published.keys).toEqual([
-      { ...shape, kid: older.id },
       { ...shape, kid: newer.id },
+      { ...shape, kid: older.id },
     ])
   })
 })
@@ -102,6 +102,6 @@ test('a running server publishes its keys for five minutes at /oauth/jwks', asyn
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toBe('application/json')
   expect(response.headers.get('cache-control')).toBe('public, max-age=300')
-  expect(await response.text()).toBe(latchkey.server.context.signingKeys.jwks)
+  expect(await response.text()).toBe(latchkey.server.context.signingKeys.jwks(Date.now()))
   await latchkey.stop()
 })

@@ -1,0 +1,49 @@
+// `latchkey signing-keys`: the keys that sign access tokens.
+import type { Command } from 'commander'
+import { command, group, operationCommand, runAlone } from './command-line.ts'
+import { moment, table } from './present.ts'
+
+type SigningKey = { id: string; state: string; created_at: string; active_at: string; retired_at: string | null }
+
+export function signingKeysCommand(): Command {
+  const rotate = command(
+    'rotate',
+    'Make a new signing key: published now, signing in five minutes; no token in use is harmed',
+    ['signing-keys rotate', 'signing-keys rotate --revoke'],
+  )
+    .option(
+      '--at-once',
+      'sign with it from now on; a verifier with an older key set may refuse a token for five minutes',
+    )
+    .option('--revoke', 'for a stolen key: the old keys end now, and with them every token they signed')
+  return group('signing-keys', 'The keys that sign access tokens', [
+    operationCommand(
+      command('list', 'List the signing keys, oldest first', ['signing-keys list', 'signing-keys list --json']),
+      'signing_keys.list',
+      () => ({}),
+      ({ data }: { data: SigningKey[] }) => draw(data),
+    ),
+    operationCommand(
+      rotate,
+      'signing_keys.rotate',
+      ({ options }) => ({ at_once: options.atOnce, revoke: options.revoke }),
+      (key: SigningKey) => draw([key]),
+      ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'],
+    ),
+  ])
+}
+
+function draw(keys: SigningKey[]): string {
+  return table(
+    keys,
+    [
+      ['STATE', (row) => row.state],
+      ['SIGNS FROM (UTC)', (row) => moment(row.active_at)],
+      ['PUBLISHED UNTIL (UTC)', (row) => moment(row.retired_at)],
+      ['ID', (row) => row.id],
+    ],
+    'No signing keys',
+  )
+}
+
+if (import.meta.main) await runAlone(signingKeysCommand())
