@@ -1,13 +1,14 @@
 // `latchkey audit`: every exchange with its outcome and, if it was refused, the reason that the caller was not told.
 import type { Command } from 'commander'
 import { command, drawReport, operationCommand, reportInput, reportOptions, runAlone } from './command-line.ts'
-import { moment } from './present.ts'
+import { moment, record } from './present.ts'
 
 type Exchange = {
   id: number
   at: string
   request_id: string
   outcome: string
+  step: string | null
   reason: string | null
   detail: string | null
   policy_name: string | null
@@ -23,7 +24,7 @@ export function auditCommand(): Command {
     'audit --outcome refused --since 1h',
     'audit --json --limit 1000',
   ]).option('--outcome <outcome>', 'issued or refused')
-  return operationCommand(
+  const list = operationCommand(
     reportOptions(made),
     'audit.list',
     (given) => ({ ...reportInput(given), outcome: given.options.outcome }),
@@ -33,6 +34,7 @@ export function auditCommand(): Command {
         [
           ['TIME (UTC)', (row) => moment(row.at)],
           ['OUTCOME', (row) => row.outcome],
+          ['STEP', (row) => row.step],
           ['REASON', (row) => (row.detail === null ? row.reason : `${row.reason} (${row.detail})`)],
           ['POLICY', (row) => row.policy_name ?? row.policy_named],
           ['SUBJECT', (row) => row.subject],
@@ -42,6 +44,18 @@ export function auditCommand(): Command {
         ],
         given,
       ),
+  )
+  const show = command('show <request-id>', 'Show one exchange, by the x-request-id of its answer', [
+    'audit show 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6',
+  ])
+  // Options after `show` are its own.
+  return list.enablePositionalOptions().addCommand(
+    operationCommand(
+      show,
+      'audit.show',
+      ({ words }) => ({ request_id: words[0] }),
+      (row: Record<string, unknown>) => record(row),
+    ),
   )
 }
 

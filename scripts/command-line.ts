@@ -73,13 +73,20 @@ export const surroundings: Surroundings = {
   },
 }
 
+type OperationCommandOptions = {
+  /** Settings that its help shows besides the database. */
+  moreShown?: readonly SettingName[]
+  /** Whether an answer, though the operation succeeded, says no: the exit code is 1 then. */
+  isNegative?: (answer: never) => boolean
+}
+
 /** A command that is one admin operation: `toInput` reads the command line, `present` draws the answer for people. */
 export function operationCommand(
   made: Command,
   name: OperationName | ((given: Arguments) => OperationName),
   toInput: (given: Arguments) => Record<string, unknown>,
   present: (answer: never, given: Arguments) => string,
-  moreShown: readonly SettingName[] = [],
+  { moreShown = [], isNegative }: OperationCommandOptions = {},
 ): Command {
   const shown = ['LATCHKEY_DATABASE_URL', ...moreShown] as const
   return withSettings(made, { shown }).action(async (...all: unknown[]) => {
@@ -92,6 +99,7 @@ export function operationCommand(
       withoutUndefined(toInput(given)),
     )
     print(given.options.json === true ? JSON.stringify(answer, null, 2) : present(answer as never, given))
+    if (isNegative?.(answer as never) === true) process.exitCode = exitCodeElse
   })
 }
 
@@ -189,10 +197,10 @@ export function readJsonFile(path: string): unknown {
   }
 }
 
-/** A text file that a command sends, e.g. certificates. */
+/** A text file that a command sends, e.g. certificates; `-` is standard input. */
 export function readTextFile(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(path === '-' ? 0 : path, 'utf8')
   } catch (error) {
     throw new Fault('usage', `${JSON.stringify(path)} cannot be read: ${(error as Error).message}`)
   }

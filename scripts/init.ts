@@ -29,7 +29,7 @@ export function initCommand(): Command {
         '  latchkey policies create --name my-app --issuer my-idp --audience latchkey --subject my-workload --key my-app',
         '  latchkey serve --upstream-url http://127.0.0.1:8000/v1',
       ].join('\n'),
-    ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'],
+    { moreShown: ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'] },
   )
 }
 

@@ -13,7 +13,7 @@ import {
   runAlone,
   wholeNumber,
 } from './command-line.ts'
-import { moment, record, table } from './present.ts'
+import { moment, printable, record, table } from './present.ts'
 
 type Issuer = {
   id: string
@@ -56,6 +56,15 @@ export function issuersCommand(): Command {
     .option('--discovery', 'find the keys by discovery again')
     .option('--no-ca-file', 'trust the public certificates again')
     .option('--no-max-token-age', 'let tokens live as long as the issuer says')
+  const verify = command(
+    'verify [issuer]',
+    'Try an issuer, saved or not: discovery, keys, certificates, clock; saves nothing',
+    ['issuers verify idp', 'issuers verify --url https://idp.example.com --ca-file corporate-ca.pem'],
+  )
+    .option('--url <url>', 'issuer URL of one that is not saved')
+    .option('--jwks-url <url>', 'fetch its keys here instead of by discovery')
+    .option('--jwks-file <file>', 'look at the keys of this JWKS file')
+    .option('--ca-file <file>', 'certificates (PEM) to trust when fetching')
   return group('issuers', 'Identity providers that an organization trusts', [
     operationCommand(
       keyOptions(add),
@@ -93,6 +102,20 @@ export function issuersCommand(): Command {
       }),
       show,
     ),
+    operationCommand(
+      inOrganization(verify),
+      'issuers.verify',
+      ({ words, options }) => ({
+        organization: options.organization,
+        issuer: words[0],
+        issuer_url: options.url,
+        jwks_url: options.jwksUrl,
+        jwks: typeof options.jwksFile === 'string' ? readJsonFile(options.jwksFile) : undefined,
+        ca_pem: caFileText(options.caFile),
+      }),
+      drawVerification,
+      { moreShown: ['LATCHKEY_INSECURE_ISSUERS'], isNegative: ({ ok }: Verification) => !ok },
+    ),
     commandOnOne('issuer', 'refresh', "Fetch the issuer's keys now", 'issuers.refresh', show),
     commandOnOne(
       'issuer',
@@ -102,6 +125,19 @@ export function issuersCommand(): Command {
       ({ id }: Issuer) => `Deleted ${id}`,
     ),
   ])
+}
+
+type Verification = {
+  issuer_url: string
+  ok: boolean
+  checks: { step: string; ok: boolean; detail: string }[]
+  keys: { kid: string | null; algorithm: string }[]
+}
+
+function drawVerification({ issuer_url, checks, keys }: Verification): string {
+  const lines = checks.map(({ step, ok, detail }) => `  ${ok ? '✓' : '✗'} ${step.padEnd(10)} ${printable(detail)}`)
+  const found = keys.map(({ kid, algorithm }) => `      ${algorithm}  ${printable(kid)}`)
+  return [printable(issuer_url), ...lines, ...found].join('\n')
 }
 
 function nextStep({ name, key_source }: Issuer): string {

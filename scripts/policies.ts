@@ -7,11 +7,12 @@ import {
   group,
   inOrganization,
   operationCommand,
+  readTextFile,
   removable,
   runAlone,
   wholeNumber,
 } from './command-line.ts'
-import { record, table } from './present.ts'
+import { printable, record, table } from './present.ts'
 
 type Policy = {
   id: string
@@ -62,6 +63,7 @@ export function policiesCommand(): Command {
     .requiredOption('--issuer <issuer>', 'trusted issuer, by name or id')
     .requiredOption('--audience <audience>', 'value that the aud claim must hold')
     .requiredOption('--key <key>', 'inference key that the access token acts as, by name, id or hash')
+    .option('--dry-run', 'check everything and save nothing')
   const update = command('update <policy>', 'Change a policy; takes effect at once', [
     'policies update ci --subject repo:acme/app:environment:production',
     'policies update batch --no-require-scope',
@@ -70,13 +72,21 @@ export function policiesCommand(): Command {
     .option('--issuer <issuer>', 'trusted issuer, by name or id')
     .option('--audience <audience>', 'value that the aud claim must hold')
     .option('--key <key>', 'inference key that the access token acts as')
+  const check = command('check', 'Walk a token through every step of an exchange, without exchanging it', [
+    'policies check --token-file jwt.txt --policy ci',
+    'policies check --token-file - < jwt.txt',
+  ])
+    .requiredOption('--token-file <file>', 'file that holds the token; - for standard input')
+    .option('--policy <policy>', 'policy, by name or id; without it the nearest ones are listed')
   return group('policies', 'Federation policies: which tokens of which issuer may act as which key', [
     operationCommand(
       ruleOptions(create),
       'policies.create',
-      (given) => ruleInput(given),
-      (policy: Policy) =>
-        [show(policy), '', `Workloads send federation_policy_id=${policy.id} with every exchange.`].join('\n'),
+      (given) => ({ ...ruleInput(given), dry_run: given.options.dryRun }),
+      (policy: Policy & { dry_run?: true }) =>
+        policy.dry_run === true
+          ? 'It would be saved; without --dry-run it is'
+          : [show(policy), '', `Workloads send federation_policy_id=${policy.id} with every exchange.`].join('\n'),
     ),
     operationCommand(
       inOrganization(command('list', 'List the policies', ['policies list', 'policies list --json'])),
@@ -97,6 +107,21 @@ export function policiesCommand(): Command {
           ],
           'No policies; make one with: latchkey policies create --help',
         ),
+    ),
+    operationCommand(
+      inOrganization(check),
+      'policies.check',
+      ({ options }) => ({
+        organization: options.organization,
+        policy: options.policy,
+        token: readTextFile(String(options.tokenFile)).trim(),
+      }),
+      ({ data }: { data: Explanation[] }) =>
+        data.length === 0 ? 'No policies to check against' : data.map(drawExplanation).join('\n\n'),
+      {
+        moreShown: ['LATCHKEY_INSECURE_ISSUERS'],
+        isNegative: ({ data }: { data: Explanation[] }) => !data.some(({ accepted }) => accepted),
+      },
     ),
     commandOnOne('policy', 'show', 'Show a policy', 'policies.show', show),
     operationCommand(
@@ -124,6 +149,26 @@ export function policiesCommand(): Command {
       ({ id }: Policy) => `Deleted ${id}`,
     ),
   ])
+}
+
+type Explanation = {
+  policy_id: string
+  policy_name: string
+  accepted: boolean
+  steps: { step: string; ok: boolean; reason?: string; detail?: string }[]
+  condition?: { source: string; value?: string; error?: string }[]
+}
+
+function drawExplanation({ policy_id, policy_name, accepted, steps, condition }: Explanation): string {
+  const lines = steps.map(({ step, ok, reason, detail }) => {
+    const why = ok ? '' : `${reason}${detail === undefined ? '' : `: ${detail.split('\n').map(printable).join('\n')}`}`
+    return `  ${ok ? '✓' : '✗'} ${step.padEnd(10)} ${why}`.trimEnd()
+  })
+  const parts = (condition ?? []).map(({ source, value, error }) => {
+    return `      ${printable(source)}  →  ${error === undefined ? printable(value) : `error: ${printable(error)}`}`
+  })
+  const verdict = accepted ? 'accepts the token' : 'refuses the token'
+  return [`${printable(policy_name)} (${policy_id}) ${verdict}`, ...lines, ...parts].join('\n')
 }
 
 function ruleOptions(made: Command): Command {

@@ -28,7 +28,7 @@ export function signingKeysCommand(): Command {
       'signing_keys.rotate',
       ({ options }) => ({ at_once: options.atOnce, revoke: options.revoke }),
       (key: SigningKey) => draw([key]),
-      ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'],
+      { moreShown: ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'] },
     ),
   ])
 }

@@ -52,6 +52,12 @@ export const conditionNanosecondsMax = 12_000_000
 /** How often the server looks whether its signing key is due. */
 export const signingKeyCheckMilliseconds = 60 * 60 * 1_000
 
+/** How much of a condition and of a value an explanation shows. */
+export const explainedPartsMax = 100
+export const explainedCharactersMax = 200
+/** The policies that `policies check` lists as nearest. */
+export const nearestPoliciesMax = 5
+
 /** OAuth discovery clients cache the key set this long; a retired signing key outlives it. */
 export const accessTokenKeysCacheSeconds = 300
 

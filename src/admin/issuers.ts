@@ -30,6 +30,7 @@ import {
   referenceShape,
   timeOf,
 } from './references.ts'
+import { verifyIssuer } from './verify-issuer.ts'
 
 const fields = {
   'jwks_url?': 'string',
@@ -48,6 +49,15 @@ const updateInput = type({
   'name?': nameShape,
   'issuer_url?': 'string',
   'discovery?': 'true',
+})
+const verifyInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  'issuer?': referenceShape,
+  'issuer_url?': 'string',
+  'jwks_url?': 'string',
+  'jwks?': 'object',
+  'ca_pem?': 'string',
 })
 const listInput = type({ '+': 'reject', ...organizationInput })
 const oneInput = type({ '+': 'reject', ...organizationInput, issuer: referenceShape })
@@ -104,6 +114,22 @@ export const issuerOperations = {
     await commit(context, [updateIssuer(context.orm, issuer.id, change)], [{ kind: 'issuer', id: issuer.id }])
     return show(context, issuer.id)
   }),
+  'issuers.verify': operation(
+    verifyInput,
+    async (context, input) => {
+      if (input.issuer !== undefined) {
+        const { issuer, organization } = input
+        return verifyIssuer(context, pick(context, organization === undefined ? { issuer } : { issuer, organization }))
+      }
+      const { issuer_url: issuerUrl } = input
+      if (issuerUrl === undefined) throw new Fault('invalid', 'Say which issuer: a saved one, or its --url')
+      const caPem = input.ca_pem ?? null
+      if (caPem !== null) checkCertificates(caPem)
+      const source = { ...byDiscovery, ...readKeySource(context, input) }
+      return verifyIssuer(context, { ...source, issuerUrl, caPem, clockSkewSeconds: clockSkewSecondsDefault })
+    },
+    { runsAlone: false },
+  ),
   // Waits for the issuer's server, so it does not hold up other changes.
   'issuers.refresh': operation(
     oneInput,

@@ -11,9 +11,16 @@ import {
   isConditionFault,
 } from '../federation/condition.ts'
 import type { Policy } from '../federation/policy.ts'
-import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin } from '../limits.ts'
-import { commit } from '../registry.ts'
+import { isRefusal } from '../federation/refusal.ts'
+import {
+  accessTokenLifetimeSecondsMax,
+  accessTokenLifetimeSecondsMin,
+  nearestPoliciesMax,
+  subjectTokenBytesMax,
+} from '../limits.ts'
+import { commit, type Registry } from '../registry.ts'
 import { type } from '../shape.ts'
+import { type Explanation, explain, readToken } from './explain.ts'
 import { operation } from './operation.ts'
 import {
   checkChanges,
@@ -42,6 +49,7 @@ const createInput = type({
   '+': 'reject',
   ...organizationInput,
   ...fields,
+  'dry_run?': 'boolean',
   name: nameShape,
   issuer: referenceShape,
   key: referenceShape,
@@ -56,6 +64,12 @@ const updateInput = type({
   'issuer?': referenceShape,
   'key?': referenceShape,
   'audience?': claimValueShape,
+})
+const checkInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  'policy?': referenceShape,
+  token: `0 < string <= ${subjectTokenBytesMax}`,
 })
 const listInput = type({ '+': 'reject', ...organizationInput })
 const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceShape })
@@ -91,6 +105,8 @@ export const policyOperations = {
     checkPolicy(context, row)
     return change(context, policy, row)
   }),
+  // May wait for the issuer's server, and changes nothing.
+  'policies.check': operation(checkInput, check, { runsAlone: false }),
   'policies.pause': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: false })),
   'policies.resume': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: true })),
   'policies.delete': operation(oneInput, async (context, input) => {
@@ -98,6 +114,30 @@ export const policyOperations = {
     await change(context, policy, { deletedAt: context.now() })
     return { id: policy.id, deleted: true }
   }),
+}
+
+/** One policy, or the nearest of the organization: those that the token fails in the fewest steps. */
+async function check(context: AdminContext, { organization, policy, token }: typeof checkInput.infer) {
+  const { registry } = context
+  const { id } = findOrganization(registry, organization)
+  if (policy !== undefined) return { data: [await explain(context, findPolicy(registry, policy, id), token)] }
+  const all = [...registry.policies.values()].filter((row) => row.organizationId === id && row.deletedAt === null)
+  const explanations = await Promise.all(
+    nearestByClaims(registry, all, token).map((row) => explain(context, row, token)),
+  )
+  const lacks = ({ steps }: Explanation) => steps.filter(({ ok }) => !ok).length
+  return { data: explanations.toSorted((one, other) => lacks(one) - lacks(other)).slice(0, nearestPoliciesMax) }
+}
+
+/** Signatures are checked for a few policies only: those whose issuer, subject and audience fit best. */
+function nearestByClaims({ issuers }: Registry, policies: Policy[], text: string): Policy[] {
+  const token = readToken(text)
+  if (isRefusal(token)) return policies.slice(0, 1)
+  const fits = (policy: Policy) =>
+    4 * Number(issuers.get(policy.issuerId)?.issuerUrl === token.issuer) +
+    2 * Number(policy.subject === null || policy.subject === token.subject) +
+    Number(token.audience.includes(policy.audience))
+  return policies.toSorted((one, other) => fits(other) - fits(one)).slice(0, 2 * nearestPoliciesMax)
 }
 
 async function createPolicy(context: AdminContext, input: typeof createInput.infer) {
@@ -122,6 +162,7 @@ async function createPolicy(context: AdminContext, input: typeof createInput.inf
     deletedAt: null,
   }
   checkPolicy(context, row)
+  if (input.dry_run === true) return { ...show(context, row), dry_run: true }
   await commit(context, [insertPolicy(context.orm, row)], [{ kind: 'policy', id: row.id }])
   return show(context, row)
 }

@@ -1,8 +1,10 @@
 // Admin operations that only read: who exchanged what and with which outcome, and what each key has used.
 
-import { type AuditFilter, listAudit } from '../../db/audit.ts'
+import { type AuditFilter, findAudit, listAudit } from '../../db/audit.ts'
 import { listUsage, sumUsageByKey, type UsageFilter } from '../../db/usage.ts'
 import type { AdminContext } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { isReason, type Step, stepOf } from '../federation/refusal.ts'
 import { reportRowsDefault, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
@@ -21,6 +23,11 @@ export const reportOperations = {
   'audit.list': operation(auditInput, async (context, input) => {
     const filter: AuditFilter = { ...pageOf(context, input), outcome: input.outcome }
     return { data: (await listAudit(context.orm, filter)).map(showAudit) }
+  }),
+  'audit.show': operation(type({ '+': 'reject', request_id: 'string.uuid' }), async ({ orm }, { request_id }) => {
+    const found = await findAudit(orm, request_id)
+    if (found === undefined) throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
+    return showAudit(found)
   }),
   'usage.keys': operation(usageInput, async (context, input) => {
     const rows = await sumUsageByKey(context.orm, usageFilter(context, input))
@@ -77,6 +84,7 @@ function showAudit({ row, policyName, issuerUrl }: Awaited<ReturnType<typeof lis
     outcome: row.outcome,
     error: row.error,
     reason: row.reason,
+    step: stepOfRow(row.reason),
     detail: row.detail,
     organization_id: row.organizationId,
     policy_id: row.policyId,
@@ -92,6 +100,11 @@ function showAudit({ row, policyName, issuerUrl }: Awaited<ReturnType<typeof lis
     access_token_expires_at: timeOf(row.accessTokenExpiresAt),
     client_address: row.clientAddress,
   }
+}
+
+/** The step that refused; a reason that this program does not know has none. */
+function stepOfRow(reason: string | null): Step | null {
+  return reason !== null && isReason(reason) ? stepOf(reason) : null
 }
 
 function showUsage({ row, keyName, policyName, issuerUrl }: Awaited<ReturnType<typeof listUsage>>[number]) {

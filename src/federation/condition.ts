@@ -1,11 +1,16 @@
 // A policy's condition (interface §2.4, decisions §4): compiled and bounded when it is saved, evaluated at every exchange. The same
 // compiled value serves both, so they cannot disagree.
-import { Environment, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
-import { conditionCharactersMax, conditionNanosecondsMax } from '../limits.ts'
+import { type ASTNode, Environment, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
+import {
+  conditionCharactersMax,
+  conditionNanosecondsMax,
+  explainedCharactersMax,
+  explainedPartsMax,
+} from '../limits.ts'
 import type { SubjectToken } from './claims.ts'
 import { estimateNanoseconds } from './condition-cost.ts'
 import { type ConditionView, viewOf } from './condition-input.ts'
-import { type ConditionFault, conditionVariables, findForbidden } from './condition-rules.ts'
+import { type ConditionFault, conditionVariables, findForbidden, macros } from './condition-rules.ts'
 import { isRefusal, type Refusal, refuse } from './refusal.ts'
 
 /**
@@ -63,6 +68,48 @@ export function checkCondition(condition: Condition, token: SubjectToken): Refus
   } catch (error) {
     return refuse('condition_error', explain(error))
   }
+}
+
+export type SubExpression = { source: string; value?: string; error?: string }
+
+/**
+ * What each part of a condition is for a token, smallest parts first. Literals, and what stands inside a macro, where its variable has
+ * many values, are left out.
+ */
+export function explainCondition({ source, usesClaims }: Condition, token: SubjectToken): SubExpression[] {
+  const view = viewOf(token, usesClaims)
+  const { ast } = environment.parse(source)
+  if (isRefusal(view)) return []
+  const parts = new Set<string>()
+  collectParts(ast, source, parts)
+  return [...parts].slice(0, explainedPartsMax).map((part) => {
+    try {
+      return { source: part, value: textOf(environment.parse(part)(view)) }
+    } catch (error) {
+      return { source: part, error: explain(error) }
+    }
+  })
+}
+
+function collectParts(node: ASTNode, source: string, parts: Set<string>): void {
+  if (node.op === 'value') return
+  for (const child of outerChildren(node)) collectParts(child, source, parts)
+  parts.add(source.slice(node.start, node.end))
+}
+
+/** The nodes directly below one, without what stands inside a macro or names a member that has() asks for. */
+function outerChildren(node: ASTNode): ASTNode[] {
+  if (node.op === 'call') return node.args[0] === 'has' ? [] : node.args[1]
+  if (node.op === 'rcall') return macros.includes(node.args[0]) ? [node.args[1]] : [node.args[1], ...node.args[2]]
+  const below: unknown[] = Array.isArray(node.args) ? node.args.flat() : [node.args]
+  return below.filter((each): each is ASTNode => typeof each === 'object' && each !== null && 'op' in each)
+}
+
+function textOf(value: unknown): string {
+  const text = JSON.stringify(value, (_, each: unknown) =>
+    each instanceof Map ? Object.fromEntries(each) : typeof each === 'bigint' ? Number(each) : each,
+  )
+  return text.length <= explainedCharactersMax ? text : `${text.slice(0, explainedCharactersMax)}…`
 }
 
 function parse(source: string): ParseResult | ConditionFault {

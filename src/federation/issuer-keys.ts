@@ -152,7 +152,7 @@ function isRefusalOf(value: VerificationKey | Refusal, reason: Refusal['refused'
 }
 
 /** OpenID Connect Discovery 1.0 §4: the document must name the very issuer it was asked for. */
-async function discover(issuer: Issuer, outbound: Outbound): Promise<string> {
+export async function discover(issuer: Pick<Issuer, 'issuerUrl' | 'caPem'>, outbound: Outbound): Promise<string> {
   const url = `${issuer.issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`
   const { document } = await fetchDocument(outbound, url, issuer.caPem)
   const discovery = discoveryShape(document)

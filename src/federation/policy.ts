@@ -28,19 +28,33 @@ function compiledConditionOf({ condition, conditionEnvironment: savedUnder }: Po
   return isConditionFault(compiled) ? `condition: ${compiled.message}` : compiled
 }
 
+type Rule = (policy: Policy, token: SubjectToken) => Refusal | undefined
+
+/** What a policy demands, in order; each by itself, so that an admin can be told everything that a token lacks. */
+export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_type' | 'condition', Rule>> = {
+  subject: ({ subject }, token) =>
+    subject === null || token.subject === subject ? undefined : refuse('subject_mismatch'),
+  audience: ({ audience }, token) =>
+    token.audience.includes(audience) ? undefined : refuse('audience_mismatch', token.audience.join(' ')),
+  scopes: ({ requiredScope }, { payload }) => checkScopes(requiredScope, payload.scopes),
+  token_type: ({ requiredTokenType }, { payload }) => checkTokenType(requiredTokenType, payload.token_type),
+  condition: ({ compiledCondition }, token) => {
+    if (typeof compiledCondition === 'string') return refuse('policy_unsupported', compiledCondition)
+    return compiledCondition === undefined ? undefined : checkCondition(compiledCondition, token)
+  },
+}
+
 /**
  * Decides whether a verified token satisfies the policy: exact subject and audience, both claim checks, then the condition. A condition
  * that cannot be evaluated accepts nothing, rather than being ignored.
  */
 export function checkRules(policy: Policy, token: SubjectToken): Refusal | undefined {
-  const { compiledCondition } = policy
-  if (typeof compiledCondition === 'string') return refuse('policy_unsupported', compiledCondition)
-  if (policy.subject !== null && token.subject !== policy.subject) return refuse('subject_mismatch')
-  if (!token.audience.includes(policy.audience)) return refuse('audience_mismatch', token.audience.join(' '))
   return (
-    checkScopes(policy.requiredScope, token.payload.scopes) ??
-    checkTokenType(policy.requiredTokenType, token.payload.token_type) ??
-    (compiledCondition === undefined ? undefined : checkCondition(compiledCondition, token))
+    rules.subject(policy, token) ??
+    rules.audience(policy, token) ??
+    rules.scopes(policy, token) ??
+    rules.token_type(policy, token) ??
+    rules.condition(policy, token)
   )
 }
 

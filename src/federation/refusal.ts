@@ -110,6 +110,76 @@ const answers = {
 
 export type Reason = keyof typeof answers
 
+/** The steps of an exchange in their order (decisions §1). */
+export const steps = [
+  'form',
+  'policy',
+  'token',
+  'issuer',
+  'keys',
+  'signature',
+  'times',
+  'lengths',
+  'subject',
+  'audience',
+  'scopes',
+  'token_type',
+  'condition',
+  'replay',
+  'minting',
+] as const
+export type Step = (typeof steps)[number]
+
+/** The step at which a reason refuses; what is not here refuses the form. */
+const stepOfReason: Partial<Record<Reason, Step>> = {
+  policy_unknown: 'policy',
+  policy_deleted: 'policy',
+  policy_paused: 'policy',
+  policy_unsupported: 'condition',
+  organization_not_entitled: 'policy',
+  issuer_deleted: 'policy',
+  issuer_insecure: 'issuer',
+  key_deleted: 'policy',
+  key_disabled: 'policy',
+  subject_token_not_jwt: 'token',
+  token_duplicate_member: 'token',
+  token_header: 'token',
+  token_algorithm: 'token',
+  token_claim_type: 'token',
+  issuer_mismatch: 'issuer',
+  issuer_keys_unavailable: 'keys',
+  kid_unknown: 'keys',
+  kid_ambiguous: 'keys',
+  signature_invalid: 'signature',
+  exp_invalid: 'times',
+  expired: 'times',
+  not_yet_valid: 'times',
+  issued_in_future: 'times',
+  token_age_unknown: 'times',
+  token_age_too_long: 'times',
+  claim_too_long: 'lengths',
+  subject_mismatch: 'subject',
+  audience_mismatch: 'audience',
+  scopes_missing: 'scopes',
+  scopes_wrong_type: 'scopes',
+  scopes_mismatch: 'scopes',
+  token_type_missing: 'token_type',
+  token_type_wrong_type: 'token_type',
+  token_type_mismatch: 'token_type',
+  condition_false: 'condition',
+  condition_error: 'condition',
+  claims_too_large: 'condition',
+  jti_missing: 'replay',
+  replayed: 'replay',
+  replay_memory_full: 'replay',
+  changed_meanwhile: 'minting',
+  unforeseen: 'minting',
+}
+
+export function stepOf(reason: Reason): Step {
+  return stepOfReason[reason] ?? 'form'
+}
+
 /** Why an exchange is refused. `detail` is for the audit; only for a form field's name is it shown to the caller as well. */
 export type Refusal = { refused: Reason; detail?: string }
 
