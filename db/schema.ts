@@ -132,6 +132,23 @@ export const exchangeAudit = sqliteTable('exchange_audit', {
   clientAddress: text('client_address'),
 })
 
+export const changeActors = ['local', 'key', 'server'] as const
+export const changeKinds = ['organization', 'workspace', 'key', 'issuer', 'policy', 'signing_key'] as const
+
+export const adminChanges = sqliteTable('admin_changes', {
+  id: integer('id').primaryKey(),
+  at: time('at').notNull(),
+  actor: text('actor', { enum: changeActors }).notNull(),
+  actorKeyId: text('actor_key_id'),
+  requestId: text('request_id'),
+  operation: text('operation').notNull(),
+  organizationId: text('organization_id'),
+  kind: text('kind', { enum: changeKinds }).notNull(),
+  targetId: text('target_id').notNull(),
+  before: text('before'),
+  after: text('after'),
+})
+
 export const usage = sqliteTable('usage', {
   id: integer('id').primaryKey(),
   at: time('at').notNull(),
@@ -164,5 +181,6 @@ export type IssuerKeySet = typeof issuerKeySets.$inferSelect
 export type Policy = typeof policies.$inferSelect
 export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SigningKey = typeof signingKeys.$inferSelect
+export type AdminChange = typeof adminChanges.$inferSelect
 export type AuditRow = Omit<typeof exchangeAudit.$inferSelect, 'id'>
 export type UsageRow = Omit<typeof usage.$inferSelect, 'id'>

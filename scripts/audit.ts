@@ -48,8 +48,27 @@ export function auditCommand(): Command {
   const show = command('show <request-id>', 'Show one exchange, by the x-request-id of its answer', [
     'audit show 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6',
   ])
-  // Options after `show` are its own.
-  return list.enablePositionalOptions().addCommand(
+  const changes = command('changes', 'List what admins changed, newest first: who, what, before and after', [
+    'audit changes',
+    'audit changes --json --since 24h',
+  ])
+  // Options after a command below `audit` are that command's own.
+  list.enablePositionalOptions().addCommand(
+    operationCommand(reportOptions(changes), 'audit.changes', reportInput, ({ data }: { data: Change[] }, given) =>
+      drawReport(
+        data,
+        [
+          ['TIME (UTC)', (row) => moment(row.at)],
+          ['BY', (row) => row.actor_key_id ?? row.actor],
+          ['OPERATION', (row) => row.operation],
+          ['CHANGED', differenceOf],
+          ['ID', (row) => row.target_id],
+        ],
+        given,
+      ),
+    ),
+  )
+  return list.addCommand(
     operationCommand(
       show,
       'audit.show',
@@ -57,6 +76,25 @@ export function auditCommand(): Command {
       (row: Record<string, unknown>) => record(row),
     ),
   )
+}
+
+type Change = {
+  id: number
+  at: string
+  actor: string
+  actor_key_id: string | null
+  operation: string
+  target_id: string
+  before: Record<string, unknown> | null
+  after: Record<string, unknown> | null
+}
+
+/** The fields that differ, with their new values. */
+function differenceOf({ before, after }: Change): string {
+  const fields = Object.entries(after ?? {}).filter(
+    ([name, value]) => name !== 'updated_at' && before?.[name] !== value,
+  )
+  return before === null ? 'new' : fields.map(([name, value]) => `${name}=${value}`).join(' ')
 }
 
 if (import.meta.main) await runAlone(auditCommand())

@@ -22,10 +22,14 @@ const endpoints: Endpoint[] = [
 export function createApp(context: Context): Handler {
   const route = createRouter(new URL(context.baseUrl).pathname, endpoints)
   return async (request, peer) => {
-    const clientAddress = clientAddressOf(request, peer.address, context.config.trustedProxies)
-    const info: RequestInfo = { requestId: createRequestId(context.now()), peer, clientAddress }
     const path = pathOf(request)
     const match = route(request.method, path)
+    const info: RequestInfo = {
+      requestId: createRequestId(context.now()),
+      peer,
+      clientAddress: clientAddressOf(request, peer.address, context.config.trustedProxies),
+      params: match !== undefined && 'params' in match ? match.params : {},
+    }
     let response: Response
     try {
       if (match === undefined) throw new Fault('not_found', 'Resource not found')

@@ -15,7 +15,7 @@ import { readMasterKey } from './federation/master-key.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
 import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
 import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-limit.ts'
-import type { Route } from './http/router.ts'
+import type { Params, Route } from './http/router.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Log } from './observe/log.ts'
 import { loadRegistry, type Registry } from './registry.ts'
@@ -47,7 +47,7 @@ export type Context = AdminContext & {
 }
 
 /** What is known of a request beside itself. `requestId` is ours, a UUID that sorts by time, and goes out as `x-request-id`. */
-export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string | null }
+export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string | null; params: Params }
 
 /** A route with its handler, and how it tells a fault where that is not the common error shape. */
 export type Endpoint = Route<(request: Request, context: Context, info: RequestInfo) => Promise<Response>> & {

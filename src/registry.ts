@@ -1,6 +1,7 @@
 // What the hot path looks up, in memory: organizations, keys, issuers and policies as immutable values, deleted ones included.
 // It equals the database at every acknowledged change: it is loaded at the start and reloaded, row by row, by `commit` alone.
 import { eq } from 'drizzle-orm'
+import { type ChangeKind, recordChange } from '../db/admin-changes.ts'
 import { type IssuerWithKeySet, listIssuers } from '../db/issuers.ts'
 import type { Orm } from '../db/open.ts'
 import { type ApiKey, apiKeys, type Organization, organizations, policies } from '../db/schema.ts'
@@ -18,8 +19,20 @@ export type Registry = {
   policies: Map<string, Policy>
 }
 
-/** A row that a write touches and the registry holds. */
-export type Touched = { kind: 'organization' | 'key' | 'issuer' | 'policy'; id: string }
+/** A row that an admin's change touches. */
+export type Touched = { kind: ChangeKind; id: string }
+
+/** Who makes a change: a command or the local socket, a management key over HTTP, or the server on its own account. */
+export type Actor = { kind: 'local' | 'server' } | { kind: 'key'; keyId: string; requestId: string }
+
+export type Changing = {
+  writer: Writer
+  orm: Orm
+  registry: Registry
+  now: () => number
+  actor: Actor
+  operation: string
+}
 
 export async function loadRegistry(orm: Orm): Promise<Registry> {
   const registry: Registry = {
@@ -37,16 +50,34 @@ export async function loadRegistry(orm: Orm): Promise<Registry> {
 }
 
 /**
- * The way every admin change is made: commits the statements together, then replaces what they touched in the registry.
- * When it resolves, the change is durable and in force.
+ * The way every admin change is made: commits the statements together with a record of who changed what, then replaces what they
+ * touched in the registry. When it resolves, the change is durable and in force.
  */
 export async function commit(
-  { writer, orm, registry }: { writer: Writer; orm: Orm; registry: Registry },
+  { writer, orm, registry, now, actor, operation }: Changing,
   statements: Statement[],
   touched: Touched[],
 ): Promise<void> {
-  await writer.write(statements)
+  const by = {
+    at: now(),
+    actor: actor.kind,
+    actorKeyId: actor.kind === 'key' ? actor.keyId : null,
+    requestId: actor.kind === 'key' ? actor.requestId : null,
+    operation,
+  }
+  const records = touched.map(({ kind, id }) =>
+    recordChange({ ...by, kind, targetId: id, before: rowOf(registry, kind, id) }),
+  )
+  await writer.write([...statements, ...records])
   for (const entry of touched) await reload(registry, orm, entry)
+}
+
+/** The row as it is before a change; the registry holds all that changes but workspaces and signing keys. */
+function rowOf(registry: Registry, kind: ChangeKind, id: string): object | undefined {
+  if (kind === 'organization') return registry.organizations.get(id)
+  if (kind === 'key') return registry.keys.get(id)
+  if (kind === 'issuer') return registry.issuers.get(id)
+  return kind === 'policy' ? registry.policies.get(id) : undefined
 }
 
 async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Promise<void> {
@@ -57,7 +88,7 @@ async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Prom
     for (const row of await orm.select().from(apiKeys).where(eq(apiKeys.id, id))) putKey(registry, row)
   } else if (kind === 'issuer') {
     for (const row of await listIssuers(orm, id)) registry.issuers.set(id, Object.freeze(row))
-  } else {
+  } else if (kind === 'policy') {
     for (const row of await orm.select().from(policies).where(eq(policies.id, id)))
       registry.policies.set(id, compilePolicy(row))
   }

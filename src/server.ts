@@ -93,7 +93,7 @@ async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation
   const rotateWhenDue = async () => {
     const newest = (await listSigningKeys(orm)).at(-1)
     if (newest === undefined || now() < newest.activeAt + signingKeyDays * 24 * 60 * 60 * 1_000) return
-    const { id } = (await runOperation('signing_keys.rotate', {})) as { id: string }
+    const { id } = (await runOperation('signing_keys.rotate', {}, { kind: 'server' })) as { id: string }
     log('info', 'signing_key_rotated', { id })
   }
   const tell = (error: unknown) => log('error', 'signing_key_rotation_failed', { reason: describeError(error) })

@@ -15,3 +15,28 @@ create table used_subject_tokens (
   expires_at integer not null,
   primary key (issuer_id, token_id_sha256)
 ) strict, without rowid;
+
+-- Every change that an admin made: who, what, and the row before and after it.
+create table admin_changes (
+  id integer primary key,
+  at integer not null,
+  actor text not null check (actor in ('local', 'key', 'server')),
+  actor_key_id text,
+  request_id text,
+  operation text not null,
+  organization_id text,
+  kind text not null check (kind in ('organization', 'workspace', 'key', 'issuer', 'policy', 'signing_key')),
+  target_id text not null,
+  before text,
+  after text
+) strict;
+
+create trigger admin_changes_keeps_rows before delete on admin_changes
+begin
+  select raise(abort, 'audit rows are never deleted');
+end;
+
+create trigger admin_changes_keeps_values before update on admin_changes
+begin
+  select raise(abort, 'audit rows are never changed');
+end;

@@ -7,7 +7,7 @@ import type { AdminContext } from '../context.ts'
 import { createApiKeyText, hashApiKey, labelApiKey } from '../keys/api-key.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
-import { operation } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import {
   checkNameIsFree,
   findKey,
@@ -45,7 +45,7 @@ export const keyOperations = {
   }),
 }
 
-async function createKey(context: AdminContext, input: typeof createInput.infer) {
+async function createKey(context: OperationContext, input: typeof createInput.infer) {
   const { orm, registry, now } = context
   const organization = findOrganization(registry, input.organization)
   checkNameIsFree('key', registry.keys.values(), input.name, organization.id)
@@ -69,7 +69,7 @@ function pick({ registry }: AdminContext, { organization, key }: typeof oneInput
   return findKey(registry, key, findOrganization(registry, organization).id)
 }
 
-async function change(context: AdminContext, input: typeof oneInput.infer, fields: Partial<ApiKey>) {
+async function change(context: OperationContext, input: typeof oneInput.infer, fields: Partial<ApiKey>) {
   const { id } = pick(context, input)
   await commit(context, [updateApiKey(context.orm, id, { ...fields, updatedAt: context.now() })], [{ kind: 'key', id }])
   return show(context, id)

@@ -3,26 +3,31 @@ import { LibsqlError } from '@libsql/client'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { operationInputDepthMax } from '../limits.ts'
+import type { Actor } from '../registry.ts'
 import { type } from '../shape.ts'
+
+/** What an operation gets: the context, who asks, and its own name, which the record of its changes tells. */
+export type OperationContext = AdminContext & { actor: Actor; operation: string }
 
 export type Operation = {
   /** Checks and narrows what came in; answers the errors otherwise. */
   readonly input: (value: unknown) => unknown
   /** Operations run one after the other, so that what one has read still holds when it writes. One that only waits for others steps aside. */
   readonly runsAlone: boolean
-  readonly run: (context: AdminContext, input: never) => Promise<unknown>
+  readonly run: (context: OperationContext, input: never) => Promise<unknown>
 }
 
 /** Binds a shape to the function that takes what it accepts. */
 export function operation<Input>(
   input: (value: unknown) => Input | type.errors,
-  run: (context: AdminContext, input: Input) => Promise<unknown>,
+  run: (context: OperationContext, input: Input) => Promise<unknown>,
   { runsAlone = true }: { runsAlone?: boolean } = {},
 ): Operation {
   return { input, runsAlone, run }
 }
 
-export type RunOperation = (name: string, input: unknown) => Promise<unknown>
+/** Without an actor it is a command, or whoever holds the local socket. */
+export type RunOperation = (name: string, input: unknown, actor?: Actor) => Promise<unknown>
 
 /**
  * The door to all admin operations of one database. Answers what `JSON.stringify` would keep, so that a caller in this process
@@ -30,13 +35,13 @@ export type RunOperation = (name: string, input: unknown) => Promise<unknown>
  */
 export function createOperationRunner(operations: Record<string, Operation>, context: AdminContext): RunOperation {
   let last: Promise<unknown> = Promise.resolve()
-  return async (name, value) => {
+  return async (name, value, actor = { kind: 'local' }) => {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined
     if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
     checkText(value, 1)
     const input = found.input(value)
     if (input instanceof type.errors) throw new Fault('invalid', input.summary)
-    const run = () => found.run(context, input as never).catch(tellConflict)
+    const run = () => found.run({ ...context, actor, operation: name }, input as never).catch(tellConflict)
     const result = found.runsAlone ? last.then(run) : run()
     if (found.runsAlone) last = result.catch(() => {})
     return JSON.parse(JSON.stringify(await result)) as unknown

@@ -20,7 +20,7 @@ import { isEntitled } from '../federation/standing.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { createUserRow, draftApiKey, showApiKey } from './keys.ts'
-import { operation } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { findOrganization, nameShape, organizationInput, referenceShape, timeOf } from './references.ts'
 
 const planShape = type.enumerated(...planNames)
@@ -62,7 +62,7 @@ export const organizationOperations = {
       throw new Fault('conflict', `There is a workspace named ${JSON.stringify(name)} already`)
     }
     const workspace = draftWorkspace(organization.id, name, context.now())
-    await commit(context, [insertWorkspace(context.orm, workspace)], [])
+    await commit(context, [insertWorkspace(context.orm, workspace)], [{ kind: 'workspace', id: workspace.id }])
     return showWorkspace(workspace)
   }),
   'workspaces.list': operation(workspaceListInput, async ({ orm, registry }, { organization }) => {
@@ -72,7 +72,7 @@ export const organizationOperations = {
 }
 
 /** Makes the default organization with a workspace, a first user, a management key and a signing key: all or nothing, and once only. */
-async function initialize(context: AdminContext, { owner = 'admin' }: typeof initInput.infer) {
+async function initialize(context: OperationContext, { owner = 'admin' }: typeof initInput.infer) {
   if (isInitialized(context))
     throw new Fault(
       'conflict',

@@ -21,7 +21,7 @@ import {
 import { commit, type Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 import { type Explanation, explain, readToken } from './explain.ts'
-import { operation } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import {
   checkChanges,
   checkNameIsFree,
@@ -140,7 +140,7 @@ function nearestByClaims({ issuers }: Registry, policies: Policy[], text: string
   return policies.toSorted((one, other) => fits(other) - fits(one)).slice(0, 2 * nearestPoliciesMax)
 }
 
-async function createPolicy(context: AdminContext, input: typeof createInput.infer) {
+async function createPolicy(context: OperationContext, input: typeof createInput.infer) {
   const { id: organizationId } = findOrganization(context.registry, input.organization)
   const now = context.now()
   const row: PolicyRow = {
@@ -171,7 +171,7 @@ function pick({ registry }: AdminContext, { organization, policy }: typeof oneIn
   return findPolicy(registry, policy, findOrganization(registry, organization).id)
 }
 
-async function change(context: AdminContext, policy: Policy, fields: Partial<PolicyRow>) {
+async function change(context: OperationContext, policy: Policy, fields: Partial<PolicyRow>) {
   const row = { ...policy, ...fields, updatedAt: context.now() }
   await commit(context, [updatePolicy(context.orm, policy.id, row)], [{ kind: 'policy', id: policy.id }])
   return show(context, row)

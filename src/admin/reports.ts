@@ -1,6 +1,8 @@
 // Admin operations that only read: who exchanged what and with which outcome, and what each key has used.
 
+import { listChanges } from '../../db/admin-changes.ts'
 import { type AuditFilter, findAudit, listAudit } from '../../db/audit.ts'
+import type { AdminChange } from '../../db/schema.ts'
 import { listUsage, sumUsageByKey, type UsageFilter } from '../../db/usage.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -17,12 +19,16 @@ const page = {
   'before_id?': 'number.integer > 0',
 } as const
 const auditInput = type({ '+': 'reject', ...organizationInput, ...page, 'outcome?': "'issued' | 'refused'" })
+const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, 'key?': referenceShape })
 
 export const reportOperations = {
   'audit.list': operation(auditInput, async (context, input) => {
     const filter: AuditFilter = { ...pageOf(context, input), outcome: input.outcome }
     return { data: (await listAudit(context.orm, filter)).map(showAudit) }
+  }),
+  'audit.changes': operation(changesInput, async (context, input) => {
+    return { data: (await listChanges(context.orm, pageOf(context, input))).map(showChange) }
   }),
   'audit.show': operation(type({ '+': 'reject', request_id: 'string.uuid' }), async ({ orm }, { request_id }) => {
     const found = await findAudit(orm, request_id)
@@ -105,6 +111,22 @@ function showAudit({ row, policyName, issuerUrl }: Awaited<ReturnType<typeof lis
 /** The step that refused; a reason that this program does not know has none. */
 function stepOfRow(reason: string | null): Step | null {
   return reason !== null && isReason(reason) ? stepOf(reason) : null
+}
+
+function showChange(row: AdminChange) {
+  return {
+    id: row.id,
+    at: timeOf(row.at),
+    actor: row.actor,
+    actor_key_id: row.actorKeyId,
+    request_id: row.requestId,
+    operation: row.operation,
+    organization_id: row.organizationId,
+    kind: row.kind,
+    target_id: row.targetId,
+    before: row.before === null ? null : (JSON.parse(row.before) as unknown),
+    after: row.after === null ? null : (JSON.parse(row.after) as unknown),
+  }
 }
 
 function showUsage({ row, keyName, policyName, issuerUrl }: Awaited<ReturnType<typeof listUsage>>[number]) {

@@ -18,7 +18,7 @@ import {
 } from '../federation/signing-keys.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
-import { operation } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { timeOf } from './references.ts'
 
 const listInput = type({ '+': 'reject' })
@@ -36,7 +36,7 @@ export const signingKeyOperations = {
  * A new key, published now. It signs once every verifier has had the time to see it, and the others stay published until the last
  * token they signed has expired. `at_once`: it signs from now on. `revoke`: the others end now, and with them every token they signed.
  */
-async function rotate(context: AdminContext, { at_once = false, revoke = false }: typeof rotateInput.infer) {
+async function rotate(context: OperationContext, { at_once = false, revoke = false }: typeof rotateInput.infer) {
   const { orm, now } = context
   const waiting = (await listSigningKeys(orm)).find((row) => signingKeyState(row, now()) === 'next')
   const isAtOnce = at_once || revoke
@@ -47,7 +47,7 @@ async function rotate(context: AdminContext, { at_once = false, revoke = false }
   const ending = revoke
     ? revokeOtherSigningKeys(orm, row.id, now())
     : retireOtherSigningKeys(orm, row.id, row.activeAt + retirementMilliseconds)
-  await commit(context, [insertSigningKey(orm, row), ending], [])
+  await commit(context, [insertSigningKey(orm, row), ending], [{ kind: 'signing_key', id: row.id }])
   await context.signingKeys?.load(await listSigningKeys(orm))
   return show(row, now())
 }

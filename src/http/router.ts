@@ -1,9 +1,13 @@
-// Finds the route of a request. Paths are relative to the base URL's path and matched exactly; it knows no endpoint.
+// Finds the route of a request. Paths are relative to the base URL's path and matched exactly, but for segments such as `{id}`, which
+// match any one segment; it knows no endpoint.
 
 export type Route<Handle> = { method: string; path: string; handle: Handle }
+export type Params = Readonly<Record<string, string>>
 
 /** A route; or what to tell about a path that has other methods (`sibling` is one of its routes); or nothing at that path. */
-export type Match<R> = { found: R } | { sibling: R; allowed: string[] } | undefined
+export type Match<R> = { found: R; params: Params } | { sibling: R; allowed: string[] } | undefined
+
+type Pattern<R> = { expression: RegExp; names: string[]; siblings: R[] }
 
 /** Compiles a route table. `basePath` is what stands before every path, e.g. `/v1`. GET serves HEAD as well. */
 export function createRouter<R extends Route<unknown>>(
@@ -11,15 +15,54 @@ export function createRouter<R extends Route<unknown>>(
   routes: readonly R[],
 ): (method: string, pathname: string) => Match<R> {
   const byPath = Map.groupBy(routes, (route) => basePath + route.path)
+  const patterns = [...byPath].filter(([path]) => path.includes('{')).map(([path, siblings]) => compile(path, siblings))
   return (method, pathname) => {
-    const siblings = byPath.get(pathname)
-    const sibling = siblings?.[0]
-    if (siblings === undefined || sibling === undefined) return undefined
+    const at = findSiblings(byPath, patterns, pathname)
+    const sibling = at?.siblings[0]
+    if (at === undefined || sibling === undefined) return undefined
+    const { siblings, params } = at
     const found = siblings.find((route) => route.method === (method === 'HEAD' ? 'GET' : method))
-    if (found !== undefined) return { found }
+    if (found !== undefined) return { found, params }
     return {
       sibling,
       allowed: siblings.flatMap((route) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method])),
     }
+  }
+}
+
+const none: Params = Object.freeze({})
+
+function findSiblings<R>(
+  byPath: Map<string, R[]>,
+  patterns: Pattern<R>[],
+  pathname: string,
+): { siblings: R[]; params: Params } | undefined {
+  const siblings = byPath.get(pathname)
+  if (siblings !== undefined && !pathname.includes('{')) return { siblings, params: none }
+  for (const { expression, names, siblings } of patterns) {
+    const values = expression.exec(pathname)?.slice(1).map(decoded)
+    if (values === undefined || values.includes(undefined)) continue
+    return { siblings, params: Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])) }
+  }
+  return undefined
+}
+
+function compile<R>(path: string, siblings: R[]): Pattern<R> {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')
+  const literal = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const expression = new RegExp(
+    `^${path
+      .split(/\{\w+\}/)
+      .map(literal)
+      .join('([^/]+)')}$`,
+  )
+  return { expression, names, siblings }
+}
+
+function decoded(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
   }
 }

@@ -36,6 +36,22 @@ export async function authenticateInference(request: Request, context: Context):
   return principal
 }
 
+/**
+ * The caller of an administration path, who needs a management key; a read-only one only reads.
+ * @throws Fault `forbidden` for every other key and for access tokens, and as `authenticate`
+ */
+export async function authenticateManagement(
+  request: Request,
+  context: Context,
+  { writes }: { writes: boolean },
+): Promise<Readonly<ApiKey>> {
+  const { key, accessToken } = await authenticate(request, context)
+  const isManagement = accessToken === undefined && key.kind !== 'inference'
+  if (!isManagement) throw new Fault('forbidden', 'Only management keys can perform this operation')
+  if (writes && key.kind !== 'management') throw new Fault('forbidden', 'This management key is read-only')
+  return key
+}
+
 function fromApiKey(text: string, { registry }: Context): Principal {
   const key = registry.keysByHash.get(hashApiKey(text))
   if (key === undefined) throw invalidCredential('key_unknown')
