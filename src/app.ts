@@ -1,26 +1,55 @@
 // All routes of the service on one page, and the only catch: whatever goes wrong below becomes an answer here.
+import packageJson from '../package.json' with { type: 'json' }
+import { createAdminEndpoints } from './admin/endpoints.ts'
+import type { RunOperation } from './admin/operation.ts'
 import type { Context, Endpoint, RequestInfo } from './context.ts'
 import { describeError, Fault } from './fault.ts'
+import { exchangeDescription, jwksDescription } from './federation/descriptions.ts'
 import { publishJwks } from './federation/jwks-endpoint.ts'
 import { tellTokenEndpointFault } from './federation/refusal.ts'
 import { exchangeToken } from './federation/token-endpoint.ts'
 import { clientAddressOf } from './http/client-address.ts'
+import type { Description } from './http/description.ts'
 import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
+import { chatDescription, modelsDescription } from './inference/descriptions.ts'
 import { createChatCompletion, listModels } from './inference/endpoint.ts'
+import { createOpenApiDocument } from './openapi.ts'
 import type { Handler } from './runtime.ts'
 
-const endpoints: Endpoint[] = [
-  { method: 'POST', path: '/oauth/token', handle: exchangeToken, tell: tellTokenEndpointFault },
-  { method: 'GET', path: '/oauth/jwks', handle: publishJwks },
-  { method: 'POST', path: '/chat/completions', handle: createChatCompletion },
-  { method: 'GET', path: '/models', handle: listModels },
-]
+/** Every endpoint of the service, each with what it says of itself. */
+function listEndpoints(runOperation: RunOperation): Endpoint[] {
+  const endpoints: Endpoint[] = [
+    {
+      method: 'POST',
+      path: '/oauth/token',
+      handle: exchangeToken,
+      tell: tellTokenEndpointFault,
+      describes: exchangeDescription,
+    },
+    { method: 'GET', path: '/oauth/jwks', handle: publishJwks, describes: jwksDescription },
+    { method: 'POST', path: '/chat/completions', handle: createChatCompletion, describes: chatDescription },
+    { method: 'GET', path: '/models', handle: listModels, describes: modelsDescription },
+    ...createAdminEndpoints(runOperation),
+  ]
+  const describes: Description = {
+    summary: 'This document (OpenAPI 3.1)',
+    access: 'public',
+    responses: { 200: { description: 'The document' } },
+  }
+  let text: string | undefined
+  const handle: Endpoint['handle'] = async (_request, { baseUrl }) => {
+    text ??= JSON.stringify(createOpenApiDocument(endpoints, baseUrl, packageJson.version))
+    return new Response(text, { headers: { 'content-type': 'application/json' } })
+  }
+  endpoints.push({ method: 'GET', path: '/openapi.json', handle, describes })
+  return endpoints
+}
 
 /** The whole service as one function from request to response; it never rejects. */
-export function createApp(context: Context): Handler {
-  const route = createRouter(new URL(context.baseUrl).pathname, endpoints)
+export function createApp(context: Context, runOperation: RunOperation): Handler {
+  const route = createRouter(new URL(context.baseUrl).pathname, listEndpoints(runOperation))
   return async (request, peer) => {
     const path = pathOf(request)
     const match = route(request.method, path)

@@ -14,6 +14,7 @@ import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
 import { readMasterKey } from './federation/master-key.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
 import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
+import type { Description } from './http/description.ts'
 import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-limit.ts'
 import type { Params, Route } from './http/router.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
@@ -51,6 +52,7 @@ export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string
 
 /** A route with its handler, and how it tells a fault where that is not the common error shape. */
 export type Endpoint = Route<(request: Request, context: Context, info: RequestInfo) => Promise<Response>> & {
+  describes: Description
   tell?: (fault: Fault) => Response
 }
 

@@ -53,7 +53,7 @@ export async function startServer(
   try {
     const runOperation = createOperationRunner(operations, admin)
     await prepare?.(runOperation)
-    const { context, address, listener } = await serve(admin, surroundings)
+    const { context, address, listener } = await serve(admin, surroundings, runOperation)
     listeners.push(listener)
     removeDeadSocket(socketPath)
     listeners.push(await listen({ socketPath }, createSocketHandler(runOperation, surroundings.log)))
@@ -71,14 +71,14 @@ export async function startServer(
 }
 
 /** Listens first, since the base URL may follow from the port that was free. */
-async function serve(admin: AdminContext, { fetch }: Surroundings) {
+async function serve(admin: AdminContext, { fetch }: Surroundings, runOperation: RunOperation) {
   let handler: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
   const { hostname } = admin.config.listen
   const listener = await listen(admin.config.listen, (request, peer) => handler(request, peer))
   try {
     const address = { hostname, port: listener.port }
     const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
-    handler = createApp(context)
+    handler = createApp(context, runOperation)
     return { context, address, listener }
   } catch (error) {
     await listener.drain()

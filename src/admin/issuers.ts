@@ -19,6 +19,7 @@ import {
 } from '../limits.ts'
 import { commit, type Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
+import type { issuerAnswer } from './answers.ts'
 import { operation } from './operation.ts'
 import {
   checkChanges,
@@ -218,7 +219,7 @@ function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {
   }
 }
 
-async function show({ orm, registry }: AdminContext, id: string) {
+async function show({ orm, registry }: AdminContext, id: string): Promise<typeof issuerAnswer.infer> {
   const row = registry.issuers.get(id)
   if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
   const keySet = await readIssuerKeySet(orm, id)

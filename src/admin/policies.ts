@@ -20,6 +20,7 @@ import {
 } from '../limits.ts'
 import { commit, type Registry } from '../registry.ts'
 import { type } from '../shape.ts'
+import type { policyAnswer } from './answers.ts'
 import { type Explanation, explain, readToken } from './explain.ts'
 import { type OperationContext, operation } from './operation.ts'
 import {
@@ -204,7 +205,7 @@ function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
   checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
 }
 
-function show({ registry }: AdminContext, row: PolicyRow) {
+function show({ registry }: AdminContext, row: PolicyRow): typeof policyAnswer.infer {
   const issuer = registry.issuers.get(row.issuerId)
   const key = registry.keys.get(row.keyId)
   return {
@@ -212,7 +213,7 @@ function show({ registry }: AdminContext, row: PolicyRow) {
     name: row.name,
     organization_id: row.organizationId,
     issuer_id: row.issuerId,
-    issuer_url: issuer?.issuerUrl,
+    issuer_url: issuer?.issuerUrl ?? '',
     issuer_deleted: issuer?.deletedAt !== null,
     audience: row.audience,
     subject: row.subject,
@@ -223,8 +224,8 @@ function show({ registry }: AdminContext, row: PolicyRow) {
     enabled: row.enabled,
     replay_protection: row.replayProtection,
     key_id: row.keyId,
-    key_name: key?.name,
-    key_disabled: key?.disabled,
+    key_name: key?.name ?? '',
+    key_disabled: key?.disabled === true,
     key_deleted: key?.deletedAt !== null,
     max_lifetime_seconds: row.maxLifetimeSeconds,
     created_at: timeOf(row.createdAt),

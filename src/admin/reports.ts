@@ -10,6 +10,7 @@ import { isReason, type Step, stepOf } from '../federation/refusal.ts'
 import { reportRowsDefault, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
+import type { changeAnswer, exchangeAnswer } from './answers.ts'
 import { operation } from './operation.ts'
 import { findKey, findOrganization, organizationInput, referenceShape, timeOf } from './references.ts'
 
@@ -82,7 +83,11 @@ function findKeyEverUsed(registry: Registry, reference: string, organizationId: 
   return known?.organizationId === organizationId ? known.id : findKey(registry, reference, organizationId).id
 }
 
-function showAudit({ row, policyName, issuerUrl }: Awaited<ReturnType<typeof listAudit>>[number]) {
+function showAudit({
+  row,
+  policyName,
+  issuerUrl,
+}: Awaited<ReturnType<typeof listAudit>>[number]): typeof exchangeAnswer.infer {
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -113,7 +118,7 @@ function stepOfRow(reason: string | null): Step | null {
   return reason !== null && isReason(reason) ? stepOf(reason) : null
 }
 
-function showChange(row: AdminChange) {
+function showChange(row: AdminChange): typeof changeAnswer.infer {
   return {
     id: row.id,
     at: timeOf(row.at),

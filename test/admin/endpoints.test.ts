@@ -1,0 +1,160 @@
+// The admin operations over HTTP: who may, what they answer, that one organization never meets another, and the record of each change.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
+import { createApiCaller } from '../support/openapi.ts'
+
+let federation: Federation
+let admin: string
+let reader: string
+let stranger: string
+let call: Awaited<ReturnType<typeof createApiCaller>>
+beforeAll(async () => {
+  federation = await startFederation()
+  call = await createApiCaller(federation.server.baseUrl)
+  const create = async (name: string, kind: string, organization = 'default') =>
+    (await federation.admin<Row & { key: string }>('keys.create', { name, kind, organization })).key
+  admin = await create('admin', 'management')
+  reader = await create('reader', 'management_read_only')
+  await federation.admin('organizations.create', { name: 'other' })
+  stranger = await create('stranger', 'management', 'other')
+})
+afterAll(() => federation.stop())
+
+const issuers = '/workload-identity/issuers'
+const policies = '/workload-identity/policies'
+const audit = '/workload-identity/audit'
+const policy = { issuer: 'idp', key: 'target', audience: 'aud', subject: 'sub' }
+
+describe('a management key', () => {
+  test('manages issuers, and each change is told with who, before and after', async () => {
+    const made = await call('POST', issuers, admin, { name: 'github', issuer_url: 'https://github.example' })
+    expect(made.status).toBe(201)
+    const { id } = made.data as Row
+    expect((await call('GET', `${issuers}/${id}`, admin)).data).toEqual(made.data)
+    expect((await call('GET', `${issuers}/github`, admin)).data).toEqual(made.data)
+    expect((await call('PATCH', `${issuers}/${id}`, admin, { clock_skew_seconds: 7 })).data).toMatchObject({
+      clock_skew_seconds: 7,
+    })
+    expect((await call('DELETE', `${issuers}/${id}`, admin)).data).toEqual({ id, deleted: true })
+    expect((await call('GET', `${issuers}/${id}`, admin)).status).toBe(404)
+
+    const { data } = await call('GET', `${audit}/changes?limit=3`, admin)
+    const keys = await federation.admin<{ data: Row[] }>('keys.list')
+    const by = keys.data.find(({ name }) => name === 'admin')?.id
+    const record = { actor: 'key', actor_key_id: by, kind: 'issuer', target_id: id }
+    expect(data).toMatchObject([
+      {
+        ...record,
+        operation: 'issuers.delete',
+        before: { deleted_at: null },
+        after: { deleted_at: expect.any(Number) },
+      },
+      { ...record, operation: 'issuers.update', before: { clock_skew_seconds: 30 }, after: { clock_skew_seconds: 7 } },
+      { ...record, operation: 'issuers.add', before: null, after: { name: 'github' } },
+    ])
+  })
+
+  test('manages policies, which exchanges obey at once', async () => {
+    const made = await call('POST', policies, admin, {
+      name: 'http',
+      ...policy,
+      audience: 'latchkey-tests',
+      subject: 'workload-1',
+    })
+    const { id } = made.data as Row
+    const exchange = async () =>
+      (await federation.exchange(await federation.mint(), { federation_policy_id: id })).status
+    expect(await exchange()).toBe(200)
+    expect((await call('POST', `${policies}/${id}/pause`, admin)).data).toMatchObject({ enabled: false })
+    expect(await exchange()).toBe(400)
+    expect((await call('POST', `${policies}/${id}/resume`, admin)).status).toBe(200)
+    const token = await federation.mint()
+    const checked = await call('POST', `${policies}/check`, reader, { token, policy: id })
+    expect(checked.data).toMatchObject([{ policy_id: id, accepted: true }])
+    const condition = { condition: 'subject == "nobody"' }
+    expect((await call('PATCH', `${policies}/${id}`, admin, condition)).data).toMatchObject(condition)
+    expect(await exchange()).toBe(400)
+    expect((await call('GET', `${audit}?limit=1`, reader)).data).toMatchObject([{ reason: 'condition_false' }])
+    expect((await call('DELETE', `${policies}/${id}`, admin)).status).toBe(200)
+  })
+
+  test('tries a policy without saving it', async () => {
+    const before = (await call('GET', policies, admin)).data as unknown[]
+    const tried = await call('POST', policies, admin, { name: 'dry', ...policy, dry_run: true })
+    expect(tried.data).toMatchObject({ name: 'dry', dry_run: true })
+    expect((await call('GET', policies, admin)).data).toHaveLength(before.length)
+  })
+})
+
+describe('refused is', () => {
+  const rows: [
+    name: string,
+    key: () => string | undefined,
+    method: string,
+    path: string,
+    body: object | undefined,
+    status: number,
+  ][] = [
+    ['nobody', () => undefined, 'GET', issuers, undefined, 401],
+    ['an unknown key', () => `sk-lk-v1-${'0'.repeat(64)}`, 'GET', issuers, undefined, 401],
+    ['an inference key', () => federation.key.key, 'GET', issuers, undefined, 403],
+    ['a read-only key that would write', () => reader, 'POST', issuers, { name: 'x', issuer_url: 'https://x' }, 403],
+    ['a read-only key that would pause', () => reader, 'POST', `${policies}/policy/pause`, undefined, 403],
+    ['a read-only key that would delete', () => reader, 'DELETE', `${policies}/policy`, undefined, 403],
+    ['an unknown field', () => admin, 'POST', issuers, { name: 'x', issuer_url: 'https://x', color: 1 }, 400],
+    ['a wrong type', () => admin, 'PATCH', `${policies}/policy`, { max_lifetime_seconds: '60' }, 400],
+    ['a condition that cannot be', () => admin, 'PATCH', `${policies}/policy`, { condition: 'subject' }, 400],
+    ['a NUL', () => admin, 'PATCH', `${policies}/policy`, { subject: 'a\0b' }, 400],
+    ['an update of nothing', () => admin, 'PATCH', `${policies}/policy`, {}, 400],
+    ['an unknown query', () => admin, 'GET', `${audit}?color=1`, undefined, 400],
+    ['a name that is taken', () => admin, 'POST', policies, { name: 'policy', ...policy }, 409],
+    ['an unknown policy', () => admin, 'GET', `${policies}/none`, undefined, 404],
+    [
+      'another organization in the body',
+      () => admin,
+      'POST',
+      policies,
+      { name: 'x', ...policy, organization: 'other' },
+      201,
+    ],
+    [
+      'another organization in the query',
+      () => stranger,
+      'GET',
+      `${policies}/policy?organization=default`,
+      undefined,
+      404,
+    ],
+  ]
+  for (const [name, key, method, path, body, status] of rows) {
+    test(`${name}: ${status}`, async () => {
+      const answer = await call(method, path, key(), body)
+      expect(answer.status).toBe(status)
+      if (status >= 400) expect(answer.error).toMatchObject({ code: status })
+    })
+  }
+
+  test('a key of another organization, which sees and reaches nothing here', async () => {
+    for (const path of [issuers, policies, audit, `${audit}/changes`]) {
+      const { status, data } = await call('GET', path, stranger)
+      expect(status).toBe(200)
+      expect(JSON.stringify(data)).not.toContain(federation.policy.id)
+    }
+    for (const [method, path] of [
+      ['GET', `${policies}/${federation.policy.id}`],
+      ['PATCH', `${policies}/${federation.policy.id}`],
+      ['DELETE', `${policies}/${federation.policy.id}`],
+      ['POST', `${policies}/${federation.policy.id}/pause`],
+      ['GET', `${issuers}/${federation.issuer.id}`],
+      ['DELETE', `${issuers}/${federation.issuer.id}`],
+    ] as const)
+      expect((await call(method, path, stranger, method === 'PATCH' ? { subject: 'x' } : undefined)).status).toBe(404)
+    expect((await federation.exchange(await federation.mint())).status).toBe(200)
+  })
+
+  test('an access token, which never manages', async () => {
+    const reply = await federation.exchange(await federation.mint())
+    const { access_token } = (await reply.json()) as { access_token: string }
+    expect((await call('GET', issuers, access_token)).status).toBe(403)
+  })
+})

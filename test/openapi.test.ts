@@ -1,0 +1,65 @@
+// The OpenAPI document: an independent validator accepts it, every route is in it, and the answers of the service are what it tells.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { type Federation, startFederation } from './support/latchkey.ts'
+import { createAnswerCheck, type OpenApiDocument, readDocument } from './support/openapi.ts'
+
+let federation: Federation
+let document: OpenApiDocument
+beforeAll(async () => {
+  federation = await startFederation()
+  document = await readDocument(federation.server.baseUrl)
+})
+afterAll(() => federation.stop())
+
+test('an independent validator accepts it as OpenAPI 3.1', async () => {
+  const validator = new Validator()
+  expect(await validator.validate(structuredClone(document) as never)).toEqual({ valid: true })
+  expect(validator.version).toBe('3.1')
+})
+
+test('every path in it answers, and no method but the ones in it', async () => {
+  for (const [path, operations] of Object.entries(document.paths)) {
+    const url = federation.server.baseUrl + path.replaceAll(/\{\w+\}/g, 'x')
+    const response = await fetch(url, { method: 'OPTIONS' })
+    expect({ path, status: response.status }).toEqual({ path, status: 405 })
+    const allowed = (response.headers.get('allow') ?? '').split(', ').filter((method) => method !== 'HEAD')
+    expect(allowed.toSorted()).toEqual(
+      Object.keys(operations)
+        .map((method) => method.toUpperCase())
+        .toSorted(),
+    )
+  }
+})
+
+test('the answers of exchange, key set and inference are what it tells', async () => {
+  const check = createAnswerCheck(document)
+  const { baseUrl } = federation.server
+  const token = await federation.mint()
+  const forms: Record<string, string | undefined>[] = [
+    {},
+    { grant_type: 'password' },
+    { scope: 'all' },
+    { federation_policy_id: undefined },
+    { federation_policy_id: 'none' },
+  ]
+  for (const fields of forms) {
+    const response = await federation.exchange(token, fields)
+    check('POST', '/oauth/token', response.status, await response.json())
+  }
+  const large = await fetch(`${baseUrl}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ a: 'x'.repeat(40_000) }),
+  })
+  check('POST', '/oauth/token', large.status, await large.json())
+  check('GET', '/oauth/jwks', 200, await (await fetch(`${baseUrl}/oauth/jwks`)).json())
+  for (const [authorization, body] of [
+    ['Bearer x', '{}'],
+    [`Bearer ${federation.key.key}`, 'x'],
+    [`Bearer ${federation.key.key}`, '{"messages":[]}'],
+  ] as const) {
+    const response = await fetch(`${baseUrl}/chat/completions`, { method: 'POST', headers: { authorization }, body })
+    check('POST', '/chat/completions', response.status, await response.json())
+  }
+  expect(Object.keys(document.paths).length).toBeGreaterThan(12)
+})

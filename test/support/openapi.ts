@@ -1,0 +1,50 @@
+// A client that takes the service's own OpenAPI document at its word: every answer is held against it.
+import { expect } from 'bun:test'
+import Ajv2020 from 'ajv/dist/2020.js'
+
+type Content = { content?: Record<string, { schema?: object }> }
+export type OpenApiDocument = {
+  openapi: string
+  paths: Record<string, Record<string, { responses: Record<string, Content> }>>
+}
+export type ApiAnswer = { status: number; data: unknown; error: unknown }
+
+export async function readDocument(baseUrl: string): Promise<OpenApiDocument> {
+  const response = await fetch(`${baseUrl}/openapi.json`)
+  expect(response.status).toBe(200)
+  return (await response.json()) as OpenApiDocument
+}
+
+/** Whether an answer is one that the document tells of, and has the shape that it tells. */
+export function createAnswerCheck(document: OpenApiDocument) {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  return (method: string, path: string, status: number, body: unknown): void => {
+    const template = Object.keys(document.paths)
+      .toSorted((one, other) => Number(one.includes('{')) - Number(other.includes('{')))
+      .find((candidate) => new RegExp(`^${candidate.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
+    const responses = document.paths[template ?? '']?.[method.toLowerCase()]?.responses
+    const told = responses?.[String(status)]
+    expect({ method, path, status, isTold: told !== undefined }).toMatchObject({ isTold: true })
+    const schema = told?.content?.['application/json']?.schema
+    if (schema === undefined) return
+    const isValid = ajv.validate(schema, body)
+    expect({ method, path, status, isValid, errors: ajv.errors }).toMatchObject({ isValid: true })
+  }
+}
+
+export async function createApiCaller(baseUrl: string) {
+  const check = createAnswerCheck(await readDocument(baseUrl))
+  return async (method: string, path: string, key?: string, body?: object): Promise<ApiAnswer> => {
+    const response = await fetch(baseUrl + path, {
+      method,
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    })
+    const answer = (await response.json()) as { data?: unknown; error?: unknown }
+    check(method, path.split('?')[0] ?? '', response.status, answer)
+    return { status: response.status, data: answer.data, error: answer.error }
+  }
+}
