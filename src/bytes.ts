@@ -10,10 +10,12 @@ export function joinChunks(chunks: Uint8Array[], length: number): Uint8Array<Arr
   return whole
 }
 
+const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /** Text of UTF-8 bytes, or undefined when they are not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return strictDecoder.decode(bytes)
   } catch {
     return undefined
   }

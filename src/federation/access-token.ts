@@ -1,7 +1,8 @@
 // Access tokens (interface §2.5, decisions §5, RFC 9068): minting and verifying. It does not know why one is issued or whether its key still is in force.
 
-import { errors, jwtVerify, SignJWT } from 'jose'
+import { errors, jwtVerify } from 'jose'
 import { type } from '../shape.ts'
+import { signJwt } from './jws.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string }
@@ -23,7 +24,7 @@ export async function mintAccessToken(
   const iat = Math.floor(now / 1_000)
   const exp = iat + lifetimeSeconds
   const id = crypto.randomUUID()
-  const text = await new SignJWT({
+  const claims = {
     iss: baseUrl,
     aud: baseUrl,
     sub: subject,
@@ -34,9 +35,8 @@ export async function mintAccessToken(
     jti: id,
     federation_policy_id: policyId,
     federation_issuer_id: issuerId,
-  })
-    .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid })
-    .sign(privateKey)
+  }
+  const text = await signJwt({ alg: 'ES256', typ: 'at+jwt', kid }, claims, privateKey)
   return { text, id, lifetimeSeconds, expiresAt: exp * 1_000 }
 }
 

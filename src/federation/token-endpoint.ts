@@ -1,6 +1,5 @@
 // The token endpoint (interface §4.1), one exchange from top to bottom: form, standing, subject token, rules, minting, audit, reply.
 import { createHash } from 'node:crypto'
-import { compactVerify } from 'jose'
 import type { AuditRow } from '../../db/schema.ts'
 import { storableText } from '../bytes.ts'
 import type { Context, RequestInfo } from '../context.ts'
@@ -12,6 +11,7 @@ import type { Issuer } from '../registry.ts'
 import { type IssuedAccessToken, mintAccessToken } from './access-token.ts'
 import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken, secondsLeft } from './claims.ts'
 import { accessTokenType, type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
+import { isSignedBy } from './jws.ts'
 import { parseJwtText } from './jwt-text.ts'
 import { checkRules } from './policy.ts'
 import { isReason, isRefusal, noStore, oauthErrorOf, type Refusal, refusalReply, refuse } from './refusal.ts'
@@ -92,11 +92,8 @@ async function verify(
   if (token.issuer !== issuer.issuerUrl) return refuse('issuer_mismatch', token.issuer)
   const key = await context.issuerKeys.find(issuer, token)
   if (isRefusal(key)) return key
-  try {
-    await compactVerify(form.subjectToken, await key.cryptoKey(), { algorithms: [token.algorithm] })
-  } catch {
-    return refuse('signature_invalid', token.kid)
-  }
+  const isSigned = await isSignedBy(form.subjectToken, token.algorithm, key)
+  if (!isSigned) return refuse('signature_invalid', token.kid)
   return checkTimes(token.payload, context.now(), issuer) ?? checkLengths(token)
 }
 

@@ -3,8 +3,11 @@ import { BlockList, isIP } from 'node:net'
 
 export type AddressList = { has: (address: string) => boolean }
 
+const nobody: AddressList = { has: () => false }
+
 /** Reads `10.0.0.0/8,::1`; answers the first entry that is neither an address nor a network, as it stands there. */
 export function parseAddressList(text: string): AddressList | string {
+  if (text.trim() === '') return nobody
   const list = new BlockList()
   for (const entry of text.split(',').map((part) => part.trim())) {
     if (entry === '') continue
@@ -49,5 +52,6 @@ export function networkOf(address: string): string {
 
 /** A socket that takes both versions tells an IPv4 address as an IPv6 one. */
 function plainAddress(address: string): string {
+  if (!address.startsWith('::')) return address
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
 }

@@ -22,6 +22,7 @@ import {
 const concurrency = 32
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7)
 const exchangesPerRound = Number(process.env.BENCH_EXCHANGES ?? 3_000)
+const warmUps = 5
 const tokensEach = 200
 const algorithms = ['RS256', 'ES256'] as const
 const condition = 'claims.environment == "production" && subject.startsWith("workload")'
@@ -158,7 +159,8 @@ const median = (values: number[]) =>
 /** Microseconds of CPU per exchange, by round; the contestants take turns within each. */
 async function measure(contestants: Contestant[], algorithm: string): Promise<Map<string, number[]>> {
   const figures = new Map(contestants.map(({ name }) => [name, [] as number[]]))
-  for (const each of contestants) await load(each, algorithm, exchangesPerRound)
+  // Until the compilers of the runtimes have done their work, whose time would count as well.
+  for (const each of contestants) await load(each, algorithm, warmUps * exchangesPerRound)
   for (let round = 0; round < rounds; round++) {
     for (const each of contestants) {
       const before = cpuMilliseconds(each.pid)
