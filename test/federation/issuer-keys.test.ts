@@ -145,6 +145,19 @@ describe('an unknown kid', () => {
     expect(server.fetchesOf('keys')).toBe(3)
   })
 
+  test('of which ten thousand come, in an hour of them, causes at most one fetch in 30 s', async () => {
+    await find()
+    const before = server.fetchesOf('keys')
+    const hour = 60 * 60_000
+    const startedAt = server.clock.now
+    for (let index = 0; index < 10_000; index++) {
+      server.clock.now = startedAt + Math.floor((index * hour) / 10_000)
+      expect(await find(`kid-${index}`)).toBe('kid_unknown')
+    }
+    // Besides those for unknown kids there are those of a set that has aged, one in ten minutes.
+    expect(server.fetchesOf('keys') - before).toBeLessThanOrEqual(hour / 30_000 + 6)
+  })
+
   test('does not fetch twice for the first token of all', async () => {
     expect(await find('two')).toBe('kid_unknown')
     expect(server.fetchesOf('keys')).toBe(1)

@@ -1,0 +1,78 @@
+// Five hundred exchanges race with an admin's change, half of them held at their issuer's key set: what the change stops is minted for
+// none that reaches its minting after the change was acknowledged, held or new.
+import { expect, test } from 'bun:test'
+import type { OperationName } from '../../src/admin/operations.ts'
+import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import {
+  audience,
+  listenLocally,
+  mintAt,
+  postExchange,
+  type Row,
+  startFederation,
+  subject,
+} from '../support/latchkey.ts'
+
+const changes: [name: string, operation: OperationName, input: Record<string, unknown>, reason: RegExp][] = [
+  ['a pause', 'policies.pause', { policy: 'slow' }, /^policy_paused$/],
+  ['a deletion', 'policies.delete', { policy: 'slow' }, /^policy_deleted$/],
+  ['another subject', 'policies.update', { policy: 'slow', subject: 'other' }, /^subject_mismatch$/],
+  ['a condition', 'policies.update', { policy: 'slow', condition: 'claims.no == 1' }, /^condition_error$/],
+  ['a disabled key', 'keys.disable', { key: 'target' }, /^key_disabled$/],
+  ['a deleted key', 'keys.delete', { key: 'target' }, /^key_deleted$/],
+  [
+    'a lost entitlement',
+    'organizations.plan',
+    { organization: 'default', plan: 'free' },
+    /^organization_not_entitled$/,
+  ],
+  ['a deleted issuer', 'issuers.delete', { issuer: 'slow' }, /^issuer_deleted$/],
+  [
+    'an issuer of another URL',
+    'issuers.update',
+    { issuer: 'slow', issuer_url: 'https://moved.example' },
+    /^issuer_mismatch$/,
+  ],
+]
+
+for (const [name, operation, input, reason] of changes) {
+  test(`${name} that is acknowledged stops every exchange that has not been minted`, async () => {
+    const federation = await startFederation()
+    const gate = Promise.withResolvers<void>()
+    const reached = Promise.withResolvers<void>()
+    let slowUrl = ''
+    const issuer = await createTestIssuer(() => slowUrl)
+    const { url, listener } = await listenLocally(async (request, peer) => {
+      if (new URL(request.url).pathname === '/jwks') {
+        reached.resolve()
+        await gate.promise
+      }
+      return issuer(request, peer)
+    })
+    slowUrl = url
+    await federation.admin('issuers.add', { name: 'slow', issuer_url: slowUrl })
+    const rules = { issuer: 'slow', key: 'target', audience, subject }
+    const { id } = await federation.admin<Row>('policies.create', { name: 'slow', ...rules })
+    const [held, quick] = await Promise.all([mintAt(slowUrl), federation.mint()])
+    const exchangeHeld = () =>
+      postExchange(federation.server.baseUrl, { federation_policy_id: id, subject_token: held })
+    const many = <Answer>(exchange: () => Promise<Answer>) => Promise.all(Array.from({ length: 250 }, exchange))
+
+    const waiting = many(exchangeHeld)
+    const running = many(() => federation.exchange(quick))
+    await reached.promise
+    await federation.admin(operation, input)
+    gate.resolve()
+    const answers = [...(await waiting), ...(await many(exchangeHeld))]
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]))
+    for (const { status } of await running) expect([200, 400]).toContain(status)
+
+    const { data } = await federation.admin<{ data: Row[] }>('audit.list', { limit: 10_000 })
+    expect(data).toHaveLength(750)
+    const ofHeld = data.filter((row) => row.policy_id === id)
+    expect(ofHeld).toHaveLength(500)
+    for (const row of ofHeld) expect(String(row.reason)).toMatch(reason)
+    await federation.stop()
+    await listener.drain()
+  })
+}
