@@ -12,7 +12,7 @@ import {
 } from '../../db/organizations.ts'
 import { type Organization, planNames, type User, type Workspace } from '../../db/schema.ts'
 import { insertSigningKey } from '../../db/signing-keys.ts'
-import { type AdminContext, isInitialized } from '../context.ts'
+import { isInitialized } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readMasterKey } from '../federation/master-key.ts'
 import { createSigningKey } from '../federation/signing-keys.ts'

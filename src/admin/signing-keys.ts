@@ -7,7 +7,6 @@ import {
   retireOtherSigningKeys,
   revokeOtherSigningKeys,
 } from '../../db/signing-keys.ts'
-import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readMasterKey } from '../federation/master-key.ts'
 import {
