@@ -64,13 +64,24 @@ type Listened = { port: number; stop: () => Promise<unknown>; cut: () => unknown
 
 /** Keeps count of the handlers that run, so that a stop can wait for them. */
 function countRunning(handler: Handler): { counted: Handler; ended: Ended } {
-  const running = new Set<Promise<Response>>()
+  let running = 0
+  let whenNone = () => {}
+  const end = () => {
+    running -= 1
+    if (running === 0) whenNone()
+  }
   const counted: Handler = (request, peer) => {
-    const answer = handler(request, peer).finally(() => running.delete(answer))
-    running.add(answer)
+    running += 1
+    const answer = handler(request, peer)
+    answer.then(end, end)
     return answer
   }
-  return { counted, ended: () => Promise.allSettled(running) }
+  const ended = () =>
+    new Promise<void>((resolve) => {
+      if (running === 0) resolve()
+      whenNone = resolve
+    })
+  return { counted, ended }
 }
 
 function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: Bounds): Listened {

@@ -1,6 +1,7 @@
 // What a condition sees of a verified token (decisions §4): five variables, bounded so that no token makes an accepted condition slow.
 import { conditionClaimsDepthMax, conditionCollectionItemsMax, conditionStringCharactersMax } from '../limits.ts'
 import { isStringArray, type SubjectToken } from './claims.ts'
+import type { JsonObject } from './jwt-text.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 export type ConditionView = {
@@ -29,10 +30,10 @@ function findExcess(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return value.length > conditionStringCharactersMax ? 'a string is too long' : undefined
   if (typeof value !== 'object' || value === null) return undefined
   if (depth > conditionClaimsDepthMax) return 'too deeply nested'
-  const members = Array.isArray(value) ? value : Object.entries(value).flat()
-  if (members.length > conditionCollectionItemsMax * (Array.isArray(value) ? 1 : 2)) return 'too many items'
-  for (const member of members) {
-    const excess = findExcess(member, depth + 1)
+  const names = Object.keys(value)
+  if (names.length > conditionCollectionItemsMax) return 'too many items'
+  for (const name of names) {
+    const excess = findExcess(name, depth) ?? findExcess((value as JsonObject)[name], depth + 1)
     if (excess !== undefined) return excess
   }
   return undefined
@@ -40,7 +41,9 @@ function findExcess(value: unknown, depth: number): string | undefined {
 
 /** Maps instead of objects: a claim may be named `constructor`. */
 function mapOf(object: object): Map<string, unknown> {
-  return new Map(Object.entries(object).map(([name, value]) => [name, celValueOf(value)]))
+  const map = new Map<string, unknown>()
+  for (const [name, value] of Object.entries(object)) map.set(name, celValueOf(value))
+  return map
 }
 
 function celValueOf(value: unknown): unknown {

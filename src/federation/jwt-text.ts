@@ -26,7 +26,7 @@ export function parseJwtText(text: string): JwtText | undefined {
   return {
     header: headerJson.object,
     payload: payloadJson.object,
-    hasDuplicateMembers: namesMemberTwice(headerJson.text) || namesMemberTwice(payloadJson.text),
+    hasDuplicateMembers: hasDuplicateMembers(headerJson) || hasDuplicateMembers(payloadJson),
   }
 }
 
@@ -41,7 +41,9 @@ export function isCanonicalBase64url(text: string): boolean {
   return text.length % 4 === 0
 }
 
-function readJsonObject(part: string): { object: JsonObject; text: string } | undefined {
+type Json = { object: JsonObject; text: string }
+
+function readJsonObject(part: string): Json | undefined {
   if (!isCanonicalBase64url(part)) return undefined
   const text = decodeUtf8(Buffer.from(part, 'base64url'))
   if (text === undefined) return undefined
@@ -53,6 +55,11 @@ function readJsonObject(part: string): { object: JsonObject; text: string } | un
   } catch {
     return undefined
   }
+}
+
+/** Parsing keeps the last of two members, so a text that writing gives back as it was had none twice; any other is read once more. */
+function hasDuplicateMembers({ object, text }: Json): boolean {
+  return JSON.stringify(object) !== text && namesMemberTwice(text)
 }
 
 /** Whether an object anywhere in a valid JSON text names a member twice, escapes resolved. */

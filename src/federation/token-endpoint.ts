@@ -1,5 +1,5 @@
 // The token endpoint (interface §4.1), one exchange from top to bottom: form, standing, subject token, rules, minting, audit, reply.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { AuditRow } from '../../db/schema.ts'
 import { storableText } from '../bytes.ts'
 import type { Context, RequestInfo } from '../context.ts'
@@ -63,7 +63,7 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
   const form = parseExchangeForm(await readBody(request, exchangeBodyBytesLimit))
   if (isRefusal(form)) return form
   record.policyNamed = policyNamed(form.policyId)
-  record.subjectTokenSha256 = createHash('sha256').update(form.subjectToken).digest('hex')
+  record.subjectTokenSha256 = hash('sha256', form.subjectToken, 'hex')
   const text = parseJwtText(form.subjectToken)
   if (text === undefined) return refuse('subject_token_not_jwt')
 

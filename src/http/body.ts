@@ -19,7 +19,7 @@ export async function readBody(request: Request, bytesLimit: number): Promise<Ui
 
   // A length that was told is what the runtime reads: no more, and less is an error. One promise then does for the whole body.
   if (request.headers.has('content-length')) {
-    const body = await within(requestBodyMillisecondsMax, request)
+    const body = await readWhole(request)
     if (body.byteLength >= bytesLimit) throw tooLarge()
     return body
   }
@@ -42,7 +42,7 @@ export async function readBody(request: Request, bytesLimit: number): Promise<Ui
     }
   } catch (error) {
     if (error instanceof Fault) throw error
-    throw new Fault('invalid', 'The body could not be read', { reason: 'body_broken', cause: error })
+    throw broken(error)
   } finally {
     clearTimeout(deadline)
   }
@@ -52,19 +52,25 @@ export async function readBody(request: Request, bytesLimit: number): Promise<Ui
   return joinChunks(chunks, length)
 }
 
-async function within(milliseconds: number, request: Request): Promise<Uint8Array<ArrayBuffer>> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(tooLate()), milliseconds)
+/** A race of two promises would do the same for thrice the cost, on every request. */
+function readWhole(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+  return new Promise((resolve, reject) => {
+    const deadline = setTimeout(() => reject(tooLate()), requestBodyMillisecondsMax)
+    request.arrayBuffer().then(
+      (body) => {
+        clearTimeout(deadline)
+        resolve(new Uint8Array(body))
+      },
+      (error) => {
+        clearTimeout(deadline)
+        reject(broken(error))
+      },
+    )
   })
-  try {
-    return new Uint8Array(await Promise.race([request.arrayBuffer(), late]))
-  } catch (error) {
-    if (error instanceof Fault) throw error
-    throw new Fault('invalid', 'The body could not be read', { reason: 'body_broken', cause: error })
-  } finally {
-    clearTimeout(timer)
-  }
+}
+
+function broken(cause: unknown): Fault {
+  return new Fault('invalid', 'The body could not be read', { reason: 'body_broken', cause })
 }
 
 function tooLate(): Fault {
@@ -73,8 +79,8 @@ function tooLate(): Fault {
 
 /** Whether Content-Type is exactly this media type; parameters other than a UTF-8 charset do not pass. */
 export function hasMediaType(request: Request, mediaType: string): boolean {
-  const [type, ...parameters] = (request.headers.get('content-type') ?? '')
-    .split(';')
-    .map((part) => part.trim().toLowerCase())
+  const sent = request.headers.get('content-type')
+  if (sent === mediaType) return true
+  const [type, ...parameters] = (sent ?? '').split(';').map((part) => part.trim().toLowerCase())
   return type === mediaType && parameters.every((parameter) => /^charset="?utf-8"?$/.test(parameter))
 }

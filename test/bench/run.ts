@@ -22,7 +22,7 @@ import {
 const concurrency = 32
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7)
 const exchangesPerRound = Number(process.env.BENCH_EXCHANGES ?? 3_000)
-const warmUps = 5
+const warmUps = 12
 const tokensEach = 200
 const algorithms = ['RS256', 'ES256'] as const
 const condition = 'claims.environment == "production" && subject.startsWith("workload")'

@@ -1,5 +1,5 @@
 // Reading a body: bounded in bytes and in time whatever the sender does, and the media type read exactly.
-import { afterEach, describe, expect, spyOn, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
 import { hasMediaType, readBody } from '../../src/http/body.ts'
 import { requestBodyMillisecondsMax } from '../../src/limits.ts'
@@ -99,27 +99,41 @@ describe('a body', () => {
 
 describe('a slow sender', () => {
   const spies: { mockRestore: () => void }[] = []
+  let ring: (() => void) | undefined
+  let delay: number | undefined
+  let elapsed = 0
+  beforeEach(() => {
+    elapsed = 0
+    const setTimer = ((callback: () => void, milliseconds?: number) => {
+      ring = callback
+      delay = milliseconds
+      return 1
+    }) as unknown as typeof setTimeout
+    spies.push(spyOn(globalThis, 'setTimeout').mockImplementation(setTimer))
+    spies.push(spyOn(performance, 'now').mockImplementation(() => elapsed))
+  })
   afterEach(() => {
     for (const spy of spies.splice(0)) spy.mockRestore()
   })
 
   test('is given up when the time is over, however little it goes on sending', async () => {
-    let ring: (() => void) | undefined
-    let elapsed = 0
-    const setTimer = ((callback: () => void, milliseconds?: number) => {
-      expect(milliseconds).toBe(requestBodyMillisecondsMax)
-      ring = callback
-      return 0
-    }) as unknown as typeof setTimeout
-    spies.push(spyOn(globalThis, 'setTimeout').mockImplementation(setTimer))
-    spies.push(spyOn(performance, 'now').mockImplementation(() => elapsed))
     const sender = senderOf()
     const reading = readBody(requestOf(sender.stream), limit)
+    expect(delay).toBe(requestBodyMillisecondsMax)
     sender.send(1)
     elapsed = requestBodyMillisecondsMax
     ring?.()
     await expect(reading).rejects.toMatchObject({ code: 'timeout', reason: 'body_late' })
     await sender.cancelled
+  })
+
+  test('that told its length is given up as well', async () => {
+    const sender = senderOf()
+    const reading = readBody(requestOf(sender.stream, { 'content-length': '9' }), limit)
+    expect(delay).toBe(requestBodyMillisecondsMax)
+    sender.send(1)
+    ring?.()
+    await expect(reading).rejects.toMatchObject({ code: 'timeout', reason: 'body_late' })
   })
 })
 
