@@ -9,7 +9,7 @@ import { publishJwks } from './federation/jwks-endpoint.ts'
 import { tellTokenEndpointFault } from './federation/refusal.ts'
 import { exchangeToken } from './federation/token-endpoint.ts'
 import { clientAddressOf } from './http/client-address.ts'
-import type { Description } from './http/description.ts'
+import { type Description, errorResponses } from './http/description.ts'
 import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
@@ -36,7 +36,7 @@ function listEndpoints(runOperation: RunOperation): Endpoint[] {
   const describes: Description = {
     summary: 'This document (OpenAPI 3.1)',
     access: 'public',
-    responses: { 200: { description: 'The document' } },
+    responses: { 200: { description: 'The document' }, ...errorResponses() },
   }
   let text: string | undefined
   const handle: Endpoint['handle'] = async (_request, { baseUrl }) => {

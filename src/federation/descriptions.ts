@@ -1,5 +1,5 @@
 // What the endpoints of the exchange say of themselves, for the OpenAPI document (interface §4.1, §4.2 and §7.1, decisions §1 and §5).
-import type { Description } from '../http/description.ts'
+import { type Description, errorResponses } from '../http/description.ts'
 import { type } from '../shape.ts'
 import { accessTokenType, jwtTokenType, tokenExchangeGrant } from './exchange-form.ts'
 
@@ -58,5 +58,5 @@ export const exchangeDescription: Description = {
 export const jwksDescription: Description = {
   summary: 'The public keys that verify access tokens (RFC 7517)',
   access: 'public',
-  responses: { 200: { description: 'The key set', shape: jwks } },
+  responses: { 200: { description: 'The key set', shape: jwks }, ...errorResponses() },
 }

@@ -11,8 +11,8 @@ export type Description = {
   query?: Shape
   /** Fields of the body that the caller does not send, since the service fills them in. */
   body?: { mediaType: string; shape: Shape; filledIn?: readonly string[] }
-  /** By status; the common error shape is meant where none is given for a status of 400 and above. */
-  responses: Readonly<Record<number, Content>>
+  /** By status; `default` is every other one. */
+  responses: Readonly<Record<number, Content> & { default?: Content }>
 }
 
 /** Every error but those of the token endpoint (decisions §6). */

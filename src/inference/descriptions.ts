@@ -1,5 +1,5 @@
 // What the endpoints of inference say of themselves, for the OpenAPI document. What goes through is the inference server's own.
-import { type Description, errorResponses } from '../http/description.ts'
+import type { Description } from '../http/description.ts'
 import { type } from '../shape.ts'
 
 const chatRequest = type({
@@ -9,21 +9,25 @@ const chatRequest = type({
   'stream_options?': type({ 'include_usage?': 'boolean' }).or('null'),
 })
 
+/** Errors of the inference server pass through as they came, so no status is this service's alone. */
+const relayed: Description['responses'] = {
+  200: { description: "The inference server's answer", mediaType: '*/*' },
+  default: {
+    description:
+      'An error: in the common shape where it is of this service (400, 401, 403, 408, 413, 500, 502, 503, 504), as it came otherwise',
+    mediaType: '*/*',
+  },
+}
+
 export const chatDescription: Description = {
   summary: 'A chat completion of the inference server, as JSON or as an event stream',
   access: 'inference',
   body: { mediaType: 'application/json', shape: chatRequest },
-  responses: {
-    200: { description: "The inference server's answer", mediaType: '*/*' },
-    ...errorResponses(400, 401, 403, 408, 413, 502, 503, 504),
-  },
+  responses: relayed,
 }
 
 export const modelsDescription: Description = {
   summary: "The inference server's list of models",
   access: 'inference',
-  responses: {
-    200: { description: "The inference server's answer", mediaType: '*/*' },
-    ...errorResponses(401, 403, 502, 503, 504),
-  },
+  responses: relayed,
 }

@@ -3,6 +3,11 @@ import { expect } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 
 type Content = { content?: Record<string, { schema?: object }> }
+type AnswerCheck = {
+  /** Expects that an answer is one that the document tells of, and has the shape that it tells. */
+  (method: string, path: string, status: number, body: unknown): void
+  knows: (method: string, path: string) => boolean
+}
 export type OpenApiDocument = {
   openapi: string
   paths: Record<string, Record<string, { responses: Record<string, Content> }>>
@@ -15,21 +20,23 @@ export async function readDocument(baseUrl: string): Promise<OpenApiDocument> {
   return (await response.json()) as OpenApiDocument
 }
 
-/** Whether an answer is one that the document tells of, and has the shape that it tells. */
-export function createAnswerCheck(document: OpenApiDocument) {
+export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
-  return (method: string, path: string, status: number, body: unknown): void => {
-    const template = Object.keys(document.paths)
-      .toSorted((one, other) => Number(one.includes('{')) - Number(other.includes('{')))
-      .find((candidate) => new RegExp(`^${candidate.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
-    const responses = document.paths[template ?? '']?.[method.toLowerCase()]?.responses
-    const told = responses?.[String(status)]
+  const paths = Object.entries(document.paths)
+    .toSorted(([one], [other]) => Number(one.includes('{')) - Number(other.includes('{')))
+    .map(([path, operations]) => ({ is: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`), operations }))
+  const find = (method: string, path: string) =>
+    paths.find(({ is }) => is.test(path))?.operations[method === 'HEAD' ? 'get' : method.toLowerCase()]
+  const check = (method: string, path: string, status: number, body: unknown): void => {
+    const responses = find(method, path)?.responses
+    const told = responses?.[String(status)] ?? responses?.default
     expect({ method, path, status, isTold: told !== undefined }).toMatchObject({ isTold: true })
     const schema = told?.content?.['application/json']?.schema
-    if (schema === undefined) return
+    if (schema === undefined || method === 'HEAD') return
     const isValid = ajv.validate(schema, body)
     expect({ method, path, status, isValid, errors: ajv.errors }).toMatchObject({ isValid: true })
   }
+  return Object.assign(check, { knows: (method: string, path: string) => find(method, path) !== undefined })
 }
 
 export async function createApiCaller(baseUrl: string) {
