@@ -1,6 +1,6 @@
 // The compiled file alone in an empty folder with an empty environment: the whole main job, by commands and over HTTP.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
@@ -97,6 +97,8 @@ test('the binary does the whole main job', async () => {
     subject,
     '--key',
     'app',
+    '--condition',
+    'claims.environment == "production"',
   )
 
   const env = { LATCHKEY_INSECURE_ISSUERS: 'true', LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey }
@@ -106,7 +108,7 @@ test('the binary does the whole main job', async () => {
     program,
   })
   const baseUrl = serving.facts.base_url ?? ''
-  const subjectToken = await mintAt(issuerUrl, {}, 'ES256')
+  const subjectToken = await mintAt(issuerUrl, { environment: 'production' }, 'ES256')
   const exchanged = await postExchange(baseUrl, { federation_policy_id: policy.id, subject_token: subjectToken })
   expect(exchanged.status).toBe(200)
   const { access_token } = (await exchanged.json()) as { access_token: string }
@@ -122,6 +124,14 @@ test('the binary does the whole main job', async () => {
   }
   const { data } = await json<{ data: Record<string, unknown>[] }>('usage')
   expect(data).toMatchObject([{ key_name: 'app', requests: 2, total_tokens: 12 }])
+
+  writeFileSync(join(cwd, 'token.jwt'), subjectToken)
+  const checked = await json<{ data: object[] }>('policies', 'check', '--token-file', 'token.jwt', '--policy', 'app')
+  expect(checked.data).toMatchObject([{ policy_name: 'app', accepted: true }])
+  rmSync(join(cwd, 'token.jwt'))
+  await json('signing-keys', 'rotate', '--at-once')
+  const { keys } = (await (await fetch(`${baseUrl}/oauth/jwks`)).json()) as { keys: unknown[] }
+  expect(keys).toHaveLength(2)
 
   await json('policies', 'pause', 'app')
   const refused = await postExchange(baseUrl, { federation_policy_id: policy.id, subject_token: subjectToken })

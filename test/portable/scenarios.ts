@@ -7,6 +7,8 @@ export type Scenario = { name: string; run: (federation: Federation) => Promise<
 
 type Answer = Record<string, unknown>
 
+const conditional = { issuer: 'idp', key: 'target', audience, subject }
+
 export const scenarios: Scenario[] = [
   {
     name: 'an RS256 token is exchanged for an access token that the published keys verify',
@@ -75,6 +77,66 @@ export const scenarios: Scenario[] = [
       await reader?.cancel()
       const row = await usageOf(federation, response)
       assert.deepEqual([row?.status, row?.completed, row?.usage_source], [200, false, 'none'])
+    },
+  },
+  {
+    name: 'a condition that is true is let through, one that is false or cannot be told is refused, each with its reason',
+    run: async (federation) => {
+      const condition = 'claims.environment == "production" && audience.exists(one, one.startsWith("latchkey"))'
+      const { id } = await federation.admin<Answer>('policies.create', {
+        ...conditional,
+        name: 'conditional',
+        condition,
+      })
+      const fields = { federation_policy_id: String(id) }
+      const outcomes = []
+      for (const claims of [{ environment: 'production' }, { environment: 'test' }, {}]) {
+        const { status } = await federation.exchange(await federation.mint(claims), fields)
+        const { data } = await federation.admin<{ data: Answer[] }>('audit.list', { limit: 1 })
+        outcomes.push([status, data[0]?.reason])
+      }
+      assert.deepEqual(outcomes, [
+        [200, null],
+        [400, 'condition_false'],
+        [400, 'condition_error'],
+      ])
+    },
+  },
+  {
+    name: 'a token is exchanged once where replay is guarded against',
+    run: async ({ admin, exchange, mint }) => {
+      const { id } = await admin<Answer>('policies.create', { ...conditional, name: 'once', replay_protection: true })
+      const token = await mint({ jti: 'portable-1' })
+      const answers = await Promise.all([1, 2, 3].map(() => exchange(token, { federation_policy_id: String(id) })))
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 400, 400])
+    },
+  },
+  {
+    name: 'a management key makes and deletes a policy over HTTP, and the document tells of it',
+    run: async ({ server, admin }) => {
+      const { key } = await admin<{ key: string }>('keys.create', { name: 'portable', kind: 'management' })
+      const call = (method: string, path: string, body?: object) =>
+        fetch(`${server.baseUrl}${path}`, {
+          method,
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: body === undefined ? null : JSON.stringify(body),
+        })
+      const made = await call('POST', '/workload-identity/policies', { ...conditional, name: 'http' })
+      assert.equal(made.status, 201)
+      const { data } = (await made.json()) as { data: Answer }
+      const deleted = await call('DELETE', `/workload-identity/policies/${data.id}`)
+      assert.deepEqual(await deleted.json(), { data: { id: data.id, deleted: true } })
+      const document = (await (await call('GET', '/openapi.json')).json()) as { paths: Answer }
+      assert.ok('/workload-identity/policies/{policy}' in document.paths)
+    },
+  },
+  {
+    name: 'the signing key is rotated, and tokens of both keys verify',
+    run: async (federation) => {
+      await federation.admin('signing_keys.rotate', { at_once: true })
+      await exchangesAndVerifies(federation, 'ES256')
+      const { keys } = (await (await fetch(`${federation.server.baseUrl}/oauth/jwks`)).json()) as { keys: Answer[] }
+      assert.equal(keys.length, 2)
     },
   },
   {
