@@ -25,7 +25,7 @@ create table admin_changes (
   request_id text,
   operation text not null,
   organization_id text,
-  kind text not null check (kind in ('organization', 'workspace', 'key', 'issuer', 'policy', 'signing_key')),
+  kind text not null,
   target_id text not null,
   before text,
   after text
