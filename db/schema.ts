@@ -143,7 +143,7 @@ export const adminChanges = sqliteTable('admin_changes', {
   requestId: text('request_id'),
   operation: text('operation').notNull(),
   organizationId: text('organization_id'),
-  kind: text('kind', { enum: changeKinds }).notNull(),
+  kind: text('kind').$type<(typeof changeKinds)[number]>().notNull(),
   targetId: text('target_id').notNull(),
   before: text('before'),
   after: text('after'),
