@@ -52,8 +52,7 @@ export function auditCommand(): Command {
     'audit changes',
     'audit changes --json --since 24h',
   ])
-  // Options after a command below `audit` are that command's own.
-  list.enablePositionalOptions().addCommand(
+  list.addCommand(
     operationCommand(reportOptions(changes), 'audit.changes', reportInput, ({ data }: { data: Change[] }, given) =>
       drawReport(
         data,

@@ -1,12 +1,12 @@
 // What all commands share: settings as flags, JSON or text, errors and exit codes. Each command itself is in the file of its name.
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { callOperation } from '../src/admin/client.ts'
 import type { OperationName } from '../src/admin/operations.ts'
 import { type Config, loadConfig } from '../src/config.ts'
 import type { Surroundings } from '../src/context.ts'
 import { describeError, Fault, type FaultCode } from '../src/fault.ts'
-import { reportRowsDefault } from '../src/limits.ts'
+import { operationBodyBytesMax, reportRowsDefault } from '../src/limits.ts'
 import { createLog } from '../src/observe/log.ts'
 import { outboundFetch, resolveHost } from '../src/runtime.ts'
 import { configFileSetting, flagOf, type SettingName, settings } from '../src/settings.ts'
@@ -197,13 +197,24 @@ export function readJsonFile(path: string): unknown {
   }
 }
 
-/** A text file that a command sends, e.g. certificates; `-` is standard input. */
+/** A text file that a command sends, e.g. certificates; `-` is standard input. It may be a device that never ends. */
 export function readTextFile(path: string): string {
+  const bytes = Buffer.alloc(operationBodyBytesMax)
+  let length = 0
   try {
-    return readFileSync(path === '-' ? 0 : path, 'utf8')
+    const file = path === '-' ? 0 : openSync(path, 'r')
+    for (;;) {
+      const read = readSync(file, bytes, length, bytes.byteLength - length, null)
+      length += read
+      if (read === 0 || length === bytes.byteLength) break
+    }
+    if (file !== 0) closeSync(file)
   } catch (error) {
     throw new Fault('usage', `${JSON.stringify(path)} cannot be read: ${(error as Error).message}`)
   }
+  if (length === bytes.byteLength)
+    throw new Fault('usage', `${JSON.stringify(path)} must be smaller than ${bytes.byteLength} bytes`)
+  return bytes.subarray(0, length).toString('utf8')
 }
 
 /** Runs a program to its exit code, telling errors on standard error. Every way out of the process goes through here. */
@@ -238,6 +249,8 @@ function prepare(made: Command): void {
     .exitOverride()
     .configureOutput({ outputError: () => {} })
     .showHelpAfterError(false)
+    // Options after a command are that command's own, also where the one above it has the same.
+    .enablePositionalOptions()
   for (const child of made.commands) prepare(child)
 }
 

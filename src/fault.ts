@@ -17,6 +17,15 @@ export type FaultCode =
   | 'configuration'
   | 'internal'
 
+/** What says more than that is a value that somebody sent, told back. */
+const textCharactersMax = 8_000
+
+/** A text without the credentials that slipped into it: keys of ours, and whatever begins like a JWT. Cut to what a person would read. */
+export function withoutSecrets(text: string): string {
+  const cut = text.length > textCharactersMax ? `${text.slice(0, textCharactersMax)}…` : text
+  return cut.replaceAll(/sk-lk-v1-[0-9a-f]{9,}/gi, 'sk-lk-v1-…').replaceAll(/eyJ[\w-]{8,}\.[\w.-]+/g, '(a token)')
+}
+
 /**
  * A refusal or failure with a public message (sentence case, no full stop, safe to show to the caller) and, apart from it,
  * a private reason for log and audit.
@@ -31,10 +40,10 @@ export class Fault extends Error {
     publicMessage: string,
     more: { reason?: string; cause?: unknown; headers?: Record<string, string> } = {},
   ) {
-    super(publicMessage, more.cause === undefined ? undefined : { cause: more.cause })
+    super(withoutSecrets(publicMessage), more.cause === undefined ? undefined : { cause: more.cause })
     this.name = 'Fault'
     this.code = code
-    this.reason = more.reason ?? publicMessage
+    this.reason = withoutSecrets(more.reason ?? publicMessage)
     this.headers = more.headers ?? {}
   }
 }

@@ -150,8 +150,10 @@ const routes: AdminRoute[] = [
   },
 ]
 
-/** Filled in by the service: the organization is the key's, and what the path names is in the path. */
-const filledIn = ['organization', 'issuer', 'policy']
+/** What the service fills in: the organization is the key's, and what the path names is in the path. */
+function filledInBy(path: string): string[] {
+  return ['organization', ...[...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')]
+}
 
 export function createAdminEndpoints(runOperation: RunOperation): Endpoint[] {
   return routes.map((route) => ({
@@ -163,7 +165,7 @@ export function createAdminEndpoints(runOperation: RunOperation): Endpoint[] {
 }
 
 async function handle(
-  { method, operation, isList, isReading }: AdminRoute,
+  { method, path, operation, isList, isReading }: AdminRoute,
   runOperation: RunOperation,
   request: Request,
   context: Context,
@@ -171,6 +173,12 @@ async function handle(
 ): Promise<Response> {
   const key = await authenticateManagement(request, context, { writes: isReading !== true })
   const given = method === 'GET' || method === 'DELETE' ? readQuery(request) : await readJson(request)
+  for (const name of filledInBy(path))
+    if (name in given)
+      throw new Fault(
+        'invalid',
+        `${name} must be removed: it is told by ${name === 'organization' ? 'the key' : 'the path'}`,
+      )
   const input = { ...given, ...params, organization: key.organizationId }
   const answer = await runOperation(operation, input, { kind: 'key', keyId: key.id, requestId })
   const status = operation === 'issuers.add' || operation === 'policies.create' ? 201 : 200
@@ -180,7 +188,9 @@ async function handle(
 /** Query parameters; the ones that are numbers become such, and the operation refuses what it does not know. */
 function readQuery(request: Request): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
-  for (const [name, value] of new URL(request.url, 'http://localhost').searchParams)
+  // The URL may have a host that is none, so only what follows the question mark is read.
+  const query = request.url.slice(request.url.indexOf('?') + 1 || request.url.length)
+  for (const [name, value] of new URLSearchParams(query))
     fields[name] = /^\d{1,15}$/.test(value) ? Number(value) : value
   return fields
 }
@@ -208,9 +218,7 @@ function describe({ method, path, operation, summary, answer, isList, isReading 
     summary,
     access: isReading === true ? 'admin:read' : 'admin:write',
     ...(method === 'GET' && !isNamed ? { query: shape } : {}),
-    ...(takesBody && !isBare
-      ? { body: { mediaType: 'application/json', shape, filledIn: isNamed ? filledIn : ['organization'] } }
-      : {}),
+    ...(takesBody && !isBare ? { body: { mediaType: 'application/json', shape, filledIn: filledInBy(path) } } : {}),
     responses: {
       [status]: { description: 'Done', shape: isList === true ? listOf(answer) : dataOf(answer) },
       ...errorResponses(

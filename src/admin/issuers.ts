@@ -6,7 +6,7 @@ import type { Issuer as IssuerRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { objectionToAddress, objectionToIssuerUrl } from '../federation/issuer-address.ts'
-import { readKeySet } from '../federation/key-set.ts'
+import { readKeySet, writeKeySet } from '../federation/key-set.ts'
 import {
   clockSkewSecondsDefault,
   clockSkewSecondsMax,
@@ -180,23 +180,25 @@ function readPastedKeySet(jwks: object): string {
   const text = JSON.stringify(jwks)
   if (text.length > issuerDocumentBytesMax)
     throw new Fault('invalid', `The JWKS must be at most ${issuerDocumentBytesMax} bytes`)
-  readKeySet(jwks)
-  const { keys } = jwks as { keys: object[] }
-  if (keys.some((key) => ['d', 'p', 'q', 'k'].some((member) => member in key))) {
+  if (/"(d|p|q|dp|dq|qi|k)"\s*:/.test(text)) {
     throw new Fault(
       'invalid',
       'The JWKS holds a private or secret key; paste public keys only, and replace that key, since it is no longer secret',
     )
   }
-  return text
+  return writeKeySet(readKeySet(jwks))
 }
 
 /** PEM certificates that can be read; which of them signs for the issuer shows at the first fetch. */
 function checkCertificates(pem: string): void {
+  if (pem.length > issuerCaCharactersMax)
+    throw new Fault(
+      'invalid',
+      `The CA must be at most ${issuerCaCharactersMax} characters: only the certificates that sign for this issuer, not a whole bundle`,
+    )
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   try {
-    if (blocks.length === 0 || pem.length > issuerCaCharactersMax || /PRIVATE KEY/.test(pem))
-      throw new Error('Not a bundle')
+    if (blocks.length === 0 || /PRIVATE KEY/.test(pem)) throw new Error('Not a bundle')
     for (const block of blocks) new X509Certificate(block)
   } catch (cause) {
     throw new Fault('invalid', 'The CA must be one or more certificates in PEM, and nothing private', { cause })

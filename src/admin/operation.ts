@@ -2,6 +2,7 @@
 import { LibsqlError } from '@libsql/client'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { checkKeyState } from '../keys/bearer.ts'
 import { operationInputDepthMax } from '../limits.ts'
 import type { Actor } from '../registry.ts'
 import { type } from '../shape.ts'
@@ -41,11 +42,19 @@ export function createOperationRunner(operations: Record<string, Operation>, con
     checkText(value, 1)
     const input = found.input(value)
     if (input instanceof type.errors) throw new Fault('invalid', input.summary)
-    const run = () => found.run({ ...context, actor, operation: name }, input as never).catch(tellConflict)
+    const run = async () => {
+      checkActor(actor, context)
+      return found.run({ ...context, actor, operation: name }, input as never).catch(tellConflict)
+    }
     const result = found.runsAlone ? last.then(run) : run()
     if (found.runsAlone) last = result.catch(() => {})
     return JSON.parse(JSON.stringify(await result)) as unknown
   }
+}
+
+/** The key was in force when its request began; what it asks for begins now. */
+function checkActor(actor: Actor, { registry }: AdminContext): void {
+  if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId))
 }
 
 /** libSQL ends a text at its first NUL when it reads it back, and a policy would mean something else than was saved. */

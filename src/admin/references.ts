@@ -16,6 +16,9 @@ export const nameShape = type('string').narrow((text, context) => {
     return context.mustBe(`1 to ${nameCharactersMax} characters long`)
   if (/\p{C}/u.test(text) || text !== text.trim())
     return context.mustBe('without control characters and surrounding white space')
+  // A path of these means another place, and one below the policies asks for something else.
+  if (['.', '..', 'check'].includes(text))
+    return context.mustBe('another word than this one, which has a meaning in paths')
   return !idText.test(text) || context.mustBe('something that does not look like an id')
 })
 
@@ -46,7 +49,8 @@ export function findOrganization({ organizations }: Registry, reference: string 
 
 export function findKey(registry: Registry, reference: string, organizationId: string): Readonly<ApiKey> {
   const byHash = registry.keysByHash.get(reference)
-  return find(registry, 'key', registry.keys, byHash?.id ?? reference, organizationId)
+  const id = byHash?.organizationId === organizationId ? byHash.id : reference
+  return find(registry, 'key', registry.keys, id, organizationId)
 }
 
 export function findIssuer(registry: Registry, reference: string, organizationId: string): Issuer {

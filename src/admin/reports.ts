@@ -14,8 +14,13 @@ import type { changeAnswer, exchangeAnswer } from './answers.ts'
 import { operation } from './operation.ts'
 import { findKey, findOrganization, organizationInput, referenceShape, timeOf } from './references.ts'
 
+/** ISO 8601 has forms that Date does not read, such as weeks. */
+const timeShape = type('string.date.iso').pipe((text, context) => {
+  const time = new Date(text)
+  return Number.isNaN(time.getTime()) ? context.error('a time such as 2026-11-21T09:30:00Z') : time
+})
 const page = {
-  'since?': 'string.date.iso.parse',
+  'since?': timeShape,
   'limit?': `1 <= number.integer <= ${reportRowsMax}`,
   'before_id?': 'number.integer > 0',
 } as const
@@ -32,7 +37,7 @@ export const reportOperations = {
     return { data: (await listChanges(context.orm, pageOf(context, input))).map(showChange) }
   }),
   'audit.show': operation(type({ '+': 'reject', request_id: 'string.uuid' }), async ({ orm }, { request_id }) => {
-    const found = await findAudit(orm, request_id)
+    const found = await findAudit(orm, request_id.toLowerCase())
     if (found === undefined) throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
     return showAudit(found)
   }),

@@ -37,10 +37,18 @@ forbidden.addSubnet('0.0.0.0', 8, 'ipv4')
 forbidden.addSubnet('169.254.0.0', 16, 'ipv4')
 forbidden.addAddress('100.100.100.200', 'ipv4')
 forbidden.addAddress('192.0.0.192', 'ipv4')
+forbidden.addAddress('168.63.129.16', 'ipv4')
 forbidden.addSubnet('224.0.0.0', 3, 'ipv4')
-forbidden.addAddress('::', 'ipv6')
+// Ways to write an IPv4 address as an IPv6 one, besides ::ffff:0:0/96, which is read as the address it means.
+forbidden.addSubnet('::', 96, 'ipv6')
+forbidden.addSubnet('::ffff:0:0:0', 96, 'ipv6')
+forbidden.addSubnet('64:ff9b::', 96, 'ipv6')
+forbidden.addSubnet('64:ff9b:1::', 48, 'ipv6')
+forbidden.addSubnet('2002::', 16, 'ipv6')
+forbidden.addSubnet('2001::', 32, 'ipv6')
 forbidden.addSubnet('fe80::', 10, 'ipv6')
 forbidden.addAddress('fd00:ec2::254', 'ipv6')
+forbidden.addAddress('fd20:ce::254', 'ipv6')
 forbidden.addSubnet('ff00::', 8, 'ipv6')
 
 /** Networks that only a site itself can reach. */
@@ -62,7 +70,8 @@ export function objectionToNetwork(host: string, networks: AddressList | undefin
   const version = isIP(address)
   if (version === 0) return undefined
   const family = version === 4 ? 'ipv4' : 'ipv6'
-  if (forbidden.check(address, family)) return `may not lead to ${address}, a link-local or reserved address`
+  if (address !== '::1' && forbidden.check(address, family))
+    return `may not lead to ${address}, a link-local or reserved address`
   if (networks === undefined || !inside.check(address, family) || networks.has(address)) return undefined
   return `leads to ${address}, which is not in LATCHKEY_ISSUER_NETWORKS`
 }

@@ -116,7 +116,9 @@ async function mint(
 
 /** The last step before minting: whoever comes second with the same token is refused, however close. */
 function noteUse({ payload }: SubjectToken, { id: issuerId }: Issuer, { replayGuard }: Context, now: number) {
-  return replayGuard.use({ issuerId, id: payload.jti, expiresAt: (payload.exp as number) * 1_000 }, now)
+  // An exp may have a fraction of any length; the database keeps whole milliseconds.
+  const expiresAt = Math.ceil((payload.exp as number) * 1_000)
+  return replayGuard.use({ issuerId, id: payload.jti, expiresAt }, now)
 }
 
 async function refused(refusal: Refusal, context: Context, record: AuditRow): Promise<Response> {

@@ -33,7 +33,7 @@ export function clientAddressOf(request: Request, peerAddress: string | null, pr
   if (!proxies.has(client)) return client
   const chain = (request.headers.get('x-forwarded-for') ?? '').split(',').reverse()
   for (const entry of chain) {
-    const address = plainAddress(entry.trim())
+    const address = canonicalAddress(plainAddress(entry.trim()))
     if (isIP(address) === 0) break
     client = address
     if (!proxies.has(client)) break
@@ -48,6 +48,12 @@ export function networkOf(address: string): string {
   const [before, after] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')))
   const missing = tail === undefined ? 0 : Math.max(0, 8 - (before?.length ?? 0) - (after?.length ?? 0))
   return [...(before ?? []), ...Array(missing).fill('0'), ...(after ?? [])].slice(0, 4).join(':')
+}
+
+/** An IPv6 address has many spellings, and a proxy may pass on whichever it got. */
+function canonicalAddress(address: string): string {
+  if (isIP(address) !== 6 || address.includes('%')) return address
+  return new URL(`http://[${address}]`).hostname.slice(1, -1)
 }
 
 /** A socket that takes both versions tells an IPv4 address as an IPv6 one. */

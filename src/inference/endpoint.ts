@@ -5,7 +5,7 @@ import type { Context, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
-import { authenticateInference, type Principal } from '../keys/bearer.ts'
+import { authenticateInference, checkKeyState, type Principal } from '../keys/bearer.ts'
 import { inferenceBodyBytesMax } from '../limits.ts'
 import { type ChatRequest, readChatRequest } from './chat-request.ts'
 import { type Forwarded, forward } from './upstream.ts'
@@ -21,6 +21,8 @@ const statusClientLeft = 499
 export async function createChatCompletion(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   const principal = await authenticateInference(request, context)
   const asked = readChatRequest(await readBody(request, inferenceBodyBytesMax))
+  // A body may take its time, and the key may have gone meanwhile.
+  checkKeyState(context.registry.keys.get(principal.key.id))
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const write = ledgerEntry(context, info, principal, asked)
   const record = (ending: Ending) => {

@@ -53,20 +53,18 @@ export async function authenticateManagement(
 }
 
 function fromApiKey(text: string, { registry }: Context): Principal {
-  const key = registry.keysByHash.get(hashApiKey(text))
-  if (key === undefined) throw invalidCredential('key_unknown')
-  return { key: checkKeyState(key), accessToken: undefined }
+  return { key: checkKeyState(registry.keysByHash.get(hashApiKey(text))), accessToken: undefined }
 }
 
 async function fromAccessToken(text: string, context: Context): Promise<Principal> {
   const accessToken = await verifyAccessToken(context, text, context.now())
   if (typeof accessToken === 'string') throw invalidCredential(accessToken)
-  const key = context.registry.keys.get(accessToken.keyId)
-  if (key === undefined) throw invalidCredential('key_unknown')
-  return { key: checkKeyState(key), accessToken }
+  return { key: checkKeyState(context.registry.keys.get(accessToken.keyId)), accessToken }
 }
 
-function checkKeyState(key: Readonly<ApiKey>): Readonly<ApiKey> {
+/** @throws Fault `unauthorized` when it may no longer act for anybody */
+export function checkKeyState(key: Readonly<ApiKey> | undefined): Readonly<ApiKey> {
+  if (key === undefined) throw invalidCredential('key_unknown')
   if (key.deletedAt !== null) throw invalidCredential('key_deleted')
   if (key.disabled) throw invalidCredential('key_disabled')
   return key

@@ -1,4 +1,5 @@
-// One JSON line an event on standard error. It escapes what it is given and never sees a credential.
+// One JSON line an event on standard error. It escapes what it is given, and should a credential be in it, leaves it out.
+import { withoutSecrets } from '../fault.ts'
 
 export type LogLevel = 'info' | 'warn' | 'error'
 export type Log = (level: LogLevel, event: string, fields?: Record<string, unknown>) => void
@@ -6,6 +7,11 @@ export type Log = (level: LogLevel, event: string, fields?: Record<string, unkno
 /** A log that writes lines such as `{"time":"…","level":"warn","event":"exchange_refused",…}`. */
 export function createLog(writeLine: (line: string) => void, now: () => number = Date.now): Log {
   return (level, event, fields = {}) => {
-    writeLine(`${JSON.stringify({ time: new Date(now()).toISOString(), level, event, ...fields })}\n`)
+    const plain = Object.entries(fields).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? withoutSecrets(value) : value,
+    ])
+    const line = { time: new Date(now()).toISOString(), level, event, ...Object.fromEntries(plain) }
+    writeLine(`${JSON.stringify(line)}\n`)
   }
 }

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 import { createApiCaller } from '../support/openapi.ts'
+import { openRawRequest } from '../support/raw-request.ts'
+import { createKeyPair } from '../support/subject-token.ts'
 
 let federation: Federation
 let admin: string
@@ -23,6 +25,8 @@ afterAll(() => federation.stop())
 const issuers = '/workload-identity/issuers'
 const policies = '/workload-identity/policies'
 const audit = '/workload-identity/audit'
+const { publicJwk: jwk } = await createKeyPair('ES256', 'es')
+const pasted = { name: 'pasted', issuer_url: 'https://pasted.example' }
 const policy = { issuer: 'idp', key: 'target', audience: 'aud', subject: 'sub' }
 
 describe('a management key', () => {
@@ -115,15 +119,23 @@ describe('refused is', () => {
       'POST',
       policies,
       { name: 'x', ...policy, organization: 'other' },
-      201,
+      400,
     ],
+    ['another policy than in the path', () => admin, 'PATCH', `${policies}/policy`, { policy: 'x', subject: 'y' }, 400],
+    ['a name that means something in a path', () => admin, 'POST', policies, { name: 'check', ...policy }, 400],
+    ["another organization's key by its hash", () => stranger, 'POST', policies, { name: 'x', ...policy }, 404],
+    ['a time that no clock tells', () => admin, 'GET', `${audit}?since=2026-W10`, undefined, 400],
+    ['a key that is none', () => admin, 'POST', issuers, { ...pasted, jwks: { keys: [null] } }, 400],
+    ['a private key', () => admin, 'POST', issuers, { ...pasted, jwks: { keys: [{ ...jwk, d: 'AA' }] } }, 400],
+    ['a private key beside', () => admin, 'POST', issuers, { ...pasted, jwks: { keys: [jwk], old: { d: 'AA' } } }, 400],
+    ['the other prime', () => admin, 'POST', issuers, { ...pasted, jwks: { keys: [{ ...jwk, dp: 'AA' }] } }, 400],
     [
       'another organization in the query',
       () => stranger,
       'GET',
       `${policies}/policy?organization=default`,
       undefined,
-      404,
+      400,
     ],
   ]
   for (const [name, key, method, path, body, status] of rows) {
@@ -157,4 +169,40 @@ describe('refused is', () => {
     const { access_token } = (await reply.json()) as { access_token: string }
     expect((await call('GET', issuers, access_token)).status).toBe(403)
   })
+})
+
+test('a key that is deleted while its request is on the way changes nothing any more', async () => {
+  const { key, id } = await federation.admin<Row & { key: string }>('keys.create', {
+    name: 'leaver',
+    kind: 'management',
+  })
+  const body = JSON.stringify({ name: 'late', ...policy })
+  const { socket, answer } = openRawRequest(federation.server.baseUrl + policies, 'POST', {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+  })
+  socket.write(body.slice(0, 10))
+  // An answer on another connection tells that the server has had the time to look at the first.
+  await call('GET', policies, admin)
+  await federation.admin('keys.delete', { key: id })
+  socket.write(body.slice(10))
+  expect((await answer).status).toBe(401)
+  expect((await call('GET', `${policies}/late`, admin)).status).toBe(404)
+})
+
+test('what is refused is told without the credentials in it', async () => {
+  const token = await federation.mint()
+  for (const secret of [federation.key.key, token]) {
+    const refused = await call('POST', policies, admin, { name: 'x', ...policy, key: secret.slice(0, 512) })
+    expect(JSON.stringify(refused)).not.toContain(secret.slice(20, 60))
+    await call('GET', `${policies}/${secret}`, admin)
+    expect(federation.logLines.join('')).not.toContain(secret.slice(20, 60))
+  }
+})
+
+test('a pasted key set is kept as its public, usable keys alone', async () => {
+  const jwks = { keys: [{ ...jwk, x5t: 'more' }, { kty: 'other' }], more: 1 }
+  const { data } = await call('POST', issuers, admin, { ...pasted, jwks })
+  expect((data as { jwks: unknown }).jwks).toEqual({ keys: [{ ...jwk, use: undefined, alg: 'ES256' }] })
 })

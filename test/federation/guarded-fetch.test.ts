@@ -63,7 +63,16 @@ describe('an address', () => {
     expect(objectionToIssuerUrl('http://idp.example.com', false)).toBeString()
   })
 
-  for (const host of ['169.254.169.254', '[fe80::1]', '[::ffff:169.254.169.254]', '0.0.0.0', '2852039166'])
+  const sameByIpv6 = ['[64:ff9b::a9fe:a9fe]', '[2002:a9fe:a9fe::]', '[::a9fe:a9fe]', '[fd20:ce::254]']
+  for (const host of [
+    '169.254.169.254',
+    '[fe80::1]',
+    '[::ffff:169.254.169.254]',
+    '0.0.0.0',
+    '2852039166',
+    ...sameByIpv6,
+    '168.63.129.16',
+  ])
     test(`https://${host} is refused as a link-local or reserved address`, () =>
       expect(objectionToAddress(`https://${host}/keys`, true)).toContain('reserved'))
 

@@ -53,6 +53,12 @@ describe('over the wire', () => {
     expect(await auditOf(federation, refused)).toMatchObject([{ reason: 'replayed', detail: 'once' }])
   })
 
+  test('a token whose exp has a long fraction passes once like any other', async () => {
+    const token = await federation.mint({ jti: 'fraction', exp: Date.now() / 1_000 + 300.123_456_7 })
+    expect((await federation.exchange(token)).status).toBe(200)
+    expect((await federation.exchange(token)).status).toBe(400)
+  })
+
   test('a token without jti is refused, and passes again where the protection is off', async () => {
     const token = await federation.mint({ jti: null })
     const response = await federation.exchange(token)

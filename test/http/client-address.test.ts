@@ -41,6 +41,8 @@ describe('the client', () => {
     ['is a proxy where only proxies are named', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
     ['is an IPv4 address also on a socket of both versions', '::ffff:10.0.0.1', '::ffff:203.0.113.1', '203.0.113.1'],
     ['is what a proxy on IPv6 says', '::1', '2001:db8::1', '2001:db8::1'],
+    ['is the same however it is spelled', '::1', '2001:0DB8:0:0::0001', '2001:db8::1'],
+    ['is the proxy where it says an address of one link', '::1', 'fe80::1%eth0', 'fe80::1%eth0'],
   ]
   for (const [name, peer, forwarded, client] of rows) {
     test(name, () => {

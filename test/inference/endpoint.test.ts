@@ -192,3 +192,20 @@ describe('the caller gets', () => {
     }
   })
 })
+
+test('a key that is deleted while its request is on the way infers nothing any more', async () => {
+  const { key, id } = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'leaver' })
+  const body = JSON.stringify(question)
+  const { socket, answer } = openRawRequest(`${latchkey.server.baseUrl}/chat/completions`, 'POST', {
+    authorization: `Bearer ${key}`,
+    'content-length': String(body.length),
+  })
+  socket.write(body.slice(0, 10))
+  // An answer on another connection tells that the server has had the time to look at the first.
+  await (await latchkey.complete()).text()
+  await latchkey.admin('keys.delete', { key: id })
+  latchkey.upstream.requests.length = 0
+  socket.write(body.slice(10))
+  expect((await answer).status).toBe(401)
+  expect(latchkey.upstream.requests).toHaveLength(0)
+})

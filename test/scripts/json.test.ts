@@ -154,6 +154,9 @@ test('lists are { data: [...] } of what show prints, and empty ones are empty', 
   expect(await json('issuers', 'list')).toEqual({ data: [issuer] })
   expect(await json('organizations', 'list')).toEqual({ data: [initialized.organization] })
   expect(await json('audit')).toEqual({ data: [] })
+  const { data: changes } = (await json('audit', 'changes', '--limit', '1')) as { data: JsonObject[] }
+  expect(changes).toHaveLength(1)
+  expect(await failure('audit', 'changes', '--organization', 'none')).toMatchObject({ code: 1 })
   expect(await json('usage')).toEqual({ data: [] })
 })
 
