@@ -61,6 +61,9 @@ export const nearestPoliciesMax = 5
 /** OAuth discovery clients cache the key set this long; a retired signing key outlives it. */
 export const accessTokenKeysCacheSeconds = 300
 
+/** Between the time that a new signing key is given and the moment that it is published lies its commit. */
+export const publicationMarginSeconds = 10
+
 /** A name shows up in tables, logs and command lines; longer ones help nobody. */
 export const nameCharactersMax = 128
 /** Longer URLs are refused by common proxies as well. */

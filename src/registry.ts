@@ -4,7 +4,15 @@ import { eq } from 'drizzle-orm'
 import { type ChangeKind, recordChange } from '../db/admin-changes.ts'
 import { type IssuerWithKeySet, listIssuers } from '../db/issuers.ts'
 import type { Orm } from '../db/open.ts'
-import { type ApiKey, apiKeys, type Organization, organizations, policies } from '../db/schema.ts'
+import {
+  type ApiKey,
+  apiKeys,
+  type Organization,
+  organizations,
+  policies,
+  signingKeys,
+  workspaces,
+} from '../db/schema.ts'
 import type { Statement, Writer } from '../db/write.ts'
 import { compilePolicy, type Policy } from './federation/policy.ts'
 
@@ -65,19 +73,21 @@ export async function commit(
     requestId: actor.kind === 'key' ? actor.requestId : null,
     operation,
   }
-  const records = touched.map(({ kind, id }) =>
-    recordChange({ ...by, kind, targetId: id, before: rowOf(registry, kind, id) }),
-  )
+  const records: Statement[] = []
+  for (const { kind, id } of touched)
+    records.push(recordChange({ ...by, kind, targetId: id, before: await rowOf(registry, orm, kind, id) }))
   await writer.write([...statements, ...records])
   for (const entry of touched) await reload(registry, orm, entry)
 }
 
-/** The row as it is before a change; the registry holds all that changes but workspaces and signing keys. */
-function rowOf(registry: Registry, kind: ChangeKind, id: string): object | undefined {
+/** The row as it is before a change, if there is one. */
+async function rowOf(registry: Registry, orm: Orm, kind: ChangeKind, id: string): Promise<object | undefined> {
   if (kind === 'organization') return registry.organizations.get(id)
   if (kind === 'key') return registry.keys.get(id)
   if (kind === 'issuer') return registry.issuers.get(id)
-  return kind === 'policy' ? registry.policies.get(id) : undefined
+  if (kind === 'policy') return registry.policies.get(id)
+  const table = kind === 'workspace' ? workspaces : signingKeys
+  return (await orm.select().from(table).where(eq(table.id, id)))[0]
 }
 
 async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Promise<void> {

@@ -91,7 +91,7 @@ async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation
   const { signingKeyDays } = config
   if (signingKeyDays === undefined) return () => {}
   const rotateWhenDue = async () => {
-    const newest = (await listSigningKeys(orm)).at(-1)
+    const newest = (await listSigningKeys(orm)).find(({ retiredAt }) => retiredAt === null)
     if (newest === undefined || now() < newest.activeAt + signingKeyDays * 24 * 60 * 60 * 1_000) return
     const { id } = (await runOperation('signing_keys.rotate', {}, { kind: 'server' })) as { id: string }
     log('info', 'signing_key_rotated', { id })

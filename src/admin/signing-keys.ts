@@ -1,16 +1,12 @@
 // Admin operations on the keys that sign access tokens (decisions §5): which there are, and a new one in place of the old.
 
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
-import {
-  insertSigningKey,
-  listSigningKeys,
-  retireOtherSigningKeys,
-  revokeOtherSigningKeys,
-} from '../../db/signing-keys.ts'
+import { endSigningKeys, insertSigningKey, listSigningKeys } from '../../db/signing-keys.ts'
 import { Fault } from '../fault.ts'
 import { readMasterKey } from '../federation/master-key.ts'
 import {
   createSigningKey,
+  openSigningKeys,
   publicationMilliseconds,
   retirementMilliseconds,
   signingKeyState,
@@ -33,22 +29,31 @@ export const signingKeyOperations = {
 
 /**
  * A new key, published now. It signs once every verifier has had the time to see it, and the others stay published until the last
- * token they signed has expired. `at_once`: it signs from now on. `revoke`: the others end now, and with them every token they signed.
+ * token they signed has expired. `at_once`: it signs from now on, and one that waits never does. `revoke`: the others end now, and with
+ * them every token they signed.
+ * @throws Fault `conflict` while a key waits, `configuration` when the master key is not the one that belongs to the database
  */
 async function rotate(context: OperationContext, { at_once = false, revoke = false }: typeof rotateInput.infer) {
-  const { orm, now } = context
-  const waiting = (await listSigningKeys(orm)).find((row) => signingKeyState(row, now()) === 'next')
+  const { orm } = context
+  const now = context.now()
+  const rows = await listSigningKeys(orm)
+  const waiting = rows.find((row) => signingKeyState(row, now) === 'next')
   const isAtOnce = at_once || revoke
   if (waiting !== undefined && !isAtOnce)
     throw new Fault('conflict', `The key ${waiting.id} takes over at ${timeOf(waiting.activeAt)} already`)
   const masterKey = await readMasterKey(context.config.masterKey, { create: false })
-  const row = await createSigningKey(masterKey, now(), isAtOnce ? now() : now() + publicationMilliseconds)
-  const ending = revoke
-    ? revokeOtherSigningKeys(orm, row.id, now())
-    : retireOtherSigningKeys(orm, row.id, row.activeAt + retirementMilliseconds)
-  await commit(context, [insertSigningKey(orm, row), ending], [{ kind: 'signing_key', id: row.id }])
+  // Keys under different master keys would make a database that none of them opens.
+  if (rows.length > 0) await openSigningKeys(rows, masterKey)
+  const row = await createSigningKey(masterKey, now, isAtOnce ? now : now + publicationMilliseconds)
+  const end = revoke ? now : row.activeAt + retirementMilliseconds
+  const ending = rows.filter(({ retiredAt }) => retiredAt === null || retiredAt > end).map(({ id }) => id)
+  await commit(
+    context,
+    [insertSigningKey(orm, row), endSigningKeys(orm, ending, end)],
+    [row.id, ...ending].map((id) => ({ kind: 'signing_key', id })),
+  )
   await context.signingKeys?.load(await listSigningKeys(orm))
-  return show(row, now())
+  return show(row, context.now())
 }
 
 function show(row: SigningKeyRow, now: number) {

@@ -33,13 +33,15 @@ export type IssuerKeysOptions = {
 
 /**
  * Times in milliseconds since 1970. `freshUntil` Infinity: a pasted set, which only its admin renews. Two cool-downs: after a fetch that
- * failed, and after one that an unknown `kid` asked for.
+ * failed, and after one that was begun for an unknown `kid`. Fetches are numbered as they begin: `keys` are from the one that `held` names.
  */
 type Cached = {
   keys: VerificationKey[]
   freshUntil: number
   failedAt: number
   kidAskedAt: number
+  begun: number
+  held: number
   fetching: Promise<IssuerKeySet> | undefined
 }
 
@@ -54,7 +56,15 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     const known = cache.get(issuer)
     if (known !== undefined) return known
     const never = Number.NEGATIVE_INFINITY
-    const fresh = { keys: [], freshUntil: 0, failedAt: never, kidAskedAt: never, fetching: undefined }
+    const fresh = {
+      keys: [],
+      freshUntil: 0,
+      failedAt: never,
+      kidAskedAt: never,
+      begun: 0,
+      held: 0,
+      fetching: undefined,
+    }
     const cached: Cached =
       issuer.jwks === null
         ? { ...fresh, ...restore(issuer) }
@@ -72,6 +82,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   }
 
   async function fetchInto(issuer: Issuer, cached: Cached): Promise<IssuerKeySet> {
+    cached.begun += 1
     const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options.outbound))
     const { document, cacheControl } = await fetchDocument(options.outbound, jwksUrl, issuer.caPem)
     const keys = readFetched(document, jwksUrl)
@@ -84,6 +95,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     }
     cached.keys = keys
     cached.freshUntil = keySet.freshUntil
+    cached.held = cached.begun
     await options.keep(issuer, keySet)
     return keySet
   }
@@ -104,10 +116,13 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     }
   }
 
-  /** Whether a set that lacks a `kid` was renewed for its sake. */
+  /** The same for a set that lacks a `kid`, which may start a fetch once in a cool-down. */
   async function renewForKid(issuer: Issuer, cached: Cached): Promise<boolean> {
-    if (issuer.jwks !== null || (isCoolingDown(cached.kidAskedAt) && cached.fetching === undefined)) return false
-    cached.kidAskedAt = now()
+    if (issuer.jwks !== null) return false
+    if (cached.fetching === undefined) {
+      if (isCoolingDown(cached.kidAskedAt) || isCoolingDown(cached.failedAt)) return false
+      cached.kidAskedAt = now()
+    }
     return renew(issuer, cached)
   }
 
@@ -116,15 +131,17 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       // Turning the setting off turns such issuers off, also those whose keys are here already.
       if (!options.outbound.insecureIssuers && issuer.issuerUrl.startsWith('http:')) return refuse('issuer_insecure')
       const cached = cachedFor(issuer)
-      const isRenewed = now() >= cached.freshUntil && (await renew(issuer, cached))
+      const begunBefore = cached.begun
+      if (now() >= cached.freshUntil) await renew(issuer, cached)
       if (cached.keys.length === 0 || now() >= cached.freshUntil + issuer.keysStaleSeconds * 1_000) {
         return refuse('issuer_keys_unavailable')
       }
-      const found = pick(cached.keys, token)
-      if (!isRefusalOf(found, 'kid_unknown')) return found
-      // A set that has just been fetched for this token would not be another one now.
-      if (isRenewed) cached.kidAskedAt = now()
-      return !isRenewed && (await renewForKid(issuer, cached)) ? pick(cached.keys, token) : found
+      let found = pick(cached.keys, token)
+      // A fetch that began before the token came may have been answered before its key was published: the next one decides.
+      while (isRefusalOf(found, 'kid_unknown') && cached.held <= begunBefore && (await renewForKid(issuer, cached))) {
+        found = pick(cached.keys, token)
+      }
+      return found
     },
     refresh: (issuer) => {
       if (issuer.jwks !== null) {

@@ -2,7 +2,7 @@
 import { exportJWK, generateKeyPair } from 'jose'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
-import { accessTokenKeysCacheSeconds, accessTokenLifetimeSecondsMax } from '../limits.ts'
+import { accessTokenKeysCacheSeconds, accessTokenLifetimeSecondsMax, publicationMarginSeconds } from '../limits.ts'
 import { decrypt, encrypt } from './master-key.ts'
 
 export type PublicSigningJwk = { alg: 'ES256'; crv: 'P-256'; kid: string; kty: 'EC'; use: 'sig'; x: string; y: string }
@@ -16,9 +16,12 @@ export type SigningKey = {
   publicJwk: PublicSigningJwk
 }
 
-/** Times in milliseconds. A key is published as soon as it is there, signs from `activeAt` until a newer one does, and ends at `retiredAt`. */
+/**
+ * Times in milliseconds. A key is published as soon as it is there, signs from `activeAt` until a newer one does, and ends at `retiredAt`.
+ * Whatever was planned, it signs nothing that would outlive it.
+ */
 export type SigningKeys = {
-  /** The key that signs at a time: the newest that is active by then. */
+  /** The key that signs at a time: the newest that is active by then and not about to end. */
   current: (now: number) => SigningKey
   byKid: (kid: string, now: number) => SigningKey | undefined
   /** `{ "keys": [...] }` with nothing private. */
@@ -51,12 +54,12 @@ export function signingKeyState(
   now: number,
 ): 'next' | 'signing' | 'retiring' | 'retired' {
   if (retiredAt !== null && retiredAt <= now) return 'retired'
-  if (activeAt > now) return 'next'
-  return retiredAt === null || now < retiredAt - retirementMilliseconds ? 'signing' : 'retiring'
+  if (retiredAt !== null && retiredAt - retirementMilliseconds <= now) return 'retiring'
+  return activeAt > now ? 'next' : 'signing'
 }
 
 /** A verifier may hold the published set for so long, so a new key is published for as long before it signs. */
-export const publicationMilliseconds = accessTokenKeysCacheSeconds * 1_000
+export const publicationMilliseconds = (accessTokenKeysCacheSeconds + publicationMarginSeconds) * 1_000
 /** The last token that a key signed is valid for so long, and its verifiers may hold the set a little longer. */
 export const retirementMilliseconds = (accessTokenLifetimeSecondsMax + accessTokenKeysCacheSeconds) * 1_000
 
@@ -77,7 +80,8 @@ export async function openSigningKeys(rows: SigningKeyRow[], masterKey: CryptoKe
   return {
     current: (now) => {
       const usable = inForce(now)
-      const key = usable.find(({ activeAt }) => activeAt <= now) ?? usable.at(-1)
+      // After the clock was set back none may be active yet.
+      const key = usable.find((each) => signingKeyState(each, now) === 'signing') ?? usable.at(-1)
       if (key === undefined) throw new Error('Every signing key is retired')
       return key
     },

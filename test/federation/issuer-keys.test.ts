@@ -131,62 +131,6 @@ describe('the cache', () => {
   })
 })
 
-describe('an unknown kid', () => {
-  test('refreshes at once, and then not again for 30 s', async () => {
-    await find()
-    server.answers.keys = () => keySetReply([one, two])
-    expect(await find('two')).toBe('two')
-    expect(server.fetchesOf('keys')).toBe(2)
-    server.clock.now += 29_999
-    for (const kid of ['three', 'four']) expect(await find(kid)).toBe('kid_unknown')
-    expect(server.fetchesOf('keys')).toBe(2)
-    server.clock.now += 1
-    expect(await find('five')).toBe('kid_unknown')
-    expect(server.fetchesOf('keys')).toBe(3)
-  })
-
-  test('of which ten thousand come, in an hour of them, causes at most one fetch in 30 s', async () => {
-    await find()
-    const before = server.fetchesOf('keys')
-    const hour = 60 * 60_000
-    const startedAt = server.clock.now
-    for (let index = 0; index < 10_000; index++) {
-      server.clock.now = startedAt + Math.floor((index * hour) / 10_000)
-      expect(await find(`kid-${index}`)).toBe('kid_unknown')
-    }
-    // Besides those for unknown kids there are those of a set that has aged, one in ten minutes.
-    expect(server.fetchesOf('keys') - before).toBeLessThanOrEqual(hour / 30_000 + 6)
-  })
-
-  test('does not fetch twice for the first token of all', async () => {
-    expect(await find('two')).toBe('kid_unknown')
-    expect(server.fetchesOf('keys')).toBe(1)
-  })
-
-  test('shares one fetch with all others of the moment', async () => {
-    await find()
-    const found = await Promise.all(Array.from({ length: 50 }, (_, at) => find(`unknown-${at}`)))
-    expect(new Set(found)).toEqual(new Set(['kid_unknown']))
-    expect(server.fetchesOf('keys')).toBe(2)
-  })
-
-  test('leaves the good keys in force when the refresh fails', async () => {
-    await find()
-    server.clock.now += 30_000
-    turnOff()
-    expect(await find('two')).toBe('kid_unknown')
-    expect(await find()).toBe('one')
-  })
-
-  test('drops a key that the issuer has withdrawn', async () => {
-    await find()
-    server.clock.now += 30_000
-    server.answers.keys = () => keySetReply([two])
-    expect(await find('two')).toBe('two')
-    expect(await find('one')).toBe('kid_unknown')
-  })
-})
-
 describe('the key', () => {
   test('has to fit the algorithm as well as the kid', async () => {
     server.answers.keys = () => keySetReply([one, rsa])

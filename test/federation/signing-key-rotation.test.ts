@@ -1,13 +1,15 @@
 // Rotation of our own signing key (decisions §5): under load nothing fails, and whoever holds a key set as long as it may be held
 // verifies every token. A stolen key ends at once.
 import { afterEach, describe, expect, test } from 'bun:test'
-import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
 import { loadConfig } from '../../src/config.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { outboundFetch, resolveHost } from '../../src/runtime.ts'
 import { startServer } from '../../src/server.ts'
 import { install } from '../support/installation.ts'
-import { type Federation, startFederation } from '../support/latchkey.ts'
+import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 
 type SigningKey = { id: string; state: string }
 let federation: Federation
@@ -56,7 +58,7 @@ describe('a rotation', () => {
 
     const seen: { at: number; keys: JSONWebKeySet }[] = []
     const minted: { at: number; tokens: string[] }[] = [{ at: 0, tokens: [...before, ...during] }]
-    for (const at of [0, 150, 299, 300, 301, 600, 899, 1_200, 1_499, 1_500, 1_501, 2_400]) {
+    for (const at of [0, 150, 309, 310, 311, 600, 899, 1_200, 1_509, 1_510, 1_511, 2_400]) {
       ahead = at
       seen.push({ at, keys: await published() })
       minted.push({ at, tokens: await exchangeMany(token) })
@@ -84,10 +86,67 @@ describe('a rotation', () => {
     await federation.admin('signing_keys.rotate')
     expect(await states()).toEqual(['signing', 'next'])
     await expect(federation.admin('signing_keys.rotate')).rejects.toThrow('takes over at')
-    ahead = 300
+    ahead = 309
+    expect(await states()).toEqual(['signing', 'next'])
+    ahead = 310
     expect(await states()).toEqual(['retiring', 'signing'])
-    ahead = 1_500
+    ahead = 1_510
     expect(await states()).toEqual(['retired', 'signing'])
+  })
+
+  test('that signs at once while another key waits keeps that one from ever signing', async () => {
+    const { token } = await start()
+    const [first = ''] = await exchangeMany(token)
+    const { id: waiting } = await federation.admin<SigningKey>('signing_keys.rotate')
+    ahead = 60
+    const { id } = await federation.admin<SigningKey>('signing_keys.rotate', { at_once: true })
+    expect(await states()).toEqual(['retiring', 'signing', 'retiring'])
+    const minted: { at: number; text: string }[] = [{ at: 0, text: first }]
+    for (const at of [60, 309, 310, 959, 1_259, 1_260, 1_261, 2_400]) {
+      ahead = at
+      const [text = ''] = await exchangeMany(token)
+      expect(decodeProtectedHeader(text).kid).toBe(id)
+      minted.push({ at, text })
+      for (const { at: then, text } of minted) if (at < then + 900) expect((await callWith(text)).status).toBe(200)
+    }
+    expect((await published()).keys.map(({ kid }) => kid)).toEqual([id])
+    const { id: next } = await federation.admin<SigningKey>('signing_keys.rotate')
+    ahead += 310
+    expect((await exchangeMany(token)).map((text) => decodeProtectedHeader(text).kid)).toContain(next)
+    expect(next).not.toBe(waiting)
+  })
+
+  test('is recorded together with every key that it ended', async () => {
+    const { startedAt } = await start()
+    const { data: keys } = await federation.admin<{ data: SigningKey[] }>('signing_keys.list')
+    const first = keys[0]?.id
+    const changesBy = async (how: object) => {
+      const { id } = await federation.admin<SigningKey>('signing_keys.rotate', { ...how })
+      const { data } = await federation.admin<{ data: Row[] }>('audit.changes')
+      const made = data.slice(0, data.findIndex(({ target_id }) => target_id === id) + 1)
+      return { id, changes: made.map(({ target_id, before, after }) => ({ target_id, before, after })) }
+    }
+    const made = (target_id: string) => ({ target_id, before: null, after: { id: target_id, retired_at: null } })
+    const ended = (target_id: string | undefined, before: number | null, after: number) => ({
+      target_id,
+      before: { id: target_id, retired_at: before },
+      after: { id: target_id, retired_at: after },
+    })
+
+    const { id: second, changes } = await changesBy({})
+    const planned = startedAt + 1_510_000
+    expect(changes).toMatchObject([ended(first, null, planned), made(second)])
+    ahead = 310
+    const third = await changesBy({ at_once: true })
+    expect(third.changes).toMatchObject([ended(second, null, planned), made(third.id)])
+    ahead = 1_510
+    const now = startedAt + 1_510_000
+    const fourth = await changesBy({})
+    expect(fourth.changes).toMatchObject([ended(third.id, null, now + 1_510_000), made(fourth.id)])
+    const { id: fifth, changes: revoking } = await changesBy({ revoke: true })
+    expect(revoking).toMatchObject([ended(fourth.id, null, now), ended(third.id, now + 1_510_000, now), made(fifth)])
+    expect(await states()).toEqual(['retired', 'retired', 'retired', 'signing', 'retired'])
+    expect(JSON.stringify(revoking)).not.toContain('private')
   })
 
   test('that revokes ends the old keys and their tokens at once', async () => {
@@ -101,6 +160,36 @@ describe('a rotation', () => {
     expect((await callWith(fresh)).status).toBe(200)
   })
 })
+
+test('another master key makes no signing key, and its own still opens the database', async () => {
+  const installation = await install()
+  const file = join(installation.folder, 'master.key')
+  const own = readFileSync(file)
+  const refuses = async (...args: string[]) => {
+    const { code, stderr } = await installation.run('signing-keys', 'rotate', ...args)
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('The master key does not fit') })
+  }
+  const other = '0123456789abcdef'.repeat(4)
+  writeFileSync(file, other)
+  await refuses()
+  await refuses('--revoke')
+
+  writeFileSync(file, own)
+  let { serving } = await installation.serve()
+  writeFileSync(file, other)
+  await refuses('--at-once')
+  writeFileSync(file, own)
+  const rotated = await installation.run('signing-keys', 'rotate', '--json')
+  expect(JSON.parse(rotated.stdout)).toMatchObject({ state: 'next' })
+  await serving.stop()
+  ;({ serving } = await installation.serve())
+  const { data } = JSON.parse((await installation.run('signing-keys', 'list', '--json')).stdout) as {
+    data: SigningKey[]
+  }
+  expect(data).toHaveLength(2)
+  await serving.stop()
+  await installation.remove()
+}, 30_000)
 
 test('a server rotates a key that is due when it starts, and by the local socket as by a command', async () => {
   const installation = await install()

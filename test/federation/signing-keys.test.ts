@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { listSigningKeys } from '../../db/signing-keys.ts'
 import { decrypt, readMasterKey } from '../../src/federation/master-key.ts'
-import { createSigningKey, openSigningKeys } from '../../src/federation/signing-keys.ts'
+import { createSigningKey, openSigningKeys, retirementMilliseconds } from '../../src/federation/signing-keys.ts'
 import { startTestServer } from '../support/latchkey.ts'
 
 let masterKey: CryptoKey
@@ -82,6 +82,25 @@ describe('opened', () => {
     expect(keys.byKid(newer.id, 0)?.kid).toBe(newer.id)
     expect(keys.byKid('unknown', 0)).toBeUndefined()
     expect(keys.byKid('', 0)).toBeUndefined()
+  })
+
+  test('a key signs nothing that would outlive it, whatever was planned', async () => {
+    const end = 3_000 + retirementMilliseconds
+    const keys = await openSigningKeys([older, { ...newer, retiredAt: end }], masterKey)
+    expect([1_999, 2_000, 2_999, 3_000, end].map((now) => keys.current(now).kid)).toEqual([
+      older.id,
+      newer.id,
+      newer.id,
+      older.id,
+      older.id,
+    ])
+  })
+
+  test('after the clock was set back the oldest key that has not ended signs', async () => {
+    const keys = await openSigningKeys([older, newer], masterKey)
+    expect(keys.current(0).kid).toBe(older.id)
+    const left = await openSigningKeys([{ ...older, retiredAt: -1 }, newer], masterKey)
+    expect(left.current(0).kid).toBe(newer.id)
   })
 
   test('the published set holds every key and nothing private', async () => {

@@ -16,8 +16,14 @@ export type Workload = keyof typeof workloads
 
 export type IdentityProvider = {
   issuerUrl: string
-  /** Signs with new keys from now on. With `keepOld` the ones before stay published, otherwise they are gone. */
+  /** Signs with other keys from now on: announced ones or new ones. With `keepOld` those before stay published, otherwise they are gone. */
   rotateKeys: (options?: { keepOld?: boolean }) => Promise<void>
+  /** Publishes keys that sign from the next rotation on. */
+  announceKeys: () => Promise<void>
+  /** Publishes no longer what `keepOld` has kept. */
+  withdrawKeys: () => void
+  /** While it is out, every connection to it breaks. */
+  setOut: (isOut: boolean) => void
   /** A JWT for `audience`, got by client credentials and a resource indicator. */
   getToken: (workload: Workload, audience: string) => Promise<string>
   stop: () => Promise<void>
@@ -32,21 +38,41 @@ const secretOf = (workload: Workload) => `secret of ${workload}`
 /** Starts one whose issuer is `http://127.0.0.1:PORT`, with discovery, JWKS and a token endpoint, signing RS256 and ES256. */
 export async function startIdentityProvider(): Promise<IdentityProvider> {
   let handle: (request: IncomingMessage, response: ServerResponse) => unknown = (_, response) => response.end()
-  const server = createServer((request, response) => handle(request, response))
+  let isOut = false
+  const server = createServer((request, response) => (isOut ? request.socket.destroy() : handle(request, response)))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const issuerUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-  let keys: JWK[] = []
-  async function rotateKeys({ keepOld = false } = {}): Promise<void> {
+  let announced: JWK[] = []
+  let signing: JWK[] = []
+  let kept: JWK[] = []
+  function publish(): void {
     // The first key that fits the algorithm signs; the rest are only published.
-    keys = [...(await createKeys()), ...(keepOld ? keys : [])]
-    handle = new Provider(issuerUrl, configurationWith(keys)).callback()
+    handle = new Provider(issuerUrl, configurationWith([...signing, ...kept, ...announced])).callback()
+  }
+  async function rotateKeys({ keepOld = false } = {}): Promise<void> {
+    const next = announced.length > 0 ? announced : await createKeys()
+    kept = keepOld ? [...signing, ...kept] : []
+    signing = next
+    announced = []
+    publish()
   }
   await rotateKeys()
 
   return {
     issuerUrl,
     rotateKeys,
+    announceKeys: async () => {
+      announced = await createKeys()
+      publish()
+    },
+    withdrawKeys: () => {
+      kept = []
+      publish()
+    },
+    setOut: (out) => {
+      isOut = out
+    },
     getToken: (workload, audience) => requestToken(issuerUrl, workload, audience),
     stop: async () => {
       server.closeAllConnections()

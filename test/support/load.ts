@@ -136,3 +136,44 @@ async function changeState(
 function unexpected({ status }: Response, body: unknown): Error {
   return new Error(`Answered ${status} ${JSON.stringify(body)}`)
 }
+
+export type Busy = {
+  /** Resolves when each client has finished something that it began after this call. @throws what an act has thrown */
+  turn: () => Promise<void>
+  stop: () => Promise<void>
+}
+
+/** Keeps so many clients at work, each doing the same again as soon as it has finished. */
+export function keepBusy(clients: number, act: (client: number) => Promise<void>): Busy {
+  let turn = 0
+  let isOver = false
+  let passed = Promise.withResolvers<void>()
+  const turns = new Array<number>(clients).fill(0)
+  async function work(client: number): Promise<void> {
+    while (!isOver) {
+      const begun = turn
+      await act(client)
+      turns[client] = begun
+      if (turns.every((at) => at === turn)) passed.resolve()
+    }
+  }
+  const working = Promise.all(turns.map((_, client) => work(client))).then(
+    () => {},
+    (error: unknown) => {
+      isOver = true
+      throw error
+    },
+  )
+  working.catch(() => {})
+  return {
+    turn: () => {
+      turn += 1
+      passed = Promise.withResolvers()
+      return Promise.race([passed.promise, working])
+    },
+    stop: () => {
+      isOver = true
+      return working
+    },
+  }
+}
