@@ -205,7 +205,7 @@ function readFetched(document: unknown, url: string): VerificationKey[] {
   try {
     return readKeySet(document)
   } catch (cause) {
-    throw new Fault('unavailable', `${JSON.stringify(url)}: ${(cause as Error).message}`, { cause })
+    throw new Fault('unavailable', `${JSON.stringify(url)}: ${(cause as Error).message}`)
   }
 }
 
