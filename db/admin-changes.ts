@@ -9,7 +9,9 @@ import {
   issuers,
   organizations,
   policies,
+  prices,
   signingKeys,
+  upstreams,
   workspaces,
 } from './schema.ts'
 import type { Statement } from './write.ts'
@@ -30,21 +32,24 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   issuer: issuers,
   policy: policies,
   signing_key: signingKeys,
+  upstream: upstreams,
+  price: prices,
 }
+/** What belongs to the installation, not to one organization. */
+const common: ChangeKind[] = ['signing_key', 'upstream', 'price']
 /** Ciphertext helps no reader of the changes. */
-const omitted = ['private_key_encrypted']
+const omitted = ['private_key_encrypted', 'credential_encrypted']
 
 /** A statement to follow those that make the change: it notes the row as they leave it. */
 export function recordChange(change: NewChange): Statement {
   const table = tables[change.kind]
   const columns = Object.entries(getTableColumns(table)).filter(([, { name }]) => !omitted.includes(name))
-  const after = `json_object(${columns.map(([, { name }]) => `'${name}', ${name}`).join(', ')})`
-  const organization =
-    change.kind === 'organization' ? 'id' : change.kind === 'signing_key' ? 'null' : 'organization_id'
+  const after = `json_object(${columns.map(([, { name, dataType }]) => `'${name}', ${dataType === 'json' ? `json(${name})` : name}`).join(', ')})`
+  const organization = change.kind === 'organization' ? 'id' : common.includes(change.kind) ? 'null' : 'organization_id'
   const { before } = change
   const sql = `insert into ${getTableName(adminChanges)}
     (at, actor, actor_key_id, request_id, operation, kind, target_id, before, organization_id, after)
-    select ?, ?, ?, ?, ?, ?, ?, ?, ${organization}, ${after} from ${getTableName(table)} where id = ?`
+    select ?, ?, ?, ?, ?, ?, ?, ?, ${organization}, ${after} from ${getTableName(table)} where ${change.kind === 'price' ? 'model' : 'id'} = ?`
   const params = [
     change.at,
     change.actor,

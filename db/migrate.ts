@@ -1,12 +1,14 @@
 // The migrations that ship inside the program, in order. A new one is a new file and a new line here; an old one never changes.
 import start from './migrations/0001_start.sql' with { type: 'text' }
 import federation from './migrations/0002_federation.sql' with { type: 'text' }
+import inference from './migrations/0003_inference.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
 export const migrations: Migration[] = [
   { version: 1, name: 'start', statements: statementsOf(start) },
   { version: 2, name: 'federation', statements: statementsOf(federation) },
+  { version: 3, name: 'inference', statements: statementsOf(inference) },
 ]
 
 /** Splits a migration at semicolons that end a line, keeping trigger bodies whole. */

@@ -3,6 +3,7 @@ import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
 export const keyKinds = ['inference', 'management', 'management_read_only'] as const
+export const limitResets = ['daily', 'weekly', 'monthly'] as const
 export const keySources = ['discovery', 'jwks_url', 'jwks'] as const
 
 /** Milliseconds since 1970, UTC. */
@@ -42,6 +43,36 @@ export const apiKeys = sqliteTable('api_keys', {
   label: text('label').notNull(),
   disabled: flag('disabled').notNull(),
   createdAt: time('created_at').notNull(),
+  updatedAt: time('updated_at').notNull(),
+  deletedAt: time('deleted_at'),
+  expiresAt: time('expires_at'),
+  limitNanodollars: integer('limit_nanodollars'),
+  limitReset: text('limit_reset', { enum: limitResets }),
+  requestsPerMinute: integer('requests_per_minute'),
+  tokensPerMinute: integer('tokens_per_minute'),
+  allowedModels: text('allowed_models', { mode: 'json' }).$type<string[]>(),
+})
+
+export const upstreams = sqliteTable('upstreams', {
+  id: text('id').primaryKey(),
+  name: text('name').notNull(),
+  baseUrl: text('base_url').notNull(),
+  credentialEncrypted: text('credential_encrypted'),
+  models: text('models', { mode: 'json' }).$type<string[]>().notNull(),
+  priority: integer('priority').notNull(),
+  caPem: text('ca_pem'),
+  firstByteSeconds: integer('first_byte_seconds').notNull(),
+  idleSeconds: integer('idle_seconds').notNull(),
+  createdAt: time('created_at').notNull(),
+  updatedAt: time('updated_at').notNull(),
+  deletedAt: time('deleted_at'),
+})
+
+export const prices = sqliteTable('prices', {
+  model: text('model').primaryKey(),
+  promptNanodollars: integer('prompt_nanodollars').notNull(),
+  completionNanodollars: integer('completion_nanodollars').notNull(),
+  cachedNanodollars: integer('cached_nanodollars'),
   updatedAt: time('updated_at').notNull(),
   deletedAt: time('deleted_at'),
 })
@@ -133,7 +164,16 @@ export const exchangeAudit = sqliteTable('exchange_audit', {
 })
 
 export const changeActors = ['local', 'key', 'server'] as const
-export const changeKinds = ['organization', 'workspace', 'key', 'issuer', 'policy', 'signing_key'] as const
+export const changeKinds = [
+  'organization',
+  'workspace',
+  'key',
+  'issuer',
+  'policy',
+  'signing_key',
+  'upstream',
+  'price',
+] as const
 
 export const adminChanges = sqliteTable('admin_changes', {
   id: integer('id').primaryKey(),
@@ -170,7 +210,29 @@ export const usage = sqliteTable('usage', {
   totalTokens: integer('total_tokens'),
   usageSource: text('usage_source', { enum: ['upstream', 'none'] }).notNull(),
   durationMilliseconds: integer('duration_milliseconds').notNull(),
+  modelAsked: text('model_asked'),
+  upstream: text('upstream'),
+  presetVersion: text('preset_version'),
+  cachedTokens: integer('cached_tokens'),
+  reasoningTokens: integer('reasoning_tokens'),
+  costNanodollars: integer('cost_nanodollars'),
+  firstByteMilliseconds: integer('first_byte_milliseconds'),
+  clientLeft: flag('client_left').notNull(),
 })
+
+export const usageDays = sqliteTable(
+  'usage_days',
+  {
+    keyId: text('key_id').notNull(),
+    day: integer('day').notNull(),
+    requests: integer('requests').notNull(),
+    promptTokens: integer('prompt_tokens').notNull(),
+    completionTokens: integer('completion_tokens').notNull(),
+    totalTokens: integer('total_tokens').notNull(),
+    costNanodollars: integer('cost_nanodollars').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.keyId, table.day] })],
+)
 
 export type Organization = typeof organizations.$inferSelect
 export type Workspace = typeof workspaces.$inferSelect
@@ -181,6 +243,9 @@ export type IssuerKeySet = typeof issuerKeySets.$inferSelect
 export type Policy = typeof policies.$inferSelect
 export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SigningKey = typeof signingKeys.$inferSelect
+export type Upstream = typeof upstreams.$inferSelect
+export type Price = typeof prices.$inferSelect
+export type UsageDay = typeof usageDays.$inferSelect
 export type AdminChange = typeof adminChanges.$inferSelect
 export type AuditRow = Omit<typeof exchangeAudit.$inferSelect, 'id'>
 export type UsageRow = Omit<typeof usage.$inferSelect, 'id'>

@@ -2,7 +2,7 @@
 import { and, count, desc, eq, gte, lt, max, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
-import { apiKeys, issuers, policies, usage } from './schema.ts'
+import { apiKeys, issuers, policies, usage, usageDays } from './schema.ts'
 
 export type UsageFilter = {
   organizationId?: string
@@ -20,6 +20,12 @@ function matching(filter: UsageFilter) {
     filter.since === undefined ? undefined : gte(usage.at, filter.since),
     filter.beforeId === undefined ? undefined : lt(usage.id, filter.beforeId),
   )
+}
+
+/** What each key has spent by day. */
+export function listSpentDays(orm: Orm) {
+  const { keyId, day, costNanodollars } = usageDays
+  return orm.select({ keyId, day, costNanodollars }).from(usageDays).orderBy(day)
 }
 
 /** SQLite's total is a float: a sum that leaves the safe integers stays readable. */

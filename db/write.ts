@@ -6,9 +6,11 @@ import { type Database, isBusy, isConstraint } from './open.ts'
 import {
   type AuditRow,
   exchangeAudit,
+  type UsageDay,
   type UsageRow,
   type UsedSubjectToken,
   usage,
+  usageDays,
   usedSubjectTokens,
 } from './schema.ts'
 
@@ -20,6 +22,7 @@ export type Writer = {
   write: (statements: Statement[]) => Promise<void>
   /** Queues one row and resolves once the commit that holds it is done. Rows of one turn of the event loop share a commit. */
   appendAudit: (row: AuditRow) => Promise<void>
+  /** The same, and the day's totals of its key grow in the same commit. */
   appendUsage: (row: UsageRow) => Promise<void>
   /** One that is there already is replaced. */
   appendUsedToken: (row: UsedSubjectToken) => Promise<void>
@@ -27,7 +30,8 @@ export type Writer = {
   close: () => Promise<void>
 }
 
-type Waiting = { values: InValue[]; done: () => void; failed: (error: unknown) => void }
+type Row = AuditRow | UsageRow | UsedSubjectToken
+type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
 type Ledger = { insert: string; name: string; columns: string[]; fields: string[]; waiting: Waiting[] }
 
 /** Rows of one insert statement: 250 rows of 20 columns stay far below SQLite's 32,766 parameters. */
@@ -80,7 +84,11 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     const rows = groups.flatMap((group) => group.rows)
     if (rows.length === 0) return
     try {
-      await commit(groups.flatMap(({ ledger, rows }) => insertsOf(ledger, rows)))
+      const spentRows = groups.flatMap(({ ledger, rows }) => (ledger === spent ? rows.map(({ row }) => row) : []))
+      await commit([
+        ...groups.flatMap(({ ledger, rows }) => insertsOf(ledger, rows)),
+        ...totalsOf(spentRows as UsageRow[]),
+      ])
       for (const row of rows) row.done()
     } catch (error) {
       if (rows.length === 1 || !isConstraint(error)) for (const row of rows) row.failed(error)
@@ -88,9 +96,9 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     }
   }
 
-  function append(ledger: Ledger, row: Record<string, unknown>): Promise<void> {
+  function append(ledger: Ledger, row: Row): Promise<void> {
     return new Promise((done, failed) => {
-      ledger.waiting.push({ values: ledger.fields.map((field) => driverValue(row[field])), done, failed })
+      ledger.waiting.push({ row, done, failed })
       if (isScheduled) return
       isScheduled = true
       setImmediate(() => {
@@ -131,10 +139,41 @@ function insertsOf(ledger: Ledger, rows: Waiting[]): InStatement[] {
     const tuples = new Array(chunk.length).fill(tuple).join(',')
     statements.push({
       sql: `${ledger.insert} into ${ledger.name} (${ledger.columns.join(',')}) values ${tuples}`,
-      args: chunk.flatMap((row) => row.values),
+      args: chunk.flatMap(({ row }) =>
+        ledger.fields.map((field) => driverValue((row as Record<string, unknown>)[field])),
+      ),
     })
   }
   return statements
+}
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+const dayColumns = Object.entries(getTableColumns(usageDays))
+const summed = dayColumns.map(([, { name }]) => name).filter((name) => name !== 'key_id' && name !== 'day')
+
+/** What the rows of a commit add to the totals of their keys by day, in one statement. */
+function totalsOf(rows: UsageRow[]): InStatement[] {
+  if (rows.length === 0) return []
+  const totals = new Map<string, UsageDay>()
+  for (const row of rows) {
+    const day = Math.floor(row.at / dayMilliseconds)
+    const known = totals.get(`${row.keyId} ${day}`)
+    totals.set(`${row.keyId} ${day}`, {
+      keyId: row.keyId,
+      day,
+      requests: (known?.requests ?? 0) + 1,
+      promptTokens: (known?.promptTokens ?? 0) + (row.promptTokens ?? 0),
+      completionTokens: (known?.completionTokens ?? 0) + (row.completionTokens ?? 0),
+      totalTokens: (known?.totalTokens ?? 0) + (row.totalTokens ?? 0),
+      costNanodollars: (known?.costNanodollars ?? 0) + (row.costNanodollars ?? 0),
+    })
+  }
+  const tuple = `(${dayColumns.map(() => '?').join(',')})`
+  const sql = `insert into ${getTableName(usageDays)} (${dayColumns.map(([, { name }]) => name).join(',')})
+    values ${new Array(totals.size).fill(tuple).join(',')}
+    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`
+  const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
+  return [{ sql, args }]
 }
 
 function toStatement(statement: Statement): InStatement {

@@ -13,8 +13,10 @@ import { type Description, errorResponses } from './http/description.ts'
 import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
-import { chatDescription, modelsDescription } from './inference/descriptions.ts'
-import { createChatCompletion, listModels } from './inference/endpoint.ts'
+import { modelDescription, modelsDescription } from './inference/descriptions.ts'
+import { inferenceEndpoints } from './inference/endpoint.ts'
+import { listModels, showModel } from './inference/models-endpoint.ts'
+import { createKeyEndpoints } from './keys/endpoints.ts'
 import { createOpenApiDocument } from './openapi.ts'
 import type { Handler } from './runtime.ts'
 
@@ -29,8 +31,10 @@ function listEndpoints(runOperation: RunOperation): Endpoint[] {
       describes: exchangeDescription,
     },
     { method: 'GET', path: '/oauth/jwks', handle: publishJwks, describes: jwksDescription },
-    { method: 'POST', path: '/chat/completions', handle: createChatCompletion, describes: chatDescription },
+    ...inferenceEndpoints,
     { method: 'GET', path: '/models', handle: listModels, describes: modelsDescription },
+    { method: 'GET', path: '/models/{model+}', handle: showModel, describes: modelDescription },
+    ...createKeyEndpoints(runOperation),
     ...createAdminEndpoints(runOperation),
   ]
   const describes: Description = {

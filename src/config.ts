@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Fault } from './fault.ts'
 import { type AddressList, parseAddressList } from './http/client-address.ts'
-import { urlCharactersMax } from './limits.ts'
+import { bodyMegabytesMax, urlCharactersMax } from './limits.ts'
 import { configFileSetting, type Setting, type SettingName, settings } from './settings.ts'
 
 export type ListenAddress = { hostname: string; port: number }
@@ -20,6 +20,8 @@ export type Config = {
   baseUrl: string | undefined
   upstreamUrl: string | undefined
   upstreamApiKey: string | undefined
+  /** The first length of an inference body that is too large. */
+  bodyBytesMax: number
   masterKey: MasterKeySource
   /** Exchanges a minute and at once from one client address; undefined for no limit. */
   rateLimit: RateLimit | undefined
@@ -62,6 +64,8 @@ export function loadConfig(sources: ConfigSources): Config {
     baseUrl: optional(read('LATCHKEY_BASE_URL'), parseBaseUrl),
     upstreamUrl: optional(read('LATCHKEY_UPSTREAM_URL'), (text) => parseHttpUrl('LATCHKEY_UPSTREAM_URL', text)),
     upstreamApiKey: optional(read('LATCHKEY_UPSTREAM_API_KEY'), parseUpstreamApiKey),
+    bodyBytesMax:
+      parseCount('LATCHKEY_MAX_BODY_MB', read('LATCHKEY_MAX_BODY_MB') ?? '', 1, bodyMegabytesMax) * 1024 * 1024 + 1,
     masterKey: masterKeySource(read('LATCHKEY_MASTER_KEY'), read('LATCHKEY_MASTER_KEY_FILE'), databasePath),
     rateLimit: parseRateLimit(read('LATCHKEY_RATE_LIMIT') ?? '', read('LATCHKEY_RATE_BURST') ?? ''),
     trustedProxies: parseNetworks('LATCHKEY_TRUSTED_PROXIES', read('LATCHKEY_TRUSTED_PROXIES') ?? ''),
@@ -224,10 +228,10 @@ function parseRateLimit(perMinute: string, burst: string): RateLimit | undefined
   return rate === 0 ? undefined : { perMinute: rate, burst: atOnce }
 }
 
-function parseCount(name: SettingName, text: string, min: number): number {
+function parseCount(name: SettingName, text: string, min: number, max = 9_999_999): number {
   const count = Number(text)
-  if (/^\d{1,7}$/.test(text) && count >= min) return count
-  throw wrong(name, `is ${JSON.stringify(text)}, but must be a whole number from ${min} to 9999999`)
+  if (/^\d{1,7}$/.test(text) && count >= min && count <= max) return count
+  throw wrong(name, `is ${JSON.stringify(text)}, but must be a whole number from ${min} to ${max}`)
 }
 
 function parseNetworks(name: SettingName, text: string): AddressList {

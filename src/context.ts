@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { putIssuerKeySet } from '../db/issuers.ts'
 import { type Database, type Orm, openDatabase } from '../db/open.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
+import { listSpentDays } from '../db/usage.ts'
 import { dropExpiredSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
 import { createWriter, type Writer } from '../db/write.ts'
 import type { Config } from './config.ts'
@@ -17,9 +18,13 @@ import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
 import type { Description } from './http/description.ts'
 import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-limit.ts'
 import type { Params, Route } from './http/router.ts'
+import { createCredentials } from './inference/credentials.ts'
+import { configuredUpstream, type Upstream } from './inference/targets.ts'
+import { createKeyRates, type KeyRates } from './keys/key-rates.ts'
+import { createSpending, type Spending } from './keys/spending.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Log } from './observe/log.ts'
-import { loadRegistry, type Registry } from './registry.ts'
+import { loadRegistry, putUpstream, type Registry } from './registry.ts'
 import type { Peer } from './runtime.ts'
 
 /** What admin operations need: a database that this process owns. */
@@ -31,6 +36,7 @@ export type AdminContext = {
   registry: Registry
   issuerKeys: IssuerKeys
   outbound: Outbound
+  spending: Spending
   /** Set once this process serves. */
   signingKeys?: SigningKeys
   /** Milliseconds since 1970, UTC. */
@@ -45,6 +51,9 @@ export type Context = AdminContext & {
   fetch: Fetch
   exchangeRate: RateLimiter
   replayGuard: ReplayGuard
+  keyRates: KeyRates
+  /** What an upstream asks of its callers. */
+  credentialOf: (upstream: Upstream) => Promise<string | undefined>
 }
 
 /** What is known of a request beside itself. `requestId` is ours, a UUID that sorts by time, and goes out as `x-request-id`. */
@@ -102,7 +111,7 @@ export async function openContext(
     log('error', 'database_broken', { reason: describeError(error) })
     onBroken(error)
   })
-  const registry = await loadOrRefuse(database)
+  const { registry, spending } = await loadOrRefuse(database)
   const { insecureIssuers, issuerNetworks } = config
   const outbound: Outbound = { fetch, resolve, insecureIssuers, issuerNetworks }
   const issuerKeys = createIssuerKeys({
@@ -113,13 +122,13 @@ export async function openContext(
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
     },
   })
-  return { config, database, orm, writer, registry, issuerKeys, outbound, now, log }
+  return { config, database, orm, writer, registry, issuerKeys, outbound, spending, now, log }
 }
 
 /** The open finds damage of the file's head; damage further in shows when the rows are read. */
-async function loadOrRefuse(database: Database): Promise<Registry> {
+async function loadOrRefuse({ orm, ...database }: Database): Promise<{ registry: Registry; spending: Spending }> {
   try {
-    return await loadRegistry(database.orm)
+    return { registry: await loadRegistry(orm), spending: createSpending(await listSpentDays(orm)) }
   } catch (cause) {
     await database.close().catch(() => {})
     throw new Fault(
@@ -164,7 +173,18 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   admin.signingKeys = signingKeys
   const { rateLimit } = admin.config
   const exchangeRate = rateLimit === undefined ? noRateLimit : createRateLimiter(rateLimit)
-  return { ...admin, baseUrl, signingKeys, fetch, exchangeRate, replayGuard: await openReplayGuard(admin) }
+  const { upstreamUrl, upstreamApiKey } = admin.config
+  if (upstreamUrl !== undefined) putUpstream(admin.registry, configuredUpstream(upstreamUrl))
+  return {
+    ...admin,
+    baseUrl,
+    signingKeys,
+    fetch,
+    exchangeRate,
+    replayGuard: await openReplayGuard(admin),
+    keyRates: createKeyRates(),
+    credentialOf: createCredentials(masterKey, upstreamApiKey),
+  }
 }
 
 async function openReplayGuard({ orm, writer, now }: AdminContext): Promise<ReplayGuard> {

@@ -3,6 +3,7 @@
 export type FaultCode =
   | 'invalid'
   | 'unauthorized'
+  | 'payment_required'
   | 'forbidden'
   | 'not_found'
   | 'method_not_allowed'

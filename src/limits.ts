@@ -73,14 +73,34 @@ export const urlCharactersMax = 2_048
 export const exchangeAttemptsMax = 3
 /** A request body must arrive within this time, or a slow sender would hold memory for ever. */
 export const requestBodyMillisecondsMax = 30_000
-/** Long contexts with inlined images reach tens of megabytes. */
-export const inferenceBodyBytesMax = 32 * 1024 * 1024
+/** Far beyond any budget, and its billionths are whole numbers still. */
+export const keyLimitDollarsMax = 1_000_000
+export const ratePerMinuteMax = 1_000_000_000
+/** Patterns of models that a key or an upstream names. */
+export const modelPatternsMax = 64
+/** Keys of one page. */
+export const keyListRowsMax = 100
+/** Longer names of models are nobody's; the ledger keeps them whole. */
+export const modelCharactersMax = 256
+/** More fallbacks than that are no plan. */
+export const fallbackModelsMax = 16
+/** The largest body that an operator may allow; the default of 32 MB holds long contexts with inlined images. */
+export const bodyMegabytesMax = 1_024
+/** The bound of the echo upstream of `dev`. */
+export const echoBodyBytesMax = 32 * 1024 * 1024
 /** A JSON answer is searched for its usage up to this size; a larger one still streams through, with its usage unknown. */
 export const upstreamAnswerBytesInspectedMax = 8 * 1024 * 1024
+/** The list of models of a large installation. */
+export const upstreamListBytesMax = 4 * 1024 * 1024
+/** A larger count of tokens is a mistake; sums of it would leave the integers. */
+export const countMax = 1_000_000_000
 /** The longest line of an event stream that is searched for usage. */
 export const upstreamEventBytesInspectedMax = 1024 * 1024
 /** A long answer that is not streamed sends its first byte when it is complete. */
-export const upstreamFirstByteMillisecondsMax = 600_000
+export const upstreamFirstByteSecondsDefault = 600
+/** A model that thinks sends nothing for minutes; what is silent for longer is taken for hung. */
+export const upstreamIdleSecondsDefault = 300
+export const upstreamSecondsMax = 24 * 60 * 60
 
 /** A command waits this long for the server's answer; the slowest operation fetches two documents of an issuer. */
 export const operationMillisecondsMax = 60_000

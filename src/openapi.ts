@@ -12,8 +12,9 @@ const about =
 export function createOpenApiDocument(endpoints: readonly Endpoint[], baseUrl: string, version: string): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const { method, path, describes } of endpoints) {
-    paths[path] ??= {}
-    paths[path][method.toLowerCase()] = operationOf(path, describes)
+    const template = path.replace('+}', '}')
+    paths[template] ??= {}
+    paths[template][method.toLowerCase()] = operationOf(template, describes)
   }
   return {
     openapi: '3.1.0',

@@ -10,11 +10,16 @@ import {
   type Organization,
   organizations,
   policies,
+  prices,
   signingKeys,
+  upstreams,
   workspaces,
 } from '../db/schema.ts'
+import { listPrices } from '../db/upstreams.ts'
 import type { Statement, Writer } from '../db/write.ts'
 import { compilePolicy, type Policy } from './federation/policy.ts'
+import { compilePrices, type PriceList } from './inference/prices.ts'
+import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/targets.ts'
 
 /** An issuer with the last good key set that the database has for it. */
 export type Issuer = Readonly<IssuerWithKeySet>
@@ -25,6 +30,10 @@ export type Registry = {
   keysByHash: Map<string, Readonly<ApiKey>>
   issuers: Map<string, Issuer>
   policies: Map<string, Policy>
+  upstreams: Map<string, Upstream>
+  /** Those in use, in the order in which they are tried. */
+  upstreamsInOrder: readonly Upstream[]
+  priceOf: PriceList
 }
 
 /** A row that an admin's change touches. */
@@ -49,11 +58,15 @@ export async function loadRegistry(orm: Orm): Promise<Registry> {
     keysByHash: new Map(),
     issuers: new Map(),
     policies: new Map(),
+    upstreams: new Map(),
+    upstreamsInOrder: [],
+    priceOf: compilePrices(await listPrices(orm)),
   }
   for (const row of await orm.select().from(organizations)) registry.organizations.set(row.id, Object.freeze(row))
   for (const row of await orm.select().from(apiKeys)) putKey(registry, row)
   for (const row of await listIssuers(orm)) registry.issuers.set(row.id, Object.freeze(row))
   for (const row of await orm.select().from(policies)) registry.policies.set(row.id, compilePolicy(row))
+  for (const row of await orm.select().from(upstreams)) putUpstream(registry, compileUpstream(row))
   return registry
 }
 
@@ -86,6 +99,8 @@ async function rowOf(registry: Registry, orm: Orm, kind: ChangeKind, id: string)
   if (kind === 'key') return registry.keys.get(id)
   if (kind === 'issuer') return registry.issuers.get(id)
   if (kind === 'policy') return registry.policies.get(id)
+  if (kind === 'upstream') return registry.upstreams.get(id)
+  if (kind === 'price') return (await orm.select().from(prices).where(eq(prices.model, id)))[0]
   const table = kind === 'workspace' ? workspaces : signingKeys
   return (await orm.select().from(table).where(eq(table.id, id)))[0]
 }
@@ -101,7 +116,17 @@ async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Prom
   } else if (kind === 'policy') {
     for (const row of await orm.select().from(policies).where(eq(policies.id, id)))
       registry.policies.set(id, compilePolicy(row))
+  } else if (kind === 'upstream') {
+    for (const row of await orm.select().from(upstreams).where(eq(upstreams.id, id)))
+      putUpstream(registry, compileUpstream(row))
+  } else if (kind === 'price') {
+    registry.priceOf = compilePrices(await listPrices(orm))
   }
+}
+
+export function putUpstream(registry: Registry, upstream: Upstream): void {
+  registry.upstreams.set(upstream.id, upstream)
+  registry.upstreamsInOrder = upstreamsInOrder(registry.upstreams.values())
 }
 
 function putKey(registry: Registry, row: ApiKey): void {

@@ -48,6 +48,12 @@ export const settings = [
     help: 'credential for the inference server; better by environment',
   },
   {
+    env: 'LATCHKEY_MAX_BODY_MB',
+    value: 'NUMBER',
+    help: 'largest body of an inference request, in megabytes',
+    default: '32',
+  },
+  {
     env: 'LATCHKEY_RATE_LIMIT',
     value: 'NUMBER',
     help: 'exchanges a minute from one client address; 0 for no limit',

@@ -1,8 +1,7 @@
 // The admin operations over HTTP, for management keys: the same operations that the commands call, within the key's own organization.
-import { decodeUtf8 } from '../bytes.ts'
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { hasMediaType, readBody } from '../http/body.ts'
+import { readJson } from '../http/body.ts'
 import { type Description, errorResponses, type Shape } from '../http/description.ts'
 import { json } from '../http/reply.ts'
 import { authenticateManagement } from '../keys/bearer.ts'
@@ -172,7 +171,8 @@ async function handle(
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
   const key = await authenticateManagement(request, context, { writes: isReading !== true })
-  const given = method === 'GET' || method === 'DELETE' ? readQuery(request) : await readJson(request)
+  const given =
+    method === 'GET' || method === 'DELETE' ? readQuery(request) : await readJson(request, operationBodyBytesMax)
   for (const name of filledInBy(path))
     if (name in given)
       throw new Fault(
@@ -193,19 +193,6 @@ function readQuery(request: Request): Record<string, unknown> {
   for (const [name, value] of new URLSearchParams(query))
     fields[name] = /^\d{1,15}$/.test(value) ? Number(value) : value
   return fields
-}
-
-async function readJson(request: Request): Promise<Record<string, unknown>> {
-  const body = await readBody(request, operationBodyBytesMax)
-  if (body.byteLength === 0) return {}
-  if (!hasMediaType(request, 'application/json')) throw new Fault('invalid', 'Send the body as application/json')
-  try {
-    const value: unknown = JSON.parse(decodeUtf8(body) ?? '')
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  } catch {
-    // Told below, as for every other value that is not an object.
-  }
-  throw new Fault('invalid', 'The body must be a JSON object')
 }
 
 function describe({ method, path, operation, summary, answer, isList, isReading }: AdminRoute): Description {

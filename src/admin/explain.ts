@@ -30,7 +30,7 @@ export async function explain(context: AdminContext, policy: Policy, text: strin
   const note = (step: Step, refusal: Refusal | undefined) => steps.push(explainedStep(step, refusal))
   const standing = readStanding(context.registry, policy.id)
   if (standing === undefined) throw new Error(`The registry lacks policy ${policy.id}`)
-  note('policy', checkStanding(standing))
+  note('policy', checkStanding(standing, context.now()))
   const token = readToken(text)
   note('token', isRefusal(token) ? token : undefined)
   if (!isRefusal(token)) {

@@ -2,13 +2,18 @@
 
 import { type ApiKeyWithNames, insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
 import { findUser, findWorkspace, insertUser } from '../../db/organizations.ts'
-import { type ApiKey, keyKinds, type User } from '../../db/schema.ts'
+import { type ApiKey, keyKinds, limitResets, type User } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { nanodollarsPerDollar } from '../inference/prices.ts'
 import { createApiKeyText, hashApiKey, labelApiKey } from '../keys/api-key.ts'
+import { remainingOf } from '../keys/spending.ts'
+import { keyLimitDollarsMax, modelCharactersMax, modelPatternsMax, ratePerMinuteMax } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { type OperationContext, operation } from './operation.ts'
 import {
+  checkChanges,
   checkNameIsFree,
   findKey,
   findOrganization,
@@ -19,23 +24,49 @@ import {
   timeOf,
 } from './references.ts'
 
+const futureShape = type('string.date.iso.parse | null')
+/** What bounds a key; null takes a bound away. Money in US dollars. */
+const bounds = {
+  'expires_at?': futureShape,
+  'limit?': type(`0 <= number <= ${keyLimitDollarsMax}`).or('null'),
+  'limit_reset?': type.enumerated(...limitResets).or('null'),
+  'requests_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
+  'tokens_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
+  'allowed_models?': type(`1 <= string <= ${modelCharactersMax}`)
+    .array()
+    .moreThanLength(0)
+    .atMostLength(modelPatternsMax)
+    .or('null'),
+} as const
+const boundsInput = type(bounds)
+
 const createInput = type({
   '+': 'reject',
   ...organizationInput,
+  ...bounds,
   name: nameShape,
   'kind?': type.enumerated(...keyKinds),
   'owner?': nameShape,
   'workspace?': referenceShape,
 })
 const listInput = type({ '+': 'reject', ...organizationInput })
+const updateInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...bounds,
+  key: referenceShape,
+  'name?': nameShape,
+  'disabled?': 'boolean',
+})
 const oneInput = type({ '+': 'reject', ...organizationInput, key: referenceShape })
 
 export const keyOperations = {
   'keys.create': operation(createInput, createKey),
-  'keys.list': operation(listInput, async ({ orm, registry }, { organization }) => {
-    const rows = await listApiKeys(orm, findOrganization(registry, organization).id)
-    return { data: rows.map(showApiKey) }
+  'keys.list': operation(listInput, async (context, { organization }) => {
+    const rows = await listApiKeys(context.orm, findOrganization(context.registry, organization).id)
+    return { data: rows.map((row) => showApiKey(row, context)) }
   }),
+  'keys.update': operation(updateInput, updateKey),
   'keys.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
   'keys.disable': operation(oneInput, (context, input) => change(context, input, { disabled: true })),
   'keys.enable': operation(oneInput, (context, input) => change(context, input, { disabled: false })),
@@ -56,29 +87,78 @@ async function createKey(context: OperationContext, input: typeof createInput.in
   const known = await findUser(orm, organization.id, ownerName)
   const owner = known ?? createUserRow(organization.id, ownerName, now())
   const kind = input.kind ?? 'inference'
-  const { row, text } = draftApiKey(
+  const { row: draft, text } = draftApiKey(
     { organizationId: organization.id, workspaceId: workspace.id, ownerId: owner.id, name: input.name, kind },
     now(),
   )
+  const row = { ...draft, ...boundsOf(input, now()) }
+  checkBounds(row)
   const statements = [...(known === undefined ? [insertUser(orm, owner)] : []), insertApiKey(orm, row)]
   await commit(context, statements, [{ kind: 'key', id: row.id }])
   return { ...(await show(context, row.id)), key: text }
 }
 
-function pick({ registry }: AdminContext, { organization, key }: typeof oneInput.infer): Readonly<ApiKey> {
+async function updateKey(context: OperationContext, input: typeof updateInput.infer) {
+  checkChanges(input, ['organization', 'key'])
+  const { registry } = context
+  const key = pick(context, input)
+  if (input.name !== undefined) checkNameIsFree('key', registry.keys.values(), input.name, key.organizationId, key.id)
+  const fields: Partial<ApiKey> = {
+    ...boundsOf(input, context.now()),
+    ...(input.name === undefined ? {} : { name: input.name }),
+    ...(input.disabled === undefined ? {} : { disabled: input.disabled }),
+  }
+  checkBounds({ ...key, ...fields })
+  return change(context, input, fields)
+}
+
+/** The columns that the given bounds set; what is absent stays as it is. */
+function boundsOf(input: typeof boundsInput.infer, now: number): Partial<ApiKey> {
+  const { expires_at, limit, limit_reset, requests_per_minute, tokens_per_minute, allowed_models } = input
+  if (expires_at instanceof Date && expires_at.getTime() <= now)
+    throw new Fault('invalid', 'expires_at must be in the future')
+  return {
+    ...(expires_at === undefined ? {} : { expiresAt: expires_at?.getTime() ?? null }),
+    ...(limit === undefined
+      ? {}
+      : { limitNanodollars: limit === null ? null : Math.round(limit * nanodollarsPerDollar) }),
+    ...(limit_reset === undefined ? {} : { limitReset: limit_reset }),
+    ...(requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }),
+    ...(tokens_per_minute === undefined ? {} : { tokensPerMinute: tokens_per_minute }),
+    ...(allowed_models === undefined ? {} : { allowedModels: allowed_models }),
+  }
+}
+
+/** A management key calls no inference, so that a bound on inference would promise what nothing keeps. */
+function checkBounds({ kind, limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels }: ApiKey): void {
+  const isBounded = [limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels].some(
+    (bound) => bound !== null,
+  )
+  if (kind !== 'inference' && isBounded)
+    throw new Fault('invalid', 'Limits, rates and models are for inference keys; a management key calls no inference')
+}
+
+function pick(
+  { registry }: AdminContext,
+  { organization, key }: { organization?: string; key: string },
+): Readonly<ApiKey> {
   return findKey(registry, key, findOrganization(registry, organization).id)
 }
 
-async function change(context: OperationContext, input: typeof oneInput.infer, fields: Partial<ApiKey>) {
+async function change(
+  context: OperationContext,
+  input: { organization?: string; key: string },
+  fields: Partial<ApiKey>,
+) {
   const { id } = pick(context, input)
   await commit(context, [updateApiKey(context.orm, id, { ...fields, updatedAt: context.now() })], [{ kind: 'key', id }])
   return show(context, id)
 }
 
-async function show({ orm }: AdminContext, id: string) {
-  const row = await readApiKey(orm, id)
+async function show(context: AdminContext, id: string) {
+  const row = await readApiKey(context.orm, id)
   if (row === undefined) throw notFound('key', id)
-  return showApiKey(row)
+  return showApiKey(row, context)
 }
 
 /** A new key as a row, and its text, which exists nowhere else. */
@@ -95,6 +175,12 @@ export function draftApiKey(
       hash: hashApiKey(text),
       label: labelApiKey(text),
       disabled: false,
+      expiresAt: null,
+      limitNanodollars: null,
+      limitReset: null,
+      requestsPerMinute: null,
+      tokensPerMinute: null,
+      allowedModels: null,
       ...times,
     },
     text,
@@ -107,7 +193,12 @@ export function createUserRow(organizationId: string, name: string, now: number)
   return { id: `user_${digits}`, organizationId, name, createdAt: now }
 }
 
-export function showApiKey({ key, workspaceName, ownerName }: ApiKeyWithNames) {
+export function showApiKey(
+  { key, workspaceName, ownerName }: ApiKeyWithNames,
+  { spending, now }: Pick<AdminContext, 'spending' | 'now'>,
+) {
+  const spent = spending.of(key.id, now())
+  const dollars = (nanodollars: number | null) => (nanodollars === null ? null : nanodollars / nanodollarsPerDollar)
   return {
     id: key.id,
     hash: key.hash,
@@ -120,6 +211,17 @@ export function showApiKey({ key, workspaceName, ownerName }: ApiKeyWithNames) {
     workspace: workspaceName,
     owner_id: key.ownerId,
     owner: ownerName,
+    expires_at: timeOf(key.expiresAt),
+    limit: dollars(key.limitNanodollars),
+    limit_reset: key.limitReset,
+    limit_remaining: dollars(remainingOf(key, spent)),
+    usage: dollars(spent.ever),
+    usage_daily: dollars(spent.daily),
+    usage_weekly: dollars(spent.weekly),
+    usage_monthly: dollars(spent.monthly),
+    requests_per_minute: key.requestsPerMinute,
+    tokens_per_minute: key.tokensPerMinute,
+    allowed_models: key.allowedModels,
     created_at: timeOf(key.createdAt),
     updated_at: timeOf(key.updatedAt),
   }

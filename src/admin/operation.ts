@@ -53,8 +53,8 @@ export function createOperationRunner(operations: Record<string, Operation>, con
 }
 
 /** The key was in force when its request began; what it asks for begins now. */
-function checkActor(actor: Actor, { registry }: AdminContext): void {
-  if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId))
+function checkActor(actor: Actor, { registry, now }: AdminContext): void {
+  if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId), now())
 }
 
 /** libSQL ends a text at its first NUL when it reads it back, and a policy would mean something else than was saved. */

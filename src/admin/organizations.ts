@@ -108,7 +108,7 @@ async function initialize(context: OperationContext, { owner = 'admin' }: typeof
     master_key_file: context.config.masterKey.kind === 'file' ? context.config.masterKey.path : null,
     organization: showOrganization(organization),
     workspace: showWorkspace(workspace),
-    management_key: showApiKey({ key: row, workspaceName: workspace.name, ownerName: user.name }),
+    management_key: showApiKey({ key: row, workspaceName: workspace.name, ownerName: user.name }, context),
     key: text,
   }
 }

@@ -4,7 +4,7 @@ import { decodeUtf8 } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { errorReply, json } from '../http/reply.ts'
-import { inferenceBodyBytesMax } from '../limits.ts'
+import { echoBodyBytesMax } from '../limits.ts'
 import type { Handler } from '../runtime.ts'
 
 type Message = { role?: string; content?: unknown }
@@ -27,7 +27,7 @@ export function createEchoUpstream(apiKey: string): Handler {
         })
       if (!pathname.endsWith('/chat/completions') || request.method !== 'POST')
         throw new Fault('not_found', 'The echo upstream has /chat/completions and /models')
-      return complete(JSON.parse(decodeUtf8(await readBody(request, inferenceBodyBytesMax)) ?? '') as ChatBody)
+      return complete(JSON.parse(decodeUtf8(await readBody(request, echoBodyBytesMax)) ?? '') as ChatBody)
     } catch (error) {
       return errorReply(
         error instanceof Fault

@@ -57,6 +57,7 @@ const answers = {
   issuer_insecure: notAccepted,
   key_deleted: notAccepted,
   key_disabled: notAccepted,
+  key_expired: notAccepted,
   // The token
   token_duplicate_member: notAccepted,
   token_header: notAccepted,
@@ -141,6 +142,7 @@ const stepOfReason: Partial<Record<Reason, Step>> = {
   issuer_insecure: 'issuer',
   key_deleted: 'policy',
   key_disabled: 'policy',
+  key_expired: 'policy',
   subject_token_not_jwt: 'token',
   token_duplicate_member: 'token',
   token_header: 'token',

@@ -25,13 +25,14 @@ export function readStanding(registry: Registry, policyId: string): Standing | u
 }
 
 /** Interface §3 and decisions §1: what stops new exchanges. */
-export function checkStanding({ policy, organization, issuer, key }: Standing): Refusal | undefined {
+export function checkStanding({ policy, organization, issuer, key }: Standing, now: number): Refusal | undefined {
   if (policy.deletedAt !== null) return refuse('policy_deleted')
   if (!policy.enabled) return refuse('policy_paused')
   if (!isEntitled(organization)) return refuse('organization_not_entitled', organization.plan)
   if (issuer.deletedAt !== null) return refuse('issuer_deleted')
   if (key.deletedAt !== null) return refuse('key_deleted')
-  return key.disabled ? refuse('key_disabled') : undefined
+  if (key.disabled) return refuse('key_disabled')
+  return key.expiresAt !== null && key.expiresAt <= now ? refuse('key_expired') : undefined
 }
 
 /** Whether anything that a decision rested on has changed since it was read. */

@@ -75,7 +75,9 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
     if (isRefusal(token)) return token
     recordToken(record, token)
     const refusal =
-      checkStanding(standing) ?? (await verify(form, token, standing, context)) ?? checkRules(standing.policy, token)
+      checkStanding(standing, context.now()) ??
+      (await verify(form, token, standing, context)) ??
+      checkRules(standing.policy, token)
     if (refusal !== undefined) return refusal
     if (isCurrent(context.registry, standing)) return mint(token, standing, context)
   }

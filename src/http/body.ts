@@ -1,5 +1,5 @@
-// Reads request bodies: bounded in bytes and time, of one media type, plain (not compressed). It does not know what is inside.
-import { joinChunks } from '../bytes.ts'
+// Reads request bodies: bounded in bytes and time, of one media type, plain (not compressed); and the JSON object in one.
+import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
 
@@ -75,6 +75,28 @@ function broken(cause: unknown): Fault {
 
 function tooLate(): Fault {
   return new Fault('timeout', 'The body did not arrive in time', { reason: 'body_late' })
+}
+
+/**
+ * The JSON object in a body; an empty body is an empty one.
+ * @throws Fault as `readBody`, and `invalid` for another media type or anything but an object
+ */
+export async function readJson(request: Request, bytesLimit: number): Promise<Record<string, unknown>> {
+  const body = await readBody(request, bytesLimit)
+  if (body.byteLength === 0) return {}
+  if (!hasMediaType(request, 'application/json')) throw new Fault('invalid', 'Send the body as application/json')
+  return parseJsonObject(body)
+}
+
+/** @throws Fault `invalid` when the bytes are not a JSON object in UTF-8 */
+export function parseJsonObject(body: Uint8Array): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(decodeUtf8(body) ?? '')
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch {
+    // Told below, as for every other value that is not an object.
+  }
+  throw new Fault('invalid', 'The body must be a JSON object')
 }
 
 /** Whether Content-Type is exactly this media type; parameters other than a UTF-8 charset do not pass. */

@@ -4,6 +4,7 @@ import type { Fault, FaultCode } from '../fault.ts'
 const statusOfCode: Record<FaultCode, number> = {
   invalid: 400,
   unauthorized: 401,
+  payment_required: 402,
   forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,

@@ -1,5 +1,5 @@
 // Finds the route of a request. Paths are relative to the base URL's path and matched exactly, but for segments such as `{id}`, which
-// match any one segment; it knows no endpoint.
+// match any one segment, and `{name+}`, which matches the rest of the path; it knows no endpoint.
 
 export type Route<Handle> = { method: string; path: string; handle: Handle }
 export type Params = Readonly<Record<string, string>>
@@ -48,14 +48,13 @@ function findSiblings<R>(
 }
 
 function compile<R>(path: string, siblings: R[]): Pattern<R> {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')
+  const names = [...path.matchAll(/\{(\w+)\+?\}/g)].map((match) => match[1] ?? '')
   const literal = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  const expression = new RegExp(
-    `^${path
-      .split(/\{\w+\}/)
-      .map(literal)
-      .join('([^/]+)')}$`,
+  const pieces = path.split(/(\{\w+\+?\})/)
+  const sources = pieces.map((piece) =>
+    piece.endsWith('+}') ? '(.+)' : piece.startsWith('{') ? '([^/]+)' : literal(piece),
   )
+  const expression = new RegExp(`^${sources.join('')}$`)
   return { expression, names, siblings }
 }
 

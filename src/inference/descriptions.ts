@@ -4,7 +4,8 @@ import { type } from '../shape.ts'
 
 const chatRequest = type({
   'model?': 'string',
-  'messages?': 'object[]',
+  'models?': 'string[]',
+  'session_id?': 'string',
   'stream?': 'boolean | null',
   'stream_options?': type({ 'include_usage?': 'boolean' }).or('null'),
 })
@@ -14,15 +15,21 @@ const relayed: Description['responses'] = {
   200: { description: "The inference server's answer", mediaType: '*/*' },
   default: {
     description:
-      'An error: in the common shape where it is of this service (400, 401, 403, 408, 413, 500, 502, 503, 504), as it came otherwise',
+      'An error: in the common shape where it is of this service (400, 401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504), as it came otherwise',
     mediaType: '*/*',
   },
 }
 
-export const chatDescription: Description = {
-  summary: 'A chat completion of the inference server, as JSON or as an event stream',
+export const inferenceDescription: Description = {
+  summary: 'Inference, as the inference server offers it under the same path: as JSON or as an event stream',
   access: 'inference',
   body: { mediaType: 'application/json', shape: chatRequest },
+  responses: relayed,
+}
+
+export const modelDescription: Description = {
+  summary: 'What the inference server tells of one model',
+  access: 'inference',
   responses: relayed,
 }
 

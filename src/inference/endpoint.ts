@@ -1,150 +1,141 @@
-// Inference through Latchkey (interface §4.4): bearer, key state, forward, stream through, usage.
-import type { UsageRow } from '../../db/schema.ts'
-import { storableText } from '../bytes.ts'
-import type { Context, RequestInfo } from '../context.ts'
+// Inference through Latchkey (interface §4.4, decisions §8): bearer, key state, forward, stream through, usage.
+import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
-import { authenticateInference, checkKeyState, type Principal } from '../keys/bearer.ts'
-import { inferenceBodyBytesMax } from '../limits.ts'
-import { type ChatRequest, readChatRequest } from './chat-request.ts'
+import { admit, checkModels } from '../keys/admission.ts'
+import { authenticateInference, checkKeyState } from '../keys/bearer.ts'
+import { inferenceDescription } from './descriptions.ts'
+import { type InferenceRequest, readInferenceRequest } from './inference-request.ts'
+import { type LedgerEntry, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
+import { type PassedThrough, passThrough } from './pass-through.ts'
+import { type Attempt, attemptsFor, isWorthAnother } from './targets.ts'
 import { type Forwarded, forward } from './upstream.ts'
-import { type Inspected, type Inspector, inspectEvents, inspectJson } from './usage.ts'
+import { inspectEvents, inspectJson } from './usage.ts'
 
-const nothingSeen: Inspected = { model: undefined, counts: undefined }
+/** The paths that take a body; the usage of a stream has to be asked for where `stream_options` is known. */
+const paths = {
+  '/chat/completions': { takesStreamOptions: true },
+  '/completions': { takesStreamOptions: true },
+  '/responses': { takesStreamOptions: false },
+  '/messages': { takesStreamOptions: false },
+  '/embeddings': { takesStreamOptions: false },
+  '/rerank': { takesStreamOptions: false },
+} as const
+type Path = keyof typeof paths
 
-/** How a call ended; nginx's 499 stands for a client that left before there was a status. */
-type Ending = { status: number; completed: boolean; inspected: Inspected }
-const statusClientLeft = 499
+export const inferenceEndpoints: Endpoint[] = (Object.keys(paths) as Path[]).map((path) => ({
+  method: 'POST',
+  path,
+  handle: (request, context, info) => infer(path, request, context, info),
+  describes: inferenceDescription,
+}))
 
-/** `POST /chat/completions`: the usage is committed to the ledger before the client sees the end of the answer. */
-export async function createChatCompletion(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+/** The usage is committed to the ledger before the client sees the end of the answer. */
+async function infer(path: Path, request: Request, context: Context, info: RequestInfo): Promise<Response> {
   const principal = await authenticateInference(request, context)
-  const asked = readChatRequest(await readBody(request, inferenceBodyBytesMax))
+  admit(principal.key, context, context.now())
+  const asked = readInferenceRequest(await readBody(request, context.config.bodyBytesMax), paths[path])
   // A body may take its time, and the key may have gone meanwhile.
-  checkKeyState(context.registry.keys.get(principal.key.id))
+  checkKeyState(context.registry.keys.get(principal.key.id), context.now())
+  checkModels(principal.key, asked.models)
+  const attempts = findAttempts(context, asked)
   const restoreIdleLimit = info.peer.liftIdleLimit()
-  const write = ledgerEntry(context, info, principal, asked)
-  const record = (ending: Ending) => {
-    restoreIdleLimit()
-    return write(ending)
-  }
+  const entry = openLedgerEntry(context, info, principal, path, asked)
   let forwarded: Forwarded
   try {
-    forwarded = await forward(request, '/chat/completions', asked.body, context)
+    forwarded = await forwardToFirst(path, request, asked, attempts, entry, context, info)
   } catch (error) {
-    const hasLeft = request.signal.aborted
-    const status = hasLeft ? statusClientLeft : error instanceof Fault ? statusOf(error) : 500
-    await record({ status, completed: false, inspected: nothingSeen })
-    if (hasLeft) return new Response(null, { status: statusClientLeft })
+    restoreIdleLimit()
+    const clientLeft = request.signal.aborted
+    const status = clientLeft ? statusClientLeft : error instanceof Fault ? statusOf(error) : 500
+    await entry.write({ status, completed: false, clientLeft, inspected: nothingSeen })
+    if (clientLeft) return new Response(null, { status: statusClientLeft })
     throw error
   }
-  const { response, headers, abort } = forwarded
-  if (response.status >= 400) logUpstreamRefusal(context, info, response.status)
+  const { response, headers, abort, upstream } = forwarded
+  if (response.status >= 400) logUpstreamRefusal(context, info, forwarded)
   const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
   const inspector = streams ? inspectEvents(asked.withholdsUsage) : inspectJson()
-  const settle = (completed: boolean) => record({ status: response.status, completed, inspected: inspector.result() })
+  const settle = ({ completed, clientLeft }: PassedThrough) => {
+    restoreIdleLimit()
+    const hasLeft = !completed && (clientLeft || request.signal.aborted)
+    return entry.write({ status: response.status, completed, clientLeft: hasLeft, inspected: inspector.result() })
+  }
   if (response.body === null) {
-    await settle(true)
+    await settle({ completed: true, clientLeft: false })
     return new Response(null, { status: response.status, headers })
   }
-  return new Response(streamOf(passThrough(response, inspector, settle), abort), { status: response.status, headers })
+  const body = passThrough({
+    body: response.body,
+    inspector,
+    abort,
+    idleMilliseconds: upstream.idleSeconds * 1_000,
+    onFirstByte: entry.firstByte,
+    settle,
+  })
+  return new Response(body, { status: response.status, headers })
+}
+
+/** @throws Fault `unavailable` when there is no inference server at all, `not_found` when none of them serves the model */
+function findAttempts({ registry }: Context, { models }: InferenceRequest): Attempt[] {
+  if (registry.upstreamsInOrder.length === 0)
+    throw new Fault('unavailable', 'No inference server is configured', {
+      reason: 'LATCHKEY_UPSTREAM_URL is not set, and there is no upstream; add one with: latchkey upstreams add',
+    })
+  const attempts = attemptsFor(registry.upstreamsInOrder, models)
+  if (attempts.length === 0)
+    throw new Fault(
+      'not_found',
+      `No inference server serves the model ${models.map((model) => JSON.stringify(model)).join(', ')}`,
+    )
+  return attempts
+}
+
+/** The answer of the first attempt that gives a usable one, or of the last. Before the first byte only: what has begun is not taken back. */
+async function forwardToFirst(
+  path: Path,
+  request: Request,
+  { bodyFor, sessionId }: InferenceRequest,
+  attempts: readonly Attempt[],
+  entry: LedgerEntry,
+  context: Context,
+  { requestId }: RequestInfo,
+): Promise<Forwarded> {
+  for (const [index, attempt] of attempts.entries()) {
+    const isLast = index === attempts.length - 1
+    entry.attempt(attempt)
+    const outgoing = { path, body: bodyFor(attempt.model), requestId, sessionId }
+    let failure: string
+    try {
+      const forwarded = await forward(request, outgoing, attempt.upstream, context)
+      if (isLast || !isWorthAnother(forwarded.response.status)) return forwarded
+      forwarded.abort()
+      failure = `status ${forwarded.response.status}`
+    } catch (error) {
+      if (isLast || request.signal.aborted || !(error instanceof Fault)) throw error
+      failure = error.message
+    }
+    const { upstream, model } = attempt
+    context.log('warn', 'upstream_fallback', { request_id: requestId, upstream: upstream.name, model, reason: failure })
+  }
+  throw new Error('There is no attempt')
 }
 
 /** The caller gets the upstream's own answer; an admin must see that it was not ours. */
-function logUpstreamRefusal({ log }: Context, { requestId }: RequestInfo, status: number): void {
+function logUpstreamRefusal(
+  { log }: Context,
+  { requestId }: RequestInfo,
+  { response: { status }, upstream }: Forwarded,
+): void {
+  const isConfigured = upstream.id === upstream.name
   const hint =
     status === 401 || status === 403
-      ? 'see LATCHKEY_UPSTREAM_API_KEY'
+      ? isConfigured
+        ? 'see LATCHKEY_UPSTREAM_API_KEY'
+        : 'see: latchkey upstreams update --credential-file'
       : status === 404
-        ? 'see LATCHKEY_UPSTREAM_URL, which usually ends in /v1'
+        ? `see ${isConfigured ? 'LATCHKEY_UPSTREAM_URL' : 'its base URL'}, which usually ends in /v1`
         : undefined
-  log('warn', 'upstream_refused', { request_id: requestId, status, hint })
-}
-
-/** `GET /models`: the upstream's own list. */
-export async function listModels(request: Request, context: Context, info: RequestInfo): Promise<Response> {
-  await authenticateInference(request, context)
-  const restoreIdleLimit = info.peer.liftIdleLimit()
-  const { response, headers } = await forward(request, '/models', undefined, context).finally(restoreIdleLimit)
-  return new Response(response.body, { status: response.status, headers })
-}
-
-/** The upstream's bytes as they come; whatever ends the answer for the client waits for `settle`, which runs exactly once. */
-async function* passThrough(
-  response: Response,
-  inspector: Inspector,
-  settle: (completed: boolean) => Promise<void>,
-): AsyncGenerator<Uint8Array> {
-  let isSettled = false
-  const settleOnce = async (completed: boolean) => {
-    if (isSettled) return
-    isSettled = true
-    await settle(completed)
-  }
-  try {
-    for await (const chunk of response.body ?? []) {
-      const released = inspector.take(chunk)
-      if (inspector.isFinal()) await settleOnce(true)
-      if (released.byteLength > 0) yield released
-    }
-    const rest = inspector.rest()
-    await settleOnce(inspector.isWhole())
-    if (rest.byteLength > 0) yield rest
-  } finally {
-    await settleOnce(false)
-  }
-}
-
-/** A stream that pulls from a generator. A client that goes away ends the upstream call and lets the generator finish. */
-function streamOf(chunks: AsyncGenerator<Uint8Array>, abort: () => void): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    pull: async (controller) => {
-      const { done, value } = await chunks.next()
-      if (done === true) controller.close()
-      else controller.enqueue(value)
-    },
-    cancel: async () => {
-      abort()
-      await chunks.return(undefined).catch(() => {})
-    },
-  })
-}
-
-/** Opens the ledger entry of a request; the function it gives commits the row. */
-function ledgerEntry(
-  { writer, now }: Context,
-  { requestId }: RequestInfo,
-  { key, accessToken }: Principal,
-  asked: ChatRequest,
-) {
-  const startedAt = now()
-  return ({ status, completed, inspected }: Ending): Promise<void> => {
-    const row: UsageRow = {
-      at: startedAt,
-      requestId,
-      organizationId: key.organizationId,
-      workspaceId: key.workspaceId,
-      keyId: key.id,
-      policyId: accessToken?.policyId ?? null,
-      issuerId: accessToken?.issuerId ?? null,
-      subject: storable(accessToken?.subject),
-      accessTokenId: accessToken?.id ?? null,
-      endpoint: '/chat/completions',
-      model: storable((inspected.model ?? asked.model)?.slice(0, 256)),
-      status,
-      streamed: asked.streams,
-      completed,
-      promptTokens: inspected.counts?.promptTokens ?? null,
-      completionTokens: inspected.counts?.completionTokens ?? null,
-      totalTokens: inspected.counts?.totalTokens ?? null,
-      usageSource: inspected.counts === undefined ? 'none' : 'upstream',
-      durationMilliseconds: now() - startedAt,
-    }
-    return writer.appendUsage(row)
-  }
-}
-
-function storable(text: string | undefined): string | null {
-  return text === undefined ? null : storableText(text)
+  log('warn', 'upstream_refused', { request_id: requestId, upstream: upstream.name, status, hint })
 }

@@ -1,7 +1,7 @@
-// Forwards a request to the inference server with the server's own credential. Knows no ledger and no keys.
+// Forwards a request to an inference server with the server's own credential. Knows no ledger, no keys and no choice of servers.
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { upstreamFirstByteMillisecondsMax } from '../limits.ts'
+import type { Upstream } from './targets.ts'
 
 /** RFC 9110 §7.6.1, and what the runtime sets anew for a body it may have to re-frame. */
 const connectionHeaders = [
@@ -30,29 +30,36 @@ const callerHeaders = [
 const upstreamHeaders = ['set-cookie', 'www-authenticate', 'proxy-authenticate']
 
 export type Forwarded = {
+  upstream: Upstream
   response: Response
   headers: Headers
   /** Ends the upstream call at once. */
   abort: () => void
 }
 
+export type Outgoing = {
+  path: string
+  body: Uint8Array<ArrayBuffer> | undefined
+  requestId: string
+  sessionId?: string
+}
+
 /**
  * Sends a request on and resolves with the head of the answer; its body has not been read. The call ends when the client goes away.
- * @throws Fault `bad_gateway` when the upstream cannot be reached, `gateway_timeout` when it is too slow, `unavailable` when none is set
+ * @throws Fault `bad_gateway` when the upstream cannot be reached, `gateway_timeout` when it is too slow
  */
 export async function forward(
   request: Request,
-  path: string,
-  body: Uint8Array<ArrayBuffer> | undefined,
+  { path, body, requestId, sessionId }: Outgoing,
+  upstream: Upstream,
   context: Context,
 ): Promise<Forwarded> {
-  const { upstreamUrl, upstreamApiKey } = context.config
-  if (upstreamUrl === undefined) {
-    throw new Fault('unavailable', 'No inference server is configured', { reason: 'LATCHKEY_UPSTREAM_URL is not set' })
-  }
   const headers = copyHeaders(request.headers, [...connectionHeaders, ...callerHeaders])
   headers.set('accept-encoding', 'identity')
-  if (upstreamApiKey !== undefined) headers.set('authorization', `Bearer ${upstreamApiKey}`)
+  if (!headers.has('x-request-id')) headers.set('x-request-id', requestId)
+  if (sessionId !== undefined && isHeaderValue(sessionId)) headers.set('x-session-id', sessionId)
+  const credential = await context.credentialOf(upstream)
+  if (credential !== undefined) headers.set('authorization', `Bearer ${credential}`)
 
   const controller = new AbortController()
   const abort = () => controller.abort()
@@ -62,14 +69,15 @@ export async function forward(
   const timer = setTimeout(() => {
     isLate = true
     abort()
-  }, upstreamFirstByteMillisecondsMax)
+  }, upstream.firstByteSeconds * 1_000)
   try {
-    const response = await context.fetch(upstreamUrl + path, {
+    const response = await context.fetch(upstream.baseUrl + path, {
       method: request.method,
       headers,
       body,
       redirect: 'manual',
       signal: controller.signal,
+      ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
     })
     if (response.status < 200 || response.status > 599) {
       abort()
@@ -77,7 +85,12 @@ export async function forward(
         reason: `upstream_status_${response.status}`,
       })
     }
-    return { response, headers: copyHeaders(response.headers, [...connectionHeaders, ...upstreamHeaders]), abort }
+    return {
+      upstream,
+      response,
+      headers: copyHeaders(response.headers, [...connectionHeaders, ...upstreamHeaders]),
+      abort,
+    }
   } catch (cause) {
     if (cause instanceof Fault) throw cause
     if (isLate) throw new Fault('gateway_timeout', 'The inference server did not answer in time', { cause })
@@ -94,4 +107,9 @@ function copyHeaders(from: Headers, dropped: string[]): Headers {
   }
   for (const name of dropped) headers.delete(name)
   return headers
+}
+
+/** A session id comes from a body, where any text may stand. */
+function isHeaderValue(text: string): boolean {
+  return text.length <= 256 && /^[\x21-\x7e]+$/.test(text)
 }

@@ -1,7 +1,17 @@
-// Finds the token counts in what an upstream answers, as JSON or as an event stream. Pure: bytes in, bytes and counts out.
-import { upstreamAnswerBytesInspectedMax, upstreamEventBytesInspectedMax } from '../limits.ts'
+// Finds the token counts in what an upstream answers, as JSON or as an event stream, in the words of chat completions, responses, messages
+// and embeddings. Pure: bytes in, bytes and counts out.
+import { countMax, upstreamAnswerBytesInspectedMax, upstreamEventBytesInspectedMax } from '../limits.ts'
+import { nanodollarsPerDollar } from './prices.ts'
 
-export type TokenCounts = { promptTokens: number | null; completionTokens: number | null; totalTokens: number | null }
+export type TokenCounts = {
+  promptTokens: number | null
+  completionTokens: number | null
+  totalTokens: number | null
+  cachedTokens: number | null
+  reasoningTokens: number | null
+  /** What the upstream itself says that it costs. */
+  costNanodollars: number | null
+}
 
 /** What is known of an answer once it has gone through. `counts` is undefined when the upstream sent no usage. */
 export type Inspected = { model: string | undefined; counts: TokenCounts | undefined }
@@ -11,16 +21,20 @@ export type Inspector = {
   take: (chunk: Uint8Array) => Uint8Array
   /** Whether the client may see the answer as finished when it gets the bytes in hand; they wait for the ledger. */
   isFinal: () => boolean
-  /** Whether the upstream, having ended, has said all: of an event stream [DONE] tells, since a cut connection ends it as well. */
+  /** Whether the upstream, having ended, has said all: of an event stream its last event tells, since a cut connection ends it as well. */
   isWhole: () => boolean
   /** The bytes that are still held back when the upstream has ended. */
   rest: () => Uint8Array
   result: () => Inspected
 }
 
+type Fields = Record<string, unknown>
+
 const nothing = new Uint8Array(0)
 /** An empty line after a line; the two may end differently. Whether a last \r is an end of its own only the next byte tells. */
 const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/
+/** What ends a stream of responses or of messages; one of chat completions ends with [DONE]. */
+const finalTypes = ['response.completed', 'response.incomplete', 'response.failed', 'message_stop']
 
 /** Lets all but the newest chunk of a JSON answer through; that one waits until the usage is recorded. */
 export function inspectJson(): Inspector {
@@ -39,7 +53,10 @@ export function inspectJson(): Inspector {
     isFinal: () => false,
     isWhole: () => true,
     rest: () => held,
-    result: () => readAnswer(Buffer.concat(chunks).toString()),
+    result: () => {
+      const answer = parseObject(Buffer.concat(chunks).toString())
+      return { model: modelOf(answer), counts: countsOf(usageOf(answer)) }
+    },
   }
 }
 
@@ -48,18 +65,24 @@ export function inspectJson(): Inspector {
  * Text is handled as latin1, one character a byte, so that every byte goes out as it came in.
  */
 export function inspectEvents(withholdsUsage: boolean): Inspector {
-  const seen: Inspected = { model: undefined, counts: undefined }
+  /** What the events have said of the usage, the later ones over the earlier. */
+  const usage: Fields = {}
+  let model: string | undefined
   let pending = ''
   let isDone = false
 
   function passes(event: string): boolean {
     const data = dataOf(event)
     if (data === '[DONE]') isDone = true
-    if (seen.model !== undefined && !data.includes('"usage"')) return true
-    const { model, counts, isUsageOnly } = readEvent(data)
-    seen.model ??= model
-    if (counts === undefined) return true
-    seen.counts = counts
+    const mayEnd = finalTypes.some((type) => data.includes(type))
+    if (model !== undefined && !mayEnd && !data.includes('"usage"')) return true
+    const answer = parseObject(data)
+    if (mayEnd && finalTypes.includes(String(answer.type))) isDone = true
+    model ??= modelOf(answer)
+    const told = usageOf(answer)
+    if (told === undefined) return true
+    Object.assign(usage, withoutNulls(told))
+    const isUsageOnly = Array.isArray(answer.choices) && answer.choices.length === 0
     return !(withholdsUsage && isUsageOnly)
   }
 
@@ -84,7 +107,7 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
     isFinal: () => isDone,
     isWhole: () => isDone,
     rest: () => Buffer.from(pending === '' || passes(pending) ? pending : '', 'latin1'),
-    result: () => seen,
+    result: () => ({ model, counts: countsOf(usage) }),
   }
 }
 
@@ -93,32 +116,80 @@ function dataOf(event: string): string {
   return lines.map((line) => line.slice('data:'.length).trim()).join('\n')
 }
 
-function readEvent(data: string): Inspected & { isUsageOnly: boolean } {
-  const isUsageOnly = /"choices"\s*:\s*\[\s*\]/.test(data)
-  return { ...readAnswer(data), isUsageOnly }
-}
-
-function readAnswer(text: string): Inspected {
-  if (!text.trimStart().startsWith('{')) return { model: undefined, counts: undefined }
+function parseObject(text: string): Fields {
+  if (!text.trimStart().startsWith('{')) return {}
   try {
-    const { model, usage } = JSON.parse(text) as { model?: unknown; usage?: unknown }
-    return { model: typeof model === 'string' ? model : undefined, counts: readCounts(usage) }
+    return JSON.parse(text) as Fields
   } catch {
-    return { model: undefined, counts: undefined }
+    return {}
   }
 }
 
-function readCounts(usage: unknown): TokenCounts | undefined {
-  if (typeof usage !== 'object' || usage === null) return undefined
-  const { prompt_tokens, completion_tokens, total_tokens } = usage as Record<string, unknown>
-  const counts = {
-    promptTokens: countOf(prompt_tokens),
-    completionTokens: countOf(completion_tokens),
-    totalTokens: countOf(total_tokens),
+/** Responses tell within `response`, the first event of messages within `message`, all others at the top. */
+function within({ response, message }: Fields): Fields {
+  const inner = response ?? message
+  return isObject(inner) ? inner : {}
+}
+
+function modelOf(answer: Fields): string | undefined {
+  const model = answer.model ?? within(answer).model
+  return typeof model === 'string' ? model : undefined
+}
+
+function usageOf(answer: Fields): Fields | undefined {
+  const usage = answer.usage ?? within(answer).usage
+  return isObject(usage) ? usage : undefined
+}
+
+function withoutNulls(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+}
+
+/** Undefined when not a single count is one. */
+function countsOf(usage: Fields | undefined): TokenCounts | undefined {
+  if (usage === undefined) return undefined
+  const promptTokens = countOf(usage.prompt_tokens) ?? inputOf(usage)
+  const completionTokens = countOf(usage.completion_tokens) ?? countOf(usage.output_tokens)
+  const sum = promptTokens === null || completionTokens === null ? null : promptTokens + completionTokens
+  const totalTokens = countOf(usage.total_tokens) ?? sum
+  if (promptTokens === null && completionTokens === null && totalTokens === null) return undefined
+  const promptDetails = detailsOf(usage.prompt_tokens_details ?? usage.input_tokens_details)
+  const completionDetails = detailsOf(usage.completion_tokens_details ?? usage.output_tokens_details)
+  return {
+    promptTokens,
+    completionTokens,
+    totalTokens,
+    cachedTokens: countOf(promptDetails.cached_tokens) ?? countOf(usage.cache_read_input_tokens),
+    reasoningTokens: countOf(completionDetails.reasoning_tokens),
+    costNanodollars: moneyOf(usage.cost),
   }
-  return Object.values(counts).every((count) => count === null) ? undefined : counts
+}
+
+/** Messages count what was read from a cache or written to it apart from the rest of the input. */
+function inputOf({ input_tokens, cache_creation_input_tokens, cache_read_input_tokens }: Fields): number | null {
+  const input = countOf(input_tokens)
+  return input === null
+    ? null
+    : input + (countOf(cache_creation_input_tokens) ?? 0) + (countOf(cache_read_input_tokens) ?? 0)
+}
+
+function detailsOf(value: unknown): Fields {
+  return isObject(value) ? value : {}
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
 }
 
 function countOf(value: unknown): number | null {
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= countMax
+    ? (value as number)
+    : null
+}
+
+/** Dollars as whole nanodollars. */
+function moneyOf(value: unknown): number | null {
+  if (typeof value !== 'number' || !(value >= 0)) return null
+  const nanodollars = Math.round(value * nanodollarsPerDollar)
+  return nanodollars <= countMax * nanodollarsPerDollar && Number.isSafeInteger(nanodollars) ? nanodollars : null
 }

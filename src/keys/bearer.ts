@@ -16,13 +16,19 @@ export type Principal = {
  * @throws Fault `unauthorized` for a missing, malformed, unknown, expired or disabled credential
  */
 export async function authenticate(request: Request, context: Context): Promise<Principal> {
-  const header = request.headers.get('authorization')
-  if (header === null || header.trim() === '') {
+  const header = request.headers.get('authorization')?.trim() || headerFromKey(request)
+  if (header === undefined) {
     throw new Fault('unauthorized', 'Missing Authentication header', { headers: { 'www-authenticate': 'Bearer' } })
   }
-  const credential = /^bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(header.trim())?.[1]
+  const credential = /^bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(header)?.[1]
   if (credential === undefined) throw invalidCredential('header_malformed')
   return isApiKeyText(credential) ? fromApiKey(credential, context) : fromAccessToken(credential, context)
+}
+
+/** Anthropic's clients send their key so; who sends both means the Authorization header. */
+function headerFromKey(request: Request): string | undefined {
+  const key = request.headers.get('x-api-key')?.trim()
+  return key ? `Bearer ${key}` : undefined
 }
 
 /**
@@ -52,21 +58,22 @@ export async function authenticateManagement(
   return key
 }
 
-function fromApiKey(text: string, { registry }: Context): Principal {
-  return { key: checkKeyState(registry.keysByHash.get(hashApiKey(text))), accessToken: undefined }
+function fromApiKey(text: string, { registry, now }: Context): Principal {
+  return { key: checkKeyState(registry.keysByHash.get(hashApiKey(text)), now()), accessToken: undefined }
 }
 
 async function fromAccessToken(text: string, context: Context): Promise<Principal> {
   const accessToken = await verifyAccessToken(context, text, context.now())
   if (typeof accessToken === 'string') throw invalidCredential(accessToken)
-  return { key: checkKeyState(context.registry.keys.get(accessToken.keyId)), accessToken }
+  return { key: checkKeyState(context.registry.keys.get(accessToken.keyId), context.now()), accessToken }
 }
 
 /** @throws Fault `unauthorized` when it may no longer act for anybody */
-export function checkKeyState(key: Readonly<ApiKey> | undefined): Readonly<ApiKey> {
+export function checkKeyState(key: Readonly<ApiKey> | undefined, now: number): Readonly<ApiKey> {
   if (key === undefined) throw invalidCredential('key_unknown')
   if (key.deletedAt !== null) throw invalidCredential('key_deleted')
   if (key.disabled) throw invalidCredential('key_disabled')
+  if (key.expiresAt !== null && key.expiresAt <= now) throw invalidCredential('key_expired')
   return key
 }
 

@@ -51,6 +51,12 @@ export function organizationRows(name: string): OrganizationRows {
     hash: name.padEnd(64, '0'),
     label: 'sk-lk-v1-…',
     disabled: false,
+    expiresAt: null,
+    limitNanodollars: null,
+    limitReset: null,
+    requestsPerMinute: null,
+    tokensPerMinute: null,
+    allowedModels: null,
     ...times,
   }
   const issuer: Issuer = {
@@ -141,5 +147,13 @@ export function usageRow(requestId: string, { organization, workspace, key }: Or
     totalTokens: 3,
     usageSource: 'upstream',
     durationMilliseconds: 4,
+    modelAsked: null,
+    upstream: null,
+    presetVersion: null,
+    cachedTokens: null,
+    reasoningTokens: null,
+    costNanodollars: null,
+    firstByteMilliseconds: null,
+    clientLeft: false,
   }
 }

@@ -1,0 +1,26 @@
+// The credentials that upstreams ask for: encrypted in the database, opened at their first use.
+import { decrypt, encrypt } from '../federation/master-key.ts'
+import { configuredUpstreamName, type Upstream } from './targets.ts'
+
+/** Keyed by the immutable value of an upstream: an edit makes a new value. */
+export function createCredentials(
+  masterKey: CryptoKey,
+  configured: string | undefined,
+): (upstream: Upstream) => Promise<string | undefined> {
+  const opened = new WeakMap<Upstream, Promise<string>>()
+  return async (upstream) => {
+    if (upstream.id === configuredUpstreamName) return configured
+    if (upstream.credentialEncrypted === null) return undefined
+    const known = opened.get(upstream) ?? open(masterKey, upstream.id, upstream.credentialEncrypted)
+    opened.set(upstream, known)
+    return known
+  }
+}
+
+export function sealCredential(masterKey: CryptoKey, upstreamId: string, text: string): Promise<string> {
+  return encrypt(masterKey, upstreamId, new TextEncoder().encode(text))
+}
+
+async function open(masterKey: CryptoKey, upstreamId: string, sealed: string): Promise<string> {
+  return new TextDecoder().decode(await decrypt(masterKey, upstreamId, sealed))
+}

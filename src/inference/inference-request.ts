@@ -1,0 +1,98 @@
+// What of a request body must be known to forward it: the models asked for, the session, and whether and how it streams.
+
+import { joinChunks } from '../bytes.ts'
+import { Fault } from '../fault.ts'
+import { parseJsonObject } from '../http/body.ts'
+import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
+
+const exactNames = ['stream', 'stream_options']
+const usageMember = new TextEncoder().encode(',"stream_options":{"include_usage":true}}')
+
+export type InferenceRequest = {
+  /** What to ask for, in order: `model`, then the fallback list `models`. Empty when the body names none. */
+  models: string[]
+  sessionId: string | undefined
+  streams: boolean
+  /** The client did not ask for the usage event of a stream, so it is asked for on our own account and withheld. */
+  withholdsUsage: boolean
+  /** What the upstream gets for one of `models`: the client's own bytes, unless the usage has to be asked for or there is a fallback list. */
+  bodyFor: (model: string | undefined) => Uint8Array<ArrayBuffer>
+}
+
+type Fields = Record<string, unknown>
+
+/**
+ * `takesStreamOptions`: whether the usage of a stream has to be asked for with `stream_options`, as in chat completions.
+ * @throws Fault `invalid` when the body is not a JSON object, names models by anything but text, or leaves open whether it asks for a stream
+ */
+export function readInferenceRequest(
+  body: Uint8Array<ArrayBuffer>,
+  { takesStreamOptions }: { takesStreamOptions: boolean },
+): InferenceRequest {
+  const fields = parseJsonObject(body)
+  const models = readModels(fields)
+  const sessionId = typeof fields.session_id === 'string' ? fields.session_id : undefined
+  const { streams, options } = readStreaming(fields)
+  const withholdsUsage = takesStreamOptions && streams && options?.include_usage !== true
+  const known = { models, sessionId, streams, withholdsUsage }
+  if (fields.models !== undefined) {
+    const { models: _fallbacks, ...single } = fields
+    const asked = withholdsUsage ? { ...single, stream_options: { ...options, include_usage: true } } : single
+    return { ...known, bodyFor: (model) => encode({ ...asked, model }) }
+  }
+  if (!withholdsUsage) return { ...known, bodyFor: () => body }
+  const asking =
+    options === undefined
+      ? appendOptions(body)
+      : encode({ ...fields, stream_options: { ...options, include_usage: true } })
+  return { ...known, bodyFor: () => asking }
+}
+
+function readModels({ model, models }: Fields): string[] {
+  const fallbacks = models ?? []
+  if (!Array.isArray(fallbacks) || fallbacks.length > fallbackModelsMax)
+    throw invalid(`models must be a list of at most ${fallbackModelsMax} names`)
+  // Whether a model of another type is one, the upstream says.
+  const named = [...(typeof model === 'string' ? [model] : []), ...fallbacks]
+  for (const name of named) {
+    if (typeof name !== 'string' || name === '') throw invalid('models must be a list of names')
+    if (name.length > modelCharactersMax) throw invalid(`A model has at most ${modelCharactersMax} characters`)
+  }
+  return [...new Set(named as string[])]
+}
+
+/**
+ * Inference servers differ in what they take for `stream: true`: the number 1, the text "true", another case of the name. What we took
+ * for no stream would then stream without its usage being asked for.
+ */
+function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
+  for (const name of Object.keys(fields)) {
+    if (!exactNames.includes(name) && exactNames.includes(name.toLowerCase()))
+      throw invalid(`Write ${name.toLowerCase()} in lower case`)
+  }
+  const { stream, stream_options: options } = fields
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean')
+    throw invalid('stream must be true or false')
+  if (options === undefined) return { streams: stream === true }
+  if (options === null) return { streams: stream === true, options: {} }
+  if (typeof options !== 'object' || Array.isArray(options)) throw invalid('stream_options must be an object')
+  return { streams: stream === true, options: options as Fields }
+}
+
+/** The client's own bytes with one member more, so that its numbers reach the upstream as they were written. */
+function appendOptions(body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const end = body.lastIndexOf('}'.charCodeAt(0))
+  return joinChunks([body.subarray(0, end), usageMember], end + usageMember.byteLength)
+}
+
+function encode(fields: Fields): Uint8Array<ArrayBuffer> {
+  try {
+    return new TextEncoder().encode(JSON.stringify(fields))
+  } catch {
+    throw invalid('The body is nested too deeply')
+  }
+}
+
+function invalid(message: string): Fault {
+  return new Fault('invalid', message)
+}

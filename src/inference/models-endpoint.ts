@@ -1,0 +1,99 @@
+// `GET /models` and `GET /models/{model}`: what the upstreams list, as far as the key may use it.
+import type { Context, RequestInfo } from '../context.ts'
+import { describeError, Fault } from '../fault.ts'
+import { json } from '../http/reply.ts'
+import { checkModels } from '../keys/admission.ts'
+import { authenticateInference } from '../keys/bearer.ts'
+import { upstreamListBytesMax } from '../limits.ts'
+import { compileModelPatterns } from './model-pattern.ts'
+import { attemptsFor, type Upstream } from './targets.ts'
+import { forward } from './upstream.ts'
+
+type Model = { id: string }
+
+/**
+ * The lists of all upstreams as one: each model once, at the first upstream that serves it. An upstream that cannot be asked is left out
+ * unless there is no other. What goes through from a single upstream to a key without bounds is its own answer.
+ */
+export async function listModels(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+  const { key } = await authenticateInference(request, context)
+  const upstreams = context.registry.upstreamsInOrder
+  const [only] = upstreams
+  if (only === undefined) throw new Fault('unavailable', 'No inference server is configured')
+  const restoreIdleLimit = info.peer.liftIdleLimit()
+  try {
+    if (upstreams.length === 1 && key.allowedModels === null && only.models.includes('*'))
+      return await relay(request, '/models', only, context, info)
+    const isAllowed = compileModelPatterns(key.allowedModels ?? ['*'])
+    const lists = await Promise.allSettled(upstreams.map((upstream) => readModels(request, upstream, context, info)))
+    const models = new Map<string, Model>()
+    for (const [index, list] of lists.entries()) {
+      if (list.status === 'rejected') {
+        const reason = describeError(list.reason)
+        context.log('warn', 'upstream_models_failed', {
+          request_id: info.requestId,
+          upstream: upstreams[index]?.name,
+          reason,
+        })
+        continue
+      }
+      for (const model of list.value)
+        if (!models.has(model.id) && upstreams[index]?.serves(model.id) === true && isAllowed(model.id))
+          models.set(model.id, model)
+    }
+    if (lists.every(({ status }) => status === 'rejected')) throw (lists[0] as PromiseRejectedResult).reason
+    return json(200, { object: 'list', data: [...models.values()] })
+  } finally {
+    restoreIdleLimit()
+  }
+}
+
+/** The upstream's own answer about one model. */
+export async function showModel(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+  const { key } = await authenticateInference(request, context)
+  const model = info.params.model ?? ''
+  checkModels(key, [model])
+  const [attempt] = attemptsFor(context.registry.upstreamsInOrder, [model])
+  if (attempt === undefined)
+    throw new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)
+  const path = `/models/${model.split('/').map(encodeURIComponent).join('/')}`
+  return relay(request, path, attempt.upstream, context, info)
+}
+
+async function relay(
+  request: Request,
+  path: string,
+  upstream: Upstream,
+  context: Context,
+  { requestId }: RequestInfo,
+): Promise<Response> {
+  const { response, headers } = await forward(request, { path, body: undefined, requestId }, upstream, context)
+  return new Response(response.body, { status: response.status, headers })
+}
+
+async function readModels(
+  request: Request,
+  upstream: Upstream,
+  context: Context,
+  { requestId }: RequestInfo,
+): Promise<Model[]> {
+  const { response, abort } = await forward(request, { path: '/models', body: undefined, requestId }, upstream, context)
+  const refuse = (why: string): never => {
+    abort()
+    throw new Fault('bad_gateway', 'The inference server gave no list of models', { reason: why })
+  }
+  if (response.status !== 200) return refuse(`status ${response.status}`)
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.byteLength
+    if (length > upstreamListBytesMax) return refuse('too large')
+    chunks.push(chunk)
+  }
+  try {
+    const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: unknown }
+    return (data as Model[]).filter((model) => typeof model?.id === 'string')
+  } catch {
+    return refuse('not a list')
+  }
+}

@@ -1,0 +1,57 @@
+// Which inference servers may answer a request, and in which order. It knows no network.
+import type { Upstream as UpstreamRow } from '../../db/schema.ts'
+import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../limits.ts'
+import { compileModelPatterns, type ModelPatterns } from './model-pattern.ts'
+
+/** An upstream as the registry holds it. */
+export type Upstream = Readonly<UpstreamRow> & { readonly serves: ModelPatterns }
+
+/** What the ledger calls the upstream of the settings; no other may be named so. */
+export const configuredUpstreamName = 'configured'
+
+export type Attempt = { upstream: Upstream; model: string | undefined }
+
+export function compileUpstream(row: UpstreamRow): Upstream {
+  return Object.freeze({ ...row, serves: compileModelPatterns(row.models) })
+}
+
+/** Those in use, the lowest priority number first. */
+export function upstreamsInOrder(upstreams: Iterable<Upstream>): Upstream[] {
+  return [...upstreams]
+    .filter(({ deletedAt }) => deletedAt === null)
+    .toSorted((one, other) => one.priority - other.priority || one.createdAt - other.createdAt)
+}
+
+/** The one that `LATCHKEY_UPSTREAM_URL` sets: it serves every model and is tried before the others. */
+export function configuredUpstream(baseUrl: string): Upstream {
+  return compileUpstream({
+    id: configuredUpstreamName,
+    name: configuredUpstreamName,
+    baseUrl,
+    credentialEncrypted: null,
+    models: ['*'],
+    priority: 0,
+    caPem: null,
+    firstByteSeconds: upstreamFirstByteSecondsDefault,
+    idleSeconds: upstreamIdleSecondsDefault,
+    createdAt: 0,
+    updatedAt: 0,
+    deletedAt: null,
+  })
+}
+
+/**
+ * What to try, one after the other: each model at every upstream that serves it. A request without a model goes to whoever is first;
+ * whether it needs one, the upstream says.
+ */
+export function attemptsFor(upstreams: readonly Upstream[], models: readonly string[]): Attempt[] {
+  if (models.length === 0) return upstreams.slice(0, 1).map((upstream) => ({ upstream, model: undefined }))
+  return models.flatMap((model) =>
+    upstreams.filter(({ serves }) => serves(model)).map((upstream) => ({ upstream, model })),
+  )
+}
+
+/** Whether another attempt may do better: too many requests, or a failure of the server. */
+export function isWorthAnother(status: number): boolean {
+  return status === 429 || status >= 500
+}

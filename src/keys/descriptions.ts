@@ -1,0 +1,101 @@
+// What the key endpoints say of themselves, for the OpenAPI document.
+import { type Description, errorResponses } from '../http/description.ts'
+import { type } from '../shape.ts'
+
+const money = 'number >= 0'
+const bounds = {
+  limit: 'number | null',
+  limit_reset: "'daily' | 'weekly' | 'monthly' | null",
+  expires_at: 'string | null',
+  requests_per_minute: 'number.integer | null',
+  tokens_per_minute: 'number.integer | null',
+  allowed_models: 'string[] | null',
+} as const
+
+export const keyAnswer = type({
+  ...bounds,
+  hash: 'string',
+  name: 'string',
+  label: 'string',
+  disabled: 'boolean',
+  workspace_id: 'string',
+  creator_user_id: 'string',
+  created_at: 'string',
+  updated_at: 'string',
+  limit_remaining: 'number | null',
+  usage: money,
+  usage_daily: money,
+  usage_weekly: money,
+  usage_monthly: money,
+  byok_usage: money,
+  byok_usage_daily: money,
+  byok_usage_weekly: money,
+  byok_usage_monthly: money,
+  include_byok_in_limit: 'boolean',
+  external_user: 'null',
+})
+const currentAnswer = keyAnswer.and(
+  type({
+    organization_id: 'string',
+    is_management_key: 'boolean',
+    is_provisioning_key: 'boolean',
+    is_free_tier: 'boolean',
+    allowed_data_regions: 'string[]',
+    free_model_daily_requests: { limit: 'number.integer', remaining: 'number.integer', used: 'number.integer' },
+    rate_limit: { requests: 'number.integer', interval: 'string', note: 'string' },
+  }),
+)
+const optionalBounds = {
+  'limit?': bounds.limit,
+  'limit_reset?': bounds.limit_reset,
+  'expires_at?': bounds.expires_at,
+  'requests_per_minute?': bounds.requests_per_minute,
+  'tokens_per_minute?': bounds.tokens_per_minute,
+  'allowed_models?': bounds.allowed_models,
+} as const
+const createBody = type({ name: 'string', 'workspace_id?': 'string', ...optionalBounds })
+const updateBody = type({ 'name?': 'string', 'disabled?': 'boolean', ...optionalBounds })
+const query = type({ 'offset?': 'number.integer >= 0', 'include_disabled?': 'boolean', 'workspace_id?': 'string' })
+
+const mediaType = 'application/json'
+const oneAnswer = { description: 'The key', shape: type({ data: keyAnswer }) }
+
+export const currentDescription: Description = {
+  summary: 'The key that makes this request, or that its access token acts as',
+  access: 'inference',
+  responses: { 200: { description: 'The key', shape: type({ data: currentAnswer }) }, ...errorResponses(401) },
+}
+export const listDescription: Description = {
+  summary: 'List the keys of a workspace, oldest first; without workspace_id the one of the management key',
+  access: 'admin:read',
+  query,
+  responses: {
+    200: { description: 'The keys', shape: type({ data: keyAnswer.array() }) },
+    ...errorResponses(400, 401, 403),
+  },
+}
+export const createDescription: Description = {
+  summary: 'Create an inference key; its text is in this answer and nowhere else',
+  access: 'admin:write',
+  body: { mediaType, shape: createBody },
+  responses: {
+    201: { description: 'The key and its text', shape: type({ data: keyAnswer, key: 'string' }) },
+    ...errorResponses(400, 401, 403, 404, 408, 409, 413),
+  },
+}
+export const showDescription: Description = {
+  summary: 'Show a key, by its hash',
+  access: 'admin:read',
+  responses: { 200: oneAnswer, ...errorResponses(401, 403, 404) },
+}
+export const updateDescription: Description = {
+  summary: 'Change a key, by its hash; null takes a bound away',
+  access: 'admin:write',
+  body: { mediaType, shape: updateBody },
+  responses: { 200: oneAnswer, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
+}
+export const deleteDescription: Description = {
+  summary: 'Delete a key for good, by its hash',
+  access: 'admin:write',
+  responses: { 200: { description: 'Done', shape: type({ deleted: 'true' }) }, ...errorResponses(401, 403, 404) },
+}

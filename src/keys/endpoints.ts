@@ -1,0 +1,168 @@
+// The key endpoints as the official client has them (decisions §6): `GET /key` for whoever calls, `/keys` for management keys.
+import type { RunOperation } from '../admin/operation.ts'
+import type { Context, Endpoint, RequestInfo } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { readJson } from '../http/body.ts'
+import { json } from '../http/reply.ts'
+import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
+import { authenticate, authenticateManagement } from './bearer.ts'
+import {
+  createDescription,
+  currentDescription,
+  deleteDescription,
+  type keyAnswer,
+  listDescription,
+  showDescription,
+  updateDescription,
+} from './descriptions.ts'
+
+/** A key as the operations show it. */
+type Shown = Omit<typeof keyAnswer.infer, 'creator_user_id'> & {
+  id: string
+  owner_id: string
+  kind: string
+  organization_id: string
+}
+type Fields = Record<string, unknown>
+
+/** What a caller may set; the rest of an official request (`include_byok_in_limit`, `external`) means nothing here. */
+const settable = [
+  'name',
+  'disabled',
+  'expires_at',
+  'limit',
+  'limit_reset',
+  'requests_per_minute',
+  'tokens_per_minute',
+  'allowed_models',
+]
+
+export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
+  const one = async (key: { organizationId: string }, hash: string | undefined) => {
+    if (!/^[0-9a-f]{64}$/.test(hash ?? '')) throw new Fault('not_found', 'Resource not found')
+    return (await runOperation('keys.show', { organization: key.organizationId, key: hash })) as Shown
+  }
+
+  return [
+    { method: 'GET', path: '/key', describes: currentDescription, handle: showCurrent },
+    { method: 'GET', path: '/keys', describes: listDescription, handle: list },
+    { method: 'POST', path: '/keys', describes: createDescription, handle: create },
+    { method: 'GET', path: '/keys/{hash}', describes: showDescription, handle: show },
+    { method: 'PATCH', path: '/keys/{hash}', describes: updateDescription, handle: update },
+    { method: 'DELETE', path: '/keys/{hash}', describes: deleteDescription, handle: remove },
+  ]
+
+  async function showCurrent(request: Request, context: Context): Promise<Response> {
+    const { key } = await authenticate(request, context)
+    const shown = await one(key, key.hash)
+    const isManagement = key.kind !== 'inference'
+    const data = {
+      ...answerOf(shown),
+      organization_id: key.organizationId,
+      is_management_key: isManagement,
+      is_provisioning_key: isManagement,
+      is_free_tier: false,
+      allowed_data_regions: [],
+      free_model_daily_requests: { limit: 0, remaining: 0, used: 0 },
+      rate_limit: { requests: -1, interval: '1m', note: 'Not in use; see requests_per_minute' },
+    }
+    return reply(200, { data })
+  }
+
+  async function list(request: Request, context: Context): Promise<Response> {
+    const key = await authenticateManagement(request, context, { writes: false })
+    const query = new URL(request.url, 'http://localhost').searchParams
+    const offset = query.get('offset') ?? '0'
+    if (!/^\d{1,9}$/.test(offset)) throw new Fault('invalid', 'offset must be a whole number')
+    const workspaceId = query.get('workspace_id') ?? key.workspaceId
+    const { data } = (await runOperation('keys.list', { organization: key.organizationId })) as { data: Shown[] }
+    const keys = data
+      .filter(
+        ({ workspace_id, disabled }) =>
+          workspace_id === workspaceId && (!disabled || query.get('include_disabled') !== 'false'),
+      )
+      .slice(Number(offset), Number(offset) + keyListRowsMax)
+    return reply(200, { data: keys.map(answerOf) })
+  }
+
+  async function create(request: Request, context: Context, { requestId }: RequestInfo): Promise<Response> {
+    const key = await authenticateManagement(request, context, { writes: true })
+    const body = await readJson(request, operationBodyBytesMax)
+    const { workspace_id, disabled, ...fields } = pick(body, [...settable, 'workspace_id'])
+    if (disabled !== undefined) throw new Fault('invalid', 'disabled may be set when the key is there')
+    const input = {
+      ...fields,
+      organization: key.organizationId,
+      workspace: workspace_id ?? key.workspaceId,
+      owner: key.ownerId,
+    }
+    const made = (await runOperation('keys.create', input, { kind: 'key', keyId: key.id, requestId })) as Shown & {
+      key: string
+    }
+    return reply(201, { data: answerOf(made), key: made.key })
+  }
+
+  async function show(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
+    const key = await authenticateManagement(request, context, { writes: false })
+    return reply(200, { data: answerOf(await one(key, params.hash)) })
+  }
+
+  async function update(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
+    const key = await authenticateManagement(request, context, { writes: true })
+    const fields = pick(await readJson(request, operationBodyBytesMax), settable)
+    const { hash } = await one(key, params.hash)
+    const input = { ...fields, organization: key.organizationId, key: hash }
+    const updated = (await runOperation('keys.update', input, { kind: 'key', keyId: key.id, requestId })) as Shown
+    return reply(200, { data: answerOf(updated) })
+  }
+
+  async function remove(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
+    const key = await authenticateManagement(request, context, { writes: true })
+    const { hash } = await one(key, params.hash)
+    await runOperation(
+      'keys.delete',
+      { organization: key.organizationId, key: hash },
+      { kind: 'key', keyId: key.id, requestId },
+    )
+    return reply(200, { deleted: true })
+  }
+}
+
+function reply(status: number, body: unknown): Response {
+  return json(status, body, { 'cache-control': 'no-store' })
+}
+
+function pick(body: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(names.filter((name) => body[name] !== undefined).map((name) => [name, body[name]]))
+}
+
+/** What the official client reads of a key, with our own bounds beside it; it knows no keys of other providers here. */
+function answerOf(shown: Shown): typeof keyAnswer.infer {
+  return {
+    hash: shown.hash,
+    name: shown.name,
+    label: shown.label,
+    disabled: shown.disabled,
+    workspace_id: shown.workspace_id,
+    creator_user_id: shown.owner_id,
+    created_at: shown.created_at,
+    updated_at: shown.updated_at,
+    expires_at: shown.expires_at,
+    limit: shown.limit,
+    limit_reset: shown.limit_reset,
+    limit_remaining: shown.limit_remaining,
+    usage: shown.usage,
+    usage_daily: shown.usage_daily,
+    usage_weekly: shown.usage_weekly,
+    usage_monthly: shown.usage_monthly,
+    requests_per_minute: shown.requests_per_minute,
+    tokens_per_minute: shown.tokens_per_minute,
+    allowed_models: shown.allowed_models,
+    byok_usage: 0,
+    byok_usage_daily: 0,
+    byok_usage_weekly: 0,
+    byok_usage_monthly: 0,
+    include_byok_in_limit: false,
+    external_user: null,
+  }
+}
