@@ -100,6 +100,13 @@ export const upstreamEventBytesInspectedMax = 1024 * 1024
 export const upstreamFirstByteSecondsDefault = 600
 /** A model that thinks sends nothing for minutes; what is silent for longer is taken for hung. */
 export const upstreamIdleSecondsDefault = 300
+/** How long `upstreams check` waits for one. */
+export const upstreamCheckMillisecondsMax = 10_000
+/** A lower number is tried before a higher one. */
+export const upstreamPriorityMax = 100
+/** Dollars per million tokens, and prices that one file may hold. */
+export const priceDollarsMax = 1_000_000
+export const pricesAtOnceMax = 5_000
 export const upstreamSecondsMax = 24 * 60 * 60
 
 /** A command waits this long for the server's answer; the slowest operation fetches two documents of an issuer. */

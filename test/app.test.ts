@@ -24,7 +24,7 @@ describe('404', () => {
     '/v1/oauth/token/',
     '/v1/OAUTH/TOKEN',
     '/v1/%6fauth/jwks',
-    '/v1/models/x/y',
+    '/v1/completions/x',
   ]
   for (const path of paths) {
     test(`${path} is not found, with or without a credential`, async () => {
@@ -138,9 +138,9 @@ describe('a request that is hardly one', () => {
     const late = `${'a/'.repeat(110)}${federation.key.key}`
     expect((await fetch(at(`/${late}`))).status).toBe(404)
     expect(federation.logLines.at(-1)).not.toContain('sk-lk')
-    for (const secret of secrets) expect((await fetch(at(`/v1/models/${secret}`))).status).toBe(404)
+    for (const secret of secrets) expect((await fetch(at(`/v1/keys/x/${secret}`))).status).toBe(404)
     const log = federation.logLines.join('')
-    expect(log).toContain('"path":"/v1/models/…"')
+    expect(log).toContain('"path":"/v1/keys/x/…"')
     for (const secret of secrets) expect(log).not.toContain(secret)
   })
 })

@@ -71,6 +71,7 @@ const values: Record<
     (text) => text.replace(/\/$/, ''),
   ],
   LATCHKEY_UPSTREAM_API_KEY: [['one', 'two', 'three'], (config) => config.upstreamApiKey, (text) => text],
+  LATCHKEY_MAX_BODY_MB: [['1', '2', '3'], (config) => (config.bodyBytesMax - 1) / 1024 / 1024, Number],
   LATCHKEY_RATE_LIMIT: [['1', '2', '3'], (config) => config.rateLimit?.perMinute, Number],
   LATCHKEY_RATE_BURST: [['1', '2', '3'], (config) => config.rateLimit?.burst, Number],
   LATCHKEY_TRUSTED_PROXIES: [
@@ -122,6 +123,7 @@ describe('every setting', () => {
       upstreamUrl: undefined,
       upstreamApiKey: undefined,
       masterKey: { kind: 'file', path: resolve('latchkey-data/master.key'), isDefault: true },
+      bodyBytesMax: 32 * 1024 * 1024 + 1,
       rateLimit: { perMinute: 600, burst: 200 },
       trustedProxies: { has: expect.any(Function) },
       issuerNetworks: undefined,

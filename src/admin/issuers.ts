@@ -190,7 +190,7 @@ function readPastedKeySet(jwks: object): string {
 }
 
 /** PEM certificates that can be read; which of them signs for the issuer shows at the first fetch. */
-function checkCertificates(pem: string): void {
+export function checkCertificates(pem: string): void {
   if (pem.length > issuerCaCharactersMax)
     throw new Fault(
       'invalid',

@@ -4,8 +4,10 @@ import { keyOperations } from './keys.ts'
 import type { Operation } from './operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies.ts'
+import { priceOperations } from './prices.ts'
 import { reportOperations } from './reports.ts'
 import { signingKeyOperations } from './signing-keys.ts'
+import { upstreamOperations } from './upstreams.ts'
 
 export const operations = {
   ...organizationOperations,
@@ -14,6 +16,8 @@ export const operations = {
   ...policyOperations,
   ...reportOperations,
   ...signingKeyOperations,
+  ...upstreamOperations,
+  ...priceOperations,
 } satisfies Record<string, Operation>
 
 export type OperationName = keyof typeof operations

@@ -39,12 +39,11 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   // A body may take its time, and the key may have gone meanwhile.
   checkKeyState(context.registry.keys.get(principal.key.id), context.now())
   checkModels(principal.key, asked.models)
-  const attempts = findAttempts(context, asked)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info, principal, path, asked)
   let forwarded: Forwarded
   try {
-    forwarded = await forwardToFirst(path, request, asked, attempts, entry, context, info)
+    forwarded = await forwardToFirst(path, request, asked, findAttempts(context, asked), entry, context, info)
   } catch (error) {
     restoreIdleLimit()
     const clientLeft = request.signal.aborted

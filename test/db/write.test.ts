@@ -64,7 +64,8 @@ test('ledger rows of one turn of the event loop share one commit', async () => {
   ]
   expect(watched.batches).toEqual([])
   await Promise.all(rows)
-  expect(watched.batches).toEqual([2])
+  // The exchanges, the usage, and what it adds to the totals of the day.
+  expect(watched.batches).toEqual([3])
   expect(idsInFile('exchange_audit')).toEqual(['a', 'b', 'c'])
   expect(idsInFile('usage')).toEqual(['d', 'e'])
 })

@@ -18,7 +18,8 @@ function run(inspector: Inspector, bytes: Uint8Array, cuts: number[] = []) {
 
 const cuts = fc.array(fc.nat(5_000), { maxLength: 12 })
 const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }
-const counts = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
+const nothingMore = { cachedTokens: null, reasoningTokens: null, costNanodollars: null }
+const counts = { promptTokens: 3, completionTokens: 4, totalTokens: 7, ...nothingMore }
 const content = fc.string({ unit: 'binary', maxLength: 40 })
 
 describe('a JSON answer', () => {
@@ -74,15 +75,47 @@ describe('a JSON answer', () => {
     ['with a fraction', { prompt_tokens: 1.5 }, undefined],
     ['with a text', { prompt_tokens: '3' }, undefined],
     ['with a count beyond what a number holds', { total_tokens: 2 ** 60 }, undefined],
+    ['with a count that no answer has', { total_tokens: 2_000_000_000 }, undefined],
     [
       'of zero',
       { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
       { promptTokens: 0, completionTokens: 0, totalTokens: 0 },
     ],
   ]
+  const dialects: [name: string, given: object, expected: object][] = [
+    [
+      'of chat completions in full',
+      {
+        ...usage,
+        prompt_tokens_details: { cached_tokens: 2 },
+        completion_tokens_details: { reasoning_tokens: 1 },
+        cost: 0.000_012_5,
+      },
+      { ...counts, cachedTokens: 2, reasoningTokens: 1, costNanodollars: 12_500 },
+    ],
+    [
+      'of responses',
+      {
+        input_tokens: 3,
+        output_tokens: 4,
+        total_tokens: 7,
+        input_tokens_details: { cached_tokens: 2 },
+        output_tokens_details: { reasoning_tokens: 1 },
+      },
+      { ...counts, cachedTokens: 2, reasoningTokens: 1 },
+    ],
+    [
+      'of messages, whose cached input is counted apart',
+      { input_tokens: 1, cache_read_input_tokens: 2, cache_creation_input_tokens: 0, output_tokens: 4 },
+      { ...counts, cachedTokens: 2 },
+    ],
+    ['with a cost that is none', { ...usage, cost: -1, prompt_tokens_details: null }, counts],
+  ]
+  odd.push(...dialects)
   for (const [name, given, expected] of odd) {
     test(`with usage ${name} gives ${expected === undefined ? 'none' : 'what there is'}`, () => {
-      expect(run(inspectJson(), Buffer.from(JSON.stringify({ usage: given }))).result.counts).toEqual(expected as never)
+      const { counts } = run(inspectJson(), Buffer.from(JSON.stringify({ usage: given }))).result
+      expect(counts).toEqual(expected === undefined ? undefined : ({ ...nothingMore, ...expected } as never))
     })
   }
 })
@@ -168,6 +201,37 @@ describe('an event stream', () => {
     const inspector = inspectEvents(true)
     expect(Buffer.from(inspector.take(Buffer.from('data: {"a":1}\n'))).toString()).toBe('')
     expect(Buffer.from(inspector.take(Buffer.from('\ndata: '))).toString()).toBe('data: {"a":1}\n\n')
+  })
+
+  test('of responses ends with its last event, and has the usage of the whole response', () => {
+    const created = eventOf({ type: 'response.created', response: { model: 'm', usage: null } } as never)
+    const delta = eventOf({ type: 'response.output_text.delta', delta: 'response.completed' } as never)
+    const completed = eventOf({
+      type: 'response.completed',
+      response: { model: 'm', usage: { input_tokens: 3, output_tokens: 4, total_tokens: 7 } },
+    } as never)
+    const inspector = inspectEvents(false)
+    inspector.take(Buffer.from(created + delta))
+    expect([inspector.isFinal(), inspector.isWhole()]).toEqual([false, false])
+    inspector.take(Buffer.from(completed))
+    expect([inspector.isFinal(), inspector.isWhole(), inspector.result()]).toEqual([true, true, { model: 'm', counts }])
+  })
+
+  test('of messages adds what its first event tells to what its last ones do', () => {
+    const start = eventOf({
+      type: 'message_start',
+      message: { model: 'm', usage: { input_tokens: 3, output_tokens: 1 } },
+    } as never)
+    const delta = eventOf({
+      type: 'message_delta',
+      delta: { stop_reason: 'end_turn' },
+      usage: { output_tokens: 4 },
+    } as never)
+    const inspector = inspectEvents(false)
+    inspector.take(Buffer.from(start + delta))
+    expect(inspector.isWhole()).toBe(false)
+    inspector.take(Buffer.from(`event: message_stop\n${eventOf({ type: 'message_stop' } as never)}`))
+    expect([inspector.isFinal(), inspector.result()]).toEqual([true, { model: 'm', counts }])
   })
 
   test('is final from [DONE] on, and not before', () => {

@@ -1,0 +1,56 @@
+// Admin operations on prices: US dollars per million tokens, by pattern of the model. They count where an upstream tells no cost of its own.
+import type { Price } from '../../db/schema.ts'
+import { deletePrice, listPrices, putPrice } from '../../db/upstreams.ts'
+import { nanodollarsPerDollar } from '../inference/prices.ts'
+import { modelCharactersMax, priceDollarsMax, pricesAtOnceMax } from '../limits.ts'
+import { commit } from '../registry.ts'
+import { type } from '../shape.ts'
+import { operation } from './operation.ts'
+import { notFound, timeOf } from './references.ts'
+
+const dollars = `0 <= number <= ${priceDollarsMax}` as const
+const priceShape = type({
+  '+': 'reject',
+  model: `1 <= string <= ${modelCharactersMax}`,
+  prompt: dollars,
+  completion: dollars,
+  'cached?': `${dollars} | null`,
+})
+const importInput = type({ '+': 'reject', prices: priceShape.array().moreThanLength(0).atMostLength(pricesAtOnceMax) })
+const oneInput = type({ '+': 'reject', model: 'string' })
+
+export const priceOperations = {
+  'prices.list': operation(type({ '+': 'reject' }), async ({ orm }) => ({ data: (await listPrices(orm)).map(showPrice) })),
+  /** All of them or none. */
+  'prices.set': operation(importInput, async (context, { prices }) => {
+    const rows = prices.map(
+      ({ model, prompt, completion, cached }): Price => ({
+        model,
+        promptNanodollars: Math.round(prompt * nanodollarsPerDollar),
+        completionNanodollars: Math.round(completion * nanodollarsPerDollar),
+        cachedNanodollars: cached === undefined || cached === null ? null : Math.round(cached * nanodollarsPerDollar),
+        updatedAt: context.now(),
+        deletedAt: null,
+      }),
+    )
+    const statements = rows.map((row) => putPrice(context.orm, row))
+    await commit(context, statements, rows.map(({ model: id }) => ({ kind: 'price', id })))
+    return { data: rows.map(showPrice) }
+  }),
+  'prices.remove': operation(oneInput, async (context, { model }) => {
+    const known = (await listPrices(context.orm)).find((row) => row.model === model)
+    if (known === undefined) throw notFound('price', model)
+    await commit(context, [deletePrice(context.orm, model, context.now())], [{ kind: 'price', id: model }])
+    return { model, deleted: true }
+  }),
+}
+
+function showPrice({ model, promptNanodollars, completionNanodollars, cachedNanodollars, updatedAt }: Price) {
+  return {
+    model,
+    prompt: promptNanodollars / nanodollarsPerDollar,
+    completion: completionNanodollars / nanodollarsPerDollar,
+    cached: cachedNanodollars === null ? null : cachedNanodollars / nanodollarsPerDollar,
+    updated_at: timeOf(updatedAt),
+  }
+}

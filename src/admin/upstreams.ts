@@ -1,0 +1,196 @@
+// Admin operations on upstreams: the inference servers of the installation, which models each serves, and whether it answers.
+import type { Upstream as UpstreamRow } from '../../db/schema.ts'
+import { insertUpstream, updateUpstream } from '../../db/upstreams.ts'
+import type { AdminContext } from '../context.ts'
+import { describeError, Fault } from '../fault.ts'
+import { readMasterKey } from '../federation/master-key.ts'
+import { createCredentials, sealCredential } from '../inference/credentials.ts'
+import { configuredUpstreamName, type Upstream } from '../inference/targets.ts'
+import {
+  issuerCaCharactersMax,
+  modelCharactersMax,
+  modelPatternsMax,
+  upstreamCheckMillisecondsMax,
+  upstreamFirstByteSecondsDefault,
+  upstreamIdleSecondsDefault,
+  upstreamPriorityMax,
+  upstreamSecondsMax,
+  urlCharactersMax,
+} from '../limits.ts'
+import { commit } from '../registry.ts'
+import { type } from '../shape.ts'
+import { checkCertificates } from './issuers.ts'
+import { type OperationContext, operation } from './operation.ts'
+import { checkChanges, nameShape, notFound, referenceShape, timeOf } from './references.ts'
+
+const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
+const urlShape = type('string').narrow((text, context) => {
+  const url = URL.canParse(text) && text.length <= urlCharactersMax ? new URL(text) : undefined
+  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text)
+  return isPlain || context.mustBe('an http:// or https:// address without credentials, query or fragment')
+})
+/** What goes into a header of every request: printable ASCII without spaces. */
+const credentialShape = type(/^[\x21-\x7e]{1,4096}$/)
+
+const fields = {
+  'credential?': credentialShape.or('null'),
+  'models?': type(`1 <= string <= ${modelCharactersMax}`).array().moreThanLength(0).atMostLength(modelPatternsMax),
+  'priority?': `0 <= number.integer <= ${upstreamPriorityMax}`,
+  'ca_pem?': `string <= ${issuerCaCharactersMax} | null`,
+  'first_byte_seconds?': seconds,
+  'idle_seconds?': seconds,
+} as const
+const addInput = type({ '+': 'reject', ...fields, name: nameShape, base_url: urlShape })
+const updateInput = type({
+  '+': 'reject',
+  ...fields,
+  upstream: referenceShape,
+  'name?': nameShape,
+  'base_url?': urlShape,
+})
+const oneInput = type({ '+': 'reject', upstream: referenceShape })
+const checkInput = type({ '+': 'reject', 'upstream?': referenceShape })
+
+export const upstreamOperations = {
+  'upstreams.add': operation(addInput, addUpstream),
+  'upstreams.list': operation(type({ '+': 'reject' }), async ({ registry }) => ({
+    data: registry.upstreamsInOrder.map(showUpstream),
+  })),
+  'upstreams.update': operation(updateInput, async (context, input) => {
+    checkChanges(input, ['upstream'])
+    const upstream = find(context, input.upstream)
+    if (input.name !== undefined) checkName(context, input.name, upstream.id)
+    const { base_url, ca_pem, first_byte_seconds, idle_seconds } = input
+    if (ca_pem) checkCertificates(ca_pem)
+    const change: Partial<UpstreamRow> = {
+      ...(input.name === undefined ? {} : { name: input.name }),
+      ...(base_url === undefined ? {} : { baseUrl: withoutSlash(base_url) }),
+      ...(input.models === undefined ? {} : { models: input.models }),
+      ...(input.priority === undefined ? {} : { priority: input.priority }),
+      ...(ca_pem === undefined ? {} : { caPem: ca_pem }),
+      ...(first_byte_seconds === undefined ? {} : { firstByteSeconds: first_byte_seconds }),
+      ...(idle_seconds === undefined ? {} : { idleSeconds: idle_seconds }),
+      ...(await credentialColumn(context, upstream.id, input.credential)),
+      updatedAt: context.now(),
+    }
+    await commit(context, [updateUpstream(context.orm, upstream.id, change)], [{ kind: 'upstream', id: upstream.id }])
+    return showUpstream(find(context, upstream.id))
+  }),
+  'upstreams.remove': operation(oneInput, async (context, input) => {
+    const { id } = find(context, input.upstream)
+    const change = { deletedAt: context.now(), updatedAt: context.now(), credentialEncrypted: null }
+    await commit(context, [updateUpstream(context.orm, id, change)], [{ kind: 'upstream', id }])
+    return { id, deleted: true }
+  }),
+  'upstreams.check': operation(
+    checkInput,
+    async (context, { upstream }) => {
+      const checked = upstream === undefined ? context.registry.upstreamsInOrder : [find(context, upstream)]
+      return { data: await Promise.all(checked.map((each) => checkUpstream(context, each))) }
+    },
+    { runsAlone: false },
+  ),
+}
+
+async function addUpstream(context: OperationContext, input: typeof addInput.infer) {
+  checkName(context, input.name)
+  if (input.ca_pem) checkCertificates(input.ca_pem)
+  const id = crypto.randomUUID()
+  const now = context.now()
+  const row: UpstreamRow = {
+    id,
+    name: input.name,
+    baseUrl: withoutSlash(input.base_url),
+    credentialEncrypted: null,
+    ...(await credentialColumn(context, id, input.credential)),
+    models: input.models ?? ['*'],
+    priority: input.priority ?? upstreamPriorityMax,
+    caPem: input.ca_pem ?? null,
+    firstByteSeconds: input.first_byte_seconds ?? upstreamFirstByteSecondsDefault,
+    idleSeconds: input.idle_seconds ?? upstreamIdleSecondsDefault,
+    createdAt: now,
+    updatedAt: now,
+    deletedAt: null,
+  }
+  await commit(context, [insertUpstream(context.orm, row)], [{ kind: 'upstream', id }])
+  return showUpstream(find(context, id))
+}
+
+async function credentialColumn(context: AdminContext, id: string, credential: string | null | undefined) {
+  if (credential === undefined) return {}
+  if (credential === null) return { credentialEncrypted: null }
+  const masterKey = await readMasterKey(context.config.masterKey, { create: false })
+  return { credentialEncrypted: await sealCredential(masterKey, id, credential) }
+}
+
+/** Asks an upstream for its models, as a request would. */
+async function checkUpstream(context: AdminContext, upstream: Upstream) {
+  const startedAt = performance.now()
+  const told = (answer: { ok: boolean; models: number | null; problem: string | null }) => ({
+    name: upstream.name,
+    base_url: upstream.baseUrl,
+    ...answer,
+    milliseconds: Math.round(performance.now() - startedAt),
+  })
+  try {
+    const masterKey = await readMasterKey(context.config.masterKey, { create: false })
+    const credential = await createCredentials(masterKey, context.config.upstreamApiKey)(upstream)
+    const response = await context.outbound.fetch(`${upstream.baseUrl}/models`, {
+      headers: credential === undefined ? {} : { authorization: `Bearer ${credential}` },
+      redirect: 'manual',
+      signal: AbortSignal.timeout(upstreamCheckMillisecondsMax),
+      ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
+    })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      return told({ ok: false, models: null, problem: problemOf(response.status) })
+    }
+    const { data } = (await response.json()) as { data?: unknown }
+    return Array.isArray(data)
+      ? told({ ok: true, models: data.length, problem: null })
+      : told({ ok: false, models: null, problem: 'its answer is no list of models' })
+  } catch (error) {
+    return told({ ok: false, models: null, problem: describeError(error) })
+  }
+}
+
+function problemOf(status: number): string {
+  if (status === 401 || status === 403) return `it answers ${status}: see its credential`
+  return status === 404 ? 'it answers 404: its base URL usually ends in /v1' : `it answers ${status}`
+}
+
+function find({ registry }: AdminContext, reference: string): Upstream {
+  const inUse = registry.upstreamsInOrder.filter(({ id }) => id !== configuredUpstreamName)
+  const found = inUse.find(({ id, name }) => id === reference || name === reference)
+  if (found !== undefined) return found
+  if (reference === configuredUpstreamName)
+    throw new Fault('invalid', 'The upstream "configured" is the one of LATCHKEY_UPSTREAM_URL; change it there')
+  throw notFound('upstream', reference)
+}
+
+function checkName({ registry }: AdminContext, name: string, exceptId?: string): void {
+  const isTaken = registry.upstreamsInOrder.some((row) => row.name === name && row.id !== exceptId)
+  if (name === configuredUpstreamName || isTaken)
+    throw new Fault('conflict', `There is an upstream named ${JSON.stringify(name)} already`)
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '')
+}
+
+function showUpstream(row: Upstream) {
+  const isConfigured = row.id === configuredUpstreamName
+  return {
+    id: row.id,
+    name: row.name,
+    base_url: row.baseUrl,
+    has_credential: row.credentialEncrypted !== null,
+    models: row.models,
+    priority: row.priority,
+    ca_pem: row.caPem,
+    first_byte_seconds: row.firstByteSeconds,
+    idle_seconds: row.idleSeconds,
+    created_at: isConfigured ? null : timeOf(row.createdAt),
+    updated_at: isConfigured ? null : timeOf(row.updatedAt),
+  }
+}
