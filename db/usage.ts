@@ -1,14 +1,18 @@
 // Reads the usage ledger: totals per key, or the single requests. Rows are written by write.ts alone and never change.
-import { and, count, desc, eq, gte, lt, max, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gte, lt, max, min, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
 import { apiKeys, issuers, policies, usage, usageDays } from './schema.ts'
 
+export const usageGroupings = ['key', 'policy', 'subject', 'model', 'upstream', 'day'] as const
+export type UsageGrouping = (typeof usageGroupings)[number]
+
 export type UsageFilter = {
   organizationId?: string
   keyId?: string
-  /** Milliseconds since 1970, UTC; from this moment on. */
+  /** Milliseconds since 1970, UTC; from this moment on, and before that one. */
   since?: number
+  until?: number
   beforeId?: number
   limit: number
 }
@@ -18,6 +22,7 @@ function matching(filter: UsageFilter) {
     filter.organizationId === undefined ? undefined : eq(usage.organizationId, filter.organizationId),
     filter.keyId === undefined ? undefined : eq(usage.keyId, filter.keyId),
     filter.since === undefined ? undefined : gte(usage.at, filter.since),
+    filter.until === undefined ? undefined : lt(usage.at, filter.until),
     filter.beforeId === undefined ? undefined : lt(usage.id, filter.beforeId),
   )
 }
@@ -28,31 +33,74 @@ export function listSpentDays(orm: Orm) {
   return orm.select({ keyId, day, costNanodollars }).from(usageDays).orderBy(day)
 }
 
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+/** Rows of earlier versions may hold larger counts; their totals were added up to this bound (0003_inference.sql). */
+const countMax = 1_000_000_000
+const groups: Record<UsageGrouping, (SQLiteColumn | SQL)[]> = {
+  key: [usage.keyId],
+  policy: [usage.policyId],
+  subject: [usage.issuerId, usage.subject],
+  model: [usage.model],
+  upstream: [usage.upstream],
+  day: [sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`],
+}
+
 /** SQLite's total is a float: a sum that leaves the safe integers stays readable. */
 function total(column: SQLiteColumn) {
   return sql<number>`total(${column})`.mapWith(Number)
 }
 
-/** One row a key, the most recently used first. */
-export function sumUsageByKey(orm: Orm, filter: UsageFilter) {
-  const lastUsedAt = max(usage.at)
+/** One row a group; the one that has used the most tokens first, days in their order. */
+export function sumUsage(orm: Orm, by: UsageGrouping, filter: UsageFilter) {
+  const totalTokens = total(usage.totalTokens)
   return orm
     .select({
       keyId: usage.keyId,
       keyName: apiKeys.name,
       keyDeletedAt: apiKeys.deletedAt,
+      policyId: usage.policyId,
+      policyName: policies.name,
+      issuerId: usage.issuerId,
+      issuerUrl: issuers.issuerUrl,
+      subject: usage.subject,
+      model: usage.model,
+      upstream: usage.upstream,
       requests: count(),
       promptTokens: total(usage.promptTokens),
       completionTokens: total(usage.completionTokens),
-      totalTokens: total(usage.totalTokens),
-      lastUsedAt,
+      totalTokens,
+      costNanodollars: total(usage.costNanodollars),
+      /** Requests whose cost nobody knows. */
+      unpriced: sql<number>`sum(${usage.costNanodollars} is null)`.mapWith(Number),
+      firstUsedAt: min(usage.at),
+      lastUsedAt: max(usage.at),
     })
     .from(usage)
     .innerJoin(apiKeys, eq(apiKeys.id, usage.keyId))
+    .leftJoin(policies, eq(policies.id, usage.policyId))
+    .leftJoin(issuers, eq(issuers.id, usage.issuerId))
     .where(matching(filter))
-    .groupBy(usage.keyId)
-    .orderBy(desc(lastUsedAt))
+    .groupBy(...groups[by])
+    .orderBy(by === 'day' ? asc(min(usage.at)) : desc(totalTokens))
     .limit(filter.limit)
+}
+
+const counted = sql.raw(
+  `count(*) as requests, ${['prompt_tokens', 'completion_tokens', 'total_tokens']
+    .map((name) => `cast(total(min(${name}, ${countMax})) as integer) as ${name}`)
+    .join(', ')}, cast(total(cost_nanodollars) as integer) as cost_nanodollars`,
+)
+
+/** The days of keys whose totals are not what their rows add up to; there are none. */
+export async function findDrift(orm: Orm): Promise<{ keyId: string; day: number }[]> {
+  return orm.all(sql`
+    with summed as (
+      select key_id, at / ${sql.raw(String(dayMilliseconds))} as day, ${counted} from usage group by 1, 2
+    ), kept as (
+      select key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars from usage_days
+    )
+    select key_id as "keyId", day from (select * from summed except select * from kept)
+    union select key_id, day from (select * from kept except select * from summed) order by 2, 1`)
 }
 
 /** Single requests, newest first, with the names of key, policy and issuer as they are today. */

@@ -114,9 +114,12 @@ export function commandOnOne(
   description: string,
   name: OperationName,
   present: (answer: never) => string,
+  { isCommon = false }: { isCommon?: boolean } = {},
 ): Command {
   const listing = name.split('.')[0]
-  const made = inOrganization(command(`${verb} <${kind}>`, description, [`${listing} ${verb} my-${kind}`]))
+  const plain = command(`${verb} <${kind}>`, description, [`${listing} ${verb} my-${kind}`])
+  // What belongs to the whole installation has no organization.
+  const made = isCommon ? plain : inOrganization(plain)
   return operationCommand(
     made,
     name,
@@ -178,7 +181,7 @@ export function wholeNumber(text: string): number {
 }
 
 /** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. */
-function momentText(text: string): string {
+export function momentText(text: string): string {
   const ago = /^(\d{1,6})([mhd])$/.exec(text)
   const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[ago?.[2] ?? '']
   const moment = unit === undefined ? new Date(text) : new Date(Date.now() - Number(ago?.[1]) * unit)

@@ -92,7 +92,7 @@ TOKEN=$(echo "$ANSWER" | sed -n 's/.*"access_token":"\\([^"]*\\)".*/\\1/p')
 curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"echo","messages":[{"role":"user","content":"Hello from a workload"}]}'; echo
 
 # 4. See the usage, over the local socket or with the command
-curl -s --unix-socket '${socket}' http://localhost/operations/usage.keys -d '{}'; echo
+curl -s --unix-socket '${socket}' http://localhost/operations/usage.sum -d '{}'; echo
 ${programName()} usage --requests --database-url 'file:${database}'
 
 # 5. Go wrong: mint for another audience, repeat 2, and see what the caller is told and what the admin

@@ -46,6 +46,31 @@ export function record(fields: Record<string, unknown>): string {
     .join('\n')
 }
 
+const barCharacters = 24
+
+/** A bar as long as its share of the longest. */
+export function bar(value: number, longest: number): string {
+  return longest > 0 ? '█'.repeat(Math.round((value / longest) * barCharacters)) : ''
+}
+
+/** An amount with as many digits as it takes to tell it from nothing. */
+export function dollars(amount: number): string {
+  return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(3)))
+}
+
+/** RFC 4180, with a heading. A text that a spreadsheet would take for a formula is told as a text. */
+export function csv(rows: Record<string, unknown>[]): string {
+  const names = Object.keys(rows[0] ?? {})
+  const cell = (value: unknown) => {
+    const text = value === null || value === undefined ? '' : String(value)
+    const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  }
+  return [names, ...rows.map((row) => names.map((name) => row[name]))]
+    .map((line) => line.map(cell).join(','))
+    .join('\n')
+}
+
 /** `2026-11-21 09:30:00`, UTC. */
 export function moment(time: string | null): string {
   return time === null ? '-' : time.slice(0, 19).replace('T', ' ')

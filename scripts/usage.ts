@@ -1,23 +1,25 @@
-// `latchkey usage`: what each key has used, or the single requests.
-import type { Command } from 'commander'
+// `latchkey usage`: what was used, by key or by something else, or the single requests; as a table, JSON or CSV.
+import { type Command, Option } from 'commander'
+import { usageGroupings } from '../db/usage.ts'
 import {
   type Arguments,
   command,
   drawReport,
+  momentText,
   operationCommand,
   reportInput,
   reportOptions,
   runAlone,
 } from './command-line.ts'
-import { moment, table } from './present.ts'
+import { bar, csv, dollars, moment, table } from './present.ts'
 
-type KeyTotals = {
-  key_name: string
-  key_deleted: boolean
+type Sum = Record<string, string | number | boolean | null> & {
   requests: number
   prompt_tokens: number
   completion_tokens: number
   total_tokens: number
+  cost: number
+  requests_without_cost: number
   last_used_at: string
 }
 type Request = {
@@ -25,44 +27,87 @@ type Request = {
   at: string
   key_name: string
   model: string | null
+  upstream: string | null
   status: number
   completed: boolean
+  client_left: boolean
   total_tokens: number | null
+  cost: number | null
   policy_name: string | null
   issuer_url: string | null
   subject: string | null
 }
 
 export function usageCommand(): Command {
-  const made = command('usage', 'Show what each key has used', [
+  const made = command('usage', 'Show what was used: requests, tokens and cost', [
     'usage',
-    'usage --since 24h --json',
+    'usage --by model --since 7d',
+    'usage --by day --since 30d --csv > usage.csv',
     'usage --requests --key my-app',
   ])
+    .addOption(new Option('--by <what>', 'one line for each').choices(usageGroupings).default('key'))
     .option('--key <key>', 'only this key, by name, id or hash')
+    .option('--until <time>', 'before this time', momentText as never)
     .option('--requests', 'list the single requests, newest first, with policy, issuer and subject')
-  return operationCommand(
+    .option('--csv', 'print CSV')
+  const verify = command('verify', 'Prove that the totals of every key are what its requests add up to', [
+    'usage verify',
+  ])
+  const list = operationCommand(
     reportOptions(made),
-    ({ options }) => (options.requests ? 'usage.requests' : 'usage.keys'),
-    (given) => ({ ...reportInput(given), key: given.options.key }),
-    ({ data }: { data: KeyTotals[] | Request[] }, { options }) =>
-      options.requests ? drawRequests(data as Request[], { options, words: [] }) : drawTotals(data as KeyTotals[]),
+    ({ options }) => (options.requests ? 'usage.requests' : 'usage.sum'),
+    (given) => ({
+      ...reportInput(given),
+      key: given.options.key,
+      until: given.options.until,
+      ...(given.options.requests ? {} : { by: given.options.by }),
+    }),
+    ({ data }: { data: Sum[] | Request[] }, { options }) => {
+      if (options.csv) return csv(data)
+      return options.requests ? drawRequests(data as Request[], { options, words: [] }) : drawSums(data as Sum[])
+    },
+  )
+  return list.addCommand(
+    operationCommand(
+      verify,
+      'usage.verify',
+      () => ({}),
+      ({ ok, data }: { ok: boolean; data: { key_id: string; day: string }[] }) =>
+        ok
+          ? 'The totals of every key are what its requests add up to'
+          : `The totals differ: ${data.map(({ key_id, day }) => `${key_id} on ${day}`).join(', ')}`,
+      { isNegative: ({ ok }: { ok: boolean }) => !ok },
+    ),
   )
 }
 
-function drawTotals(rows: KeyTotals[]): string {
+/** The bars are for eyes: in a pipe there are none. */
+function drawSums(rows: Sum[]): string {
+  const most = Math.max(...rows.map((row) => row.total_tokens))
   return table(
     rows,
     [
-      ['KEY', (row) => `${row.key_name}${row.key_deleted ? ' (deleted)' : ''}`],
+      ['USED BY', nameOf],
       ['REQUESTS', (row) => row.requests],
       ['PROMPT TOKENS', (row) => row.prompt_tokens],
       ['COMPLETION TOKENS', (row) => row.completion_tokens],
       ['TOTAL TOKENS', (row) => row.total_tokens],
+      ['COST (USD)', (row) => (row.requests_without_cost === row.requests ? null : dollars(row.cost))],
       ['LAST USED (UTC)', (row) => moment(row.last_used_at)],
+      ...(process.stdout.isTTY
+        ? [['', (row: Sum) => bar(row.total_tokens, most)] as [string, (row: Sum) => string]]
+        : []),
     ],
     'No usage yet',
   )
+}
+
+function nameOf(row: Sum): string {
+  const { key_name, key_deleted, policy_name, subject, issuer_url, model, upstream, day } = row
+  if (key_name !== undefined) return `${key_name}${key_deleted ? ' (deleted)' : ''}`
+  if (subject !== undefined) return subject === null ? '(keys themselves)' : `${subject} of ${issuer_url}`
+  if (policy_name !== undefined) return String(policy_name ?? '(keys themselves)')
+  return String(day ?? model ?? upstream ?? '(unknown)')
 }
 
 function drawRequests(rows: Request[], given: Arguments): string {
@@ -72,8 +117,13 @@ function drawRequests(rows: Request[], given: Arguments): string {
       ['TIME (UTC)', (row) => moment(row.at)],
       ['KEY', (row) => row.key_name],
       ['MODEL', (row) => row.model],
-      ['STATUS', (row) => (row.completed ? row.status : `${row.status} broken off`)],
+      ['UPSTREAM', (row) => row.upstream],
+      [
+        'STATUS',
+        (row) => (row.completed ? row.status : `${row.status} ${row.client_left ? 'client left' : 'broken off'}`),
+      ],
       ['TOKENS', (row) => row.total_tokens],
+      ['COST (USD)', (row) => (row.cost === null ? null : dollars(row.cost))],
       ['POLICY', (row) => row.policy_name],
       ['SUBJECT', (row) => row.subject],
       ['ISSUER', (row) => row.issuer_url],

@@ -10,8 +10,10 @@ import { issuersCommand } from '../scripts/issuers.ts'
 import { keysCommand } from '../scripts/keys.ts'
 import { organizationsCommand, workspacesCommand } from '../scripts/organizations.ts'
 import { policiesCommand } from '../scripts/policies.ts'
+import { pricesCommand } from '../scripts/prices.ts'
 import { serveCommand } from '../scripts/serve.ts'
 import { signingKeysCommand } from '../scripts/signing-keys.ts'
+import { upstreamsCommand } from '../scripts/upstreams.ts'
 import { usageCommand } from '../scripts/usage.ts'
 
 const program = new Command('latchkey')
@@ -40,6 +42,8 @@ const commands = [
   issuersCommand,
   policiesCommand,
   signingKeysCommand,
+  upstreamsCommand,
+  pricesCommand,
   usageCommand,
   auditCommand,
 ]

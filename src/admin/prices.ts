@@ -20,7 +20,9 @@ const importInput = type({ '+': 'reject', prices: priceShape.array().moreThanLen
 const oneInput = type({ '+': 'reject', model: 'string' })
 
 export const priceOperations = {
-  'prices.list': operation(type({ '+': 'reject' }), async ({ orm }) => ({ data: (await listPrices(orm)).map(showPrice) })),
+  'prices.list': operation(type({ '+': 'reject' }), async ({ orm }) => ({
+    data: (await listPrices(orm)).map(showPrice),
+  })),
   /** All of them or none. */
   'prices.set': operation(importInput, async (context, { prices }) => {
     const rows = prices.map(
@@ -34,7 +36,11 @@ export const priceOperations = {
       }),
     )
     const statements = rows.map((row) => putPrice(context.orm, row))
-    await commit(context, statements, rows.map(({ model: id }) => ({ kind: 'price', id })))
+    await commit(
+      context,
+      statements,
+      rows.map(({ model: id }) => ({ kind: 'price', id })),
+    )
     return { data: rows.map(showPrice) }
   }),
   'prices.remove': operation(oneInput, async (context, { model }) => {

@@ -3,10 +3,11 @@
 import { listChanges } from '../../db/admin-changes.ts'
 import { type AuditFilter, findAudit, listAudit } from '../../db/audit.ts'
 import type { AdminChange } from '../../db/schema.ts'
-import { listUsage, sumUsageByKey, type UsageFilter } from '../../db/usage.ts'
+import { findDrift, listUsage, sumUsage, type UsageFilter, type UsageGrouping, usageGroupings } from '../../db/usage.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { isReason, type Step, stepOf } from '../federation/refusal.ts'
+import { nanodollarsPerDollar } from '../inference/prices.ts'
 import { reportRowsDefault, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
@@ -26,7 +27,8 @@ const page = {
 } as const
 const auditInput = type({ '+': 'reject', ...organizationInput, ...page, 'outcome?': "'issued' | 'refused'" })
 const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
-const usageInput = type({ '+': 'reject', ...organizationInput, ...page, 'key?': referenceShape })
+const usageInput = type({ '+': 'reject', ...organizationInput, ...page, 'until?': timeShape, 'key?': referenceShape })
+const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
 
 export const reportOperations = {
   'audit.list': operation(auditInput, async (context, input) => {
@@ -41,24 +43,54 @@ export const reportOperations = {
     if (found === undefined) throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
     return showAudit(found)
   }),
-  'usage.keys': operation(usageInput, async (context, input) => {
-    const rows = await sumUsageByKey(context.orm, usageFilter(context, input))
-    const data = rows.map((row) => ({
-      key_id: row.keyId,
-      key_name: row.keyName,
-      key_deleted: row.keyDeletedAt !== null,
-      requests: row.requests,
-      prompt_tokens: row.promptTokens,
-      completion_tokens: row.completionTokens,
-      total_tokens: row.totalTokens,
-      last_used_at: timeOf(row.lastUsedAt),
-    }))
-    return { data }
+  'usage.sum': operation(sumInput, async (context, { by = 'key', ...input }) => {
+    const rows = await sumUsage(context.orm, by, usageFilter(context, input))
+    return { data: rows.map((row) => ({ ...groupOf(by, row), ...totalsOf(row) })) }
+  }),
+  'usage.verify': operation(type({ '+': 'reject' }), async ({ orm }) => {
+    const drift = await findDrift(orm)
+    const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
+    return { ok: data.length === 0, data }
   }),
   'usage.requests': operation(usageInput, async (context, input) => {
     return { data: (await listUsage(context.orm, usageFilter(context, input))).map(showUsage) }
   }),
 }
+
+type Summed = Awaited<ReturnType<typeof sumUsage>>[number]
+
+/** What a row of totals is about, under the names that the other answers have. */
+function groupOf(by: UsageGrouping, row: Summed): Record<string, unknown> {
+  switch (by) {
+    case 'key':
+      return { key_id: row.keyId, key_name: row.keyName, key_deleted: row.keyDeletedAt !== null }
+    case 'policy':
+      return { policy_id: row.policyId, policy_name: row.policyName }
+    case 'subject':
+      return { issuer_id: row.issuerId, issuer_url: row.issuerUrl, subject: row.subject }
+    case 'model':
+      return { model: row.model }
+    case 'upstream':
+      return { upstream: row.upstream }
+    case 'day':
+      return { day: dayText(Math.floor((row.firstUsedAt ?? 0) / dayMilliseconds)) }
+  }
+}
+
+function totalsOf(row: Summed) {
+  return {
+    requests: row.requests,
+    prompt_tokens: row.promptTokens,
+    completion_tokens: row.completionTokens,
+    total_tokens: row.totalTokens,
+    cost: row.costNanodollars / nanodollarsPerDollar,
+    requests_without_cost: row.unpriced,
+    last_used_at: timeOf(row.lastUsedAt),
+  }
+}
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+const dayText = (day: number) => new Date(day * dayMilliseconds).toISOString().slice(0, 10)
 
 /** Without an organization a report covers all of them, and for the audit also exchanges that named no policy of ours. */
 function pageOf(
@@ -79,7 +111,7 @@ function usageFilter(context: AdminContext, input: typeof usageInput.infer): Usa
     input.key === undefined
       ? undefined
       : findKeyEverUsed(registry, input.key, findOrganization(registry, input.organization).id)
-  return { ...pageOf(context, input), keyId }
+  return { ...pageOf(context, input), keyId, until: input.until?.getTime() }
 }
 
 /** A key that is deleted has its usage still; by id, since its name may be another's by now. */
@@ -156,13 +188,21 @@ function showUsage({ row, keyName, policyName, issuerUrl }: Awaited<ReturnType<t
     access_token_id: row.accessTokenId,
     endpoint: row.endpoint,
     model: row.model,
+    model_asked: row.modelAsked,
+    upstream: row.upstream,
+    preset_version: row.presetVersion,
     status: row.status,
     streamed: row.streamed,
     completed: row.completed,
+    client_left: row.clientLeft,
     prompt_tokens: row.promptTokens,
     completion_tokens: row.completionTokens,
     total_tokens: row.totalTokens,
+    cached_tokens: row.cachedTokens,
+    reasoning_tokens: row.reasoningTokens,
+    cost: row.costNanodollars === null ? null : row.costNanodollars / nanodollarsPerDollar,
     usage_source: row.usageSource,
+    first_byte_milliseconds: row.firstByteMilliseconds,
     duration_milliseconds: row.durationMilliseconds,
   }
 }

@@ -36,6 +36,6 @@ test("a key's name cannot be the hash of another, and usage is found under the i
   const { id, hash } = await served.admin<{ id: string; hash: string }>('keys.create', { name: 'gone' })
   await expect(served.admin('keys.create', { name: hash })).rejects.toThrow('look like an id')
   await served.admin('keys.delete', { key: 'gone' })
-  for (const key of [id, hash]) expect(await served.admin<unknown>('usage.keys', { key })).toEqual({ data: [] })
-  await expect(served.admin('usage.keys', { key: 'gone' })).rejects.toThrow('There is no key')
+  for (const key of [id, hash]) expect(await served.admin<unknown>('usage.sum', { key })).toEqual({ data: [] })
+  await expect(served.admin('usage.sum', { key: 'gone' })).rejects.toThrow('There is no key')
 })

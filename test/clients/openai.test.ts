@@ -119,7 +119,7 @@ describe('with an access token', () => {
 
   test('requests count for the target key beside those made with the key itself', async () => {
     const requests = async () => {
-      const { data } = await federation.admin<{ data: Row[] }>('usage.keys', { key: 'target' })
+      const { data } = await federation.admin<{ data: Row[] }>('usage.sum', { key: 'target' })
       return Number(data[0]?.requests ?? 0)
     }
     const before = await requests()

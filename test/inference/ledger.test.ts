@@ -13,7 +13,6 @@ import {
   streamReply,
   usageEvent,
 } from '../support/inference.ts'
-import type { Row } from '../support/latchkey.ts'
 import { holdStream } from '../support/scripted-upstream.ts'
 
 let latchkey: Inference

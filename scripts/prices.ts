@@ -1,0 +1,64 @@
+// `latchkey prices`: what a million tokens cost, for inference servers that tell no cost themselves.
+import { type Command, InvalidArgumentError } from 'commander'
+import { command, group, operationCommand, readJsonFile, runAlone } from './command-line.ts'
+import { dollars, table } from './present.ts'
+
+type Price = { model: string; prompt: number; completion: number; cached: number | null }
+
+const draw = ({ data }: { data: Price[] }) =>
+  table(
+    data,
+    [
+      ['MODEL', (row) => row.model],
+      ['PROMPT', (row) => dollars(row.prompt)],
+      ['COMPLETION', (row) => dollars(row.completion)],
+      ['CACHED PROMPT', (row) => (row.cached === null ? null : dollars(row.cached))],
+    ],
+    "No prices; set one with: latchkey prices set 'meta/*' --prompt 0.15 --completion 0.6",
+  )
+
+export function pricesCommand(): Command {
+  const set = command('set <model>', 'Set the price of a model or of a pattern of models', [
+    "prices set 'meta/*' --prompt 0.15 --completion 0.6",
+    'prices set big --prompt 3 --completion 15 --cached 0.3',
+  ])
+    .requiredOption('--prompt <dollars>', 'US dollars per million prompt tokens', money as never)
+    .requiredOption('--completion <dollars>', 'US dollars per million completion tokens', money as never)
+    .option(
+      '--cached <dollars>',
+      'the same for prompt tokens read from a cache (default: as the others)',
+      money as never,
+    )
+  const importing = command('import <file>', 'Set all prices of a JSON file, or none', [
+    'prices import prices.json',
+  ]).addHelpText(
+    'after',
+    '\nThe file is a list: [{ "model": "meta/*", "prompt": 0.15, "completion": 0.6, "cached": 0.02 }]',
+  )
+  return group('prices', 'US dollars per million tokens, where an inference server tells no cost itself', [
+    operationCommand(command('list', 'List the prices', ['prices list']), 'prices.list', () => ({}), draw),
+    operationCommand(
+      set,
+      'prices.set',
+      ({ words, options: { prompt, completion, cached } }) => {
+        const price = { model: words[0], prompt, completion, ...(cached === undefined ? {} : { cached }) }
+        return { prices: [price] }
+      },
+      draw,
+    ),
+    operationCommand(importing, 'prices.set', ({ words }) => ({ prices: readJsonFile(words[0] ?? '') }), draw),
+    operationCommand(
+      command('remove <model>', 'Remove a price; what was recorded keeps its cost', ["prices remove 'meta/*'"]),
+      'prices.remove',
+      ({ words }) => ({ model: words[0] }),
+      ({ model }: { model: string }) => `Removed ${model}`,
+    ),
+  ])
+}
+
+function money(text: string): number {
+  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('It must be an amount such as 0.15.')
+  return Number(text)
+}
+
+if (import.meta.main) await runAlone(pricesCommand())

@@ -1,0 +1,156 @@
+// `latchkey upstreams`: the inference servers behind this service.
+import type { Command } from 'commander'
+import {
+  type Arguments,
+  command,
+  commandOnOne,
+  group,
+  operationCommand,
+  readTextFile,
+  removable,
+  runAlone,
+  wholeNumber,
+} from './command-line.ts'
+import { record, table } from './present.ts'
+
+type Upstream = {
+  name: string
+  id: string
+  base_url: string
+  has_credential: boolean
+  models: string[]
+  priority: number
+  ca_pem: string | null
+  first_byte_seconds: number
+  idle_seconds: number
+}
+type Checked = {
+  name: string
+  base_url: string
+  ok: boolean
+  models: number | null
+  problem: string | null
+  milliseconds: number
+}
+
+const show = (row: Upstream) =>
+  record({
+    id: row.id,
+    name: row.name,
+    'base URL': row.base_url,
+    credential: row.has_credential ? 'set' : 'none',
+    models: row.models.join(' '),
+    priority: row.priority,
+    'private CA': row.ca_pem === null ? 'none' : 'set',
+    'first byte within': `${row.first_byte_seconds} s`,
+    'silent for at most': `${row.idle_seconds} s`,
+  })
+
+export function upstreamsCommand(): Command {
+  const add = command('add', 'Add an inference server', [
+    'upstreams add --name gpu --url http://10.0.0.5:8000/v1',
+    "upstreams add --name big --url https://llm.example/v1 --credential-file key.txt --models 'meta/*' --priority 10",
+  ])
+    .requiredOption('--name <name>', 'what to call it')
+    .requiredOption('--url <url>', 'base URL, usually ends in /v1')
+  const update = command('update <upstream>', 'Change an inference server; takes effect at once', [
+    'upstreams update gpu --priority 1',
+    "upstreams update gpu --models 'meta/*' 'mistral/*'",
+  ])
+    .option('--name <name>', 'new name')
+    .option('--url <url>', 'new base URL')
+    .option('--no-credential-file', 'send no credential any more')
+    .option('--no-ca-file', 'trust the public certificates again')
+  const check = command('check [upstream]', 'Ask an inference server, or all of them, for its models', [
+    'upstreams check',
+  ])
+  return group(
+    'upstreams',
+    'Inference servers that requests are forwarded to, beside the one of LATCHKEY_UPSTREAM_URL',
+    [
+      operationCommand(
+        fieldOptions(add),
+        'upstreams.add',
+        (given) => fieldsOf(given),
+        (row: Upstream) => [show(row), '', `Next: latchkey upstreams check ${JSON.stringify(row.name)}`].join('\n'),
+      ),
+      operationCommand(
+        command('list', 'List the inference servers, in the order in which they are tried', ['upstreams list']),
+        'upstreams.list',
+        () => ({}),
+        ({ data }: { data: Upstream[] }) =>
+          table(
+            data,
+            [
+              ['NAME', (row) => row.name],
+              ['PRIORITY', (row) => row.priority],
+              ['BASE URL', (row) => row.base_url],
+              ['MODELS', (row) => row.models.join(' ')],
+              ['CREDENTIAL', (row) => (row.has_credential ? 'set' : 'none')],
+              ['ID', (row) => row.id],
+            ],
+            'No upstreams; add one with: latchkey upstreams add --name gpu --url http://127.0.0.1:8000/v1',
+          ),
+      ),
+      operationCommand(
+        fieldOptions(update),
+        'upstreams.update',
+        (given) => ({ upstream: given.words[0], ...fieldsOf(given) }),
+        show,
+      ),
+      commandOnOne(
+        'upstream',
+        'remove',
+        'Forward nothing to an inference server any more',
+        'upstreams.remove',
+        ({ id }: Upstream) => `Removed ${id}`,
+        { isCommon: true },
+      ),
+      operationCommand(
+        check,
+        'upstreams.check',
+        ({ words }) => ({ upstream: words[0] }),
+        ({ data }: { data: Checked[] }) =>
+          table(
+            data,
+            [
+              ['', (row) => (row.ok ? '✓' : '✗')],
+              ['NAME', (row) => row.name],
+              ['BASE URL', (row) => row.base_url],
+              ['MODELS', (row) => row.models],
+              ['TIME', (row) => `${row.milliseconds} ms`],
+              ['PROBLEM', (row) => row.problem],
+            ],
+            'No upstreams',
+          ),
+        { isNegative: ({ data }: { data: Checked[] }) => data.some(({ ok }) => !ok) },
+      ),
+    ],
+  )
+}
+
+function fieldOptions(made: Command): Command {
+  return made
+    .option('--credential-file <file>', 'file that holds the credential it asks for; - for standard input')
+    .option('--models <pattern...>', 'models it serves; * stands for any characters (default: all)')
+    .option('--priority <number>', 'the lowest is tried first, 0 to 100 (default: 100)', wholeNumber as never)
+    .option('--ca-file <file>', 'certificates (PEM) to trust instead of the public ones')
+    .option('--first-byte <seconds>', 'how long it may take to begin its answer (default: 600)', wholeNumber as never)
+    .option('--idle <seconds>', 'how long it may be silent within an answer (default: 300)', wholeNumber as never)
+}
+
+function fieldsOf({ options }: Arguments): Record<string, unknown> {
+  const [credentialFile, caFile] = [removable(options.credentialFile), removable(options.caFile)]
+  return {
+    name: options.name,
+    base_url: options.url,
+    credential: typeof credentialFile === 'string' ? readTextFile(credentialFile).trim() : credentialFile,
+    models: options.models,
+    priority: options.priority,
+    ca_pem: typeof caFile === 'string' ? readTextFile(caFile) : caFile,
+    first_byte_seconds: options.firstByte,
+    idle_seconds: options.idle,
+  }
+}
+
+if (import.meta.main) await runAlone(upstreamsCommand())
