@@ -1,0 +1,99 @@
+// What a key may still do: its budget, its rates, its models and its end, at the very next request after each change.
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { answer, type Inference, question, startInference } from '../support/inference.ts'
+import type { Row } from '../support/latchkey.ts'
+
+let latchkey: Inference
+beforeAll(async () => {
+  latchkey = await startInference()
+})
+beforeEach(() => latchkey.reset())
+afterAll(() => latchkey.stop())
+
+type Key = Row & { key: string; limit_remaining: number | null; usage: number }
+let made = 0
+const create = (bounds: object) => latchkey.admin<Key>('keys.create', { name: `k${made++}`, ...bounds })
+const ask = async ({ key }: Key, body: object = question) => {
+  const response = await latchkey.complete(body, { authorization: `Bearer ${key}` })
+  const { error } = (await response.json()) as { error?: { message: string } }
+  return { status: response.status, message: error?.message, retryAfter: response.headers.get('retry-after') }
+}
+const priced = (cost: number) => () => Response.json({ ...answer, usage: { ...answer.usage, cost } })
+
+test('a budget that is spent refuses the next request, and a higher one lets it pass again', async () => {
+  latchkey.upstream.answer.current = priced(0.6)
+  const key = await create({ limit: 1 })
+  expect([(await ask(key)).status, (await ask(key)).status]).toEqual([200, 200])
+  expect(await ask(key)).toMatchObject({ status: 402, message: 'The limit of this key is spent' })
+  expect(latchkey.upstream.requests).toHaveLength(2)
+  expect(await latchkey.admin<Key>('keys.show', { key: key.id })).toMatchObject({ usage: 1.2, limit_remaining: 0 })
+  expect(await latchkey.admin<Key>('keys.update', { key: key.id, limit: 2 })).toMatchObject({ limit_remaining: 0.8 })
+  expect((await ask(key)).status).toBe(200)
+  await latchkey.admin('keys.update', { key: key.id, limit: null })
+  expect((await ask(key)).status).toBe(200)
+})
+
+test('a budget of nothing refuses at once, whatever the period', async () => {
+  for (const limit_reset of ['daily', 'weekly', 'monthly', null])
+    expect((await ask(await create({ limit: 0, limit_reset }))).status).toBe(402)
+})
+
+test('a price list counts where the upstream tells no cost, and a cost of the upstream before it', async () => {
+  await latchkey.admin('prices.set', { prices: [{ model: 'real-*', prompt: 1_000_000, completion: 0 }] })
+  const key = await create({})
+  await ask(key)
+  expect((await latchkey.admin<Key>('keys.show', { key: key.id })).usage).toBe(3)
+  latchkey.upstream.answer.current = priced(0.5)
+  await ask(key)
+  expect((await latchkey.admin<Key>('keys.show', { key: key.id })).usage).toBe(3.5)
+  await latchkey.admin('prices.remove', { model: 'real-*' })
+  latchkey.reset()
+  await ask(key)
+  expect((await latchkey.admin<Key>('keys.show', { key: key.id })).usage).toBe(3.5)
+})
+
+test('requests a minute and tokens a minute are held, with the time to wait', async () => {
+  const few = await create({ requests_per_minute: 2 })
+  expect([(await ask(few)).status, (await ask(few)).status]).toEqual([200, 200])
+  const held = await ask(few)
+  expect(held.status).toBe(429)
+  expect(Number(held.retryAfter)).toBeWithin(1, 31)
+  const small = await create({ tokens_per_minute: 1 })
+  expect((await ask(small)).status).toBe(200)
+  expect((await ask(small)).status).toBe(429)
+})
+
+test('a key for some models is refused the others, also as a fallback, and where none is named', async () => {
+  const key = await create({ allowed_models: ['meta/*', 'b'] })
+  const { messages } = question
+  expect((await ask(key, { messages, model: 'meta/x' })).status).toBe(200)
+  for (const body of [{ messages, model: 'c' }, { messages, model: 'b', models: ['c'] }, { messages }])
+    expect(await ask(key, body)).toMatchObject({ status: 403, message: 'This key may only use the models: meta/*, b' })
+  expect(latchkey.upstream.requests).toHaveLength(1)
+})
+
+test('an expired key is refused, and so is a token that acts as it', async () => {
+  const key = await create({ expires_at: '2999-01-01T00:00:00Z' })
+  expect((await ask(key)).status).toBe(200)
+  await expect(latchkey.admin('keys.update', { key: key.id, expires_at: '2001-01-01T00:00:00Z' })).rejects.toThrow(
+    'future',
+  )
+  await latchkey.admin('keys.update', { key: 'target', expires_at: new Date(Date.now() + 40).toISOString() })
+  const expired = async () =>
+    (await latchkey.complete(question, { authorization: `Bearer ${latchkey.accessToken}` })).status
+  while ((await expired()) === 200) await new Promise((resolve) => setImmediate(resolve))
+  expect(await expired()).toBe(401)
+  const refused = await latchkey.exchange(await latchkey.mint())
+  expect(refused.status).toBe(400)
+  const { data } = await latchkey.admin<{ data: Row[] }>('audit.list', { limit: 1 })
+  expect(data).toMatchObject([{ reason: 'key_expired' }])
+  await latchkey.admin('keys.update', { key: 'target', expires_at: null })
+})
+
+test('bounds of inference are not for management keys', async () => {
+  await expect(create({ kind: 'management', limit: 1 })).rejects.toThrow('management key calls no inference')
+})
+
+test('the totals of every key are what its requests add up to', async () => {
+  expect(await latchkey.admin<object>('usage.verify')).toEqual({ ok: true, data: [] })
+})
