@@ -6,6 +6,7 @@ import { readBody } from '../http/body.ts'
 import { errorReply, json } from '../http/reply.ts'
 import { echoBodyBytesMax } from '../limits.ts'
 import type { Handler } from '../runtime.ts'
+import { dialects, type Echo, wordsOf } from './echo-dialects.ts'
 
 type Message = { role?: string; content?: unknown }
 type ChatBody = { model?: string; messages?: Message[]; stream?: boolean; stream_options?: { include_usage?: boolean } }
@@ -13,7 +14,7 @@ type Usage = { prompt_tokens: number; completion_tokens: number; total_tokens: n
 
 const model = 'echo'
 
-/** Serves `POST …/chat/completions` and `GET …/models` to callers that bring `apiKey`. */
+/** Serves the inference paths and `GET …/models` to callers that bring `apiKey`. */
 export function createEchoUpstream(apiKey: string): Handler {
   return async (request) => {
     try {
@@ -25,9 +26,17 @@ export function createEchoUpstream(apiKey: string): Handler {
           object: 'list',
           data: [{ id: model, object: 'model', created: 0, owned_by: 'latchkey-dev' }],
         })
-      if (!pathname.endsWith('/chat/completions') || request.method !== 'POST')
-        throw new Fault('not_found', 'The echo upstream has /chat/completions and /models')
-      return complete(JSON.parse(decodeUtf8(await readBody(request, echoBodyBytesMax)) ?? '') as ChatBody)
+      const path = pathname.endsWith('/chat/completions')
+        ? '/chat/completions'
+        : pathname.slice(pathname.lastIndexOf('/'))
+      const dialect = dialects[path]
+      if ((dialect === undefined && path !== '/chat/completions') || request.method !== 'POST')
+        throw new Fault(
+          'not_found',
+          `The echo upstream has /chat/completions, ${Object.keys(dialects).join(', ')} and /models`,
+        )
+      const body = JSON.parse(decodeUtf8(await readBody(request, echoBodyBytesMax)) ?? '') as ChatBody
+      return dialect === undefined ? complete(body) : echo(dialect(body), body.stream === true)
     } catch (error) {
       return errorReply(
         error instanceof Fault
@@ -36,6 +45,19 @@ export function createEchoUpstream(apiKey: string): Handler {
       )
     }
   }
+}
+
+function echo({ answer, events }: Echo, streams: boolean): Response {
+  if (!streams) return json(200, answer)
+  const text = function* () {
+    for (const { event, data } of events())
+      yield `${event === undefined ? '' : `event: ${event}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
+  }
+  return streamOf(text())
+}
+
+function streamOf(events: Generator<string>): Response {
+  return new Response(encode(events), { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' } })
 }
 
 function complete(body: ChatBody): Response {
@@ -54,9 +76,7 @@ function complete(body: ChatBody): Response {
     system_fingerprint: model,
   }
   if (body.stream === true)
-    return new Response(encode(events(head, words, body.stream_options?.include_usage === true ? usage : undefined)), {
-      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' },
-    })
+    return streamOf(events(head, words, body.stream_options?.include_usage === true ? usage : undefined))
   const choice = { index: 0, message: { role: 'assistant', content: words.join(' ') }, finish_reason: 'stop' }
   return json(200, { ...head, object: 'chat.completion', choices: [choice], usage })
 }
@@ -83,11 +103,4 @@ function encode(texts: Generator<string>): ReadableStream<Uint8Array> {
       else controller.enqueue(new TextEncoder().encode(value))
     },
   })
-}
-
-function wordsOf(content: unknown): string[] {
-  const text = Array.isArray(content)
-    ? content.map((part: { text?: unknown }) => part.text ?? '').join(' ')
-    : String(content ?? '')
-  return text.split(/\s+/).filter((word) => word !== '')
 }
