@@ -73,6 +73,8 @@ export const urlCharactersMax = 2_048
 export const exchangeAttemptsMax = 3
 /** A request body must arrive within this time, or a slow sender would hold memory for ever. */
 export const requestBodyMillisecondsMax = 30_000
+/** Money is counted in whole nanodollars, so that sums are exact. */
+export const nanodollarsPerDollar = 1_000_000_000
 /** Far beyond any budget, and its billionths are whole numbers still. */
 export const keyLimitDollarsMax = 1_000_000
 export const ratePerMinuteMax = 1_000_000_000

@@ -5,10 +5,15 @@ import { findUser, findWorkspace, insertUser } from '../../db/organizations.ts'
 import { type ApiKey, keyKinds, limitResets, type User } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { nanodollarsPerDollar } from '../inference/prices.ts'
 import { createApiKeyText, hashApiKey, labelApiKey } from '../keys/api-key.ts'
 import { remainingOf } from '../keys/spending.ts'
-import { keyLimitDollarsMax, modelCharactersMax, modelPatternsMax, ratePerMinuteMax } from '../limits.ts'
+import {
+  keyLimitDollarsMax,
+  modelCharactersMax,
+  modelPatternsMax,
+  nanodollarsPerDollar,
+  ratePerMinuteMax,
+} from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { type OperationContext, operation } from './operation.ts'

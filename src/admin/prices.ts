@@ -1,8 +1,7 @@
 // Admin operations on prices: US dollars per million tokens, by pattern of the model. They count where an upstream tells no cost of its own.
 import type { Price } from '../../db/schema.ts'
 import { deletePrice, listPrices, putPrice } from '../../db/upstreams.ts'
-import { nanodollarsPerDollar } from '../inference/prices.ts'
-import { modelCharactersMax, priceDollarsMax, pricesAtOnceMax } from '../limits.ts'
+import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnceMax } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { operation } from './operation.ts'

@@ -5,7 +5,6 @@ import type { TokenCounts } from './usage.ts'
 
 export type PriceList = (model: string) => Readonly<Price> | undefined
 
-export const nanodollarsPerDollar = 1_000_000_000
 const tokensPerPrice = 1_000_000
 
 /** The price of a model: of its very name, or else of the longest pattern that it fits. */

@@ -1,7 +1,11 @@
 // Finds the token counts in what an upstream answers, as JSON or as an event stream, in the words of chat completions, responses, messages
 // and embeddings. Pure: bytes in, bytes and counts out.
-import { countMax, upstreamAnswerBytesInspectedMax, upstreamEventBytesInspectedMax } from '../limits.ts'
-import { nanodollarsPerDollar } from './prices.ts'
+import {
+  countMax,
+  nanodollarsPerDollar,
+  upstreamAnswerBytesInspectedMax,
+  upstreamEventBytesInspectedMax,
+} from '../limits.ts'
 
 export type TokenCounts = {
   promptTokens: number | null

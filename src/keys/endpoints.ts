@@ -1,10 +1,10 @@
 // The key endpoints as the official client has them (decisions §6): `GET /key` for whoever calls, `/keys` for management keys.
-import type { RunOperation } from '../admin/operation.ts'
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
+import type { Actor } from '../registry.ts'
 import { authenticate, authenticateManagement } from './bearer.ts'
 import {
   createDescription,
@@ -24,6 +24,8 @@ type Shown = Omit<typeof keyAnswer.infer, 'creator_user_id'> & {
   organization_id: string
 }
 type Fields = Record<string, unknown>
+/** The door to the admin operations. */
+type RunOperation = (name: string, input: unknown, actor?: Actor) => Promise<unknown>
 
 /** What a caller may set; the rest of an official request (`include_byok_in_limit`, `external`) means nothing here. */
 const settable = [

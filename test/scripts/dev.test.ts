@@ -49,7 +49,7 @@ test.skipIf(!Bun.which('bash') || !Bun.which('curl'))('its lines work when paste
   expect(pasted).toMatchObject({ code: 0, stderr: '' })
   expect(pasted.stdout).toContain('"content":"Hello from a workload"')
   expect(pasted.stdout).toContain('"requests":1')
-  expect(pasted.stdout).toMatch(/^TIME.*\n.* dev +echo +200 +\d+ +dev +my-workload /m)
+  expect(pasted.stdout).toMatch(/^TIME.*\n.* dev +echo +configured +200 +\d+ +- +dev +my-workload /m)
   expect(pasted.stdout).toMatch(/^TIME.*OUTCOME.*\n.* issued /m)
   expect(pasted.stdout).toContain('"token_type":"Bearer"')
   dev.kill('SIGTERM')

@@ -15,6 +15,20 @@ const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const secret = expect.stringMatching(/^sk-lk-v1-[0-9a-f]{64}$/)
 const common = { id, created_at: time, updated_at: time }
 
+const unbounded = {
+  expires_at: null,
+  limit: null,
+  limit_reset: null,
+  limit_remaining: null,
+  usage: 0,
+  usage_daily: 0,
+  usage_weekly: 0,
+  usage_monthly: 0,
+  requests_per_minute: null,
+  tokens_per_minute: null,
+  allowed_models: null,
+}
+
 let initialized: JsonObject
 let key: JsonObject
 let issuer: JsonObject
@@ -95,6 +109,7 @@ describe('what is created is printed whole:', () => {
       owner_id,
       owner: 'admin',
       key: secret,
+      ...unbounded,
     })
   })
 

@@ -24,7 +24,10 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   const paths = Object.entries(document.paths)
     .toSorted(([one], [other]) => Number(one.includes('{')) - Number(other.includes('{')))
-    .map(([path, operations]) => ({ is: new RegExp(`^${path.replace('{model}', '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`), operations }))
+    .map(([path, operations]) => ({
+      is: new RegExp(`^${path.replace('{model}', '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+      operations,
+    }))
   const find = (method: string, path: string) =>
     paths.find(({ is }) => is.test(path))?.operations[method === 'HEAD' ? 'get' : method.toLowerCase()]
   const check = (method: string, path: string, status: number, body: unknown): void => {

@@ -1,0 +1,99 @@
+// The commands around inference: upstreams, prices and usage, for people, as JSON and as CSV.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createCommandRunner } from '../support/command-runner.ts'
+import {
+  listenLocally,
+  type ServingProcess,
+  startServing,
+  temporaryFolder,
+  upstreamApiKey,
+} from '../support/latchkey.ts'
+
+const folder = temporaryFolder()
+const { run, json, failure } = createCommandRunner(folder.path)
+let upstream: Awaited<ReturnType<typeof listenLocally>>
+let serving: ServingProcess
+let key: string
+beforeAll(async () => {
+  upstream = await listenLocally(createEchoUpstream(upstreamApiKey))
+  await json('init')
+  key = String((await json('keys', 'create', '--name', '=app')).key)
+  const env = { LATCHKEY_DATABASE_URL: `file:${folder.path}/latchkey.db`, LATCHKEY_LISTEN: '127.0.0.1:0' }
+  serving = await startServing(['serve'], { cwd: folder.path, env })
+})
+afterAll(async () => {
+  await serving.stop()
+  await upstream.listener.drain()
+  folder.remove()
+})
+
+const ask = (model: string) =>
+  fetch(`${serving.facts.base_url}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'two words' }] }),
+  })
+
+test('an upstream is added, checked, put right and used at once', async () => {
+  expect((await ask('echo')).status).toBe(503)
+  const added = await json(
+    'upstreams',
+    'add',
+    '--name',
+    'echo',
+    '--url',
+    `${upstream.url}/v1`,
+    '--models',
+    'echo',
+    'e*',
+  )
+  expect(added).toMatchObject({ name: 'echo', has_credential: false, models: ['echo', 'e*'], priority: 100 })
+  const checked = await run('upstreams', 'check')
+  expect([checked.code, checked.stdout]).toEqual([1, expect.stringMatching(/✗ +echo .*401: see its credential/)])
+  expect((await ask('echo')).status).toBe(401)
+
+  writeFileSync(join(folder.path, 'credential'), `${upstreamApiKey}\n`)
+  expect(await json('upstreams', 'update', 'echo', '--credential-file', 'credential')).toMatchObject({
+    has_credential: true,
+  })
+  expect((await run('upstreams', 'check', 'echo')).code).toBe(0)
+  expect((await ask('echo')).status).toBe(200)
+  expect((await ask('other')).status).toBe(404)
+  expect(await failure('upstreams', 'add', '--name', 'echo', '--url', 'http://x')).toMatchObject({ code: 1 })
+  expect(await failure('upstreams', 'add', '--name', 'x', '--url', 'ftp://x')).toMatchObject({ code: 2 })
+})
+
+test('prices are set, imported whole or not at all, and count from the next request on', async () => {
+  expect(await json('prices', 'set', 'e*', '--prompt', '500000', '--completion', '1000000')).toMatchObject({
+    data: [{ model: 'e*', prompt: 500_000, completion: 1_000_000, cached: null }],
+  })
+  writeFileSync(
+    join(folder.path, 'prices.json'),
+    JSON.stringify([{ model: 'a', prompt: 1, completion: 1 }, { model: 'b' }]),
+  )
+  expect(await failure('prices', 'import', 'prices.json')).toMatchObject({ code: 2 })
+  expect((await json('prices', 'list')).data).toHaveLength(1)
+  await (await ask('echo')).text()
+  const { data } = (await json('usage', '--by', 'model')) as { data: Record<string, unknown>[] }
+  expect(data).toContainEqual(
+    expect.objectContaining({ model: 'echo', requests: 3, cost: 3, requests_without_cost: 2 }),
+  )
+})
+
+test('usage is told by what it was for, as a table, as JSON and as CSV that no spreadsheet runs', async () => {
+  const keys = await run('usage', '--by', 'key', '--csv')
+  expect(keys.stdout).toMatch(/^key_id,key_name,key_deleted,requests,/)
+  expect(keys.stdout).toContain(",'=app,false,")
+  for (const by of ['key', 'policy', 'subject', 'model', 'upstream', 'day']) {
+    const { code, stdout } = await run('usage', '--by', by)
+    expect({ by, code, lines: stdout.trim().split('\n').length > 1 }).toEqual({ by, code: 0, lines: true })
+    expect(stdout).not.toContain('█')
+  }
+  expect(await json('usage', '--until', '2001-01-01')).toEqual({ data: [] })
+  expect((await run('usage', '--by', 'color')).code).toBe(2)
+  expect((await run('usage', 'verify')).stdout).toContain('are what its requests add up to')
+  expect(await json('usage', 'verify')).toEqual({ ok: true, data: [] })
+})
