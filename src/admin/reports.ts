@@ -1,8 +1,9 @@
 // Admin operations that only read: who exchanged what and with which outcome, and what each key has used.
 
+import { getTableColumns } from 'drizzle-orm'
 import { listChanges } from '../../db/admin-changes.ts'
 import { type AuditFilter, findAudit, listAudit } from '../../db/audit.ts'
-import type { AdminChange } from '../../db/schema.ts'
+import { type AdminChange, apiKeys, issuers, policies } from '../../db/schema.ts'
 import { listUsage, sumUsageByKey, type UsageFilter } from '../../db/usage.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -12,33 +13,53 @@ import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 import type { changeAnswer, exchangeAnswer } from './answers.ts'
 import { operation } from './operation.ts'
-import { findKey, findOrganization, organizationInput, referenceShape, timeOf } from './references.ts'
+import { findKey, findOrganization, findPolicy, organizationInput, referenceShape, timeOf } from './references.ts'
 
-/** ISO 8601 has forms that Date does not read, such as weeks. */
-const timeShape = type('string.date.iso').pipe((text, context) => {
-  const time = new Date(text)
-  return Number.isNaN(time.getTime()) ? context.error('a time such as 2026-11-21T09:30:00Z') : time
-})
+const isoShape = type('string.date.iso')
+/** ISO 8601 has forms that Date does not read, such as weeks. As JSON Schema it is a format, which every program reads. */
+const timeShape = type('string')
+  .configure({ format: 'date-time' })
+  .pipe((text, context) => {
+    const time = new Date(isoShape.allows(text) ? text : Number.NaN)
+    return Number.isNaN(time.getTime()) ? context.error('a time such as 2026-11-21T09:30:00Z') : time
+  })
+const reasonShape = type('string').narrow(
+  (text, context) => isReason(text) || context.mustBe('a reason of the audit, such as audience_mismatch'),
+)
 const page = {
   'since?': timeShape,
   'limit?': `1 <= number.integer <= ${reportRowsMax}`,
   'before_id?': 'number.integer > 0',
 } as const
-const auditInput = type({ '+': 'reject', ...organizationInput, ...page, 'outcome?': "'issued' | 'refused'" })
+const auditInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...page,
+  'policy?': referenceShape,
+  'outcome?': "'issued' | 'refused'",
+  'reason?': reasonShape,
+})
+const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: 'string.uuid' })
 const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, 'key?': referenceShape })
 
 export const reportOperations = {
   'audit.list': operation(auditInput, async (context, input) => {
-    const filter: AuditFilter = { ...pageOf(context, input), outcome: input.outcome }
-    return { data: (await listAudit(context.orm, filter)).map(showAudit) }
+    const policyId =
+      input.policy === undefined ? undefined : findPolicyEverNamed(context, input.policy, input.organization)
+    const filter: AuditFilter = { ...pageOf(context, input), policyId, outcome: input.outcome, reason: input.reason }
+    const { rows, moreBeforeId } = await listAudit(context.orm, filter)
+    return { data: rows.map(showAudit), more_before_id: moreBeforeId }
   }),
   'audit.changes': operation(changesInput, async (context, input) => {
     return { data: (await listChanges(context.orm, pageOf(context, input))).map(showChange) }
   }),
-  'audit.show': operation(type({ '+': 'reject', request_id: 'string.uuid' }), async ({ orm }, { request_id }) => {
+  'audit.show': operation(exchangeInput, async ({ orm, registry }, { request_id, organization }) => {
     const found = await findAudit(orm, request_id.toLowerCase())
-    if (found === undefined) throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
+    const isTheirs =
+      organization === undefined || found?.row.organizationId === findOrganization(registry, organization).id
+    if (found === undefined || !isTheirs)
+      throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
     return showAudit(found)
   }),
   'usage.keys': operation(usageInput, async (context, input) => {
@@ -88,11 +109,19 @@ function findKeyEverUsed(registry: Registry, reference: string, organizationId: 
   return known?.organizationId === organizationId ? known.id : findKey(registry, reference, organizationId).id
 }
 
+/** A policy that is deleted has its exchanges still; by id, since its name may be another's by now. */
+function findPolicyEverNamed({ registry }: AdminContext, reference: string, organization: string | undefined): string {
+  const known = registry.policies.get(reference)
+  if (known !== undefined && organization === undefined) return known.id
+  const { id: organizationId } = findOrganization(registry, organization)
+  return known?.organizationId === organizationId ? known.id : findPolicy(registry, reference, organizationId).id
+}
+
 function showAudit({
   row,
   policyName,
   issuerUrl,
-}: Awaited<ReturnType<typeof listAudit>>[number]): typeof exchangeAnswer.infer {
+}: Awaited<ReturnType<typeof listAudit>>['rows'][number]): typeof exchangeAnswer.infer {
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -134,9 +163,29 @@ function showChange(row: AdminChange): typeof changeAnswer.infer {
     organization_id: row.organizationId,
     kind: row.kind,
     target_id: row.targetId,
-    before: row.before === null ? null : (JSON.parse(row.before) as unknown),
-    after: row.after === null ? null : (JSON.parse(row.after) as unknown),
+    before: showChangedRow(row.before),
+    after: showChangedRow(row.after),
   }
+}
+
+const flags = new Set(
+  [apiKeys, issuers, policies]
+    .flatMap((table): { name: string; dataType: string }[] => Object.values(getTableColumns(table)))
+    .filter(({ dataType }) => dataType === 'boolean')
+    .map(({ name }) => name),
+)
+
+/** A row as SQLite wrote it, with flags and times as everywhere else; a key is named by its id and needs no hash. */
+function showChangedRow(text: string | null): object | null {
+  if (text === null) return null
+  const { hash: _hash, ...row } = JSON.parse(text) as Record<string, unknown>
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, showColumn(name, value)]))
+}
+
+function showColumn(name: string, value: unknown): unknown {
+  if (typeof value !== 'number') return value
+  if (flags.has(name)) return value === 1
+  return name.endsWith('_at') ? timeOf(value) : value
 }
 
 function showUsage({ row, keyName, policyName, issuerUrl }: Awaited<ReturnType<typeof listUsage>>[number]) {

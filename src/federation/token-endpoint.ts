@@ -65,12 +65,13 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
   record.policyNamed = policyNamed(form.policyId)
   record.subjectTokenSha256 = hash('sha256', form.subjectToken, 'hex')
   const text = parseJwtText(form.subjectToken)
-  if (text === undefined) return refuse('subject_token_not_jwt')
 
   for (let attempt = 0; attempt < exchangeAttemptsMax; attempt++) {
     const standing = readStanding(context.registry, form.policyId)
+    // Before the token is judged: what comes under a policy is for its organization to see, whatever was sent.
+    if (standing !== undefined) recordStanding(record, standing)
+    if (text === undefined) return refuse('subject_token_not_jwt')
     if (standing === undefined) return refuse('policy_unknown')
-    recordStanding(record, standing)
     const token = narrowSubjectToken(text)
     if (isRefusal(token)) return token
     recordToken(record, token)

@@ -129,8 +129,8 @@ describe('a rotation', () => {
     const made = (target_id: string) => ({ target_id, before: null, after: { id: target_id, retired_at: null } })
     const ended = (target_id: string | undefined, before: number | null, after: number) => ({
       target_id,
-      before: { id: target_id, retired_at: before },
-      after: { id: target_id, retired_at: after },
+      before: { id: target_id, retired_at: before === null ? null : new Date(before).toISOString() },
+      after: { id: target_id, retired_at: new Date(after).toISOString() },
     })
 
     const { id: second, changes } = await changesBy({})
