@@ -7,6 +7,7 @@ import type { AdminContext } from '../context.ts'
 import { createApiKeyText, hashApiKey, labelApiKey } from '../keys/api-key.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
+import { type Affected, readAffected } from './affected.ts'
 import { type OperationContext, operation } from './operation.ts'
 import {
   checkNameIsFree,
@@ -37,11 +38,15 @@ export const keyOperations = {
     return { data: rows.map(showApiKey) }
   }),
   'keys.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
-  'keys.disable': operation(oneInput, (context, input) => change(context, input, { disabled: true })),
+  'keys.disable': operation(oneInput, async (context, input) => {
+    const affected = affectedBy(context, input)
+    return { ...(await change(context, input, { disabled: true })), ...affected }
+  }),
   'keys.enable': operation(oneInput, (context, input) => change(context, input, { disabled: false })),
   'keys.delete': operation(oneInput, async (context, input) => {
+    const affected = affectedBy(context, input)
     const { id } = await change(context, input, { deletedAt: context.now() })
-    return { id, deleted: true }
+    return { id, deleted: true, ...affected }
   }),
 }
 
@@ -67,6 +72,11 @@ async function createKey(context: OperationContext, input: typeof createInput.in
 
 function pick({ registry }: AdminContext, { organization, key }: typeof oneInput.infer): Readonly<ApiKey> {
   return findKey(registry, key, findOrganization(registry, organization).id)
+}
+
+function affectedBy(context: AdminContext, input: typeof oneInput.infer): Affected {
+  const { id } = pick(context, input)
+  return readAffected(context.registry, ({ keyId }) => keyId === id)
 }
 
 async function change(context: OperationContext, input: typeof oneInput.infer, fields: Partial<ApiKey>) {

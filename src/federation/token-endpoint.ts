@@ -13,6 +13,7 @@ import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken, second
 import { accessTokenType, type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
 import { isSignedBy } from './jws.ts'
 import { parseJwtText } from './jwt-text.ts'
+import { describeMismatch } from './mismatch.ts'
 import { checkRules } from './policy.ts'
 import { isReason, isRefusal, noStore, oauthErrorOf, type Refusal, refusalReply, refuse } from './refusal.ts'
 import { checkStanding, isCurrent, readStanding, type Standing } from './standing.ts'
@@ -90,7 +91,8 @@ async function verify(
   { issuer }: Standing,
   context: Context,
 ): Promise<Refusal | undefined> {
-  if (token.issuer !== issuer.issuerUrl) return refuse('issuer_mismatch', token.issuer)
+  if (token.issuer !== issuer.issuerUrl)
+    return refuse('issuer_mismatch', describeMismatch(token.issuer, issuer.issuerUrl))
   const key = await context.issuerKeys.find(issuer, token)
   if (isRefusal(key)) return key
   const isSigned = await isSignedBy(form.subjectToken, token.algorithm, key)
