@@ -5,7 +5,9 @@ import { exchangeAudit, issuers, policies } from './schema.ts'
 
 export type AuditFilter = {
   organizationId?: string
+  policyId?: string
   outcome?: 'issued' | 'refused'
+  reason?: string
   /** Milliseconds since 1970, UTC; from this moment on. */
   since?: number
   /** Rows older than this one, for the next page. */
@@ -13,19 +15,39 @@ export type AuditFilter = {
   limit: number
 }
 
-/** Newest first, with the names of policy and issuer as they are today. */
-export function listAudit(orm: Orm, filter: AuditFilter) {
-  return selectAudit(orm)
+/** There is no index, so a filter that finds little reads row by row, and meanwhile nothing else of this process has the database. */
+export const auditRowsReadMax = 200_000
+
+/**
+ * Newest first, with the names of policy and issuer as they are today. It ends at `rowsReadMax` rows, found or not;
+ * `moreBeforeId` tells that, and goes on there as `beforeId`.
+ */
+export async function listAudit(orm: Orm, filter: AuditFilter, rowsReadMax = auditRowsReadMax) {
+  const { organizationId, policyId, outcome, reason, since, beforeId, limit } = filter
+  const until = beforeId ?? (await lastRowId(orm)) + 1
+  const from = Math.max(until - rowsReadMax, 1)
+  const rows = await selectAudit(orm)
     .where(
       and(
-        filter.organizationId === undefined ? undefined : eq(exchangeAudit.organizationId, filter.organizationId),
-        filter.outcome === undefined ? undefined : eq(exchangeAudit.outcome, filter.outcome),
-        filter.since === undefined ? undefined : gte(exchangeAudit.at, filter.since),
-        filter.beforeId === undefined ? undefined : lt(exchangeAudit.id, filter.beforeId),
+        organizationId === undefined ? undefined : eq(exchangeAudit.organizationId, organizationId),
+        policyId === undefined ? undefined : eq(exchangeAudit.policyId, policyId),
+        outcome === undefined ? undefined : eq(exchangeAudit.outcome, outcome),
+        reason === undefined ? undefined : eq(exchangeAudit.reason, reason),
+        since === undefined ? undefined : gte(exchangeAudit.at, since),
+        lt(exchangeAudit.id, until),
+        gte(exchangeAudit.id, from),
       ),
     )
     .orderBy(desc(exchangeAudit.id))
-    .limit(filter.limit)
+    .limit(limit)
+  const isCut = rows.length < limit && from > 1 && (since === undefined || (await mayBeSince(orm, since, from)))
+  return { rows, moreBeforeId: isCut ? from : undefined }
+}
+
+/** Whether rows before this one may be as new as that. */
+async function mayBeSince(orm: Orm, time: number, id: number): Promise<boolean> {
+  const [row] = await orm.select({ at: exchangeAudit.at }).from(exchangeAudit).where(eq(exchangeAudit.id, id))
+  return row === undefined || row.at >= time - disorderMilliseconds
 }
 
 function selectAudit(orm: Orm) {
@@ -55,9 +77,8 @@ export async function findAudit(orm: Orm, requestId: string) {
 
 /** The number of about the first row at or after a time; one more than the last when there is none. */
 async function firstRowSince(orm: Orm, time: number): Promise<number> {
-  const [last] = await orm.select({ id: max(exchangeAudit.id) }).from(exchangeAudit)
   let low = 1
-  let high = (last?.id ?? 0) + 1
+  let high = (await lastRowId(orm)) + 1
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
     const [row] = await orm.select({ at: exchangeAudit.at }).from(exchangeAudit).where(eq(exchangeAudit.id, middle))
@@ -65,4 +86,10 @@ async function firstRowSince(orm: Orm, time: number): Promise<number> {
     else low = middle + 1
   }
   return low
+}
+
+/** 0 when there is none. */
+async function lastRowId(orm: Orm): Promise<number> {
+  const [last] = await orm.select({ id: max(exchangeAudit.id) }).from(exchangeAudit)
+  return last?.id ?? 0
 }

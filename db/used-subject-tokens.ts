@@ -1,5 +1,5 @@
 // Which subject tokens were used under replay protection. Rows are written by write.ts and dropped once the token has expired.
-import { gt, lte } from 'drizzle-orm'
+import { and, eq, gt, lte } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
 import type { Statement } from './write.ts'
@@ -7,6 +7,21 @@ import type { Statement } from './write.ts'
 /** Those that have not expired; `now` in milliseconds. */
 export function listUsedSubjectTokens(orm: Orm, now: number): Promise<UsedSubjectToken[]> {
   return orm.select().from(usedSubjectTokens).where(gt(usedSubjectTokens.expiresAt, now))
+}
+
+/** One of them, if it is there. */
+export async function findUsedSubjectToken(
+  orm: Orm,
+  issuerId: string,
+  tokenIdSha256: string,
+  now: number,
+): Promise<UsedSubjectToken | undefined> {
+  const { issuerId: issuer, tokenIdSha256: id, expiresAt } = usedSubjectTokens
+  const [row] = await orm
+    .select()
+    .from(usedSubjectTokens)
+    .where(and(eq(issuer, issuerId), eq(id, tokenIdSha256), gt(expiresAt, now)))
+  return row
 }
 
 export function dropExpiredSubjectTokens(orm: Orm, now: number): Statement {

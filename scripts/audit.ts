@@ -1,6 +1,14 @@
 // `latchkey audit`: every exchange with its outcome and, if it was refused, the reason that the caller was not told.
 import type { Command } from 'commander'
-import { command, drawReport, operationCommand, reportInput, reportOptions, runAlone } from './command-line.ts'
+import {
+  type Arguments,
+  command,
+  drawReport,
+  operationCommand,
+  reportInput,
+  reportOptions,
+  runAlone,
+} from './command-line.ts'
 import { moment, record } from './present.ts'
 
 type Exchange = {
@@ -18,32 +26,49 @@ type Exchange = {
   client_address: string | null
 }
 
+type Exchanges = { data: Exchange[]; more_before_id?: number }
+
+function drawExchanges({ data, more_before_id }: Exchanges, given: Arguments): string {
+  const drawn = drawReport(
+    data,
+    [
+      ['TIME (UTC)', (row) => moment(row.at)],
+      ['OUTCOME', (row) => row.outcome],
+      ['STEP', (row) => row.step],
+      ['REASON', (row) => (row.detail === null ? row.reason : `${row.reason} (${row.detail})`)],
+      ['POLICY', (row) => row.policy_name ?? row.policy_named],
+      ['SUBJECT', (row) => row.subject],
+      ['ISSUER', (row) => row.issuer_url],
+      ['FROM', (row) => row.client_address],
+      ['REQUEST ID', (row) => row.request_id],
+    ],
+    given,
+  )
+  const { policy, reason } = given.options
+  const shown = data.length === 0 && (policy ?? reason) !== undefined ? 'Nothing that matches' : drawn
+  return more_before_id === undefined
+    ? shown
+    : `${shown}\nOlder exchanges were not looked at; to go on: --before-id ${more_before_id}`
+}
+
 export function auditCommand(): Command {
   const made = command('audit', 'List exchanges, newest first, with outcome and reason', [
     'audit',
     'audit --outcome refused --since 1h',
+    'audit --policy ci --reason audience_mismatch',
     'audit --json --limit 1000',
-  ]).option('--outcome <outcome>', 'issued or refused')
+  ])
+    .option('--outcome <outcome>', 'issued or refused')
+    .option('--policy <policy>', 'only under this policy, by name or id; a deleted one by id')
+    .option('--reason <reason>', 'only refused for this reason')
   const list = operationCommand(
     reportOptions(made),
     'audit.list',
-    (given) => ({ ...reportInput(given), outcome: given.options.outcome }),
-    ({ data }: { data: Exchange[] }, given) =>
-      drawReport(
-        data,
-        [
-          ['TIME (UTC)', (row) => moment(row.at)],
-          ['OUTCOME', (row) => row.outcome],
-          ['STEP', (row) => row.step],
-          ['REASON', (row) => (row.detail === null ? row.reason : `${row.reason} (${row.detail})`)],
-          ['POLICY', (row) => row.policy_name ?? row.policy_named],
-          ['SUBJECT', (row) => row.subject],
-          ['ISSUER', (row) => row.issuer_url],
-          ['FROM', (row) => row.client_address],
-          ['REQUEST ID', (row) => row.request_id],
-        ],
-        given,
-      ),
+    (given) => {
+      const { outcome, policy, reason } = given.options
+      return { ...reportInput(given), outcome, policy, reason }
+    },
+    drawExchanges,
   )
   const show = command('show <request-id>', 'Show one exchange, by the x-request-id of its answer', [
     'audit show 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6',
@@ -60,6 +85,10 @@ export function auditCommand(): Command {
           ['TIME (UTC)', (row) => moment(row.at)],
           ['BY', (row) => row.actor_key_id ?? row.actor],
           ['OPERATION', (row) => row.operation],
+          [
+            'WHAT',
+            ({ kind, after, before }) => `${kind.replace('_', ' ')} ${after?.name ?? before?.name ?? ''}`.trimEnd(),
+          ],
           ['CHANGED', differenceOf],
           ['ID', (row) => row.target_id],
         ],
@@ -83,17 +112,20 @@ type Change = {
   actor: string
   actor_key_id: string | null
   operation: string
+  kind: string
   target_id: string
   before: Record<string, unknown> | null
   after: Record<string, unknown> | null
 }
 
-/** The fields that differ, with their new values. */
+/** The fields that differ, with their values before and after. */
 function differenceOf({ before, after }: Change): string {
-  const fields = Object.entries(after ?? {}).filter(
-    ([name, value]) => name !== 'updated_at' && before?.[name] !== value,
-  )
-  return before === null ? 'new' : fields.map(([name, value]) => `${name}=${value}`).join(' ')
+  if (before === null) return 'new'
+  if (before.deleted_at === null && typeof after?.deleted_at === 'string') return 'deleted'
+  return Object.entries(after ?? {})
+    .filter(([name, value]) => name !== 'updated_at' && before[name] !== value)
+    .map(([name, value]) => `${name}: ${before[name] ?? '-'} → ${value ?? '-'}`)
+    .join(', ')
 }
 
 if (import.meta.main) await runAlone(auditCommand())

@@ -1,4 +1,5 @@
 // `latchkey issuers`: the identity providers an organization trusts.
+import { X509Certificate } from 'node:crypto'
 import type { Command } from 'commander'
 import {
   type Arguments,
@@ -13,7 +14,7 @@ import {
   runAlone,
   wholeNumber,
 } from './command-line.ts'
-import { moment, printable, record, table } from './present.ts'
+import { few, moment, printable, record, table, withAffected } from './present.ts'
 
 type Issuer = {
   id: string
@@ -24,6 +25,10 @@ type Issuer = {
   clock_skew_seconds: number
   max_token_age_seconds: number | null
   keys_fetched_at: string | null
+  ca_pem: string | null
+  keys_stale_seconds: number
+  keys: { kid: string | null; algorithm: string }[]
+  policies_affected?: string[]
 }
 
 const sources: Record<string, string> = { discovery: 'discovery', jwks_url: 'JWKS URL', jwks: 'pasted JWKS' }
@@ -35,9 +40,26 @@ const show = (issuer: Issuer) =>
     'issuer URL': issuer.issuer_url,
     'keys from': issuer.jwks_url ?? sources[issuer.key_source],
     'keys fetched (UTC)': moment(issuer.keys_fetched_at),
+    'keys at hand': keysAtHand(issuer),
+    'keys stale after': issuer.key_source === 'jwks' ? 'never' : `${issuer.keys_stale_seconds} s without renewal`,
+    'private CA': issuer.ca_pem === null ? 'none' : few(certificatesOf(issuer.ca_pem), 3),
     'clock skew': `${issuer.clock_skew_seconds} s`,
     'max token age': issuer.max_token_age_seconds === null ? 'any' : `${issuer.max_token_age_seconds} s`,
   })
+
+function keysAtHand({ keys }: Issuer): string {
+  const shown = keys.map(({ kid, algorithm }) => `${kid ?? '(no kid)'} ${algorithm}`)
+  return shown.length === 0 ? 'none yet' : few(shown, 10)
+}
+
+/** Each certificate by its subject and the beginning of its SHA-256 fingerprint, as other tools print them. */
+function certificatesOf(pem: string): string[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  return blocks.map((block) => {
+    const { subject, fingerprint256 } = new X509Certificate(block)
+    return `${subject.replaceAll('\n', ' ')} (SHA-256 ${fingerprint256.slice(0, 23)}…)`
+  })
+}
 
 export function issuersCommand(): Command {
   const add = command('add', 'Trust an identity provider', [
@@ -122,7 +144,7 @@ export function issuersCommand(): Command {
       'delete',
       'Stop trusting an issuer; new exchanges stop at once',
       'issuers.delete',
-      ({ id }: Issuer) => `Deleted ${id}`,
+      (issuer: Issuer) => withAffected(`Deleted ${issuer.id}`, issuer),
     ),
   ])
 }

@@ -10,7 +10,7 @@ import {
   operationCommand,
   runAlone,
 } from './command-line.ts'
-import { moment, record, table } from './present.ts'
+import { moment, record, table, withAffected } from './present.ts'
 
 type Key = {
   id: string
@@ -22,6 +22,7 @@ type Key = {
   owner: string
   created_at: string
   key?: string
+  policies_affected?: string[]
 }
 
 const show = ({ id, name, label, kind, disabled, workspace, owner, key }: Key) => {
@@ -74,9 +75,17 @@ export function keysCommand(): Command {
         ),
     ),
     commandOnOne('key', 'show', 'Show a key', 'keys.show', show),
-    commandOnOne('key', 'disable', 'Refuse the key, and every token that acts as it, at once', 'keys.disable', show),
+    commandOnOne(
+      'key',
+      'disable',
+      'Refuse the key, and every token that acts as it, at once',
+      'keys.disable',
+      (key: Key) => withAffected(show(key), key),
+    ),
     commandOnOne('key', 'enable', 'Accept a disabled key again', 'keys.enable', show),
-    commandOnOne('key', 'delete', 'Delete a key for good', 'keys.delete', ({ id }: Key) => `Deleted ${id}`),
+    commandOnOne('key', 'delete', 'Delete a key for good', 'keys.delete', (key: Key) =>
+      withAffected(`Deleted ${key.id}`, key),
+    ),
   ])
 }
 

@@ -12,7 +12,8 @@ import {
   runAlone,
   wholeNumber,
 } from './command-line.ts'
-import { printable, record, table } from './present.ts'
+import { drawExplanations, type Explanation } from './explanations.ts'
+import { record, table } from './present.ts'
 
 type Policy = {
   id: string
@@ -66,6 +67,7 @@ export function policiesCommand(): Command {
     .option('--dry-run', 'check everything and save nothing')
   const update = command('update <policy>', 'Change a policy; takes effect at once', [
     'policies update ci --subject repo:acme/app:environment:production',
+    'policies update ci --condition "subject.startsWith(\'repo:acme/\')" --no-subject',
     'policies update batch --no-require-scope',
   ])
     .option('--name <name>', 'new name')
@@ -77,7 +79,7 @@ export function policiesCommand(): Command {
     'policies check --token-file - < jwt.txt',
   ])
     .requiredOption('--token-file <file>', 'file that holds the token; - for standard input')
-    .option('--policy <policy>', 'policy, by name or id; without it the nearest ones are listed')
+    .option('--policy <policy>', 'policy, by name or id, with all its steps; without it a line for each of the nearest')
   return group('policies', 'Federation policies: which tokens of which issuer may act as which key', [
     operationCommand(
       ruleOptions(create),
@@ -116,8 +118,7 @@ export function policiesCommand(): Command {
         policy: options.policy,
         token: readTextFile(String(options.tokenFile)).trim(),
       }),
-      ({ data }: { data: Explanation[] }) =>
-        data.length === 0 ? 'No policies to check against' : data.map(drawExplanation).join('\n\n'),
+      ({ data }: { data: Explanation[] }) => drawExplanations(data),
       {
         moreShown: ['LATCHKEY_INSECURE_ISSUERS'],
         isNegative: ({ data }: { data: Explanation[] }) => !data.some(({ accepted }) => accepted),
@@ -126,6 +127,8 @@ export function policiesCommand(): Command {
     commandOnOne('policy', 'show', 'Show a policy', 'policies.show', show),
     operationCommand(
       ruleOptions(update)
+        .option('--no-subject', 'let the condition alone say which subjects')
+        .option('--no-condition', 'let the subject alone say who may')
         .option('--no-require-scope', 'remove the scope check')
         .option('--no-require-token-type', 'remove the token type check')
         .option('--no-replay-protection', 'accept a token more than once'),
@@ -149,26 +152,6 @@ export function policiesCommand(): Command {
       ({ id }: Policy) => `Deleted ${id}`,
     ),
   ])
-}
-
-type Explanation = {
-  policy_id: string
-  policy_name: string
-  accepted: boolean
-  steps: { step: string; ok: boolean; reason?: string; detail?: string }[]
-  condition?: { source: string; value?: string; error?: string }[]
-}
-
-function drawExplanation({ policy_id, policy_name, accepted, steps, condition }: Explanation): string {
-  const lines = steps.map(({ step, ok, reason, detail }) => {
-    const why = ok ? '' : `${reason}${detail === undefined ? '' : `: ${detail.split('\n').map(printable).join('\n')}`}`
-    return `  ${ok ? '✓' : '✗'} ${step.padEnd(10)} ${why}`.trimEnd()
-  })
-  const parts = (condition ?? []).map(({ source, value, error }) => {
-    return `      ${printable(source)}  →  ${error === undefined ? printable(value) : `error: ${printable(error)}`}`
-  })
-  const verdict = accepted ? 'accepts the token' : 'refuses the token'
-  return [`${printable(policy_name)} (${policy_id}) ${verdict}`, ...lines, ...parts].join('\n')
 }
 
 function ruleOptions(made: Command): Command {
@@ -195,8 +178,8 @@ function ruleInput({ options }: Arguments): Record<string, unknown> {
     issuer: options.issuer,
     key: options.key,
     audience: options.audience,
-    subject: options.subject,
-    condition: options.condition,
+    subject: removable(options.subject),
+    condition: removable(options.condition),
     required_scope: removable(options.requireScope),
     required_token_type: removable(options.requireTokenType),
     max_lifetime_seconds: options.maxLifetime,

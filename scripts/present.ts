@@ -75,3 +75,19 @@ export function csv(rows: Record<string, unknown>[]): string {
 export function moment(time: string | null): string {
   return time === null ? '-' : time.slice(0, 19).replace('T', ' ')
 }
+
+/** A few of many, and how many more there are. */
+export function few(texts: string[], shownMax: number): string {
+  const more = texts.length - shownMax
+  return texts.slice(0, shownMax).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+/** The names that an answer has as `policies_affected`, below what else it says. */
+export function withAffected(
+  text: string,
+  { policies_affected: names = [] }: { policies_affected?: string[] },
+): string {
+  if (names.length === 0) return text
+  const [what, does] = names.length === 1 ? ['policy', 'exchanges'] : ['policies', 'exchange']
+  return `${text}\n${names.length} ${what} ${does} no longer: ${few(names.map(printable), 5)}`
+}

@@ -9,12 +9,21 @@ const about =
   'Workload identity federation for self-hosted inference: a workload exchanges the JWT it holds for a short-lived access token (RFC 8693), ' +
   'which acts as an API key. Everything but the token endpoint tells errors as { error: { code, message } }.'
 
+const header = (description: string, type = 'string') => ({ description, schema: { type } })
+const headers = {
+  RequestId: header('The id of the request, under which log and audit have the details'),
+  RetryAfter: header('In how many seconds to come again, where that is known', 'integer'),
+  WwwAuthenticate: header('Bearer, and what is wrong with the credential that was sent'),
+}
+const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` })
+
 export function createOpenApiDocument(endpoints: readonly Endpoint[], baseUrl: string, version: string): object {
-  const paths: Record<string, Record<string, object>> = {}
+  const paths: Record<string, Record<string, unknown>> = {}
+  const schemas: Record<string, object> = {}
   for (const { method, path, describes } of endpoints) {
     const template = path.replace('+}', '}')
     paths[template] ??= {}
-    paths[template][method.toLowerCase()] = operationOf(template, describes)
+    paths[template][method.toLowerCase()] = tellOnce(operationOf(method, template, describes), schemas)
   }
   return {
     openapi: '3.1.0',
@@ -22,6 +31,8 @@ export function createOpenApiDocument(endpoints: readonly Endpoint[], baseUrl: s
     servers: [{ url: baseUrl }],
     paths,
     components: {
+      schemas,
+      headers,
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An access token, or an API key' },
         management: { type: 'http', scheme: 'bearer', description: 'A management key' },
@@ -30,10 +41,18 @@ export function createOpenApiDocument(endpoints: readonly Endpoint[], baseUrl: s
   }
 }
 
-function operationOf(path: string, { summary, access, query, body, responses }: Description): object {
+function operationOf(
+  method: string,
+  path: string,
+  { name, summary, access, segments = {}, query, body, responses }: Description,
+): object {
   const security = access === 'public' ? [] : [{ [access === 'inference' ? 'bearer' : 'management']: [] }]
-  const parameters = [...pathParameters(path), ...(query === undefined ? [] : queryParameters(schemaOf(query)))]
+  const parameters = [
+    ...pathParameters(path, segments),
+    ...(query === undefined ? [] : queryParameters(schemaOf(query))),
+  ]
   return {
+    operationId: name ?? nameOf(method, path),
     summary,
     security,
     ...(parameters.length === 0 ? {} : { parameters }),
@@ -45,17 +64,38 @@ function operationOf(path: string, { summary, access, query, body, responses }: 
             content: { [body.mediaType]: { schema: without(schemaOf(body.shape), body.filledIn ?? []) } },
           },
         }),
-    responses: Object.fromEntries(Object.entries(responses).map(([status, content]) => [status, responseOf(content)])),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, content]) => [status, responseOf(status, content)]),
+    ),
   }
 }
 
-function responseOf({ description, shape, mediaType = 'application/json' }: Content): object {
-  return { description, content: { [mediaType]: shape === undefined ? {} : { schema: schemaOf(shape) } } }
+/** `post` and `/oauth/token` make `postOauthToken`. */
+function nameOf(method: string, path: string): string {
+  return `${method.toLowerCase()}${path}`.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
-function pathParameters(path: string): object[] {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
-  return names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+function responseOf(status: string, { description, shape, mediaType = 'application/json' }: Content): object {
+  return {
+    description,
+    headers: {
+      'x-request-id': refer('headers', 'RequestId'),
+      ...(status === '401' ? { 'www-authenticate': refer('headers', 'WwwAuthenticate') } : {}),
+      ...(status === '429' || status === '503' ? { 'retry-after': refer('headers', 'RetryAfter') } : {}),
+    },
+    content: { [mediaType]: shape === undefined ? {} : { schema: schemaOf(shape) } },
+  }
+}
+
+function pathParameters(path: string, segments: Readonly<Record<string, string>>): object[] {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')
+  return names.map((name) => ({
+    name,
+    in: 'path',
+    description: segments[name],
+    required: true,
+    schema: { type: 'string' },
+  }))
 }
 
 function queryParameters({ properties = {}, required = [] }: JsonSchema): object[] {
@@ -77,4 +117,14 @@ function schemaOf(shape: Shape): JsonSchema {
     fallback: ({ base }: { base: object }) => base,
   }) as JsonSchema
   return schema
+}
+
+/** Every schema with a title is put among `schemas`, and a reference in its place. */
+function tellOnce(value: unknown, schemas: Record<string, object>): unknown {
+  if (Array.isArray(value)) return value.map((item) => tellOnce(item, schemas))
+  if (typeof value !== 'object' || value === null) return value
+  const told = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, tellOnce(member, schemas)]))
+  if (typeof told.title !== 'string') return told
+  schemas[told.title] = told
+  return refer('schemas', told.title)
 }

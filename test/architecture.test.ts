@@ -34,6 +34,7 @@ const pureRules = [
   'condition',
   'condition-rules',
   'condition-cost',
+  'condition-engine',
   'condition-input',
 ].map((name) => `src/federation/${name}.ts`)
 

@@ -18,6 +18,48 @@ test('an independent validator accepts it as OpenAPI 3.1', async () => {
   expect(validator.version).toBe('3.1')
 })
 
+test('a generator of clients finds names, refers to the same shapes, and meets no pattern that only JavaScript reads', () => {
+  const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods))
+  const names = operations.map(({ operationId }) => operationId)
+  expect(new Set(names).size).toBe(names.length)
+  for (const name of names) expect(name).toMatch(/^[a-z][A-Za-z]+$/)
+  expect(names).toContainValues(['policiesCreate', 'issuersVerify', 'issuersVerifySaved', 'auditShow'])
+  const schemas = [
+    'Policy',
+    'PolicyDraft',
+    'Issuer',
+    'IssuerVerification',
+    'Exchange',
+    'Change',
+    'Explanation',
+    'Error',
+  ]
+  expect(Object.keys(document.components.schemas)).toContainValues(schemas)
+  const text = JSON.stringify(document)
+  for (const [, named] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
+    expect(document.components.schemas).toHaveProperty(String(named))
+  expect(text).not.toMatch(/"pattern":"[^"]*\(\?/)
+  expect(document.components.schemas.Policy).toMatchObject({
+    properties: { created_at: { type: 'string', format: 'date-time' } },
+  })
+})
+
+test('parameters of paths are described, and headers of answers told', () => {
+  for (const [path, methods] of Object.entries(document.paths)) {
+    for (const { parameters = [], responses } of Object.values(methods)) {
+      for (const parameter of parameters as Record<string, unknown>[])
+        if (parameter.in === 'path') expect({ path, ...parameter }).toHaveProperty('description')
+      for (const [status, { headers }] of Object.entries(responses)) {
+        expect(Object.keys(headers ?? {})).toEqual([
+          'x-request-id',
+          ...(status === '401' ? ['www-authenticate'] : []),
+          ...(status === '429' || status === '503' ? ['retry-after'] : []),
+        ])
+      }
+    }
+  }
+})
+
 test('every path in it answers, and no method but the ones in it', async () => {
   for (const [path, operations] of Object.entries(document.paths)) {
     const url = federation.server.baseUrl + path.replaceAll(/\{\w+\}/g, 'x')

@@ -4,7 +4,10 @@ import { steps } from '../federation/refusal.ts'
 import { type } from '../shape.ts'
 
 const text = 'string | null'
-const list = <Item>(item: Item) => type({ data: type(item as never).array() })
+/** ISO 8601 UTC, as `timeOf` makes it. */
+const time = type('string').configure({ format: 'date-time' })
+const timeOrNull = time.or('null')
+const usableKey = type({ kid: text, algorithm: 'string' })
 
 export const issuerAnswer = type({
   id: 'string',
@@ -18,13 +21,13 @@ export const issuerAnswer = type({
   max_token_age_seconds: 'number.integer | null',
   ca_pem: text,
   keys_stale_seconds: 'number.integer',
-  keys_fetched_at: text,
-  keys_fresh_until: text,
-  created_at: 'string',
-  updated_at: 'string',
-})
-export const policyAnswer = type({
-  id: 'string',
+  keys_fetched_at: timeOrNull,
+  keys_fresh_until: timeOrNull,
+  keys: usableKey.array(),
+  created_at: time,
+  updated_at: time,
+}).configure({ title: 'Issuer' })
+const policyFields = {
   name: 'string',
   organization_id: 'string',
   issuer_id: 'string',
@@ -43,13 +46,21 @@ export const policyAnswer = type({
   key_disabled: 'boolean',
   key_deleted: 'boolean',
   max_lifetime_seconds: 'number.integer',
-  created_at: 'string',
-  updated_at: 'string',
-  'dry_run?': 'true',
+} as const
+export const policyAnswer = type({ id: 'string', ...policyFields, created_at: time, updated_at: time }).configure({
+  title: 'Policy',
 })
+/** What would be saved. */
+export const policyDraftAnswer = type({ ...policyFields, dry_run: 'true' }).configure({ title: 'PolicyDraft' })
+export const verificationAnswer = type({
+  issuer_url: 'string',
+  ok: 'boolean',
+  checks: type({ step: 'string', ok: 'boolean', detail: 'string' }).array(),
+  keys: usableKey.array(),
+}).configure({ title: 'IssuerVerification' })
 export const exchangeAnswer = type({
   id: 'number.integer',
-  at: 'string',
+  at: time,
   request_id: 'string',
   outcome: "'issued' | 'refused'",
   error: text,
@@ -67,12 +78,12 @@ export const exchangeAnswer = type({
   subject_token_id: text,
   subject_token_sha256: text,
   access_token_id: text,
-  access_token_expires_at: text,
+  access_token_expires_at: timeOrNull,
   client_address: text,
-})
+}).configure({ title: 'Exchange' })
 export const changeAnswer = type({
   id: 'number.integer',
-  at: 'string',
+  at: time,
   actor: "'local' | 'key' | 'server'",
   actor_key_id: text,
   request_id: text,
@@ -80,18 +91,22 @@ export const changeAnswer = type({
   organization_id: text,
   kind: 'string',
   target_id: 'string',
-  before: 'unknown',
-  after: 'unknown',
-})
+  before: 'object | null',
+  after: 'object | null',
+}).configure({ title: 'Change' })
 export const explanationAnswer = type({
   policy_id: 'string',
   policy_name: 'string',
   accepted: 'boolean',
   steps: type({ step: type.enumerated(...steps), ok: 'boolean', 'reason?': 'string', 'detail?': 'string' }).array(),
   'condition?': type({ source: 'string', 'value?': 'string', 'error?': 'string' }).array(),
+}).configure({ title: 'Explanation' })
+export const deletedAnswer = type({ id: 'string', deleted: 'true', 'policies_affected?': 'string[]' }).configure({
+  title: 'Deleted',
 })
-export const deletedAnswer = type({ id: 'string', deleted: 'true' })
 
 /** `{ "data": … }`, as every answer over HTTP is. */
 export const dataOf = <Item>(item: Item) => type({ data: item as never })
-export const listOf = list
+export const listOf = <Item>(item: Item) => type({ data: type(item as never).array() })
+/** Filters look at so many rows and no more; `more_before_id`, as `before_id`, goes on where they stopped. */
+export const exchangesAnswer = type({ data: exchangeAnswer.array(), 'more_before_id?': 'number.integer' })

@@ -2,16 +2,16 @@
 
 import { X509Certificate } from 'node:crypto'
 import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
-import type { Issuer as IssuerRow } from '../../db/schema.ts'
+import type { IssuerKeySet, Issuer as IssuerRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { objectionToAddress, objectionToIssuerUrl } from '../federation/issuer-address.ts'
+import { sourceOf } from '../federation/issuer-keys.ts'
 import { readKeySet, writeKeySet } from '../federation/key-set.ts'
 import {
   clockSkewSecondsDefault,
   clockSkewSecondsMax,
   issuerCaCharactersMax,
-  issuerDocumentBytesMax,
   issuerKeysStaleSecondsDefault,
   issuerKeysStaleSecondsMax,
   maxTokenAgeSecondsMax,
@@ -19,8 +19,10 @@ import {
 } from '../limits.ts'
 import { commit, type Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
+import { readAffected } from './affected.ts'
 import type { issuerAnswer } from './answers.ts'
 import { operation } from './operation.ts'
+import { readPastedKeySet } from './pasted-key-set.ts'
 import {
   checkChanges,
   checkNameIsFree,
@@ -57,7 +59,7 @@ const verifyInput = type({
   'issuer?': referenceShape,
   'issuer_url?': 'string',
   'jwks_url?': 'string',
-  'jwks?': 'object',
+  'jwks?': 'unknown',
   'ca_pem?': 'string',
 })
 const listInput = type({ '+': 'reject', ...organizationInput })
@@ -126,7 +128,7 @@ export const issuerOperations = {
       if (issuerUrl === undefined) throw new Fault('invalid', 'Say which issuer: a saved one, or its --url')
       const caPem = input.ca_pem ?? null
       if (caPem !== null) checkCertificates(caPem)
-      const source = { ...byDiscovery, ...readKeySource(context, input) }
+      const source = { ...byDiscovery, ...nameKeySource(context, input) }
       return verifyIssuer(context, { ...source, issuerUrl, caPem, clockSkewSeconds: clockSkewSecondsDefault })
     },
     { runsAlone: false },
@@ -144,8 +146,9 @@ export const issuerOperations = {
   'issuers.delete': operation(oneInput, async (context, input) => {
     const { id } = pick(context, input)
     const now = context.now()
+    const affected = readAffected(context, ({ issuerId }) => issuerId === id)
     await commit(context, [updateIssuer(context.orm, id, { deletedAt: now, updatedAt: now })], [{ kind: 'issuer', id }])
-    return { id, deleted: true }
+    return { id, deleted: true, ...affected }
   }),
 }
 
@@ -159,11 +162,16 @@ function pick({ registry }: AdminContext, { organization, issuer }: typeof oneIn
   return findIssuer(registry, issuer, findOrganization(registry, organization).id)
 }
 
-/** The key source that an input asks for; nothing when it names none. */
-function readKeySource(
-  { config }: AdminContext,
-  input: { jwks_url?: string; jwks?: object; discovery?: true },
-): Partial<KeySource> {
+type KeySourceInput = { jwks_url?: string; jwks?: unknown; discovery?: true }
+
+/** The key source that an input asks for, fit to be saved; nothing when it names none. */
+function readKeySource(context: AdminContext, input: KeySourceInput): Partial<KeySource> {
+  const source = nameKeySource(context, input)
+  return typeof source.jwks === 'string' ? { ...source, jwks: writeKeySet(readPastedKeySet(source.jwks)) } : source
+}
+
+/** The same with a pasted set as it came, for one that is only looked at. */
+function nameKeySource({ config }: AdminContext, input: KeySourceInput): Partial<KeySource> {
   const named = [input.jwks_url, input.jwks, input.discovery].filter((source) => source !== undefined)
   if (named.length > 1) throw new Fault('invalid', 'Keys come from one source: discovery, a JWKS URL, or a pasted JWKS')
   if (input.discovery) return byDiscovery
@@ -173,20 +181,7 @@ function readKeySource(
       throw new Fault('invalid', `The JWKS URL ${JSON.stringify(input.jwks_url)} ${objection}`)
     return { keySource: 'jwks_url', jwksUrl: input.jwks_url, jwks: null }
   }
-  return input.jwks === undefined ? {} : { keySource: 'jwks', jwksUrl: null, jwks: readPastedKeySet(input.jwks) }
-}
-
-function readPastedKeySet(jwks: object): string {
-  const text = JSON.stringify(jwks)
-  if (text.length > issuerDocumentBytesMax)
-    throw new Fault('invalid', `The JWKS must be at most ${issuerDocumentBytesMax} bytes`)
-  if (/"(d|p|q|dp|dq|qi|k)"\s*:/.test(text)) {
-    throw new Fault(
-      'invalid',
-      'The JWKS holds a private or secret key; paste public keys only, and replace that key, since it is no longer secret',
-    )
-  }
-  return writeKeySet(readKeySet(jwks))
+  return input.jwks === undefined ? {} : { keySource: 'jwks', jwksUrl: null, jwks: JSON.stringify(input.jwks) }
 }
 
 /** PEM certificates that can be read; which of them signs for the issuer shows at the first fetch. */
@@ -221,7 +216,10 @@ function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {
   }
 }
 
-async function show({ orm, registry }: AdminContext, id: string): Promise<typeof issuerAnswer.infer> {
+type KeyAtHand = { kid: string | null; algorithm: string }
+type IssuerShown = typeof issuerAnswer.infer
+
+async function show({ orm, registry }: AdminContext, id: string): Promise<IssuerShown> {
   const row = registry.issuers.get(id)
   if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
   const keySet = await readIssuerKeySet(orm, id)
@@ -241,5 +239,17 @@ async function show({ orm, registry }: AdminContext, id: string): Promise<typeof
     keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
+    keys: listKeys(row, keySet),
+  }
+}
+
+/** Of the pasted set, or of the one that was fetched last, if that is still where the keys come from. A damaged set counts as none. */
+function listKeys(issuer: Issuer, fetched: IssuerKeySet | undefined): KeyAtHand[] {
+  const isFromHere = fetched?.source === sourceOf(issuer)
+  try {
+    const keys = readKeySet(JSON.parse(issuer.jwks ?? (isFromHere ? fetched.jwks : '')))
+    return keys.map(({ kid = null, algorithm }) => ({ kid, algorithm }))
+  } catch {
+    return []
   }
 }

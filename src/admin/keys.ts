@@ -16,6 +16,7 @@ import {
 } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
+import { type Affected, readAffected } from './affected.ts'
 import { type OperationContext, operation } from './operation.ts'
 import {
   checkChanges,
@@ -73,11 +74,15 @@ export const keyOperations = {
   }),
   'keys.update': operation(updateInput, updateKey),
   'keys.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
-  'keys.disable': operation(oneInput, (context, input) => change(context, input, { disabled: true })),
+  'keys.disable': operation(oneInput, async (context, input) => {
+    const affected = affectedBy(context, input)
+    return { ...(await change(context, input, { disabled: true })), ...affected }
+  }),
   'keys.enable': operation(oneInput, (context, input) => change(context, input, { disabled: false })),
   'keys.delete': operation(oneInput, async (context, input) => {
+    const affected = affectedBy(context, input)
     const { id } = await change(context, input, { deletedAt: context.now() })
-    return { id, deleted: true }
+    return { id, deleted: true, ...affected }
   }),
 }
 
@@ -148,6 +153,11 @@ function pick(
   { organization, key }: { organization?: string; key: string },
 ): Readonly<ApiKey> {
   return findKey(registry, key, findOrganization(registry, organization).id)
+}
+
+function affectedBy(context: AdminContext, input: { organization?: string; key: string }): Affected {
+  const { id } = pick(context, input)
+  return readAffected(context, ({ keyId }) => keyId === id)
 }
 
 async function change(

@@ -1,20 +1,22 @@
 // Everything an admin can do, once: the commands call these by name, in this process or through the socket of a running server.
+import { auditOperations } from './audit.ts'
 import { issuerOperations } from './issuers.ts'
 import { keyOperations } from './keys.ts'
 import type { Operation } from './operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies.ts'
 import { priceOperations } from './prices.ts'
-import { reportOperations } from './reports.ts'
 import { signingKeyOperations } from './signing-keys.ts'
 import { upstreamOperations } from './upstreams.ts'
+import { usageOperations } from './usage.ts'
 
 export const operations = {
   ...organizationOperations,
   ...keyOperations,
   ...issuerOperations,
   ...policyOperations,
-  ...reportOperations,
+  ...auditOperations,
+  ...usageOperations,
   ...signingKeyOperations,
   ...upstreamOperations,
   ...priceOperations,

@@ -20,7 +20,7 @@ import {
 } from '../limits.ts'
 import { commit, type Registry } from '../registry.ts'
 import { type } from '../shape.ts'
-import type { policyAnswer } from './answers.ts'
+import type { policyAnswer, policyDraftAnswer } from './answers.ts'
 import { type Explanation, explain, readToken } from './explain.ts'
 import { type OperationContext, operation } from './operation.ts'
 import {
@@ -61,6 +61,7 @@ const updateInput = type({
   ...organizationInput,
   ...fields,
   policy: referenceShape,
+  'enabled?': 'boolean',
   'name?': nameShape,
   'issuer?': referenceShape,
   'key?': referenceShape,
@@ -91,6 +92,7 @@ export const policyOperations = {
     const row: PolicyRow = {
       ...policy,
       name: input.name ?? policy.name,
+      enabled: input.enabled ?? policy.enabled,
       audience: input.audience ?? policy.audience,
       subject: input.subject === undefined ? policy.subject : input.subject,
       ...(input.condition === undefined ? {} : conditionColumns(input.condition)),
@@ -163,7 +165,7 @@ async function createPolicy(context: OperationContext, input: typeof createInput
     deletedAt: null,
   }
   checkPolicy(context, row)
-  if (input.dry_run === true) return { ...show(context, row), dry_run: true }
+  if (input.dry_run === true) return showDraft(context, row)
   await commit(context, [insertPolicy(context.orm, row)], [{ kind: 'policy', id: row.id }])
   return show(context, row)
 }
@@ -196,7 +198,10 @@ function findTargetKey({ registry }: AdminContext, reference: string, organizati
 
 function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
   if (row.subject === null && row.condition === null)
-    throw new Fault('invalid', 'A policy must say which subjects it is for: set --subject, --condition or both')
+    throw new Fault(
+      'invalid',
+      'A policy must say which subjects it is for: set subject, condition or both (--subject, --condition)',
+    )
   if (row.condition !== null && row.conditionEnvironment === conditionEnvironment) {
     const compiled = compileCondition(row.condition)
     if (isConditionFault(compiled))
@@ -231,4 +236,10 @@ function show({ registry }: AdminContext, row: PolicyRow): typeof policyAnswer.i
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
   }
+}
+
+/** What is not saved has neither id nor times. */
+function showDraft(context: AdminContext, row: PolicyRow): typeof policyDraftAnswer.infer {
+  const { id: _id, created_at: _created, updated_at: _updated, ...draft } = show(context, row)
+  return { ...draft, dry_run: true }
 }

@@ -17,7 +17,7 @@ export const nameShape = type('string').narrow((text, context) => {
   if (/\p{C}/u.test(text) || text !== text.trim())
     return context.mustBe('without control characters and surrounding white space')
   // A path of these means another place, and one below the policies asks for something else.
-  if (['.', '..', 'check'].includes(text))
+  if (['.', '..', 'check', 'verify'].includes(text))
     return context.mustBe('another word than this one, which has a meaning in paths')
   return !idText.test(text) || context.mustBe('something that does not look like an id')
 })

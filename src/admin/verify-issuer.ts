@@ -4,7 +4,9 @@ import { Fault } from '../fault.ts'
 import { fetchDocument } from '../federation/guarded-fetch.ts'
 import { discover } from '../federation/issuer-keys.ts'
 import { readKeySet } from '../federation/key-set.ts'
+import { quote } from '../federation/mismatch.ts'
 import type { Issuer } from '../registry.ts'
+import { readPastedKeySet } from './pasted-key-set.ts'
 
 type Check = { step: 'discovery' | 'keys' | 'clock'; ok: boolean; detail: string }
 export type IssuerVerification = {
@@ -13,6 +15,7 @@ export type IssuerVerification = {
   checks: Check[]
   keys: { kid: string | null; algorithm: string }[]
 }
+/** `jwks`: a pasted set as it came, whether it can be used or not. */
 export type IssuerToVerify = Pick<Issuer, 'issuerUrl' | 'jwksUrl' | 'jwks' | 'caPem' | 'clockSkewSeconds'>
 
 /** Fetches what an exchange would fetch and saves nothing. What goes wrong is told, not thrown. */
@@ -27,9 +30,9 @@ export async function verifyIssuer(
     if (issuer.jwks === null && issuer.jwksUrl === null)
       checks.push({ step: 'discovery', ok: true, detail: `keys are at ${jwksUrl}` })
     const fetched = jwksUrl === undefined ? undefined : await fetchDocument(outbound, jwksUrl, issuer.caPem)
-    const document: unknown = fetched === undefined ? JSON.parse(issuer.jwks ?? '') : fetched.document
-    for (const { kid, algorithm } of readKeySet(document)) keys.push({ kid: kid ?? null, algorithm })
-    checks.push({ step: 'keys', ok: true, detail: `${keys.length} usable` })
+    const usable = fetched === undefined ? readPastedKeySet(issuer.jwks ?? '') : readKeySet(fetched.document)
+    for (const { kid, algorithm } of usable) keys.push({ kid: kid ?? null, algorithm })
+    checks.push(checkKeys(keys))
     if (fetched?.date != null) checks.push(checkClock(fetched.date, now(), issuer.clockSkewSeconds))
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -38,6 +41,22 @@ export async function verifyIssuer(
   }
   return { issuer_url: issuer.issuerUrl, ok: checks.every(({ ok }) => ok), checks, keys }
 }
+
+/** Keys that an exchange cannot tell apart refuse every token that is signed with one of them. */
+function checkKeys(keys: IssuerVerification['keys']): Check {
+  const counts = new Map<string, number>()
+  for (const { kid, algorithm } of keys) {
+    const named = `${algorithm} keys ${kid === null ? 'have no kid' : `share the kid ${quote(kid)}`}`
+    counts.set(named, (counts.get(named) ?? 0) + 1)
+  }
+  const alike = [...counts].filter(([, count]) => count > 1).map(([named, count]) => `${count} ${named}`)
+  if (alike.length === 0) return { step: 'keys', ok: true, detail: `${keys.length} usable` }
+  const more = alike.length > alikeShownMax ? ` and ${alike.length - alikeShownMax} more such` : ''
+  const told = alike.slice(0, alikeShownMax).join(', ') + more
+  return { step: 'keys', ok: false, detail: `${told}: exchanges refuse their tokens as kid_ambiguous` }
+}
+
+const alikeShownMax = 3
 
 /** By the Date header of the answer: an `iat` from a clock ahead of ours is refused beyond the skew. */
 function checkClock(date: string, now: number, clockSkewSeconds: number): Check {

@@ -1,6 +1,7 @@
 // Narrows the claims of a subject token: the header we accept, the types of the claims, times, and the length rules (interface §7.1).
 import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../limits.ts'
 import type { JsonObject, JwtText } from './jwt-text.ts'
+import { describeExpiry } from './mismatch.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 export const subjectTokenAlgorithms = ['RS256', 'ES256'] as const
@@ -49,7 +50,7 @@ export function checkTimes(
 ): Refusal | undefined {
   const nowSeconds = now / 1_000
   if (!isNumericDate(payload.exp)) return refuse('exp_invalid')
-  if (payload.exp <= nowSeconds) return refuse('expired', `exp ${payload.exp}`)
+  if (payload.exp <= nowSeconds) return refuse('expired', describeExpiry(payload.exp, now))
   const latest = nowSeconds + clockSkewSeconds
   for (const [claim, reason] of [
     ['nbf', 'not_yet_valid'],

@@ -11,45 +11,56 @@ import {
 import { macros } from './condition-rules.ts'
 
 /** Nanoseconds, rounded up from what was measured: one node, one exception made and caught,
- * one item looked at by `in`, one character compared, two sought in each other. */
+ * one item looked at by `in`, one character compared (a third of one converted), two sought in each other. */
 const node = 250
 const exception = 6_000
 const item = 50
 const character = 1
-const characterPair = 0.25
+const characterPair = 0.5
 
-/** Bounds of a value: characters of a string, items of a collection, and characters and items of all that is inside. */
-type Bounds = { characters: number; items: number; weight: number; isDynamic: boolean; element?: Bounds }
+/**
+ * Bounds of a value: characters of a string, items of a collection, and characters and items of all that is inside, counted as often as
+ * they are reached. What the checker knows no type of, and so can fail anywhere, is dynamic.
+ */
+type Bounds = {
+  kind: 'text' | 'scalar' | 'collection' | 'dynamic'
+  characters: number
+  items: number
+  weight: number
+  element?: Bounds
+}
 type Estimate = { nanoseconds: number; canFail: boolean; bounds: Bounds }
 type Scope = ReadonlyMap<string, Bounds>
 
-const scalar: Bounds = { characters: 0, items: 0, weight: 1, isDynamic: false }
+const scalar: Bounds = { kind: 'scalar', characters: 0, items: 0, weight: 1 }
 /** Whatever a claim holds; all of them together fit into a token. */
 const dynamic: Bounds = {
+  kind: 'dynamic',
   characters: conditionStringCharactersMax,
   items: conditionCollectionItemsMax,
   weight: subjectTokenBytesMax,
-  isDynamic: true,
 }
-const textOf = (characters: number): Bounds => ({ characters, items: 0, weight: characters + 1, isDynamic: false })
-const listOf = (items: number, element: Bounds): Bounds => ({
+const textOf = (characters: number): Bounds => ({ kind: 'text', characters, items: 0, weight: characters + 1 })
+const collectionOf = (items: number, weight: number, element: Bounds): Bounds => ({
+  kind: 'collection',
   characters: 0,
   items,
-  weight: Math.min(items * element.weight, subjectTokenBytesMax),
-  isDynamic: false,
+  weight,
   element,
 })
+/** A list of a token's own: all its items together fit into one. */
+const claimedListOf = (items: number, element: Bounds): Bounds => collectionOf(items, subjectTokenBytesMax, element)
 const variables: Scope = new Map([
   ['subject', textOf(claimCharactersMax)],
   ['token_type', textOf(conditionStringCharactersMax)],
-  ['audience', listOf(conditionCollectionItemsMax, textOf(claimCharactersMax))],
-  ['scopes', listOf(scopesEntriesMax, textOf(claimCharactersMax))],
-  ['claims', { ...dynamic, isDynamic: false, element: dynamic }],
+  ['audience', claimedListOf(conditionCollectionItemsMax, textOf(claimCharactersMax))],
+  ['scopes', claimedListOf(scopesEntriesMax, textOf(claimCharactersMax))],
+  ['claims', claimedListOf(conditionCollectionItemsMax, dynamic)],
 ])
 
 /** Nanoseconds that evaluating may take at the most. */
 export function estimateNanoseconds(ast: ASTNode): number {
-  return estimate(ast, variables).nanoseconds
+  return estimate(ast, variables).nanoseconds + exception
 }
 
 function estimate(ast: ASTNode, scope: Scope): Estimate {
@@ -64,27 +75,25 @@ function estimate(ast: ASTNode, scope: Scope): Estimate {
     }
     case '[]': {
       const [base, index] = all(ast.args, scope)
-      return { nanoseconds: sum(base, index) + node, canFail: true, bounds: base.bounds.element ?? dynamic }
+      const nanoseconds = sum(base, index) + 2 * node + index.bounds.characters * character
+      return { nanoseconds, canFail: true, bounds: base.bounds.element ?? dynamic }
     }
     case 'list':
       return aggregate(all(ast.args, scope))
     case 'map':
-      return aggregate(all(ast.args.flat(), scope))
+      return mapped(all(ast.args.flat(), scope))
     case '?:': {
       const [condition, yes, no] = all(ast.args, scope)
       const nanoseconds = condition.nanoseconds + Math.max(yes.nanoseconds, no.nanoseconds) + node
-      const canFail = condition.canFail || yes.canFail || no.canFail || condition.bounds.isDynamic
-      return { nanoseconds, canFail, bounds: larger(yes.bounds, no.bounds) }
+      const canFail = condition.canFail || yes.canFail || no.canFail || isDynamic(condition)
+      return { nanoseconds, canFail, bounds: merged(yes.bounds, no.bounds) }
     }
-    case '!_':
-    case '-_': {
-      const { nanoseconds, canFail, bounds } = estimate(ast.args, scope)
-      return {
-        nanoseconds: nanoseconds + node,
-        canFail: canFail || bounds.isDynamic || ast.op === '-_',
-        bounds: scalar,
-      }
+    case '!_': {
+      const operand = estimate(ast.args, scope)
+      return { nanoseconds: operand.nanoseconds + node, canFail: operand.canFail || isDynamic(operand), bounds: scalar }
     }
+    case '-_':
+      return { nanoseconds: estimate(ast.args, scope).nanoseconds + 2 * node, canFail: true, bounds: scalar }
     case 'call':
       return call(ast.args[0], all(ast.args[1], scope))
     case 'rcall':
@@ -103,34 +112,70 @@ function all<const Nodes extends readonly ASTNode[]>(nodes: Nodes, scope: Scope)
 
 const leaf = (bounds: Bounds): Estimate => ({ nanoseconds: node, canFail: false, bounds })
 const sum = (...estimates: Estimate[]): number => estimates.reduce((total, { nanoseconds }) => total + nanoseconds, 0)
-const larger = (a: Bounds, b: Bounds): Bounds => (a.weight >= b.weight ? a : b)
+const isDynamic = ({ bounds }: Estimate): boolean => bounds.kind === 'dynamic'
+
+/** Bounds of a value that may be either: of each of them the larger one. Two scalars may be of two types. */
+function merged(one: Bounds, other: Bounds): Bounds {
+  return {
+    kind: one.kind === other.kind && one.kind !== 'scalar' ? one.kind : 'dynamic',
+    characters: Math.max(one.characters, other.characters),
+    items: Math.max(one.items, other.items),
+    weight: Math.max(one.weight, other.weight),
+    ...mergedElement(one, other),
+  }
+}
+
+/** Dynamic values have no element of their own: what is inside them is dynamic too. */
+function mergedElement(one: Bounds, other: Bounds): { element?: Bounds } {
+  if (one.element === undefined && other.element === undefined) return {}
+  const [first, second] = [one, other].map((each) => each.element ?? (each.items > 0 ? dynamic : undefined))
+  const element = first === undefined || second === undefined ? (first ?? second) : merged(first, second)
+  return element === undefined ? {} : { element }
+}
 
 function aggregate(members: readonly Estimate[]): Estimate {
-  const element = members.map(({ bounds }) => bounds).reduce(larger, scalar)
-  const weight = members.reduce((total, { bounds }) => total + bounds.weight, 1)
-  const bounds = { characters: 0, items: members.length, weight, isDynamic: false, element }
-  return { nanoseconds: sum(...members) + node, canFail: members.some(({ canFail }) => canFail), bounds }
+  const bounds = members.map((each) => each.bounds)
+  const weight = bounds.reduce((total, each) => total + each.weight, 1)
+  const element = bounds.length === 0 ? scalar : bounds.reduce(merged)
+  return {
+    nanoseconds: sum(...members) + node,
+    canFail: members.some(({ canFail }) => canFail),
+    bounds: collectionOf(members.length, weight, element),
+  }
+}
+
+/** A map literal is made out of a list of pairs. */
+function mapped(members: readonly Estimate[]): Estimate {
+  const { nanoseconds, bounds } = aggregate(members)
+  const characters = members.reduce((total, each) => total + each.bounds.characters, 0)
+  return { nanoseconds: nanoseconds + (members.length + 1) * node + characters * character, canFail: true, bounds }
 }
 
 function call(name: string, given: readonly Estimate[]): Estimate {
   const [first = leaf(scalar), second = leaf(scalar)] = given
-  const canFail = given.some((each) => each.canFail || each.bounds.isDynamic) || name === 'int' || name === 'double'
+  const canFail = given.some((each) => each.canFail || isDynamic(each)) || name === 'int' || name === 'double'
   const own =
     name === 'contains'
-      ? first.bounds.characters * second.bounds.characters * characterPair
-      : Math.max(first.bounds.characters, second.bounds.characters) * 2 * character
+      ? pairsOf(first.bounds.characters, second.bounds.characters) * characterPair
+      : Math.max(first.bounds.characters, second.bounds.characters) * 3 * character
   const bounds = name === 'string' ? textOf(Math.max(first.bounds.characters, 32)) : scalar
   return { nanoseconds: sum(...given) + node + own, canFail, bounds }
+}
+
+/** Every place in the first where the second can begin, times its length. */
+function pairsOf(haystack: number, needle: number): number {
+  const worst = Math.min(needle, haystack / 2)
+  return worst * (haystack - worst) + haystack + needle
 }
 
 function binary(operator: string, [left, right]: readonly [Estimate, Estimate]): Estimate {
   const both = sum(left, right) + node
   const canFail = left.canFail || right.canFail
-  const isUntyped = left.bounds.isDynamic || right.bounds.isDynamic
+  const isUntyped = isDynamic(left) || isDynamic(right)
   switch (operator) {
     case '&&':
     case '||': {
-      const absorbed = [left, right].filter((each) => each.canFail || each.bounds.isDynamic).length * exception
+      const absorbed = [left, right].filter((each) => each.canFail || isDynamic(each)).length * exception
       return { nanoseconds: both + absorbed, canFail: canFail || isUntyped, bounds: scalar }
     }
     case '==':
@@ -139,7 +184,8 @@ function binary(operator: string, [left, right]: readonly [Estimate, Estimate]):
     case 'in': {
       const { items, weight, element = dynamic } = right.bounds
       const atMost = weight * (left.bounds.items > 0 ? node : character)
-      const looked = items * item + Math.min(items * compared(left.bounds, element), atMost)
+      const looked =
+        left.bounds.characters * character + items * item + Math.min(items * compared(left.bounds, element), atMost)
       return { nanoseconds: both + looked, canFail: canFail || isUntyped, bounds: scalar }
     }
     case '+': {
@@ -158,13 +204,12 @@ function compared(left: Bounds, right: Bounds): number {
 }
 
 function joined(left: Bounds, right: Bounds): Bounds {
-  const element = left.element === undefined ? right.element : larger(left.element, right.element ?? left.element)
   return {
+    kind: left.kind === right.kind ? left.kind : 'dynamic',
     characters: left.characters + right.characters,
     items: left.items + right.items,
     weight: left.weight + right.weight,
-    isDynamic: left.isDynamic || right.isDynamic,
-    ...(element === undefined ? {} : { element }),
+    ...mergedElement(left, right),
   }
 }
 
@@ -176,18 +221,23 @@ function macro(name: string, receiver: ASTNode, given: readonly ASTNode[], scope
   if (variable?.op === 'id') inside.set(variable.args, range.bounds.element ?? dynamic)
   const bodies = rest.map((body) => estimate(body, inside))
   const result = bodies.at(-1) ?? leaf(scalar)
-  const failing = bodies.some(({ canFail, bounds }) => canFail || bounds.isDynamic)
+  const failing = bodies.some((each) => each.canFail || isDynamic(each))
   const absorbed = failing && (name === 'all' || name === 'exists') ? exception : 0
   const { items } = range.bounds
   const bounds =
     name === 'filter'
-      ? range.bounds
+      ? filtered(range.bounds)
       : name === 'map'
-        ? { characters: 0, items, weight: items * result.bounds.weight, isDynamic: false, element: result.bounds }
+        ? collectionOf(items, items * result.bounds.weight, result.bounds)
         : scalar
   return {
     nanoseconds: range.nanoseconds + node + items * (sum(...bodies) + node + absorbed),
-    canFail: range.canFail || range.bounds.isDynamic || failing,
+    canFail: range.canFail || isDynamic(range) || failing,
     bounds,
   }
+}
+
+/** Of a map, `filter` makes a list of keys. */
+function filtered({ items, weight, element = dynamic }: Bounds): Bounds {
+  return collectionOf(items, weight, element)
 }

@@ -18,7 +18,7 @@ const functions = ['size', 'has', 'int', 'double', 'string']
 const methods = ['size', 'startsWith', 'endsWith', 'contains']
 export const macros = ['all', 'exists', 'exists_one', 'filter', 'map']
 const binaryOperators = ['==', '!=', '<', '<=', '>', '>=', '+', '-', '*', '/', '%', 'in', '||', '&&', '[]']
-const int64Max = 2n ** 63n - 1n
+export const int64Max = 2n ** 63n - 1n
 
 /** Macro variables in scope, and whether what they stand for may have members. */
 type Scope = ReadonlyMap<string, { isDynamic: boolean }>
@@ -37,14 +37,14 @@ export function findForbidden(node: ASTNode, scope: Scope = outermost): Conditio
     case 'list':
       return firstIn(node.args, scope)
     case 'map':
-      return firstIn(node.args.flat(), scope)
+      return firstIn(node.args.flat(), scope) ?? checkKeys(node)
     case '?:':
       return firstIn(node.args, scope)
     case '!_':
       return findForbidden(node.args, scope)
     case '-_':
-      // The smallest int64 is written as the negation of one that is too large.
-      if (node.args.op === 'value' && node.args.args === int64Max + 1n) return undefined
+      if (isSmallestInteger(node)) return undefined
+      if (isSmallestInteger(node.args)) return faultAt(node, 'The number is beyond 64 bits')
       return findForbidden(node.args, scope)
     case 'call':
       return checkCall(node, scope)
@@ -69,6 +69,21 @@ function checkLiteral(node: ASTNode & { op: 'value' }): ConditionFault | undefin
   if (typeof value === 'bigint') return value <= int64Max ? undefined : faultAt(node, 'The number is beyond 64 bits')
   if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return undefined
   return faultAt(node, 'Bytes and unsigned numbers are not available', 'write a string or a plain number')
+}
+
+/** The smallest int64 is written as the negation of one that is too large. */
+function isSmallestInteger(node: ASTNode): boolean {
+  return node.op === '-_' && node.args.op === 'value' && node.args.args === int64Max + 1n
+}
+
+function checkKeys(node: ASTNode & { op: 'map' }): ConditionFault | undefined {
+  const seen = new Set<unknown>()
+  for (const [key] of node.args) {
+    if (key.op !== 'value') continue
+    if (seen.has(key.args)) return faultAt(key, 'The map names this key twice')
+    seen.add(key.args)
+  }
+  return undefined
 }
 
 /** The engine's checker lets `claims[1]` pass, though its keys are strings. */

@@ -1,16 +1,18 @@
 // A policy's condition (interface §2.4, decisions §4): compiled and bounded when it is saved, evaluated at every exchange. The same
 // compiled value serves both, so they cannot disagree.
-import { type ASTNode, Environment, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
+import { type ASTNode, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
 import {
   conditionCharactersMax,
   conditionNanosecondsMax,
   explainedCharactersMax,
+  explainedNanosecondsMax,
   explainedPartsMax,
 } from '../limits.ts'
 import type { SubjectToken } from './claims.ts'
 import { estimateNanoseconds } from './condition-cost.ts'
+import { parseSource, prepare } from './condition-engine.ts'
 import { type ConditionView, viewOf } from './condition-input.ts'
-import { type ConditionFault, conditionVariables, findForbidden, macros } from './condition-rules.ts'
+import { type ConditionFault, findForbidden, macros } from './condition-rules.ts'
 import { isRefusal, type Refusal, refuse } from './refusal.ts'
 
 /**
@@ -20,15 +22,12 @@ import { isRefusal, type Refusal, refuse } from './refusal.ts'
 export const conditionEnvironment = 1
 
 /** A condition that passed every check. Opaque: only `compileCondition` makes one. */
-export type Condition = Readonly<{ source: string; usesClaims: boolean; evaluate: (view: ConditionView) => unknown }>
-
-const environment = new Environment({
-  unlistedVariablesAreDyn: false,
-  homogeneousAggregateLiterals: false,
-  enableOptionalTypes: false,
-  limits: { maxDepth: 64 },
-})
-for (const [name, type] of Object.entries(conditionVariables)) environment.registerVariable(name, type)
+export type Condition = Readonly<{
+  source: string
+  ast: ASTNode
+  usesClaims: boolean
+  evaluate: (view: ConditionView) => unknown
+}>
 
 /** Length, syntax, allow list, types, result, worst case: a condition, or the first thing that is wrong with it. */
 export function compileCondition(source: string): Condition | ConditionFault {
@@ -46,11 +45,13 @@ export function compileCondition(source: string): Condition | ConditionFault {
     const hint = type === 'dyn' ? 'compare it, as in claims.admin == true' : 'compare it with == or another operator'
     return { ...whole, message: `The result must be true or false, not ${type}`, hint }
   }
-  if (estimateNanoseconds(ast) > conditionNanosecondsMax) {
+  if (!(estimateNanoseconds(ast) <= conditionNanosecondsMax)) {
     const hint = 'compare fewer or shorter values; chained macros and contains() with a claim on both sides cost most'
     return { ...whole, message: 'It could take too long on a large token', hint }
   }
-  return Object.freeze({ source, usesClaims: /\bclaims\b/.test(source), evaluate: parsed })
+  const prepared = attempt(() => prepare(ast, source), source)
+  if ('message' in prepared) return { ...prepared, ...whole }
+  return Object.freeze({ source, ast, usesClaims: /\bclaims\b/.test(source), evaluate: prepared })
 }
 
 export function isConditionFault(value: Condition | ConditionFault): value is ConditionFault {
@@ -74,27 +75,47 @@ export type SubExpression = { source: string; value?: string; error?: string }
 
 /**
  * What each part of a condition is for a token, smallest parts first. Literals, and what stands inside a macro, where its variable has
- * many values, are left out.
+ * many values, are left out, and so are parts that together could take much longer than the condition itself.
  */
-export function explainCondition({ source, usesClaims }: Condition, token: SubjectToken): SubExpression[] {
+export function explainCondition({ source, ast, usesClaims }: Condition, token: SubjectToken): SubExpression[] {
   const view = viewOf(token, usesClaims)
-  const { ast } = environment.parse(source)
   if (isRefusal(view)) return []
-  const parts = new Set<string>()
+  const parts = new Map<string, ASTNode>()
   collectParts(ast, source, parts)
-  return [...parts].slice(0, explainedPartsMax).map((part) => {
+  let nanosecondsLeft = explainedNanosecondsMax - estimateNanoseconds(ast)
+  const shown = [...parts].slice(0, explainedPartsMax).filter(([, part]) => {
+    if (part === ast) return true
+    const nanoseconds = estimateNanoseconds(part)
+    if (nanoseconds > nanosecondsLeft) return false
+    nanosecondsLeft -= nanoseconds
+    return true
+  })
+  return shown.map(([part, node]) => {
     try {
-      return { source: part, value: textOf(environment.parse(part)(view)) }
+      return { source: part, value: textOf(prepare(node, source)(view)) }
     } catch (error) {
       return { source: part, error: explain(error) }
     }
   })
 }
 
-function collectParts(node: ASTNode, source: string, parts: Set<string>): void {
+function collectParts(node: ASTNode, source: string, parts: Map<string, ASTNode>): void {
   if (node.op === 'value') return
   for (const child of outerChildren(node)) collectParts(child, source, parts)
-  parts.add(source.slice(node.start, node.end))
+  const part = ownTextOf(node, source)
+  if (!parts.has(part)) parts.set(part, node)
+}
+
+/** The admin's own text of a part. The engine's ranges leave out the brackets around a first or last operand. */
+function ownTextOf({ start, end }: ASTNode, source: string): string {
+  const opening = [...source.slice(0, start).matchAll(/\((?=[\s(]*$)/g)].map(({ index }) => index).toReversed()
+  const closing = [...source.slice(end).matchAll(/(?<=^[\s)]*)\)/g)].map(({ index }) => end + index + 1)
+  for (const from of [start, ...opening])
+    for (const to of [end, ...closing]) {
+      const text = source.slice(from, to)
+      if (!('message' in parse(text))) return text
+    }
+  return source.slice(start, end)
 }
 
 /** The nodes directly below one, without what stands inside a macro or names a member that has() asks for. */
@@ -105,16 +126,42 @@ function outerChildren(node: ASTNode): ASTNode[] {
   return below.filter((each): each is ASTNode => typeof each === 'object' && each !== null && 'op' in each)
 }
 
+/** As JSON, no farther than it is shown: a value that names another one many times can be far larger than its parts. */
 function textOf(value: unknown): string {
-  const text = JSON.stringify(value, (_, each: unknown) =>
-    each instanceof Map ? Object.fromEntries(each) : typeof each === 'bigint' ? Number(each) : each,
-  )
+  let text = ''
+  const write = (each: unknown): void => {
+    if (Array.isArray(each)) writeAll('[', each, ']')
+    else if (each instanceof Map) writeAll('{', each, '}')
+    else if (typeof each === 'string') text += JSON.stringify(each.slice(0, explainedCharactersMax + 1))
+    else text += String(each)
+  }
+  const writeAll = (opening: string, members: unknown[] | Map<unknown, unknown>, closing: string): void => {
+    let isFirst = true
+    text += opening
+    for (const [key, each] of members.entries()) {
+      if (text.length > explainedCharactersMax) return
+      if (!isFirst) text += ','
+      isFirst = false
+      if (members instanceof Map) text += `${JSON.stringify(String(key))}:`
+      write(each)
+    }
+    text += closing
+  }
+  write(value)
+  return bounded(text)
+}
+
+function bounded(text: string): string {
   return text.length <= explainedCharactersMax ? text : `${text.slice(0, explainedCharactersMax)}…`
 }
 
 function parse(source: string): ParseResult | ConditionFault {
+  return attempt(() => parseSource(source), source)
+}
+
+function attempt(run: () => ParseResult, source: string): ParseResult | ConditionFault {
   try {
-    return environment.parse(source)
+    return run()
   } catch (error) {
     return faultFrom(error, source)
   }
@@ -129,10 +176,11 @@ function faultFrom(error: unknown, source: string): ConditionFault {
 /** What went wrong in a few words, with what an admin does about the usual two. */
 function explain(error: unknown): string {
   if (!(error instanceof EvaluationError)) return 'It could not be evaluated'
-  if (error.code === 'no_such_key') return `${error.summary}; ask has(…) first`
+  const summary = bounded(error.summary)
+  if (error.code === 'no_such_key') return `${summary}; ask has(…) first`
   return error.code === 'no_such_overload' || error.code === 'no_matching_overload'
-    ? `${error.summary}; a number in a claim is a double: int(claims.iat) + 1`
-    : error.summary
+    ? `${summary}; a number in a claim is a double: int(claims.iat) + 1`
+    : summary
 }
 
 /** The fault with its line, a caret below the place, and the hint. Lines and columns count from 1, columns in characters. */

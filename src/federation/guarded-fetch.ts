@@ -4,6 +4,7 @@ import { joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import type { AddressList } from '../http/client-address.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../limits.ts'
+import { describeFetchFailure } from './fetch-failure.ts'
 import { hostOf, objectionToAddress, objectionToNetwork } from './issuer-address.ts'
 
 /** `ca`: certificates in PEM to trust instead of the public ones. */
@@ -34,12 +35,9 @@ export async function fetchDocument(outbound: Outbound, url: string, ca: string 
   } catch (error) {
     if (error instanceof Fault) throw error
     const isLate = error instanceof Error && error.name === 'TimeoutError'
-    throw unavailable(
-      url,
-      isLate
-        ? `did not answer within ${issuerFetchMillisecondsMax} ms`
-        : `could not be fetched: ${(error as Error).message}`,
-    )
+    if (isLate) throw unavailable(url, `did not answer within ${issuerFetchMillisecondsMax} ms`)
+    const { told, code } = describeFetchFailure(error, ca !== null)
+    throw unavailable(url, told, code)
   }
 }
 
@@ -92,8 +90,9 @@ function headObjection({ status, headers }: Response): string | undefined {
   return encoding === null || encoding === 'identity' ? undefined : 'answered with a compressed document'
 }
 
-function unavailable(url: string, what: string): Fault {
-  return new Fault('unavailable', `${JSON.stringify(url)} ${what}`)
+/** `reason`, for the log, where it says more. */
+function unavailable(url: string, what: string, reason?: string): Fault {
+  return new Fault('unavailable', `${JSON.stringify(url)} ${what}`, reason === undefined ? {} : { reason })
 }
 
 function parseJson(text: string, url: string): unknown {

@@ -191,7 +191,7 @@ function freshSeconds(cacheControl: string | null): number {
 }
 
 /** Where the keys come from. A stored set from another source is not used, however the edit and a running fetch were ordered. */
-function sourceOf(issuer: Issuer): string {
+export function sourceOf(issuer: Issuer): string {
   return issuer.jwksUrl ?? `discovery of ${issuer.issuerUrl}`
 }
 

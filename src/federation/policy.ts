@@ -8,6 +8,7 @@ import {
   conditionEnvironment,
   isConditionFault,
 } from './condition.ts'
+import { describeMismatch } from './mismatch.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 /** An immutable policy. A change of the row makes a new value, so that identity tells whether anything changed. */
@@ -33,9 +34,16 @@ type Rule = (policy: Policy, token: SubjectToken) => Refusal | undefined
 /** What a policy demands, in order; each by itself, so that an admin can be told everything that a token lacks. */
 export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_type' | 'condition', Rule>> = {
   subject: ({ subject }, token) =>
-    subject === null || token.subject === subject ? undefined : refuse('subject_mismatch'),
+    subject === null || token.subject === subject
+      ? undefined
+      : refuse('subject_mismatch', describeMismatch(token.subject, subject)),
   audience: ({ audience }, token) =>
-    token.audience.includes(audience) ? undefined : refuse('audience_mismatch', token.audience.join(' ')),
+    token.audience.includes(audience)
+      ? undefined
+      : refuse(
+          'audience_mismatch',
+          describeMismatch(token.audience.length === 1 ? token.audience[0] : token.audience, audience),
+        ),
   scopes: ({ requiredScope }, { payload }) => checkScopes(requiredScope, payload.scopes),
   token_type: ({ requiredTokenType }, { payload }) => checkTokenType(requiredTokenType, payload.token_type),
   condition: ({ compiledCondition }, token) => {
@@ -61,15 +69,18 @@ export function checkRules(policy: Policy, token: SubjectToken): Refusal | undef
 /** Decisions §3: `scopes` must be an array of strings that contains the value; the `scope` string is not looked at. */
 function checkScopes(required: string | null, scopes: unknown): Refusal | undefined {
   if (required === null) return undefined
-  if (scopes === undefined) return refuse('scopes_missing')
-  if (!isStringArray(scopes)) return refuse('scopes_wrong_type')
-  return scopes.includes(required) ? undefined : refuse('scopes_mismatch')
+  if (isStringArray(scopes) && scopes.includes(required)) return undefined
+  const detail = describeMismatch(scopes, required)
+  if (scopes === undefined) return refuse('scopes_missing', detail)
+  if (!isStringArray(scopes)) return refuse('scopes_wrong_type', `${detail} in an array of strings`)
+  return refuse('scopes_mismatch', detail)
 }
 
 /** Decisions §3: the `token_type` claim, not the header's `typ`, must be a string equal to the value. */
 function checkTokenType(required: string | null, tokenType: unknown): Refusal | undefined {
   if (required === null) return undefined
-  if (tokenType === undefined) return refuse('token_type_missing')
-  if (typeof tokenType !== 'string') return refuse('token_type_wrong_type')
-  return tokenType === required ? undefined : refuse('token_type_mismatch')
+  if (tokenType === required) return undefined
+  const detail = describeMismatch(tokenType, required)
+  if (tokenType === undefined) return refuse('token_type_missing', detail)
+  return refuse(typeof tokenType === 'string' ? 'token_type_mismatch' : 'token_type_wrong_type', detail)
 }

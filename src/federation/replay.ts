@@ -33,10 +33,11 @@ export function createReplayGuard({ known, keep, dropExpired }: ReplayGuardOptio
 
   return {
     use: ({ issuerId, id, expiresAt }, now) => {
-      if (typeof id !== 'string' || id === '') return refuse('jti_missing')
-      const row = { issuerId, tokenIdSha256: createHash('sha256').update(id).digest('hex'), expiresAt }
+      const tokenIdSha256 = hashTokenId(id)
+      if (tokenIdSha256 === undefined) return refuse('jti_missing')
+      const row = { issuerId, tokenIdSha256, expiresAt }
       const key = keyOf(row)
-      if ((used.get(key) ?? 0) > now) return refuse('replayed', id)
+      if ((used.get(key) ?? 0) > now) return refuse('replayed', id as string)
       if (used.size >= Math.min(sweepAt, usedSubjectTokensMax)) sweep(now)
       // Forgetting one would let it in again.
       if (used.size >= usedSubjectTokensMax) return refuse('replay_memory_full')
@@ -44,6 +45,11 @@ export function createReplayGuard({ known, keep, dropExpired }: ReplayGuardOptio
       return { kept: keep(row) }
     },
   }
+}
+
+/** What a `jti` is noted under; undefined for one that tells no token apart. */
+export function hashTokenId(id: unknown): string | undefined {
+  return typeof id === 'string' && id !== '' ? createHash('sha256').update(id).digest('hex') : undefined
 }
 
 function keyOf({ issuerId, tokenIdSha256 }: UsedSubjectToken): string {

@@ -13,6 +13,7 @@ import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken, second
 import { accessTokenType, type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
 import { isSignedBy } from './jws.ts'
 import { parseJwtText } from './jwt-text.ts'
+import { describeMismatch } from './mismatch.ts'
 import { checkRules } from './policy.ts'
 import { isReason, isRefusal, noStore, oauthErrorOf, type Refusal, refusalReply, refuse } from './refusal.ts'
 import { checkStanding, isCurrent, readStanding, type Standing } from './standing.ts'
@@ -65,12 +66,13 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
   record.policyNamed = policyNamed(form.policyId)
   record.subjectTokenSha256 = hash('sha256', form.subjectToken, 'hex')
   const text = parseJwtText(form.subjectToken)
-  if (text === undefined) return refuse('subject_token_not_jwt')
 
   for (let attempt = 0; attempt < exchangeAttemptsMax; attempt++) {
     const standing = readStanding(context.registry, form.policyId)
+    // Before the token is judged: what comes under a policy is for its organization to see, whatever was sent.
+    if (standing !== undefined) recordStanding(record, standing)
+    if (text === undefined) return refuse('subject_token_not_jwt')
     if (standing === undefined) return refuse('policy_unknown')
-    recordStanding(record, standing)
     const token = narrowSubjectToken(text)
     if (isRefusal(token)) return token
     recordToken(record, token)
@@ -91,7 +93,8 @@ async function verify(
   { issuer }: Standing,
   context: Context,
 ): Promise<Refusal | undefined> {
-  if (token.issuer !== issuer.issuerUrl) return refuse('issuer_mismatch', token.issuer)
+  if (token.issuer !== issuer.issuerUrl)
+    return refuse('issuer_mismatch', describeMismatch(token.issuer, issuer.issuerUrl))
   const key = await context.issuerKeys.find(issuer, token)
   if (isRefusal(key)) return key
   const isSigned = await isSignedBy(form.subjectToken, token.algorithm, key)

@@ -1,13 +1,17 @@
 // What an endpoint says of itself, next to the code that does it: enough for the OpenAPI document. It knows no endpoint.
 import { type } from '../shape.ts'
 
-/** A shape of arktype, as JSON Schema. */
+/** A shape of arktype, as JSON Schema. One with a title is told under that name, once, as a component. */
 export type Shape = { in: { toJsonSchema: (options: object) => object } }
 export type Content = { description: string; mediaType?: string; shape?: Shape }
 export type Description = {
+  /** What programs call it; method and path make a name where there is none. */
+  name?: string
   summary: string
   /** Who may call: anybody, whoever may infer, or a management key (`admin:read` for read-only ones as well). */
   access: 'public' | 'inference' | 'admin:read' | 'admin:write'
+  /** What each `{segment}` of the path may be. */
+  segments?: Readonly<Record<string, string>>
   query?: Shape
   /** Fields of the body that the caller does not send, since the service fills them in. */
   body?: { mediaType: string; shape: Shape; filledIn?: readonly string[] }
@@ -16,7 +20,7 @@ export type Description = {
 }
 
 /** Every error but those of the token endpoint (decisions §6). */
-export const errorShape = type({ error: { code: 'number.integer', message: 'string' } })
+export const errorShape = type({ error: { code: 'number.integer', message: 'string' } }).configure({ title: 'Error' })
 
 const errors: Record<number, string> = {
   400: 'The request is wrong; the message says what',

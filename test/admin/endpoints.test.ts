@@ -27,6 +27,7 @@ const policies = '/workload-identity/policies'
 const audit = '/workload-identity/audit'
 const { publicJwk: jwk } = await createKeyPair('ES256', 'es')
 const pasted = { name: 'pasted', issuer_url: 'https://pasted.example' }
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const policy = { issuer: 'idp', key: 'target', audience: 'aud', subject: 'sub' }
 
 describe('a management key', () => {
@@ -51,7 +52,7 @@ describe('a management key', () => {
         ...record,
         operation: 'issuers.delete',
         before: { deleted_at: null },
-        after: { deleted_at: expect.any(Number) },
+        after: { deleted_at: expect.stringMatching(isoTime) },
       },
       { ...record, operation: 'issuers.update', before: { clock_skew_seconds: 30 }, after: { clock_skew_seconds: 7 } },
       { ...record, operation: 'issuers.add', before: null, after: { name: 'github' } },
@@ -82,11 +83,83 @@ describe('a management key', () => {
     expect((await call('DELETE', `${policies}/${id}`, admin)).status).toBe(200)
   })
 
-  test('tries a policy without saving it', async () => {
+  test('tries a policy without saving it, as a read-only one may: there is no id, since there is no policy', async () => {
     const before = (await call('GET', policies, admin)).data as unknown[]
-    const tried = await call('POST', policies, admin, { name: 'dry', ...policy, dry_run: true })
-    expect(tried.data).toMatchObject({ name: 'dry', dry_run: true })
+    for (const key of [admin, reader]) {
+      const { status, data } = await call('POST', policies, key, { name: 'dry', ...policy, dry_run: true })
+      expect({ status, data }).toMatchObject({ status: 200, data: { name: 'dry', enabled: true, dry_run: true } })
+      expect(Object.keys(data as object)).not.toContainAnyValues(['id', 'created_at', 'updated_at'])
+    }
     expect((await call('GET', policies, admin)).data).toHaveLength(before.length)
+  })
+
+  test('pauses and resumes a policy by a change as well', async () => {
+    const path = `${policies}/${federation.policy.id}`
+    const exchange = async () => (await federation.exchange(await federation.mint())).status
+    expect((await call('PATCH', path, admin, { enabled: false })).data).toMatchObject({ enabled: false })
+    expect(await exchange()).toBe(400)
+    expect((await call('PATCH', path, admin, { enabled: true })).data).toMatchObject({ enabled: true })
+    expect(await exchange()).toBe(200)
+  })
+
+  test('tries an issuer, saved or not, without saving anything', async () => {
+    const before = (await call('GET', issuers, admin)).data
+    const isFine = { issuer_url: federation.issuerUrl, ok: true }
+    const unsaved = { issuer_url: federation.issuerUrl }
+    expect((await call('POST', `${issuers}/verify`, admin, unsaved)).data).toMatchObject(isFine)
+    expect((await call('POST', `${issuers}/idp/verify`, admin)).data).toMatchObject(isFine)
+    const closed = { issuer_url: 'http://127.0.0.1:1' }
+    expect((await call('POST', `${issuers}/verify`, admin, closed)).data).toMatchObject({ ...closed, ok: false })
+    expect((await call('GET', issuers, admin)).data).toEqual(before)
+  })
+
+  test('sees what changed as the service shows it: flags, times, and no hash of a key', async () => {
+    const path = `${policies}/${federation.policy.id}`
+    await call('POST', `${path}/pause`, admin)
+    await call('POST', `${path}/resume`, admin)
+    await federation.admin('keys.create', { name: 'seen' })
+    const { data } = await call('GET', `${audit}/changes?limit=2`, reader)
+    const [key, resumed] = data as [Row, Row]
+    const times = { created_at: expect.stringMatching(isoTime), updated_at: expect.stringMatching(isoTime) }
+    expect(resumed).toMatchObject({
+      before: { ...times, enabled: false, replay_protection: false, deleted_at: null },
+      after: { ...times, enabled: true },
+    })
+    expect(key).toMatchObject({ kind: 'key', before: null, after: { ...times, name: 'seen', disabled: false } })
+    expect(key.after).not.toHaveProperty('hash')
+  })
+})
+
+describe('the audit', () => {
+  const refusedReasons = async (query: string, key = reader) => {
+    const { status, data } = await call('GET', `${audit}?${query}`, key)
+    return status === 200 ? (data as Row[]).map(({ reason, policy_id }) => ({ reason, policy_id })) : status
+  }
+
+  test('is narrowed by policy, also a deleted one by its id, and by reason', async () => {
+    const { data } = await call('POST', policies, admin, { name: '17', ...policy })
+    const { id } = data as Row
+    await federation.exchange(await federation.mint(), { federation_policy_id: id })
+    await federation.exchange('x', { federation_policy_id: id })
+    const wrongSubject = { reason: 'subject_mismatch', policy_id: id }
+    const notJwt = { reason: 'subject_token_not_jwt', policy_id: id }
+    expect(await refusedReasons('policy=17')).toEqual([notJwt, wrongSubject])
+    expect(await refusedReasons(`policy=${id}&reason=subject_mismatch`)).toEqual([wrongSubject])
+    expect(await refusedReasons('policy=policy&reason=subject_mismatch')).toEqual([])
+    expect(await refusedReasons(`policy=${id}`, stranger)).toBe(404)
+    await call('DELETE', `${policies}/${id}`, admin)
+    expect(await refusedReasons(`policy=${id}&limit=1`)).toEqual([notJwt])
+    expect(await refusedReasons('policy=17')).toBe(404)
+    expect(await refusedReasons('reason=subject_missmatch')).toBe(400)
+  })
+
+  test('shows one exchange by the request id of its answer, to its own organization', async () => {
+    const response = await federation.exchange('x')
+    const path = `${audit}/${response.headers.get('x-request-id')}`
+    expect((await call('GET', path, reader)).data).toMatchObject({ reason: 'subject_token_not_jwt' })
+    expect((await call('GET', path, stranger)).status).toBe(404)
+    expect((await call('GET', `${audit}/${crypto.randomUUID()}`, reader)).status).toBe(404)
+    expect((await call('GET', `${audit}/x`, reader)).status).toBe(400)
   })
 })
 
@@ -103,6 +176,9 @@ describe('refused is', () => {
     ['an unknown key', () => `sk-lk-v1-${'0'.repeat(64)}`, 'GET', issuers, undefined, 401],
     ['an inference key', () => federation.key.key, 'GET', issuers, undefined, 403],
     ['a read-only key that would write', () => reader, 'POST', issuers, { name: 'x', issuer_url: 'https://x' }, 403],
+    ['a read-only key that would create', () => reader, 'POST', policies, { name: 'x', ...policy }, 403],
+    ['a read-only key that would try an issuer', () => reader, 'POST', `${issuers}/verify`, pasted, 403],
+    ['a saved issuer tried as another', () => admin, 'POST', `${issuers}/idp/verify`, { jwks_url: 'https://x' }, 400],
     ['a read-only key that would pause', () => reader, 'POST', `${policies}/policy/pause`, undefined, 403],
     ['a read-only key that would delete', () => reader, 'DELETE', `${policies}/policy`, undefined, 403],
     ['an unknown field', () => admin, 'POST', issuers, { name: 'x', issuer_url: 'https://x', color: 1 }, 400],
@@ -159,6 +235,7 @@ describe('refused is', () => {
       ['POST', `${policies}/${federation.policy.id}/pause`],
       ['GET', `${issuers}/${federation.issuer.id}`],
       ['DELETE', `${issuers}/${federation.issuer.id}`],
+      ['POST', `${issuers}/${federation.issuer.id}/verify`],
     ] as const)
       expect((await call(method, path, stranger, method === 'PATCH' ? { subject: 'x' } : undefined)).status).toBe(404)
     expect((await federation.exchange(await federation.mint())).status).toBe(200)

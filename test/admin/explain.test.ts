@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Explanation } from '../../src/admin/explain.ts'
 import { type AuditEntry, auditOf, expectNoTokenText } from '../support/exchange-outcome.ts'
-import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
+import { subject } from '../support/latchkey.ts'
+import { issuerUrl, type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 
 let latchkey: PastedIssuer
 beforeAll(async () => {
@@ -103,11 +104,55 @@ describe('a check', () => {
     expect(names).toHaveLength(5)
   })
 
-  test('uses nothing up', async () => {
-    await latchkey.admin('policies.update', { policy: 'policy', replay_protection: true })
-    const token = await latchkey.sign({ ...good, jti: 'one' })
-    for (const _ of [1, 2]) expect((await check(token, 'policy'))[0]?.accepted).toBe(true)
-    expect((await latchkey.exchange(token)).status).toBe(200)
+  test('shows no claims as a whole, which would hide the parts', async () => {
+    const [explanation] = await check(await latchkey.sign(good), 'policy')
+    expect(explanation?.condition?.map(({ source }) => source)).not.toContain('claims')
+  })
+
+  test('shows both sides of what does not match', async () => {
+    const exp = Math.floor(latchkey.clock.now / 1_000) - 60
+    const iss = 'https://other.example'
+    const [explanation] = await check(await latchkey.sign({ ...good, iss, sub: 'x', exp }), 'policy')
+    const detailOf = (wanted: string) => explanation?.steps.find(({ step }) => step === wanted)?.detail
+    expect(detailOf('issuer')).toBe(`the token has "${iss}", the policy wants "${issuerUrl}"`)
+    expect(detailOf('subject')).toBe(`the token has "x", the policy wants "${subject}"`)
+    const iso = (milliseconds: number) => new Date(milliseconds).toISOString()
+    expect(detailOf('times')).toBe(`exp ${exp} is ${iso(exp * 1_000)}, now it is ${iso(latchkey.clock.now)}`)
+  })
+
+  describe('under replay protection', () => {
+    beforeAll(() => latchkey.admin('policies.update', { policy: 'policy', replay_protection: true }))
+    afterAll(() => latchkey.admin('policies.update', { policy: 'policy', replay_protection: false }))
+    const replayOf = async (token: string) => (await check(token, 'policy'))[0]?.steps.at(-1)
+
+    test('uses nothing up, and afterwards tells that the token was exchanged', async () => {
+      const token = await latchkey.sign({ ...good, jti: 'one' })
+      for (const _ of [1, 2]) expect((await check(token, 'policy'))[0]?.accepted).toBe(true)
+      expect(await replayOf(token)).toEqual({ step: 'replay', ok: true })
+      expect((await latchkey.exchange(token)).status).toBe(200)
+      for (const _ of [1, 2])
+        expect(await replayOf(token)).toEqual({ step: 'replay', ok: false, reason: 'replayed', detail: 'one' })
+      expect((await latchkey.exchange(token)).status).toBe(400)
+      expect(await replayOf(await latchkey.sign({ ...good, jti: 'two' }))).toEqual({ step: 'replay', ok: true })
+    })
+
+    test('a token without jti is refused', async () => {
+      const token = await latchkey.sign({ ...good, jti: undefined })
+      const [explanation] = await check(token, 'policy')
+      expect(explanation && failed(explanation)).toEqual(['replay jti_missing'])
+      expect(explanation?.accepted).toBe(false)
+    })
+
+    test("another issuer's token was never exchanged here", async () => {
+      const token = await latchkey.sign({ ...good, iss: 'https://other.example', jti: 'one' })
+      const [explanation] = await check(token, 'policy')
+      expect(explanation && failed(explanation)).toEqual(['issuer issuer_mismatch'])
+    })
+  })
+
+  test('without replay protection has no such step', async () => {
+    const [explanation] = await check(await latchkey.sign(good), 'policy')
+    expect(explanation?.steps.map(({ step }) => step)).not.toContain('replay')
   })
 })
 

@@ -24,14 +24,17 @@ const row: PolicyRow = {
   replayProtection: false,
 }
 
-/** The reason for which a token is refused, or undefined. */
-function judge(
-  rules: Partial<PolicyRow>,
-  token: { subject?: string; audience?: string[] } & Record<string, unknown> = {},
-) {
+type Claims = { subject?: string; audience?: string[] } & Record<string, unknown>
+
+function refusalOf(rules: Partial<PolicyRow>, token: Claims) {
   const { subject = 's', audience = ['a'], ...payload } = token
   const whole = { algorithm: 'ES256', kid: undefined, issuer: 'i', subject, audience, payload } as const
-  return checkRules(compilePolicy({ ...row, ...rules }), whole)?.refused
+  return checkRules(compilePolicy({ ...row, ...rules }), whole)
+}
+
+/** The reason for which a token is refused, or undefined. */
+function judge(rules: Partial<PolicyRow>, token: Claims = {}) {
+  return refusalOf(rules, token)?.refused
 }
 
 describe('a token is judged by', () => {
@@ -89,6 +92,44 @@ describe('a token is judged by', () => {
   for (const [name, rules, token, reason] of rows) {
     test(`${name}: ${reason ?? 'accepted'}`, () => expect(judge(rules, token)).toBe(reason as never))
   }
+})
+
+describe('the detail of a refusal shows what the token has and what the policy wants:', () => {
+  const rows: [name: string, rules: Partial<PolicyRow>, token: Claims, detail: string][] = [
+    ['subject', {}, { subject: 'a "b"\n' }, String.raw`the token has "a \"b\"\n", the policy wants "s"`],
+    ['one audience', {}, { audience: ['x'] }, 'the token has "x", the policy wants "a"'],
+    ['audiences', {}, { audience: ['x y', 'z'] }, 'the token has ["x y","z"], the policy wants "a"'],
+    ['no audience', {}, { audience: [] }, 'the token has [], the policy wants "a"'],
+    ['missing scopes', { requiredScope: 'r' }, {}, 'the token has nothing, the policy wants "r"'],
+    [
+      'scopes of the wrong type',
+      { requiredScope: 'r' },
+      { scopes: 'r' },
+      'the token has "r", the policy wants "r" in an array of strings',
+    ],
+    ['other scopes', { requiredScope: 'r' }, { scopes: ['q'] }, 'the token has ["q"], the policy wants "r"'],
+    ['missing token_type', { requiredTokenType: 't' }, {}, 'the token has nothing, the policy wants "t"'],
+    [
+      'token_type of null',
+      { requiredTokenType: 't' },
+      { token_type: null },
+      'the token has null, the policy wants "t"',
+    ],
+    ['another token_type', { requiredTokenType: 't' }, { token_type: 'T' }, 'the token has "T", the policy wants "t"'],
+  ]
+  for (const [name, rules, token, detail] of rows) {
+    test(name, () => expect(refusalOf(rules, token)?.detail).toBe(detail))
+  }
+
+  test('cut where it is long, so that both sides fit, and never within a character', () => {
+    const detail = refusalOf({ subject: 'p'.repeat(512) }, { subject: '🔑'.repeat(512) })?.detail ?? ''
+    expect(detail).toMatch(/^the token has "(🔑){199}…, the policy wants "p{199}…$/u)
+  })
+
+  test('without a credential that slipped into a claim', () => {
+    const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl'
+    expect(refusalOf({}, { subject: jwt })?.detail).not.toContain('eyJ')
+  })
 })
 
 test('a token passes exactly when every rule of the policy holds, whatever the claims', () => {

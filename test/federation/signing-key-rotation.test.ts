@@ -4,10 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
-import { loadConfig } from '../../src/config.ts'
-import { createLog } from '../../src/observe/log.ts'
-import { outboundFetch, resolveHost } from '../../src/runtime.ts'
-import { startServer } from '../../src/server.ts'
+import { startClock } from '../support/clock.ts'
 import { install } from '../support/installation.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 
@@ -129,8 +126,8 @@ describe('a rotation', () => {
     const made = (target_id: string) => ({ target_id, before: null, after: { id: target_id, retired_at: null } })
     const ended = (target_id: string | undefined, before: number | null, after: number) => ({
       target_id,
-      before: { id: target_id, retired_at: before },
-      after: { id: target_id, retired_at: after },
+      before: { id: target_id, retired_at: before === null ? null : new Date(before).toISOString() },
+      after: { id: target_id, retired_at: new Date(after).toISOString() },
     })
 
     const { id: second, changes } = await changesBy({})
@@ -196,17 +193,12 @@ test('a server rotates a key that is due when it starts, and by the local socket
   const listed = async () =>
     JSON.parse((await installation.run('signing-keys', 'list', '--json')).stdout) as { data: SigningKey[] }
   expect((await listed()).data).toMatchObject([{ state: 'signing' }])
-  const later = Date.now() + 91 * 24 * 60 * 60 * 1_000
-  const lines: string[] = []
-  const server = await startServer(loadConfig({ flags: installation.env, environment: {} }), {
-    now: () => later,
-    fetch: outboundFetch,
-    resolve: resolveHost,
-    log: createLog((line) => lines.push(line)),
-    onBroken: () => {},
-  })
-  expect(lines.join('')).toContain('signing_key_rotated')
-  await server.stop()
+  const clock = startClock(installation.folder)
+  clock.moveSeconds(91 * 24 * 60 * 60)
+  const due = await installation.serve(clock.program)
+  clock.release()
+  await due.serving.stop()
+  expect(due.serving.stderr()).toContain('signing_key_rotated')
   const { data } = await listed()
   expect(data).toHaveLength(2)
   const served = await installation.serve()

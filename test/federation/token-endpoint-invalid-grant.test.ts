@@ -108,7 +108,12 @@ const tokens: TokenRow[] = [
   ['a member of a claim named twice', rawPayload(',"act":{"a":1,"a":1}'), 'token_duplicate_member'],
   ['a header member named twice', duplicateHeader, 'token_duplicate_member'],
   // Claims
-  ['another iss', signed({ iss: 'https://evil.example' }), 'issuer_mismatch', 'https://evil.example'],
+  [
+    'another iss',
+    signed({ iss: 'https://evil.example' }),
+    'issuer_mismatch',
+    `the token has "https://evil.example", the policy wants "${issuerUrl}"`,
+  ],
   ['iss with a slash more', signed({ iss: `${issuerUrl}/` }), 'issuer_mismatch'],
   ['iss in another case', signed({ iss: 'https://IDP.example.com' }), 'issuer_mismatch'],
   ['no iss', signed({ iss: undefined }), 'token_claim_type', 'iss'],
@@ -227,7 +232,12 @@ describe('a good token is refused when the policy', () => {
     const foreign = await makeOrganization('elsewhere', 'https://other.example')
     const token = await latchkey.sign()
     const response = await latchkey.exchange(token, { federation_policy_id: foreign.id })
-    const audit = await expectInvalidGrant(response, 'issuer_mismatch', token, issuerUrl)
+    const audit = await expectInvalidGrant(
+      response,
+      'issuer_mismatch',
+      token,
+      `the token has "${issuerUrl}", the policy wants "https://other.example"`,
+    )
     expect(audit).toMatchObject({ organization_id: foreign.organization_id, policy_id: foreign.id })
   })
 

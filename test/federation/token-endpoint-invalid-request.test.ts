@@ -99,6 +99,25 @@ describe('400 invalid_request', () => {
     })
   }
 
+  test('a token that is none is in the audit of the organization whose policy was named; the caller cannot tell', async () => {
+    const bodies: string[] = []
+    for (const policy of [latchkey.policy.id, crypto.randomUUID()]) {
+      const body = await goodForm(latchkey, { subject_token: 'x', federation_policy_id: policy })
+      const expected = { status: 400, error: 'invalid_request', reason: 'subject_token_not_jwt' }
+      const { text, audit } = await expectPostRefused(body, expected)
+      bodies.push(text)
+      const isKnown = policy === latchkey.policy.id
+      expect(audit).toMatchObject({
+        policy_named: policy,
+        organization_id: isKnown ? latchkey.policy.organization_id : null,
+        policy_id: isKnown ? policy : null,
+        issuer_id: isKnown ? latchkey.issuer.id : null,
+        key_id: isKnown ? latchkey.key.id : null,
+      })
+    }
+    expect(bodies[0]).toBe(String(bodies[1]))
+  })
+
   test('a token in the field of the policy reaches neither log nor audit', async () => {
     const token = await latchkey.sign()
     const response = await postForm(

@@ -188,6 +188,69 @@ test('updates print the whole object; --no-require-… removes one check and lea
   expect(await json('policies', 'pause', 'cd')).toMatchObject({ id: policy.id, enabled: false })
 })
 
+test('--no-subject and --no-condition take one away where the other stays', async () => {
+  const at = ['policies', 'update', 'cd']
+  expect(await json(...at, '--condition', 'subject == "sub"', '--no-subject')).toMatchObject({
+    subject: null,
+    condition: 'subject == "sub"',
+  })
+  expect((await failure(...at, '--no-condition')).error.message).toContain('--subject, --condition')
+  expect(await json(...at, '--subject', 'sub', '--no-condition')).toMatchObject({
+    subject: 'sub',
+    condition: null,
+    condition_environment: null,
+  })
+  expect(await json(...at, '--audience', 'aud')).toMatchObject({ subject: 'sub', condition: null })
+})
+
+test('what stops policies from exchanging tells which, and nothing where none was stopped', async () => {
+  await json('keys', 'create', '--name', 'shared')
+  await json('issuers', 'add', '--name', 'brief', '--url', 'https://brief.example.com', '--jwks-file', 'jwks.json')
+  for (const name of ['one', 'two'])
+    await json('policies', 'create', '--name', name, '--issuer', 'brief', '--key', 'shared', ...rules)
+  const policies_affected = ['one', 'two']
+  expect(await json('keys', 'disable', 'shared')).toMatchObject({ name: 'shared', disabled: true, policies_affected })
+  expect(await json('keys', 'disable', 'shared')).not.toHaveProperty('policies_affected')
+  expect(await json('keys', 'enable', 'shared')).not.toHaveProperty('policies_affected')
+  await json('policies', 'pause', 'one')
+  const { stdout } = await run('issuers', 'delete', 'brief')
+  expect(stdout).toEndWith('\n1 policy exchanges no longer: two\n')
+  expect((await run('keys', 'delete', 'shared')).stdout).toMatch(/^Deleted \S+\n$/)
+  for (const name of policies_affected) await json('policies', 'delete', name)
+})
+
+test('an issuer is shown with its CA, how long its keys last, and the keys themselves', async () => {
+  const linesOf = async (name: string) =>
+    Object.fromEntries(
+      (await run('issuers', 'show', name)).stdout.split('\n').map((line) => line.split(/ {2,}/) as [string, string]),
+    )
+  expect(await linesOf('idp')).toMatchObject({
+    'keys at hand': 'es ES256',
+    'keys stale after': 'never',
+    'private CA': 'none',
+  })
+  const ca = join(import.meta.dirname, '../fixtures/tls/ca.pem')
+  const made = await json('issuers', 'add', '--name', 'site', '--url', 'https://site.example.com', '--ca-file', ca)
+  expect(made).toMatchObject({ keys: [] })
+  expect(await linesOf('site')).toMatchObject({
+    'keys at hand': 'none yet',
+    'keys stale after': '86400 s without renewal',
+    'private CA': expect.stringMatching(/^CN=Latchkey test CA \(SHA-256 ([0-9A-F]{2}:){7}[0-9A-F]{2}…\)$/),
+  })
+  await json('issuers', 'delete', 'site')
+})
+
+test('a key set that cannot be used is reported by issuers verify, with exit code 1', async () => {
+  writeFileSync(join(folder.path, 'empty.json'), '{"keys":[]}')
+  const args = ['issuers', 'verify', '--url', 'https://idp.example.com', '--jwks-file', 'empty.json']
+  const { code, stdout } = await run(...args, '--json')
+  expect({ code, report: JSON.parse(stdout) }).toMatchObject({
+    code: 1,
+    report: { ok: false, checks: [{ step: 'keys', ok: false, detail: expect.any(String) }] },
+  })
+  expect(await run(...args)).toMatchObject({ code: 1, stdout: expect.stringContaining('✗ keys'), stderr: '' })
+})
+
 test('a condition is saved with its environment, kept by other updates, and stands alone without a subject', async () => {
   const condition = 'claims.repository == "acme/app" && subject.startsWith("repo:")'
   const made = await json(
@@ -318,4 +381,48 @@ describe('a failure is { error: { code, message } } on standard error, with its 
 test('what is deleted is gone from its list', async () => {
   expect(await json('policies', 'delete', String(policy.id))).toEqual({ id: policy.id, deleted: true })
   expect(await json('policies', 'list')).toEqual({ data: [] })
+})
+
+test('the changes are told as the service shows things, in text with kind, name and both values', async () => {
+  await json('policies', 'create', '--name', 'seen', '--issuer', 'idp', '--key', 'app', ...rules)
+  await json('policies', 'pause', 'seen')
+  await json('policies', 'delete', 'seen')
+  const { data } = (await json('audit', 'changes', '--limit', '3')) as { data: JsonObject[] }
+  expect(data).toMatchObject([
+    { kind: 'policy', before: { deleted_at: null }, after: { deleted_at: time } },
+    { before: { enabled: true, created_at: time }, after: { enabled: false, created_at: time } },
+    { before: null, after: { name: 'seen', enabled: true } },
+  ])
+  const { stdout } = await run('audit', 'changes', '--limit', '3')
+  const lines = stdout.split('\n').slice(1, 4)
+  expect(lines.map((line) => line.split(/ {2,}/).slice(2, 5))).toEqual([
+    ['policies.delete', 'policy seen', 'deleted'],
+    ['policies.pause', 'policy seen', 'enabled: true → false'],
+    ['policies.create', 'policy seen', 'new'],
+  ])
+})
+
+test('the audit is narrowed by policy and reason, and a word that is no reason is refused', async () => {
+  await json('policies', 'create', '--name', 'narrow', '--issuer', 'idp', '--key', 'app', ...rules)
+  expect(await json('audit', '--policy', 'narrow', '--reason', 'audience_mismatch')).toEqual({ data: [] })
+  expect((await run('audit', '--policy', 'narrow')).stdout).toBe('Nothing that matches\n')
+  expect(await failure('audit', '--policy', 'none')).toMatchObject({ code: 1, error: { code: 'not_found' } })
+  expect(await failure('audit', '--reason', 'audience')).toMatchObject({ code: 2, error: { code: 'invalid' } })
+})
+
+test('a policy that is only tried has no id', async () => {
+  const draft = await json(
+    'policies',
+    'create',
+    '--name',
+    'dry',
+    '--issuer',
+    'idp',
+    '--key',
+    'app',
+    '--dry-run',
+    ...rules,
+  )
+  expect(draft).toMatchObject({ name: 'dry', dry_run: true })
+  expect(Object.keys(draft)).not.toContainAnyValues(['id', 'created_at', 'updated_at'])
 })

@@ -1,7 +1,7 @@
 // Drawing for people: whatever a claim, a name or a URL holds, the terminal gets visible characters in aligned columns.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { moment, printable, record, table } from '../../scripts/present.ts'
+import { few, moment, printable, record, table, withAffected } from '../../scripts/present.ts'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 40 })
 /** Everything that moves the cursor, hides, or turns the direction of text. */
@@ -84,4 +84,18 @@ test('a record has one line a field, whatever the values hold', () => {
 test('a moment is the time in UTC to the second', () => {
   expect(moment('2026-11-21T09:30:01.999Z')).toBe('2026-11-21 09:30:01')
   expect(moment(null)).toBe('-')
+})
+
+test('of many a few are told, and how many more', () => {
+  expect(few(['a', 'b'], 2)).toBe('a, b')
+  expect(few(['a', 'b', 'c', 'd'], 2)).toBe('a, b and 2 more')
+})
+
+test('policies that exchange no longer are told below', () => {
+  expect(withAffected('Done', {})).toBe('Done')
+  expect(withAffected('Done', { policies_affected: ['a'] })).toBe('Done\n1 policy exchanges no longer: a')
+  const policies_affected = [...'abcdefg']
+  expect(withAffected('Done', { policies_affected })).toBe(
+    'Done\n7 policies exchange no longer: a, b, c, d, e and 2 more',
+  )
 })

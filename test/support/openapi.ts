@@ -2,7 +2,8 @@
 import { expect } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 
-type Content = { content?: Record<string, { schema?: object }> }
+type Content = { content?: Record<string, { schema?: object }>; headers?: Record<string, object> }
+type Operation = { operationId: string; parameters?: object[]; responses: Record<string, Content> }
 type AnswerCheck = {
   /** Expects that an answer is one that the document tells of, and has the shape that it tells. */
   (method: string, path: string, status: number, body: unknown): void
@@ -10,9 +11,13 @@ type AnswerCheck = {
 }
 export type OpenApiDocument = {
   openapi: string
-  paths: Record<string, Record<string, { responses: Record<string, Content> }>>
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, object> }
 }
 export type ApiAnswer = { status: number; data: unknown; error: unknown }
+
+/** As the service tells times (decisions §6). */
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 export async function readDocument(baseUrl: string): Promise<OpenApiDocument> {
   const response = await fetch(`${baseUrl}/openapi.json`)
@@ -21,7 +26,9 @@ export async function readDocument(baseUrl: string): Promise<OpenApiDocument> {
 }
 
 export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
-  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': isoTime } })
+  for (const [name, schema] of Object.entries(document.components.schemas))
+    ajv.addSchema(schema, `#/components/schemas/${name}`)
   const paths = Object.entries(document.paths)
     .toSorted(([one], [other]) => Number(one.includes('{')) - Number(other.includes('{')))
     .map(([path, operations]) => ({

@@ -1,0 +1,20 @@
+// Which policies exchange no longer once something that they name is taken away.
+import type { AdminContext } from '../context.ts'
+import type { Policy } from '../federation/policy.ts'
+import { checkStanding, readStanding } from '../federation/standing.ts'
+
+/** What an answer says of them: nothing when there are none, so that it is as it always was. */
+export type Affected = { policies_affected?: string[] }
+
+/** The names of those that exchange now and rest on what `names` tells. To be asked before the change. */
+export function readAffected(
+  { registry, now }: Pick<AdminContext, 'registry' | 'now'>,
+  names: (policy: Policy) => boolean,
+): Affected {
+  const affected = [...registry.policies.values()].filter((policy) => {
+    if (!names(policy)) return false
+    const standing = readStanding(registry, policy.id)
+    return standing !== undefined && checkStanding(standing, now()) === undefined
+  })
+  return affected.length === 0 ? {} : { policies_affected: affected.map(({ name }) => name) }
+}

@@ -1,0 +1,133 @@
+// Admin operations that read what happened: who exchanged what and with which outcome, and what admins changed.
+
+import { getTableColumns } from 'drizzle-orm'
+import { listChanges } from '../../db/admin-changes.ts'
+import { type AuditFilter, findAudit, listAudit } from '../../db/audit.ts'
+import { type AdminChange, apiKeys, issuers, policies } from '../../db/schema.ts'
+import type { AdminContext } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { isReason, type Step, stepOf } from '../federation/refusal.ts'
+import { nanodollarsPerDollar } from '../limits.ts'
+import { type } from '../shape.ts'
+import type { changeAnswer, exchangeAnswer } from './answers.ts'
+import { operation } from './operation.ts'
+import { findOrganization, findPolicy, organizationInput, referenceShape, timeOf } from './references.ts'
+import { page, pageOf } from './report-page.ts'
+
+const reasonShape = type('string').narrow(
+  (text, context) => isReason(text) || context.mustBe('a reason of the audit, such as audience_mismatch'),
+)
+const auditInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...page,
+  'policy?': referenceShape,
+  'outcome?': "'issued' | 'refused'",
+  'reason?': reasonShape,
+})
+const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: 'string.uuid' })
+const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
+
+export const auditOperations = {
+  'audit.list': operation(auditInput, async (context, input) => {
+    const policyId =
+      input.policy === undefined ? undefined : findPolicyEverNamed(context, input.policy, input.organization)
+    const filter: AuditFilter = { ...pageOf(context, input), policyId, outcome: input.outcome, reason: input.reason }
+    const { rows, moreBeforeId } = await listAudit(context.orm, filter)
+    return { data: rows.map(showAudit), more_before_id: moreBeforeId }
+  }),
+  'audit.changes': operation(changesInput, async (context, input) => {
+    return { data: (await listChanges(context.orm, pageOf(context, input))).map(showChange) }
+  }),
+  'audit.show': operation(exchangeInput, async ({ orm, registry }, { request_id, organization }) => {
+    const found = await findAudit(orm, request_id.toLowerCase())
+    const isTheirs =
+      organization === undefined || found?.row.organizationId === findOrganization(registry, organization).id
+    if (found === undefined || !isTheirs)
+      throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
+    return showAudit(found)
+  }),
+}
+
+/** A policy that is deleted has its exchanges still; by id, since its name may be another's by now. */
+function findPolicyEverNamed({ registry }: AdminContext, reference: string, organization: string | undefined): string {
+  const known = registry.policies.get(reference)
+  if (known !== undefined && organization === undefined) return known.id
+  const { id: organizationId } = findOrganization(registry, organization)
+  return known?.organizationId === organizationId ? known.id : findPolicy(registry, reference, organizationId).id
+}
+
+function showAudit({
+  row,
+  policyName,
+  issuerUrl,
+}: Awaited<ReturnType<typeof listAudit>>['rows'][number]): typeof exchangeAnswer.infer {
+  return {
+    id: row.id,
+    at: timeOf(row.at),
+    request_id: row.requestId,
+    outcome: row.outcome,
+    error: row.error,
+    reason: row.reason,
+    step: stepOfRow(row.reason),
+    detail: row.detail,
+    organization_id: row.organizationId,
+    policy_id: row.policyId,
+    policy_name: policyName,
+    policy_named: row.policyNamed,
+    issuer_id: row.issuerId,
+    issuer_url: issuerUrl,
+    key_id: row.keyId,
+    subject: row.subject,
+    subject_token_id: row.subjectTokenId,
+    subject_token_sha256: row.subjectTokenSha256,
+    access_token_id: row.accessTokenId,
+    access_token_expires_at: timeOf(row.accessTokenExpiresAt),
+    client_address: row.clientAddress,
+  }
+}
+
+/** The step that refused; a reason that this program does not know has none. */
+function stepOfRow(reason: string | null): Step | null {
+  return reason !== null && isReason(reason) ? stepOf(reason) : null
+}
+
+function showChange(row: AdminChange): typeof changeAnswer.infer {
+  return {
+    id: row.id,
+    at: timeOf(row.at),
+    actor: row.actor,
+    actor_key_id: row.actorKeyId,
+    request_id: row.requestId,
+    operation: row.operation,
+    organization_id: row.organizationId,
+    kind: row.kind,
+    target_id: row.targetId,
+    before: showChangedRow(row.before),
+    after: showChangedRow(row.after),
+  }
+}
+
+const flags = new Set(
+  [apiKeys, issuers, policies]
+    .flatMap((table): { name: string; dataType: string }[] => Object.values(getTableColumns(table)))
+    .filter(({ dataType }) => dataType === 'boolean')
+    .map(({ name }) => name),
+)
+
+/** A row as SQLite wrote it, with flags and times as everywhere else; a key is named by its id and needs no hash. */
+function showChangedRow(text: string | null): object | null {
+  if (text === null) return null
+  const { hash: _hash, ...row } = JSON.parse(text) as Record<string, unknown>
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => showColumn(name, value)))
+}
+
+function showColumn(name: string, value: unknown): [name: string, value: unknown] {
+  if (name.endsWith('_nanodollars')) {
+    const dollars = typeof value === 'number' ? value / nanodollarsPerDollar : value
+    return [name.replace('_nanodollars', '_dollars'), dollars]
+  }
+  if (typeof value !== 'number') return [name, value]
+  if (flags.has(name)) return [name, value === 1]
+  return [name, name.endsWith('_at') ? timeOf(value) : value]
+}
