@@ -180,6 +180,12 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
+/** For options that are US dollars. */
+export function money(text: string): number {
+  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('It must be an amount such as 0.15.')
+  return Number(text)
+}
+
 /** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. */
 export function momentText(text: string): string {
   const ago = /^(\d{1,6})([mhd])$/.exec(text)

@@ -1,16 +1,20 @@
 // `latchkey keys`: the API keys that callers and access tokens act as.
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { Fault } from '../src/fault.ts'
 import {
   command,
   commandOnOne,
   group,
   inOrganization,
+  momentText,
+  money,
   type Options,
   operationCommand,
+  removable,
   runAlone,
+  wholeNumber,
 } from './command-line.ts'
-import { moment, record, table, withAffected } from './present.ts'
+import { dollars, moment, record, table, withAffected } from './present.ts'
 
 type Key = {
   id: string
@@ -21,13 +25,46 @@ type Key = {
   workspace: string
   owner: string
   created_at: string
+  expires_at: string | null
+  limit: number | null
+  limit_reset: string | null
+  limit_remaining: number | null
+  usage: number
+  requests_per_minute: number | null
+  tokens_per_minute: number | null
+  allowed_models: string[] | null
   key?: string
   policies_affected?: string[]
 }
 
-const show = ({ id, name, label, kind, disabled, workspace, owner, key }: Key) => {
-  const fields = record({ id, name, label, kind, state: disabled ? 'disabled' : 'enabled', workspace, owner })
+const show = (row: Key) => {
+  const { id, name, label, kind, disabled, workspace, owner, key } = row
+  const fields = record({
+    id,
+    name,
+    label,
+    kind,
+    state: disabled ? 'disabled' : 'enabled',
+    workspace,
+    owner,
+    ...boundsShown(row),
+  })
   return key === undefined ? fields : `${fields}\n\nThe key, shown only now:\n  ${key}`
+}
+
+/** Only the bounds that there are. */
+function boundsShown(row: Key): Record<string, unknown> {
+  const { limit, limit_reset, limit_remaining } = row
+  return {
+    ...(row.usage === 0 ? {} : { used: `${dollars(row.usage)} USD` }),
+    ...(limit === null
+      ? {}
+      : { limit: `${dollars(limit)} USD ${limit_reset ?? 'in all'}, ${dollars(limit_remaining ?? 0)} left` }),
+    ...(row.requests_per_minute === null ? {} : { 'requests a minute': row.requests_per_minute }),
+    ...(row.tokens_per_minute === null ? {} : { 'tokens a minute': row.tokens_per_minute }),
+    ...(row.allowed_models === null ? {} : { models: row.allowed_models.join(' ') }),
+    ...(row.expires_at === null ? {} : { 'expires (UTC)': moment(row.expires_at) }),
+  }
 }
 
 export function keysCommand(): Command {
@@ -36,16 +73,29 @@ export function keysCommand(): Command {
     'keys create --name ci --owner platform-team --workspace staging',
     'keys create --name admin-laptop --management',
     'keys create --name dashboard --management read-only',
+    "keys create --name team --limit 25 --limit-reset monthly --allowed-models 'meta/*'",
   ])
     .requiredOption('--name <name>', 'what to call it')
     .option('--management [access]', 'a management key, read-write or read-only, instead of an inference key')
     .option('--owner <name>', 'user who owns it; made when new (default: admin)')
     .option('--workspace <workspace>', 'workspace, by name or id (default: default)')
+  const update = command('update <key>', 'Change a key; takes effect at the very next request', [
+    'keys update team --limit 50',
+    'keys update team --no-limit --expires-at 2027-01-01',
+  ])
+    .option('--name <name>', 'new name')
+    .option('--no-limit', 'take the limit away')
+    .option('--no-limit-reset', 'let the limit count for ever')
+    .option('--no-requests-per-minute', 'any number of requests')
+    .option('--no-tokens-per-minute', 'any number of tokens')
+    .option('--no-allowed-models', 'all models')
+    .option('--no-expires-at', 'let it live for ever')
   return group('keys', 'API keys: what workloads use and access tokens act as', [
     operationCommand(
-      inOrganization(create),
+      inOrganization(boundOptions(create)),
       'keys.create',
       ({ options }) => ({
+        ...boundsOf(options),
         name: options.name,
         kind: kindOf(options),
         owner: options.owner,
@@ -66,6 +116,10 @@ export function keysCommand(): Command {
             ['KIND', (row) => row.kind],
             ['STATE', (row) => (row.disabled ? 'disabled' : 'enabled')],
             ['LABEL', (row) => row.label],
+            [
+              'LIMIT (USD)',
+              (row) => (row.limit === null ? null : `${dollars(row.limit_remaining ?? 0)} of ${dollars(row.limit)}`),
+            ],
             ['WORKSPACE', (row) => row.workspace],
             ['OWNER', (row) => row.owner],
             ['ID', (row) => row.id],
@@ -73,6 +127,17 @@ export function keysCommand(): Command {
           ],
           'No keys; make one with: latchkey keys create --name my-app',
         ),
+    ),
+    operationCommand(
+      inOrganization(boundOptions(update)),
+      'keys.update',
+      ({ words, options }) => ({
+        ...boundsOf(options),
+        key: words[0],
+        name: options.name,
+        organization: options.organization,
+      }),
+      show,
     ),
     commandOnOne('key', 'show', 'Show a key', 'keys.show', show),
     commandOnOne(
@@ -87,6 +152,29 @@ export function keysCommand(): Command {
       withAffected(`Deleted ${key.id}`, key),
     ),
   ])
+}
+
+function boundOptions(made: Command): Command {
+  return made
+    .option('--limit <dollars>', 'what it may spend, in US dollars', money as never)
+    .addOption(
+      new Option('--limit-reset <period>', 'when the limit begins anew, UTC').choices(['daily', 'weekly', 'monthly']),
+    )
+    .option('--requests-per-minute <number>', 'how often it may ask', wholeNumber as never)
+    .option('--tokens-per-minute <number>', 'how many tokens it may use', wholeNumber as never)
+    .option('--allowed-models <pattern...>', 'the models it may use; * stands for any characters')
+    .option('--expires-at <time>', 'when it ends, e.g. 2027-01-01T00:00:00Z', momentText as never)
+}
+
+function boundsOf(options: Options): Record<string, unknown> {
+  return {
+    limit: removable(options.limit),
+    limit_reset: removable(options.limitReset),
+    requests_per_minute: removable(options.requestsPerMinute),
+    tokens_per_minute: removable(options.tokensPerMinute),
+    allowed_models: removable(options.allowedModels),
+    expires_at: removable(options.expiresAt),
+  }
 }
 
 function kindOf({ management }: Options): string {

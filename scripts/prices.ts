@@ -1,6 +1,6 @@
 // `latchkey prices`: what a million tokens cost, for inference servers that tell no cost themselves.
-import { type Command, InvalidArgumentError } from 'commander'
-import { command, group, operationCommand, readJsonFile, runAlone } from './command-line.ts'
+import type { Command } from 'commander'
+import { command, group, money, operationCommand, readJsonFile, runAlone } from './command-line.ts'
 import { dollars, table } from './present.ts'
 
 type Price = { model: string; prompt: number; completion: number; cached: number | null }
@@ -54,11 +54,6 @@ export function pricesCommand(): Command {
       ({ model }: { model: string }) => `Removed ${model}`,
     ),
   ])
-}
-
-function money(text: string): number {
-  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('It must be an amount such as 0.15.')
-  return Number(text)
 }
 
 if (import.meta.main) await runAlone(pricesCommand())

@@ -83,6 +83,36 @@ test('prices are set, imported whole or not at all, and count from the next requ
   )
 })
 
+test('a key is bound and unbound by command', async () => {
+  const bounds = [
+    '--limit',
+    '2.5',
+    '--limit-reset',
+    'weekly',
+    '--allowed-models',
+    'a',
+    'b*',
+    '--requests-per-minute',
+    '9',
+  ]
+  const made = await json('keys', 'create', '--name', 'bound', ...bounds, '--expires-at', '2999-01-01')
+  const told = { limit: 2.5, limit_remaining: 2.5, limit_reset: 'weekly', allowed_models: ['a', 'b*'] }
+  expect(made).toMatchObject({ ...told, requests_per_minute: 9, expires_at: '2999-01-01T00:00:00.000Z' })
+  const shown = await run('keys', 'show', 'bound')
+  expect(shown.stdout).toMatch(/^limit +2\.50 USD weekly, 2\.50 left$/m)
+  const none = ['--no-limit', '--no-limit-reset', '--no-allowed-models', '--no-requests-per-minute', '--no-expires-at']
+  expect(await json('keys', 'update', 'bound', ...none, '--tokens-per-minute', '100')).toMatchObject({
+    limit: null,
+    limit_reset: null,
+    allowed_models: null,
+    requests_per_minute: null,
+    tokens_per_minute: 100,
+    expires_at: null,
+  })
+  expect(await failure('keys', 'update', 'bound')).toMatchObject({ code: 2 })
+  expect(await failure('keys', 'update', 'bound', '--limit', 'much')).toMatchObject({ code: 2 })
+})
+
 test('usage is told by what it was for, as a table, as JSON and as CSV that no spreadsheet runs', async () => {
   const keys = await run('usage', '--by', 'key', '--csv')
   expect(keys.stdout).toMatch(/^key_id,key_name,key_deleted,requests,/)
