@@ -133,3 +133,19 @@ export const connectionIdleSecondsMax = 60
 export const drainMillisecondsMax = 10_000
 /** How long a command or a starting server waits for another command, or for a server that is draining, to let go of the database. */
 export const databaseWaitMillisecondsMax = 15_000
+
+/** Interface §8: of a preset body; characters are Unicode code points. */
+export const metadataPairsMax = 16
+export const metadataKeyCharactersMax = 64
+export const metadataValueCharactersMax = 512
+export const stopSequencesMax = 4
+export const sessionIdCharactersMax = 256
+export const topLogprobsMax = 20
+/** Decisions §7. */
+export const presetSlugCharactersMax = 128
+/** The JSON schema of a tool is the deepest part of a preset body; nobody writes deeper ones, and storing them must not exhaust the stack. */
+export const presetBodyDepthMax = 128
+/** Problems that one refusal of a preset body lists. */
+export const presetProblemsMax = 10
+/** Higher numbers of a preset's version are no numbers of versions. */
+export const presetVersionMax = 1_000_000_000

@@ -1,0 +1,153 @@
+// A preset applied to the body of a request: what the request leaves open, the preset fills in, in the terms of that body.
+import { Fault } from '../fault.ts'
+import { isInstruction } from './chat-messages.ts'
+import { type Fields, isObject, memberOf } from './check.ts'
+import { messagesFields } from './messages-config.ts'
+import type { PresetContent } from './preset.ts'
+import { withoutPresetReference } from './reference.ts'
+import { responsesFields } from './responses-config.ts'
+
+/** The endpoints that take a preset, by what their bodies look like. */
+export type Target = 'chat' | 'messages' | 'responses' | 'completions' | 'embeddings' | 'rerank'
+
+/** Both refuse fields that they do not know, and know no more of these. */
+const vectorKeys = ['model', 'models', 'provider', 'route']
+/** `logprobs` is a number in completions and true or false in chat. */
+const completionKeys = [
+  ...vectorKeys,
+  'temperature',
+  'top_p',
+  'top_k',
+  'top_a',
+  'min_p',
+  'frequency_penalty',
+  'presence_penalty',
+  'repetition_penalty',
+  'max_tokens',
+  'stop',
+  'seed',
+  'logit_bias',
+  'response_format',
+  'plugins',
+  'service_tier',
+]
+
+/** The config in the terms of each body; what has no counterpart there is left out. */
+const translations: Record<Target, (config: Fields) => Fields> = {
+  chat: (config) => config,
+  messages: messagesFields,
+  responses: responsesFields,
+  completions: (config) => {
+    const limit = memberOf(config, 'max_completion_tokens') ?? memberOf(config, 'max_tokens')
+    return pick({ ...config, max_tokens: limit }, completionKeys)
+  },
+  embeddings: (config) => pick(config, vectorKeys),
+  rerank: (config) => pick(config, vectorKeys),
+}
+
+/**
+ * The body for the upstream (decisions §7): the preset's fields under the request's, of which a null counts as absent; tools united; the
+ * system prompt in front unless the request brings its own. Names of the preset are gone from it. Neither argument is changed.
+ * @throws Fault `invalid` when neither names a model
+ */
+export function applyPreset(target: Target, { config, systemPrompt }: PresetContent, body: Fields): Fields {
+  const request = withoutPresetReference(body)
+  const offered = withoutRivals(target, translations[target](config), request, {
+    asksPresetModel: asksPresetModel(body),
+  })
+  const merged = merge(offered, request)
+  const tools = unite(offered.tools, request.tools)
+  if (tools !== undefined) merged.tools = tools
+  if (memberOf(merged, 'model') === undefined && memberOf(merged, 'models') === undefined)
+    throw new Fault('invalid', 'The preset names no model: name one, as in "vendor/model@preset/slug"')
+  return systemPrompt === null ? merged : withSystemPrompt(target, merged, systemPrompt)
+}
+
+function merge(offered: Fields, request: Fields): Fields {
+  const given = Object.entries(request).filter(([name, value]) => value !== null || !Object.hasOwn(offered, name))
+  return { ...offered, ...Object.fromEntries(given) }
+}
+
+/** Whether the model was to be the preset's: `"model": "@preset/slug"`. */
+function asksPresetModel(body: Fields): boolean {
+  return memberOf(body, 'model') !== undefined && memberOf(withoutPresetReference(body), 'model') === undefined
+}
+
+/**
+ * What the preset offers without what the request says in other words: an upstream refuses two efforts, is free to choose between two
+ * limits, and would be asked for the preset's model before those that the request lists.
+ */
+function withoutRivals(
+  target: Target,
+  offered: Fields,
+  request: Fields,
+  { asksPresetModel }: { asksPresetModel: boolean },
+): Fields {
+  const isGiven = (name: string) => memberOf(request, name) !== undefined
+  const rivals = new Set<string>()
+  if (isGiven('models') && !asksPresetModel) rivals.add('model')
+  if (target === 'chat' && isGiven('max_tokens')) rivals.add('max_completion_tokens')
+  if (target === 'chat' && isGiven('max_completion_tokens')) rivals.add('max_tokens')
+  // Anthropic refuses a choice among no tools, and the preset's may say no more than how many to call at once.
+  if (target === 'messages' && offered.tools === undefined && !isGiven('tools')) rivals.add('tool_choice')
+  const reasoning = memberOf(request, 'reasoning')
+  if (isObject(reasoning) && memberOf(reasoning, 'effort') !== undefined) rivals.add('reasoning_effort')
+  const left = Object.fromEntries(Object.entries(offered).filter(([name]) => !rivals.has(name)))
+  if (target !== 'chat' || !isGiven('reasoning_effort') || !isObject(left.reasoning)) return left
+  const { effort: _effort, ...others } = left.reasoning
+  const { reasoning: _reasoning, ...rest } = left
+  return Object.keys(others).length === 0 ? rest : { ...rest, reasoning: others }
+}
+
+/** The preset's tools in their order, each replaced by the request's of the same name, then the request's others. */
+function unite(offered: unknown, given: unknown): unknown[] | undefined {
+  if (!Array.isArray(offered) || !Array.isArray(given)) return undefined
+  const byName = new Map<string, unknown>()
+  for (const tool of given) {
+    const name = nameOf(tool)
+    if (name !== undefined && !byName.has(name)) byName.set(name, tool)
+  }
+  const placed = new Set<unknown>()
+  const united: unknown[] = []
+  for (const tool of offered) {
+    const own = byName.get(nameOf(tool) ?? '') ?? tool
+    if (!placed.has(own)) united.push(own)
+    placed.add(own)
+  }
+  return [...united, ...given.filter((tool) => !placed.has(tool))]
+}
+
+/** A function goes by its name, wherever the body puts it; a server tool by its type, of which two would be the same tool twice. */
+function nameOf(tool: unknown): string | undefined {
+  if (!isObject(tool)) return undefined
+  const name = isObject(tool.function) ? tool.function.name : tool.name
+  if (typeof name === 'string') return `name ${name}`
+  return typeof tool.type === 'string' ? `type ${tool.type}` : undefined
+}
+
+function withSystemPrompt(target: Target, body: Fields, systemPrompt: string): Fields {
+  const { messages, input } = body
+  switch (target) {
+    case 'chat':
+      if (!Array.isArray(messages) || messages.some(isInstruction)) return body
+      return { ...body, messages: [{ role: 'system', content: systemPrompt }, ...messages] }
+    case 'messages':
+      if (memberOf(body, 'system') !== undefined || hasInstruction(messages)) return body
+      return { ...body, system: systemPrompt }
+    case 'responses':
+      if (memberOf(body, 'instructions') !== undefined || hasInstruction(input)) return body
+      return { ...body, instructions: systemPrompt }
+    default:
+      return body
+  }
+}
+
+function hasInstruction(items: unknown): boolean {
+  return Array.isArray(items) && items.some(isInstruction)
+}
+
+function pick(fields: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(
+    names.filter((name) => memberOf(fields, name) !== undefined).map((name) => [name, fields[name]]),
+  )
+}

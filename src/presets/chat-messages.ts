@@ -1,0 +1,95 @@
+// The messages of a chat body: five roles (interface §4.3), their content as text or parts; and the system prompt that is in them.
+import { integer, isObject, list, object, oneOf, type Shape, text, textOr, that, variants } from './check.ts'
+import { cacheControl, effort } from './parameters.ts'
+
+const video = {
+  video_url: { required: object({ url: { required: text() }, processing: oneOf('agentic', 'static') }) },
+} satisfies Shape
+
+const textPart = {
+  text: { required: text() },
+  cache_control: cacheControl,
+  prompt_cache_breakpoint: object({ mode: { required: oneOf('explicit') } }),
+} satisfies Shape
+
+const partShapes = {
+  text: textPart,
+  image_url: {
+    image_url: { required: object({ url: { required: text() }, detail: oneOf('auto', 'low', 'high', 'original') }) },
+  },
+  input_audio: {
+    input_audio: { required: object({ data: { required: text() }, format: { required: text() } }) },
+  },
+  video_url: video,
+  /** The older name of a video part; its member is called `video_url` all the same. */
+  input_video: video,
+  file: { file: { required: object({ file_data: text(), file_id: text(), filename: text() }) } },
+} satisfies Record<string, Shape>
+
+const content = textOr(list(variants('type', partShapes)), 'a list of parts')
+const textContent = textOr(list(variants('type', { text: textPart })), 'a list of text parts')
+
+const reasoningDetail = { id: text(), format: text(), index: integer() } satisfies Shape
+const reasoningDetails = list(
+  variants('type', {
+    'reasoning.encrypted': { ...reasoningDetail, data: { required: text() } },
+    'reasoning.summary': { ...reasoningDetail, summary: { required: text() } },
+    'reasoning.text': { ...reasoningDetail, text: text(), signature: text() },
+    'reasoning.server_tool_call': {
+      ...reasoningDetail,
+      arguments: { required: text() },
+      result: { required: text() },
+      tool_name: { required: text() },
+      tool_call_id: text(),
+    },
+  }),
+)
+
+const toolCall = object({
+  id: { required: text() },
+  type: { required: oneOf('function') },
+  function: { required: object({ name: { required: text() }, arguments: { required: text() } }) },
+})
+
+const instruction = {
+  content: { required: textContent },
+  name: text(),
+  configuration_update: object({ reasoning: { required: object({ effort: { required: effort } }) } }),
+} satisfies Shape
+
+export const messageShapes = {
+  system: instruction,
+  developer: instruction,
+  user: { content: { required: content }, name: text() },
+  assistant: {
+    content,
+    name: text(),
+    model: text(),
+    refusal: text(),
+    reasoning: text(),
+    reasoning_details: reasoningDetails,
+    tool_calls: list(toolCall),
+    audio: object({ id: text(), data: text(), transcript: text(), expires_at: integer() }),
+    images: list(object({ image_url: { required: object({ url: { required: text() } }) } })),
+  },
+  tool: { content: { required: content }, tool_call_id: { required: text() } },
+} satisfies Record<string, Shape>
+
+export const messages = list(variants('role', messageShapes), { min: 1 })
+
+/** Token ids or texts, as completions and embeddings take them. Neither is in the type of a chat body; both belong to one request. */
+export const textOrList = that((value) => typeof value === 'string' || Array.isArray(value), 'must be text or a list')
+
+/** Whether a message tells the model how to behave, by either name of the role. */
+export function isInstruction(message: unknown): boolean {
+  return isObject(message) && (message.role === 'system' || message.role === 'developer')
+}
+
+/** The texts in a content: itself, or its text parts in order. */
+export function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (!Array.isArray(value)) return []
+  return value
+    .filter((part) => isObject(part) && part.type === 'text' && typeof part.text === 'string')
+    .map(({ text }) => text)
+}

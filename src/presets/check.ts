@@ -1,0 +1,227 @@
+// The words in which the shapes of request bodies are told, and the judge that holds a body against them: it names every problem by
+// path and rule, up to ten, and stops there. arktype collects without end: 300,000 wrong items take it seconds.
+import { presetBodyDepthMax, presetProblemsMax } from '../limits.ts'
+
+export type Fields = Record<string, unknown>
+
+/** Where in the body, as `tools[0].function.name`, and what must hold there. The value that was sent is not repeated. */
+export type Problem = { path: string; rule: string }
+
+type Judgement = { at: (string | number)[]; problems: Problem[] }
+export type Check = (value: unknown, judgement: Judgement) => void
+type Bounds = { min?: number; max?: number }
+
+/** A field that may be left out; a null is treated as absent (decisions §7). */
+export type Shape = Record<string, Check | { required: Check }>
+
+/** All problems of a body in the order of its shape's fields, ten at most; none when it is as the shape tells. Unknown fields are ignored. */
+export function problemsOf(body: Fields, shape: Check): Problem[] {
+  if (isDeeper(body, presetBodyDepthMax))
+    return [{ path: 'body', rule: `must be nested at most ${presetBodyDepthMax} levels deep` }]
+  const judgement: Judgement = { at: [], problems: [] }
+  shape(body, judgement)
+  return judgement.problems
+}
+
+export const flag: Check = (value, judgement) => {
+  if (typeof value !== 'boolean') complain(judgement, 'must be true or false')
+}
+
+export const anything: Check = () => {}
+
+/** Any object, its members free. */
+export const freeObject: Check = (value, judgement) => {
+  if (!isObject(value)) complain(judgement, 'must be an object')
+}
+
+/** Bounds count Unicode code points. */
+export function text({ min = 0, max = Number.POSITIVE_INFINITY }: Bounds = {}): Check {
+  return (value, judgement) => {
+    if (typeof value !== 'string') complain(judgement, 'must be text')
+    else if (value.length < min) complain(judgement, 'must not be empty')
+    else if (isLonger(value, max)) complain(judgement, `must be at most ${max} characters`)
+  }
+}
+
+export function number(bounds: Bounds = {}): Check {
+  const rule = `must be a number${range(bounds)}`
+  return (value, judgement) => {
+    if (typeof value !== 'number' || !Number.isFinite(value) || !isWithin(value, bounds)) complain(judgement, rule)
+  }
+}
+
+/** A whole number that JavaScript holds exactly. */
+export function integer(bounds: Bounds = {}): Check {
+  const rule = `must be an integer${range(bounds)}`
+  return (value, judgement) => {
+    if (!Number.isSafeInteger(value) || !isWithin(value as number, bounds)) complain(judgement, rule)
+  }
+}
+
+export function oneOf(...values: readonly string[]): Check {
+  const rule = values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`
+  return (value, judgement) => {
+    if (!values.includes(value as string)) complain(judgement, rule)
+  }
+}
+
+export function list(item: Check, { min = 0, max = Number.POSITIVE_INFINITY }: Bounds = {}): Check {
+  return (value, judgement) => {
+    if (!Array.isArray(value)) return complain(judgement, 'must be a list')
+    if (value.length < min) return complain(judgement, `must have at least ${min} item${min === 1 ? '' : 's'}`)
+    if (value.length > max) return complain(judgement, `must have at most ${max} items`)
+    for (let index = 0; index < value.length && !isFull(judgement); index++)
+      within(index, () => item(value[index], judgement), judgement)
+  }
+}
+
+export function object(shape: Shape): Check {
+  const fields = Object.entries(shape).map(([name, field]) =>
+    typeof field === 'function'
+      ? { name, check: field, required: false }
+      : { name, check: field.required, required: true },
+  )
+  return (value, judgement) => {
+    if (!isObject(value)) return complain(judgement, 'must be an object')
+    for (const { name, check, required } of fields) {
+      if (isFull(judgement)) return
+      const member = memberOf(value, name)
+      if (member !== undefined) within(name, () => check(member, judgement), judgement)
+      else if (required) within(name, () => complain(judgement, 'is required'), judgement)
+    }
+  }
+}
+
+/** An object whose keys the caller chooses. */
+export function record(
+  member: Check,
+  { pairsMax = Number.POSITIVE_INFINITY, keyMax = Number.POSITIVE_INFINITY } = {},
+): Check {
+  return (value, judgement) => {
+    if (!isObject(value)) return complain(judgement, 'must be an object')
+    const pairs = Object.entries(value)
+    if (pairs.length > pairsMax) return complain(judgement, `must have at most ${pairsMax} pairs`)
+    for (const [key, item] of pairs) {
+      if (isFull(judgement)) return
+      const check = isLonger(key, keyMax) ? refuseWith(`must have a key of at most ${keyMax} characters`) : member
+      within(key, () => check(item, judgement), judgement)
+    }
+  }
+}
+
+/** Objects told apart by one member, as plugins by `id` and tools by `type`. */
+export function variants(by: string, shapes: Record<string, Shape>): Check {
+  const checks = new Map(Object.entries(shapes).map(([name, shape]) => [name, object(shape)]))
+  const known = oneOf(...checks.keys())
+  return (value, judgement) => {
+    if (!isObject(value)) return complain(judgement, 'must be an object')
+    const name = memberOf(value, by)
+    const check = checks.get(name as string)
+    if (check !== undefined) check(value, judgement)
+    else if (name === undefined) within(by, () => complain(judgement, 'is required'), judgement)
+    else within(by, () => known(name, judgement), judgement)
+  }
+}
+
+/** Text in short, or the long form. */
+export function textOr(other: Check, what: string): Check {
+  return (value, judgement) => {
+    if (typeof value === 'object' && value !== null) other(value, judgement)
+    else if (typeof value !== 'string') complain(judgement, `must be text or ${what}`)
+  }
+}
+
+/** One after the other, until one of them finds a problem. */
+export function both(...checks: readonly Check[]): Check {
+  return (value, judgement) => {
+    const before = judgement.problems.length
+    for (const check of checks) if (judgement.problems.length === before) check(value, judgement)
+  }
+}
+
+/** All of them, whatever the others find. */
+export function every(...checks: readonly Check[]): Check {
+  return (value, judgement) => {
+    for (const check of checks) check(value, judgement)
+  }
+}
+
+/** What several fields of one object say together; the rule is told of the field named. */
+export function together(name: string, holds: (fields: Fields) => boolean, rule: string): Check {
+  return (value, judgement) => {
+    if (!isObject(value) || holds(value)) return
+    within(name, () => complain(judgement, rule), judgement)
+  }
+}
+
+/** A check of one's own: the rule is told where the predicate does not hold. */
+export function that(holds: (value: unknown) => boolean, rule: string): Check {
+  return (value, judgement) => {
+    if (!holds(value)) complain(judgement, rule)
+  }
+}
+
+/** `metadata.trace_id: must be at most 512 characters`, one after the other. */
+export function describeProblems(problems: readonly Problem[]): string {
+  return problems.map(({ path, rule }) => `${path}: ${rule}`).join('; ')
+}
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A member of its own that is neither left out nor null (decisions §7). */
+export function memberOf(value: Fields, name: string): unknown {
+  return Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined
+}
+
+/** The members that are there. */
+export function present(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}
+
+function refuseWith(rule: string): Check {
+  return (_value, judgement) => complain(judgement, rule)
+}
+
+function complain({ at, problems }: Judgement, rule: string): void {
+  if (problems.length < presetProblemsMax) problems.push({ path: at.reduce(step, '') as string, rule })
+}
+
+function step(path: string | number, key: string | number): string {
+  if (typeof key === 'number') return `${path}[${key}]`
+  const name = key.length > 64 ? `${key.slice(0, 64)}…` : key
+  if (!/^[\w…-]+$/.test(name)) return `${path}[${JSON.stringify(name)}]`
+  return path === '' ? name : `${path}.${name}`
+}
+
+function within(key: string | number, judge: () => void, judgement: Judgement): void {
+  judgement.at.push(key)
+  judge()
+  judgement.at.pop()
+}
+
+function isFull({ problems }: Judgement): boolean {
+  return problems.length >= presetProblemsMax
+}
+
+function isWithin(value: number, { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY }: Bounds): boolean {
+  return value >= min && value <= max
+}
+
+function range({ min, max }: Bounds): string {
+  if (min === undefined) return max === undefined ? '' : ` of at most ${max}`
+  return max === undefined ? ` of at least ${min}` : ` from ${min} to ${max}`
+}
+
+function isLonger(value: string, max: number): boolean {
+  return value.length > max && (value.length > 2 * max || [...value].length > max)
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  if (Array.isArray(value)) return value.some((item) => isDeeper(item, levels - 1))
+  for (const key in value) if (isDeeper((value as Fields)[key], levels - 1)) return true
+  return false
+}

@@ -1,0 +1,67 @@
+// How a request names a preset (decisions §7), and what slugs look like. Whether there is such a preset is not known here.
+import { Fault } from '../fault.ts'
+import { presetSlugCharactersMax, presetVersionMax } from '../limits.ts'
+
+type Fields = Record<string, unknown>
+
+/** `version` is undefined where the designated one is meant. */
+export type PresetReference = { slug: string; version: number | undefined }
+
+export const presetMarker = '@preset/'
+
+const slugPattern = new RegExp(`^[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}$`)
+
+/** Decisions §7: 1–128 of `A–Z a–z 0–9 . _ ~ -`. */
+export function isPresetSlug(text: string): boolean {
+  return slugPattern.test(text)
+}
+
+/**
+ * The preset that a request names: `"model": "@preset/slug"`, `"model": "vendor/model@preset/slug"` or `"preset": "slug"`, each with
+ * `@3` behind the slug where version 3 is meant; undefined when it names none (decisions §7).
+ * @throws Fault `invalid` when it names two, something that is no slug, or one in the list of fallbacks
+ */
+export function readPresetReference(body: Fields): PresetReference | undefined {
+  const { model, models, preset } = body
+  if (Array.isArray(models) && models.some((name) => typeof name === 'string' && name.includes(presetMarker)))
+    throw new Fault('invalid', 'models cannot name a preset: name it in model or in preset')
+  const marked = markedPart(model)
+  const inModel = marked === undefined ? undefined : parseReference(marked, 'model')
+  if (preset === undefined || preset === null) return inModel
+  const beside = parseReference(preset, 'preset')
+  if (inModel !== undefined && (inModel.slug !== beside.slug || inModel.version !== beside.version))
+    throw new Fault(
+      'invalid',
+      `model names the preset ${describe(inModel)} and preset names ${describe(beside)}: name one`,
+    )
+  return beside
+}
+
+/** The body without `preset` and without the marker in `model`, neither of which an upstream knows; a model that was the marker alone is left out. */
+export function withoutPresetReference(body: Fields): Fields {
+  const { preset: _preset, ...rest } = body
+  if (markedPart(rest.model) === undefined) return rest
+  const { model, ...others } = rest
+  const own = (model as string).slice(0, (model as string).indexOf(presetMarker))
+  return own === '' ? others : { ...rest, model: own }
+}
+
+function markedPart(model: unknown): string | undefined {
+  if (typeof model !== 'string') return undefined
+  const at = model.indexOf(presetMarker)
+  return at < 0 ? undefined : model.slice(at + presetMarker.length)
+}
+
+function parseReference(text: unknown, field: 'model' | 'preset'): PresetReference {
+  const [slug = '', version, ...more] = typeof text === 'string' ? text.split('@', 3) : []
+  const isVersion = version === undefined || (/^[1-9]\d{0,9}$/.test(version) && Number(version) <= presetVersionMax)
+  if (!isPresetSlug(slug) || !isVersion || more.length > 0) {
+    const form = field === 'model' ? '"@preset/slug" or "vendor/model@preset/slug"' : '"slug"'
+    throw new Fault('invalid', `${field} must name a preset as ${form}, with "@3" at its end for version 3`)
+  }
+  return { slug, version: version === undefined ? undefined : Number(version) }
+}
+
+function describe({ slug, version }: PresetReference): string {
+  return JSON.stringify(version === undefined ? slug : `${slug}@${version}`)
+}

@@ -1,0 +1,39 @@
+// A preset's config in the terms of an OpenAI Responses body: what has a counterpart there, and nothing else.
+import { type Fields, isObject, memberOf, present } from './check.ts'
+import { sharedNames } from './responses-body.ts'
+
+const formats = ['text', 'json_object', 'json_schema']
+
+/** The fields of a `/responses` body that mean what the config means. It is read as data of unknown age: what does not fit is left out. */
+export function responsesFields(config: Fields): Fields {
+  const get = (name: string) => memberOf(config, name)
+  const format = textFormat(get('response_format'))
+  const tools = get('tools')
+  const effort = get('reasoning_effort')
+  const reasoning = get('reasoning')
+  return present({
+    ...Object.fromEntries(sharedNames.map((name) => [name, get(name)])),
+    reasoning: effort === undefined ? reasoning : { ...(isObject(reasoning) ? reasoning : {}), effort },
+    max_output_tokens: get('max_completion_tokens') ?? get('max_tokens'),
+    text: format && { format },
+    tools: Array.isArray(tools) ? tools.filter(isObject).map(translateTool) : undefined,
+    tool_choice: toolChoice(get('tool_choice')),
+    service_tier: get('service_tier'),
+  })
+}
+
+/** Every server tool of chat completions is one here by the same type. */
+function translateTool(tool: Fields): Fields {
+  if (tool.type !== 'function' || !isObject(tool.function)) return tool
+  return { type: 'function', ...tool.function }
+}
+
+function toolChoice(choice: unknown): unknown {
+  if (!isObject(choice) || choice.type !== 'function' || !isObject(choice.function)) return choice
+  return { type: 'function', name: choice.function.name }
+}
+
+function textFormat(format: unknown): Fields | undefined {
+  if (!isObject(format) || !formats.includes(format.type as string)) return undefined
+  return isObject(format.json_schema) ? { type: format.type, ...format.json_schema } : { type: format.type }
+}

@@ -1,0 +1,126 @@
+// The tools of a chat body: functions and the server tools, told apart by `type` (12 variants, interface §4.3), and the choice among them.
+import {
+  anything,
+  type Check,
+  flag,
+  integer,
+  list,
+  number,
+  object,
+  oneOf,
+  record,
+  type Shape,
+  text,
+  variants,
+} from './check.ts'
+import { cacheControl, effort, texts } from './parameters.ts'
+import { searchMode, userLocation, xSearch } from './plugins.ts'
+
+const type = { required: text() }
+const withParameters = (shape: Shape): Shape => ({ parameters: object(shape) })
+
+const nestedTool = object({ type, parameters: record(anything) })
+/** A tool that asks another model. */
+const askedModel = {
+  model: text(),
+  max_completion_tokens: integer(),
+  temperature: number(),
+  reasoning: object({ effort, max_tokens: integer() }),
+} satisfies Shape
+
+const networkPolicy = variants('type', { disabled: {}, allowlist: { allowed_domains: { required: texts } } })
+const container = { file_ids: texts, network_policy: networkPolicy } satisfies Shape
+
+const webSearch = {
+  allowed_domains: texts,
+  excluded_domains: texts,
+  engine: oneOf('native', 'exa', 'parallel', 'firecrawl', 'perplexity', 'auto'),
+  mode: searchMode,
+  max_characters: integer(),
+  max_results: integer(),
+  max_total_results: integer(),
+  max_uses: integer(),
+  search_context_size: oneOf('low', 'medium', 'high'),
+  user_location: userLocation,
+  x_search: xSearch,
+} satisfies Shape
+/** The short form of web search, with its settings beside `type`, goes by four names. */
+const webSearchShorthand = { ...webSearch, parameters: object(webSearch) } satisfies Shape
+
+/** What a tool that the model calls by name is told of. */
+export const functionShape = {
+  name: { required: text({ min: 1 }) },
+  description: text(),
+  parameters: record(anything),
+  strict: flag,
+} satisfies Shape
+
+export const webSearchShorthands = [
+  'web_search',
+  'web_search_preview',
+  'web_search_preview_2025_03_11',
+  'web_search_2025_08_26',
+] as const
+
+export const serverToolShapes: Record<string, Shape> = {
+  'openrouter:advisor': withParameters({
+    ...askedModel,
+    forward_transcript: flag,
+    instructions: text(),
+    name: text(),
+    stream: flag,
+  }),
+  'openrouter:bash': withParameters({
+    engine: oneOf('auto', 'native', 'openrouter'),
+    environment: variants('type', {
+      container_auto: container,
+      container_reference: { ...container, container_id: { required: text() } },
+    }),
+  }),
+  'openrouter:datetime': withParameters({ timezone: text() }),
+  'openrouter:files': withParameters({}),
+  'openrouter:fusion': withParameters({
+    ...askedModel,
+    analysis_models: texts,
+    cache_control: cacheControl,
+    max_tool_calls: integer(),
+    tools: list(nestedTool),
+  }),
+  'openrouter:image_generation': withParameters({ model: text() }),
+  'openrouter:experimental__search_models': withParameters({ max_results: integer() }),
+  'openrouter:subagent': withParameters({
+    ...askedModel,
+    inherit_functions: flag,
+    inherited_function_names: texts,
+    instructions: text(),
+    max_tool_calls: integer(),
+    name: text(),
+    tools: list(nestedTool),
+  }),
+  'openrouter:web_fetch': withParameters({
+    allowed_domains: texts,
+    blocked_domains: texts,
+    engine: oneOf('auto', 'native', 'openrouter', 'exa', 'parallel', 'firecrawl'),
+    max_content_tokens: integer(),
+    max_uses: integer(),
+  }),
+  'openrouter:web_search': withParameters(webSearch),
+  ...Object.fromEntries(webSearchShorthands.map((name) => [name, webSearchShorthand])),
+}
+
+export const tools = list(
+  variants('type', {
+    function: { function: { required: object(functionShape) }, cache_control: cacheControl },
+    ...serverToolShapes,
+  }),
+)
+
+const namedFunction = object({ function: { required: object({ name: { required: text({ min: 1 }) } }) } })
+const chosenTool = object({ type })
+
+/** `none`, `auto`, `required`, one function, or one server tool by its type. */
+export const toolChoice: Check = (value, judgement) => {
+  if (typeof value !== 'object') return oneOf('none', 'auto', 'required')(value, judgement)
+  chosenTool(value, judgement)
+  if ((value as { type?: unknown } | null)?.type === 'function') namedFunction(value, judgement)
+}
