@@ -22,21 +22,38 @@ const offending = (isWrong: (edge: { from: string; to: string }) => boolean) =>
 const roomOf = (file: string) => file.split('/').slice(0, 2).join('/')
 const isEndpoint = (file: string) => /(^|[/-])endpoints?\.ts$/.test(file)
 
-/** Where every exchange is decided: no clock, network, database, Request or Response. */
+/** Where every exchange and every preset is decided: no clock, network, database, Request or Response. */
 const pureRules = [
-  'exchange-form',
-  'jwt-text',
-  'claims',
-  'policy',
-  'key-set',
-  'standing',
-  'issuer-address',
-  'condition',
-  'condition-rules',
-  'condition-cost',
-  'condition-engine',
-  'condition-input',
-].map((name) => `src/federation/${name}.ts`)
+  ...[
+    'exchange-form',
+    'jwt-text',
+    'claims',
+    'policy',
+    'key-set',
+    'standing',
+    'issuer-address',
+    'condition',
+    'condition-rules',
+    'condition-cost',
+    'condition-engine',
+    'condition-input',
+  ].map((name) => `src/federation/${name}.ts`),
+  ...[
+    'check',
+    'parameters',
+    'plugins',
+    'tools',
+    'chat-messages',
+    'chat-body',
+    'messages-body',
+    'messages-config',
+    'responses-body',
+    'responses-config',
+    'preset',
+    'reference',
+    'apply',
+  ].map((name) => `src/presets/${name}.ts`),
+]
 
 describe('imports', () => {
   test('were found', () => {
@@ -65,7 +82,7 @@ describe('imports', () => {
   })
 
   test('of a service room do not lead to the admin or dev room', () => {
-    const service = ['src/http', 'src/federation', 'src/inference', 'src/keys', 'src/observe']
+    const service = ['src/http', 'src/federation', 'src/inference', 'src/keys', 'src/observe', 'src/presets']
     expect(
       offending(({ from, to }) => service.includes(roomOf(from)) && ['src/admin', 'src/dev'].includes(roomOf(to))),
     ).toEqual([])
@@ -98,7 +115,7 @@ describe('files', () => {
     for (const file of pureRules) {
       expect(sources.has(file)).toBe(true)
       const impure =
-        /\bDate\.now\b|\bnew Date\b|\bfetch\b|\bRequest\b|\bResponse\b|\bsetTimeout\b|Math\.random|process\./.exec(
+        /\bDate\.now\b|\bnew Date\b|(?<!-)\bfetch\b|\bRequest\b|\bResponse\b|\bsetTimeout\b|Math\.random|process\./.exec(
           withoutComments(sources.get(file) ?? ''),
         )
       expect({ file, impure: impure?.[0] }).toEqual({ file, impure: undefined })

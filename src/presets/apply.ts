@@ -64,7 +64,9 @@ export function applyPreset(target: Target, { config, systemPrompt }: PresetCont
 }
 
 function merge(offered: Fields, request: Fields): Fields {
-  const given = Object.entries(request).filter(([name, value]) => value !== null || !Object.hasOwn(offered, name))
+  const given = Object.entries(request).filter(
+    ([name, value]) => (value ?? null) !== null || !Object.hasOwn(offered, name),
+  )
   return { ...offered, ...Object.fromEntries(given) }
 }
 
@@ -93,27 +95,25 @@ function withoutRivals(
   const reasoning = memberOf(request, 'reasoning')
   if (isObject(reasoning) && memberOf(reasoning, 'effort') !== undefined) rivals.add('reasoning_effort')
   const left = Object.fromEntries(Object.entries(offered).filter(([name]) => !rivals.has(name)))
-  if (target !== 'chat' || !isGiven('reasoning_effort') || !isObject(left.reasoning)) return left
+  if (!isGiven('reasoning_effort') || !isObject(left.reasoning) || left.reasoning.effort === undefined) return left
   const { effort: _effort, ...others } = left.reasoning
   const { reasoning: _reasoning, ...rest } = left
   return Object.keys(others).length === 0 ? rest : { ...rest, reasoning: others }
 }
 
-/** The preset's tools in their order, each replaced by the request's of the same name, then the request's others. */
+/** The preset's tools in their order, those that the request has too in the request's form, then the request's others. */
 function unite(offered: unknown, given: unknown): unknown[] | undefined {
   if (!Array.isArray(offered) || !Array.isArray(given)) return undefined
-  const byName = new Map<string, unknown>()
-  for (const tool of given) {
+  const givenByName = Map.groupBy(given as unknown[], nameOf)
+  const united = offered.flatMap((tool) => {
     const name = nameOf(tool)
-    if (name !== undefined && !byName.has(name)) byName.set(name, tool)
-  }
-  const placed = new Set<unknown>()
-  const united: unknown[] = []
-  for (const tool of offered) {
-    const own = byName.get(nameOf(tool) ?? '') ?? tool
-    if (!placed.has(own)) united.push(own)
-    placed.add(own)
-  }
+    const own = name === undefined ? undefined : givenByName.get(name)
+    if (own === undefined) return [tool]
+    // What is placed once is not placed again.
+    givenByName.set(name, [])
+    return own
+  })
+  const placed = new Set(united)
   return [...united, ...given.filter((tool) => !placed.has(tool))]
 }
 
