@@ -93,6 +93,8 @@ export const bodyMegabytesMax = 1_024
 export const echoBodyBytesMax = 32 * 1024 * 1024
 /** A JSON answer is searched for its usage up to this size; a larger one still streams through, with its usage unknown. */
 export const upstreamAnswerBytesInspectedMax = 8 * 1024 * 1024
+/** A shorter JSON answer of known length is read in one go: nobody can use a part of it, and a stream costs thrice as much. */
+export const upstreamAnswerBytesWholeMax = 256 * 1024
 /** The list of models of a large installation. */
 export const upstreamListBytesMax = 4 * 1024 * 1024
 /** A larger count of tokens is a mistake; sums of it would leave the integers. */
@@ -125,6 +127,8 @@ export const reportRowsMax = 10_000
 export const reportRowsDefault = 50
 /** Unexpired tokens under replay protection, some 200 bytes each; one more is refused rather than one forgotten. */
 export const usedSubjectTokensMax = 500_000
+/** Access tokens that were verified and need not be again, some 600 bytes each. */
+export const verifiedTokensMax = 10_000
 /** Networks whose rate is remembered: some 2 MB. */
 export const rateBucketsMax = 20_000
 /** For so long nothing may move on a connection, unless its request has lifted the limit. */

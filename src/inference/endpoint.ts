@@ -5,10 +5,11 @@ import { readBody } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
 import { admit, checkModels } from '../keys/admission.ts'
 import { authenticateInference, checkKeyState } from '../keys/bearer.ts'
+import { upstreamAnswerBytesWholeMax } from '../limits.ts'
 import { inferenceDescription } from './descriptions.ts'
 import { type InferenceRequest, readInferenceRequest } from './inference-request.ts'
 import { type LedgerEntry, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
-import { type PassedThrough, passThrough } from './pass-through.ts'
+import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
 import { type Attempt, attemptsFor, isWorthAnother } from './targets.ts'
 import { type Forwarded, forward } from './upstream.ts'
 import { inspectEvents, inspectJson } from './usage.ts'
@@ -65,15 +66,19 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
     await settle({ completed: true, clientLeft: false })
     return new Response(null, { status: response.status, headers })
   }
-  const body = passThrough({
-    body: response.body,
-    inspector,
-    abort,
-    idleMilliseconds: upstream.idleSeconds * 1_000,
-    onFirstByte: entry.firstByte,
-    settle,
-  })
+  const idleMilliseconds = upstream.idleSeconds * 1_000
+  const passing = { inspector, abort, idleMilliseconds, onFirstByte: entry.firstByte, settle }
+  const body =
+    !streams && isShort(response)
+      ? await passWhole(passing, response)
+      : passThrough({ ...passing, body: response.body })
   return new Response(body, { status: response.status, headers })
+}
+
+/** Whether an answer is short enough to be read in one go, which costs a third of a stream. */
+function isShort({ headers }: Response): boolean {
+  const length = headers.get('content-length')
+  return length !== null && Number(length) <= upstreamAnswerBytesWholeMax
 }
 
 /** @throws Fault `unavailable` when there is no inference server at all, `not_found` when none of them serves the model */

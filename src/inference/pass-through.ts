@@ -18,63 +18,89 @@ export type Passing = {
 
 /** A stream that pulls from the upstream. A client that goes away ends the upstream call; what was used by then is settled. */
 export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
+  const { inspector, abort, onFirstByte } = passing
+  const reader = passing.body.getReader()
+  const idle = watchIdle(passing.idleMilliseconds, abort)
   let clientLeft = false
-  const chunks = settled(passing, () => clientLeft)
-  return new ReadableStream({
-    pull: async (controller) => {
-      const { done, value } = await chunks.next()
-      if (done === true) controller.close()
-      else controller.enqueue(value)
-    },
-    cancel: async () => {
-      clientLeft = true
-      passing.abort()
-      await chunks.return(undefined).catch(() => {})
-    },
-  })
-}
-
-async function* settled(
-  { body, inspector, abort, idleMilliseconds, onFirstByte, settle }: Passing,
-  hasClientLeft: () => boolean,
-): AsyncGenerator<Uint8Array> {
-  let isSettled = false
-  const settleOnce = async (completed: boolean) => {
-    if (isSettled) return
-    isSettled = true
-    await settle({ completed, clientLeft: hasClientLeft() })
+  let settling: Promise<void> | undefined
+  const settle = (completed: boolean) => {
+    settling ??= passing.settle({ completed, clientLeft })
+    return settling
   }
-  const idle = watchIdle(idleMilliseconds, abort)
-  try {
-    for await (const chunk of body) {
-      idle.heard()
-      onFirstByte()
-      const released = inspector.take(chunk)
-      if (inspector.isFinal()) await settleOnce(true)
-      if (released.byteLength > 0) yield released
+
+  async function pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    try {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) break
+        idle.heard()
+        onFirstByte()
+        const released = inspector.take(value)
+        if (inspector.isFinal()) await settle(true)
+        if (released.byteLength > 0) return controller.enqueue(released)
+      }
+      const rest = inspector.rest()
+      await settle(inspector.isWhole())
+      if (rest.byteLength > 0) controller.enqueue(rest)
+      controller.close()
+      idle.stop()
+    } catch (error) {
+      idle.stop()
+      await settle(false)
+      throw error
     }
-    const rest = inspector.rest()
-    await settleOnce(inspector.isWhole())
-    if (rest.byteLength > 0) yield rest
-  } finally {
-    idle.stop()
-    await settleOnce(false)
   }
+
+  async function cancel(): Promise<void> {
+    clientLeft = true
+    idle.stop()
+    abort()
+    // First of all, since the read that is cancelled looks like the end of the answer.
+    const settled = settle(false)
+    await Promise.allSettled([settled, reader.cancel()])
+  }
+
+  return new ReadableStream({ pull, cancel })
 }
 
-/** Calls `onIdle` when nothing was heard for so long. One timer that looks again, since setting one anew with every chunk costs more than the chunk. */
-function watchIdle(milliseconds: number, onIdle: () => void): { heard: () => void; stop: () => void } {
-  let heardAt = performance.now()
-  const look = () => {
-    const left = heardAt + milliseconds - performance.now()
-    if (left <= 0) onIdle()
-    else timer = setTimeout(look, left)
+/** The same for a short answer of known length, in one piece. What the upstream breaks off is broken off for the client as well. */
+export async function passWhole(
+  { inspector, abort, idleMilliseconds, onFirstByte, settle }: Omit<Passing, 'body'>,
+  response: Response,
+): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
+  const idle = setTimeout(abort, idleMilliseconds)
+  let bytes: Uint8Array<ArrayBuffer>
+  try {
+    bytes = await response.bytes()
+  } catch (error) {
+    await settle({ completed: false, clientLeft: false })
+    return new ReadableStream({ start: (controller) => controller.error(error) })
+  } finally {
+    clearTimeout(idle)
   }
-  let timer = setTimeout(look, milliseconds)
+  onFirstByte()
+  inspector.take(bytes)
+  await settle({ completed: true, clientLeft: false })
+  return bytes
+}
+
+/** How often in its time a silence is looked for. */
+const looks = 4
+
+/**
+ * Calls `onIdle` when nothing was heard for so long, or up to a quarter longer. One timer that looks again: to set one anew, or to read
+ * the clock, with every chunk costs more than the chunk.
+ */
+function watchIdle(milliseconds: number, onIdle: () => void): { heard: () => void; stop: () => void } {
+  let silentLooks = 0
+  const timer = setInterval(() => {
+    silentLooks += 1
+    if (silentLooks > looks) onIdle()
+  }, milliseconds / looks)
   return {
     heard: () => {
-      heardAt = performance.now()
+      silentLooks = 0
     },
-    stop: () => clearTimeout(timer),
+    stop: () => clearInterval(timer),
   }
 }

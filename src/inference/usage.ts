@@ -35,10 +35,15 @@ export type Inspector = {
 type Fields = Record<string, unknown>
 
 const nothing = new Uint8Array(0)
+const [lineFeed, carriageReturn] = [0x0a, 0x0d]
 /** An empty line after a line; the two may end differently. Whether a last \r is an end of its own only the next byte tells. */
 const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/
 /** What ends a stream of responses or of messages; one of chat completions ends with [DONE]. */
 const finalTypes = ['response.completed', 'response.incomplete', 'response.failed', 'message_stop']
+/** An event without any of these tells nothing once the model is known. */
+const telling = /"usage"|\[DONE\]|response\.(?:completed|incomplete|failed)|message_stop/
+/** Good for what is ASCII, whatever stands around it. */
+const decoder = new TextDecoder('latin1')
 
 /** Lets all but the newest chunk of a JSON answer through; that one waits until the usage is recorded. */
 export function inspectJson(): Inspector {
@@ -90,8 +95,15 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
     return !(withholdsUsage && isUsageOnly)
   }
 
+  /** Most chunks are whole events with a few words of an answer: they go on as they are. */
+  function tellsNothing(chunk: Uint8Array): boolean {
+    if (pending !== '' || model === undefined || !endsEvent(chunk)) return false
+    return !telling.test(decoder.decode(chunk))
+  }
+
   return {
     take: (chunk) => {
+      if (tellsNothing(chunk)) return chunk
       pending += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
       let released = ''
       for (;;) {
@@ -113,6 +125,15 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
     rest: () => Buffer.from(pending === '' || passes(pending) ? pending : '', 'latin1'),
     result: () => ({ model, counts: countsOf(usage) }),
   }
+}
+
+/** Whether the last bytes are an empty line, by the two line ends in use. */
+function endsEvent(chunk: Uint8Array): boolean {
+  const { length } = chunk
+  const last = chunk[length - 1] === lineFeed
+  return (
+    last && (chunk[length - 2] === lineFeed || (chunk[length - 2] === carriageReturn && chunk[length - 3] === lineFeed))
+  )
 }
 
 function dataOf(event: string): string {
