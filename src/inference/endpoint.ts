@@ -2,7 +2,7 @@
 import type { UsageRow } from '../../db/schema.ts'
 import { storableText } from '../bytes.ts'
 import type { Context, RequestInfo } from '../context.ts'
-import { Fault } from '../fault.ts'
+import { Fault, withoutSecrets } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
 import { authenticateInference, checkKeyState, type Principal } from '../keys/bearer.ts'
@@ -146,5 +146,5 @@ function ledgerEntry(
 }
 
 function storable(text: string | undefined): string | null {
-  return text === undefined ? null : storableText(text)
+  return text === undefined ? null : storableText(withoutSecrets(text))
 }
