@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers'
 import type { InStatement, InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
-import { type Database, isBusy, isConstraint } from './open.ts'
+import { type Database, isBusy } from './open.ts'
 import {
   type AuditRow,
   exchangeAudit,
@@ -79,7 +79,7 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     await commitGroups([audit, spent, used].map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) })))
   }
 
-  /** A row that the database refuses fails alone: the others of its commit belong to other callers. */
+  /** A row that the database or its driver refuses fails alone: the others of its commit belong to other callers. */
   async function commitGroups(groups: { ledger: Ledger; rows: Waiting[] }[]): Promise<void> {
     const rows = groups.flatMap((group) => group.rows)
     if (rows.length === 0) return
@@ -91,7 +91,7 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
       ])
       for (const row of rows) row.done()
     } catch (error) {
-      if (rows.length === 1 || !isConstraint(error)) for (const row of rows) row.failed(error)
+      if (rows.length === 1 || isBusy(error)) for (const row of rows) row.failed(error)
       else for (const { ledger, rows } of groups) for (const row of rows) await commitGroups([{ ledger, rows: [row] }])
     }
   }

@@ -2,6 +2,7 @@
 import type { UsageRow } from '../../db/schema.ts'
 import { storableText } from '../bytes.ts'
 import type { Context, RequestInfo } from '../context.ts'
+import { withoutSecrets } from '../fault.ts'
 import type { Principal } from '../keys/bearer.ts'
 import { modelCharactersMax } from '../limits.ts'
 import type { InferenceRequest } from './inference-request.ts'
@@ -89,5 +90,5 @@ export function openLedgerEntry(
 }
 
 function storable(text: string | undefined): string | null {
-  return text === undefined ? null : storableText(text)
+  return text === undefined ? null : storableText(withoutSecrets(text))
 }
