@@ -105,6 +105,8 @@ export const upstreamEventBytesInspectedMax = 1024 * 1024
 export const upstreamFirstByteSecondsDefault = 600
 /** A model that thinks sends nothing for minutes; what is silent for longer is taken for hung. */
 export const upstreamIdleSecondsDefault = 300
+/** A client that takes nothing of its answer for so long is taken for gone, since it holds an inference server all the while. */
+export const clientIdleMillisecondsMax = 600_000
 /** How long `upstreams check` waits for one. */
 export const upstreamCheckMillisecondsMax = 10_000
 /** A lower number is tried before a higher one. */

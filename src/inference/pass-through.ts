@@ -1,4 +1,5 @@
 // An upstream's answer on its way to the caller: byte by byte, with the end held back until what it cost is recorded.
+import { clientIdleMillisecondsMax } from '../limits.ts'
 import type { Inspector } from './usage.ts'
 
 /** Whether the answer went out whole, and whether it was the client that ended it. */
@@ -9,8 +10,9 @@ export type Passing = {
   inspector: Inspector
   /** Ends the upstream call. */
   abort: () => void
-  /** The upstream counts as hung when nothing comes for so long. */
+  /** The upstream counts as hung when nothing comes for so long, and the client as gone when it takes nothing for so long. */
   idleMilliseconds: number
+  clientIdleMilliseconds?: number
   onFirstByte: () => void
   /** Runs exactly once; whatever ends the answer for the client waits for it. */
   settle: (how: PassedThrough) => Promise<void>
@@ -20,7 +22,12 @@ export type Passing = {
 export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
   const { inspector, abort, onFirstByte } = passing
   const reader = passing.body.getReader()
-  const idle = watchIdle(passing.idleMilliseconds, abort)
+  const { idleMilliseconds, clientIdleMilliseconds = clientIdleMillisecondsMax } = passing
+  const silence = watchSilence({
+    upstream: { milliseconds: idleMilliseconds, onSilent: abort },
+    client: { milliseconds: clientIdleMilliseconds, onSilent: giveUp },
+  })
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let clientLeft = false
   let settling: Promise<void> | undefined
   const settle = (completed: boolean) => {
@@ -29,38 +36,51 @@ export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
   }
 
   async function pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    silence.waitFor('upstream')
     try {
       for (;;) {
         const { done, value } = await reader.read()
         if (done) break
-        idle.heard()
+        silence.broken()
         onFirstByte()
         const released = inspector.take(value)
         if (inspector.isFinal()) await settle(true)
-        if (released.byteLength > 0) return controller.enqueue(released)
+        if (released.byteLength > 0) {
+          silence.waitFor('client')
+          return controller.enqueue(released)
+        }
       }
       const rest = inspector.rest()
       await settle(inspector.isWhole())
       if (rest.byteLength > 0) controller.enqueue(rest)
       controller.close()
-      idle.stop()
+      silence.stop()
     } catch (error) {
-      idle.stop()
+      silence.stop()
       await settle(false)
       throw error
     }
   }
 
+  /** A client that reads no more would hold its upstream for ever. */
+  function giveUp(): void {
+    controller?.error(new Error('The client takes nothing any more'))
+    cancel().catch(() => {})
+  }
+
   async function cancel(): Promise<void> {
     clientLeft = true
-    idle.stop()
+    silence.stop()
     abort()
     // First of all, since the read that is cancelled looks like the end of the answer.
     const settled = settle(false)
     await Promise.allSettled([settled, reader.cancel()])
   }
 
-  return new ReadableStream({ pull, cancel })
+  const start = (given: ReadableStreamDefaultController<Uint8Array>) => {
+    controller = given
+  }
+  return new ReadableStream({ start, pull, cancel })
 }
 
 /** The same for a short answer of known length, in one piece. What the upstream breaks off is broken off for the client as well. */
@@ -87,18 +107,34 @@ export async function passWhole(
 /** How often in its time a silence is looked for. */
 const looks = 4
 
+type Side = 'upstream' | 'client'
+type Silence = {
+  /** Begins to wait for a side. */
+  waitFor: (side: Side) => void
+  /** The side that is waited for has said something. */
+  broken: () => void
+  stop: () => void
+}
+
 /**
- * Calls `onIdle` when nothing was heard for so long, or up to a quarter longer. One timer that looks again: to set one anew, or to read
- * the clock, with every chunk costs more than the chunk.
+ * Tells when the side that is waited for was silent for its time, or up to a quarter longer. One timer that looks again: to set one anew,
+ * or to read the clock, with every chunk costs more than the chunk.
  */
-function watchIdle(milliseconds: number, onIdle: () => void): { heard: () => void; stop: () => void } {
+function watchSilence(sides: Record<Side, { milliseconds: number; onSilent: () => void }>): Silence {
+  const step = Math.min(sides.upstream.milliseconds, sides.client.milliseconds) / looks
+  let side: Side = 'upstream'
   let silentLooks = 0
   const timer = setInterval(() => {
     silentLooks += 1
-    if (silentLooks > looks) onIdle()
-  }, milliseconds / looks)
+    const { milliseconds, onSilent } = sides[side]
+    if (silentLooks * step > milliseconds) onSilent()
+  }, step)
   return {
-    heard: () => {
+    waitFor: (next) => {
+      side = next
+      silentLooks = 0
+    },
+    broken: () => {
       silentLooks = 0
     },
     stop: () => clearInterval(timer),
