@@ -94,7 +94,9 @@ export async function passWhole(
     bytes = await response.bytes()
   } catch (error) {
     await settle({ completed: false, clientLeft: false })
-    return new ReadableStream({ start: (controller) => controller.error(error) })
+    // In a later turn, or the connection would close without the head of the answer, and the runtime would print the error.
+    const pull = () => new Promise<void>((_, reject) => setTimeout(() => reject(error)))
+    return new ReadableStream({ pull })
   } finally {
     clearTimeout(idle)
   }

@@ -9,6 +9,8 @@ const streamsPerRound = Number(process.env.BENCH_STREAMS ?? 200)
 const timedRequests = Number(process.env.BENCH_TIMED_REQUESTS ?? 1_000)
 const timedStreams = Number(process.env.BENCH_TIMED_STREAMS ?? 150)
 const warmUps = 12
+/** Requests of one turn at concurrency 1: a process that has just slept answers late, whatever it does. */
+const inARow = 25
 /** Between two events of a stream: as fast as models write, and short. */
 const [paced, hurried] = ['paced-4', 'paced-1']
 
@@ -54,7 +56,7 @@ async function compareCpu(title: string, contestants: Gateway[], count: number, 
 
 type Asking = (each: Gateway, credentials: Credentials, index: number) => Promise<number>
 
-/** What each adds to the upstream's own time, one request after the other, the contestants in turn. */
+/** What each adds to the upstream's own time, one request after the other, the contestants taking turns. */
 async function compareTimes(
   title: string,
   upstream: Gateway,
@@ -66,8 +68,10 @@ async function compareTimes(
   const all = [upstream, ...contestants]
   const credentials = await credentialsOf(all)
   const times = new Map(all.map(({ name }) => [name, [] as number[]]))
-  for (let index = 0; index < count; index++)
-    for (const each of all) times.get(each.name)?.push(await asking(each, credentials, index))
+  for (let turn = 0; turn < count; turn += inARow)
+    for (const each of all)
+      for (let index = turn; index < turn + inARow; index++)
+        times.get(each.name)?.push(await asking(each, credentials, index))
   const direct = median(times.get(upstream.name) ?? [])
   console.log(`\nAdded ${title}, to ${direct.toFixed(2)} ms of the upstream (median of ${count})`)
   for (const { name } of contestants) {
