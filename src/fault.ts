@@ -25,6 +25,7 @@ const textCharactersMax = 8_000
 export function withoutSecrets(text: string): string {
   const cut = text.length > textCharactersMax ? `${text.slice(0, textCharactersMax)}…` : text
   return cut
+    .replaceAll(/(\/\/)[^\s/@]{1,512}@/g, '$1…@')
     .replaceAll(/sk-lk-v1-[0-9a-f]{9,}/gi, 'sk-lk-v1-…')
     .replaceAll(/eyJ[\w-]{8,}(?:\.|%2e)[\w.%-]+/gi, '(a token)')
 }

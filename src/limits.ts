@@ -95,6 +95,8 @@ export const echoBodyBytesMax = 32 * 1024 * 1024
 export const upstreamAnswerBytesInspectedMax = 8 * 1024 * 1024
 /** A shorter JSON answer of known length is read in one go: nobody can use a part of it, and a stream costs thrice as much. */
 export const upstreamAnswerBytesWholeMax = 256 * 1024
+/** A list of models is at hand or it is not; the others are not to wait for one that hangs. */
+export const upstreamListMillisecondsMax = 5_000
 /** The list of models of a large installation. */
 export const upstreamListBytesMax = 4 * 1024 * 1024
 /** A larger count of tokens is a mistake; sums of it would leave the integers. */

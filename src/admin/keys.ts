@@ -7,13 +7,7 @@ import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { createApiKeyText, hashApiKey, labelApiKey } from '../keys/api-key.ts'
 import { remainingOf } from '../keys/spending.ts'
-import {
-  keyLimitDollarsMax,
-  modelCharactersMax,
-  modelPatternsMax,
-  nanodollarsPerDollar,
-  ratePerMinuteMax,
-} from '../limits.ts'
+import { keyLimitDollarsMax, nanodollarsPerDollar, ratePerMinuteMax } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { type Affected, readAffected } from './affected.ts'
@@ -23,6 +17,7 @@ import {
   checkNameIsFree,
   findKey,
   findOrganization,
+  modelPatternsShape,
   nameShape,
   notFound,
   organizationInput,
@@ -38,11 +33,7 @@ const bounds = {
   'limit_reset?': type.enumerated(...limitResets).or('null'),
   'requests_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
   'tokens_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
-  'allowed_models?': type(`1 <= string <= ${modelCharactersMax}`)
-    .array()
-    .moreThanLength(0)
-    .atMostLength(modelPatternsMax)
-    .or('null'),
+  'allowed_models?': modelPatternsShape.or('null'),
 } as const
 const boundsInput = type(bounds)
 

@@ -2,7 +2,7 @@
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
-import { statusOf } from '../http/reply.ts'
+import { messagesErrorReply, statusOf } from '../http/reply.ts'
 import { admit, checkModels } from '../keys/admission.ts'
 import { authenticateInference, checkKeyState } from '../keys/bearer.ts'
 import { upstreamAnswerBytesWholeMax } from '../limits.ts'
@@ -30,6 +30,7 @@ export const inferenceEndpoints: Endpoint[] = (Object.keys(paths) as Path[]).map
   path,
   handle: (request, context, info) => infer(path, request, context, info),
   describes: inferenceDescription,
+  ...(path === '/messages' ? { tell: messagesErrorReply } : {}),
 }))
 
 /** The usage is committed to the ledger before the client sees the end of the answer. */

@@ -55,7 +55,7 @@ function readModels({ model, models }: Fields): string[] {
   // Whether a model of another type is one, the upstream says.
   const named = [...(typeof model === 'string' ? [model] : []), ...fallbacks]
   for (const name of named) {
-    if (typeof name !== 'string' || name === '') throw invalid('models must be a list of names')
+    if (typeof name !== 'string' || name === '') throw invalid('model must be a name, and models a list of names')
     if (name.length > modelCharactersMax) throw invalid(`A model has at most ${modelCharactersMax} characters`)
   }
   return [...new Set(named as string[])]

@@ -42,6 +42,8 @@ export type Outgoing = {
   body: Uint8Array<ArrayBuffer> | undefined
   requestId: string
   sessionId?: string
+  /** How long the answer may take to begin, where it is not the upstream's own limit. */
+  firstByteMilliseconds?: number
 }
 
 /**
@@ -50,7 +52,7 @@ export type Outgoing = {
  */
 export async function forward(
   request: Request,
-  { path, body, requestId, sessionId }: Outgoing,
+  { path, body, requestId, sessionId, firstByteMilliseconds }: Outgoing,
   upstream: Upstream,
   context: Context,
 ): Promise<Forwarded> {
@@ -66,10 +68,13 @@ export async function forward(
   if (request.signal.aborted) abort()
   request.signal.addEventListener('abort', abort)
   let isLate = false
-  const timer = setTimeout(() => {
-    isLate = true
-    abort()
-  }, upstream.firstByteSeconds * 1_000)
+  const timer = setTimeout(
+    () => {
+      isLate = true
+      abort()
+    },
+    firstByteMilliseconds ?? upstream.firstByteSeconds * 1_000,
+  )
   try {
     const response = await context.fetch(upstream.baseUrl + path, {
       method: request.method,

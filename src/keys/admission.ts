@@ -2,6 +2,7 @@
 import type { ApiKey } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import { compileModelPatterns } from '../inference/model-pattern.ts'
+import { nanodollarsPerDollar } from '../limits.ts'
 import type { KeyRates } from './key-rates.ts'
 import { remainingOf, type Spending } from './spending.ts'
 
@@ -11,22 +12,29 @@ export function admit(
   { spending, keyRates }: { spending: Spending; keyRates: KeyRates },
   now: number,
 ): void {
-  if (key.limitNanodollars !== null && remainingOf(key, spending.of(key.id, now)) === 0) {
-    const period = key.limitReset === null ? '' : ` ${key.limitReset}`
-    throw new Fault('payment_required', `The${period} limit of this key is spent`, { reason: 'key_limit_spent' })
+  const { id, limitNanodollars, limitReset, requestsPerMinute, tokensPerMinute } = key
+  if (limitNanodollars !== null && remainingOf(key, spending.of(id, now)) === 0) {
+    const limit = `${limitReset === null ? '' : `${limitReset} `}limit of this key, ${limitNanodollars / nanodollarsPerDollar} USD,`
+    throw new Fault('payment_required', `The ${limit} is spent`, { reason: `key_limit_spent, key ${id}` })
   }
   const seconds = keyRates.take(key, now)
-  if (seconds > 0)
-    throw new Fault('rate_limited', 'Too many requests or tokens for this key; try again later', {
-      reason: 'key_rate',
-      headers: { 'retry-after': String(seconds) },
-    })
+  if (seconds === 0) return
+  const bounds = [
+    ...(requestsPerMinute === null ? [] : [`${requestsPerMinute} requests`]),
+    ...(tokensPerMinute === null ? [] : [`${tokensPerMinute} tokens`]),
+  ]
+  throw new Fault('rate_limited', `This key may have ${bounds.join(' and ')} a minute; try again in ${seconds} s`, {
+    reason: `key_rate, key ${id}`,
+    headers: { 'retry-after': String(seconds) },
+  })
 }
 
 /** @throws Fault `forbidden`, naming what is allowed, when the key is limited to other models than these, or none is named */
-export function checkModels({ allowedModels }: Readonly<ApiKey>, models: readonly string[]): void {
+export function checkModels({ id, allowedModels }: Readonly<ApiKey>, models: readonly string[]): void {
   if (allowedModels === null) return
   const isAllowed = compileModelPatterns(allowedModels)
   if (models.length > 0 && models.every(isAllowed)) return
-  throw new Fault('forbidden', `This key may only use the models: ${allowedModels.join(', ')}`)
+  throw new Fault('forbidden', `This key may only use the models: ${allowedModels.join(', ')}`, {
+    reason: `key_models, key ${id}`,
+  })
 }
