@@ -170,7 +170,7 @@ function totalsOf(rows: UsageRow[]): InStatement[] {
   const tuple = `(${dayColumns.map(() => '?').join(',')})`
   const sql = `insert into ${getTableName(usageDays)} (${dayColumns.map(([, { name }]) => name).join(',')})
     values ${new Array(totals.size).fill(tuple).join(',')}
-    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`
+    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
   const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
   return [{ sql, args }]
 }

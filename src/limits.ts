@@ -91,7 +91,7 @@ export const fallbackModelsMax = 16
 export const bodyMegabytesMax = 1_024
 /** The bound of the echo upstream of `dev`. */
 export const echoBodyBytesMax = 32 * 1024 * 1024
-/** A JSON answer is searched for its usage up to this size; a larger one still streams through, with its usage unknown. */
+/** A JSON answer is kept up to this size to find its usage; of a larger one the end is. */
 export const upstreamAnswerBytesInspectedMax = 8 * 1024 * 1024
 /** A shorter JSON answer of known length is read in one go: nobody can use a part of it, and a stream costs thrice as much. */
 export const upstreamAnswerBytesWholeMax = 256 * 1024
@@ -99,10 +99,12 @@ export const upstreamAnswerBytesWholeMax = 256 * 1024
 export const upstreamListMillisecondsMax = 5_000
 /** The list of models of a large installation. */
 export const upstreamListBytesMax = 4 * 1024 * 1024
+/** An answer that costs more is one whose cost is told in another unit. */
+export const answerDollarsMax = 1_000
 /** A larger count of tokens is a mistake; sums of it would leave the integers. */
 export const countMax = 1_000_000_000
-/** The longest line of an event stream that is searched for usage. */
-export const upstreamEventBytesInspectedMax = 1024 * 1024
+/** The longest event of a stream that is searched for usage: one may bring back all that the request held. */
+export const upstreamEventBytesInspectedMax = 8 * 1024 * 1024
 /** A long answer that is not streamed sends its first byte when it is complete. */
 export const upstreamFirstByteSecondsDefault = 600
 /** A model that thinks sends nothing for minutes; what is silent for longer is taken for hung. */

@@ -24,11 +24,11 @@ import {
   referenceShape,
   timeOf,
 } from './references.ts'
+import { timeShape } from './report-page.ts'
 
-const futureShape = type('string.date.iso.parse | null')
 /** What bounds a key; null takes a bound away. Money in US dollars. */
 const bounds = {
-  'expires_at?': futureShape,
+  'expires_at?': timeShape.or('null'),
   'limit?': type(`0 <= number <= ${keyLimitDollarsMax}`).or('null'),
   'limit_reset?': type.enumerated(...limitResets).or('null'),
   'requests_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),

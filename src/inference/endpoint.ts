@@ -3,7 +3,7 @@ import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { messagesErrorReply, statusOf } from '../http/reply.ts'
-import { admit, checkModels } from '../keys/admission.ts'
+import { checkBudget, checkModels, takeRate } from '../keys/admission.ts'
 import { authenticateInference, checkKeyState } from '../keys/bearer.ts'
 import { upstreamAnswerBytesWholeMax } from '../limits.ts'
 import { inferenceDescription } from './descriptions.ts'
@@ -35,12 +35,15 @@ export const inferenceEndpoints: Endpoint[] = (Object.keys(paths) as Path[]).map
 
 /** The usage is committed to the ledger before the client sees the end of the answer. */
 async function infer(path: Path, request: Request, context: Context, info: RequestInfo): Promise<Response> {
-  const principal = await authenticateInference(request, context)
-  admit(principal.key, context, context.now())
+  const { key: keyAtFirst, accessToken } = await authenticateInference(request, context)
+  checkBudget(keyAtFirst, context.spending, context.now())
+  takeRate(keyAtFirst, context.keyRates, context.now())
   const asked = readInferenceRequest(await readBody(request, context.config.bodyBytesMax), paths[path])
-  // A body may take its time, and the key may have gone meanwhile.
-  checkKeyState(context.registry.keys.get(principal.key.id), context.now())
-  checkModels(principal.key, asked.models)
+  // A body may take its time: what counts is the key as it is now, if it still is there.
+  const key = checkKeyState(context.registry.keys.get(keyAtFirst.id), context.now())
+  const principal = { key, accessToken }
+  checkBudget(key, context.spending, context.now())
+  checkModels(key, asked)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info, principal, path, asked)
   let forwarded: Forwarded
@@ -109,8 +112,8 @@ async function forwardToFirst(
 ): Promise<Forwarded> {
   for (const [index, attempt] of attempts.entries()) {
     const isLast = index === attempts.length - 1
-    entry.attempt(attempt)
     const outgoing = { path, body: bodyFor(attempt.model), requestId, sessionId }
+    entry.attempt(attempt)
     let failure: string
     try {
       const forwarded = await forward(request, outgoing, attempt.upstream, context)

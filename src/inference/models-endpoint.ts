@@ -52,7 +52,10 @@ export async function listModels(request: Request, context: Context, info: Reque
 export async function showModel(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   const { key } = await authenticateInference(request, context)
   const model = info.params.model ?? ''
-  checkModels(key, [model])
+  // A path that climbs would reach whatever else the inference server has, under its own credential.
+  if (model.split('/').some((segment) => ['', '.', '..'].includes(segment)))
+    throw new Fault('not_found', 'Resource not found')
+  checkModels(key, { models: [model], namesMemberTwice: () => false })
   const [attempt] = attemptsFor(context.registry.upstreamsInOrder, [model])
   if (attempt === undefined)
     throw new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)

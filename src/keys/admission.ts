@@ -6,17 +6,17 @@ import { nanodollarsPerDollar } from '../limits.ts'
 import type { KeyRates } from './key-rates.ts'
 import { remainingOf, type Spending } from './spending.ts'
 
-/** @throws Fault `payment_required` when its budget is spent, `rate_limited` when it asks too often or has used too many tokens of late */
-export function admit(
-  key: Readonly<ApiKey>,
-  { spending, keyRates }: { spending: Spending; keyRates: KeyRates },
-  now: number,
-): void {
-  const { id, limitNanodollars, limitReset, requestsPerMinute, tokensPerMinute } = key
-  if (limitNanodollars !== null && remainingOf(key, spending.of(id, now)) === 0) {
-    const limit = `${limitReset === null ? '' : `${limitReset} `}limit of this key, ${limitNanodollars / nanodollarsPerDollar} USD,`
-    throw new Fault('payment_required', `The ${limit} is spent`, { reason: `key_limit_spent, key ${id}` })
-  }
+/** @throws Fault `payment_required` when its budget is spent */
+export function checkBudget(key: Readonly<ApiKey>, spending: Spending, now: number): void {
+  const { id, limitNanodollars, limitReset } = key
+  if (limitNanodollars === null || remainingOf(key, spending.of(id, now)) !== 0) return
+  const limit = `${limitReset === null ? '' : `${limitReset} `}limit of this key, ${limitNanodollars / nanodollarsPerDollar} USD,`
+  throw new Fault('payment_required', `The ${limit} is spent`, { reason: `key_limit_spent, key ${id}` })
+}
+
+/** Takes one request of its rate. @throws Fault `rate_limited` when it asks too often or has used too many tokens of late */
+export function takeRate(key: Readonly<ApiKey>, keyRates: KeyRates, now: number): void {
+  const { id, requestsPerMinute, tokensPerMinute } = key
   const seconds = keyRates.take(key, now)
   if (seconds === 0) return
   const bounds = [
@@ -29,11 +29,14 @@ export function admit(
   })
 }
 
-/** @throws Fault `forbidden`, naming what is allowed, when the key is limited to other models than these, or none is named */
-export function checkModels({ id, allowedModels }: Readonly<ApiKey>, models: readonly string[]): void {
+/** @throws Fault `forbidden`, naming what is allowed, when the key is limited to other models than these, or it is not sure which are asked for */
+export function checkModels(
+  { id, allowedModels }: Readonly<ApiKey>,
+  { models, namesMemberTwice }: { models: readonly string[]; namesMemberTwice: () => boolean },
+): void {
   if (allowedModels === null) return
   const isAllowed = compileModelPatterns(allowedModels)
-  if (models.length > 0 && models.every(isAllowed)) return
+  if (models.length > 0 && models.every(isAllowed) && !namesMemberTwice()) return
   throw new Fault('forbidden', `This key may only use the models: ${allowedModels.join(', ')}`, {
     reason: `key_models, key ${id}`,
   })
