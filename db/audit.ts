@@ -24,7 +24,7 @@ export const auditRowsReadMax = 200_000
  */
 export async function listAudit(orm: Orm, filter: AuditFilter, rowsReadMax = auditRowsReadMax) {
   const { organizationId, policyId, outcome, reason, since, beforeId, limit } = filter
-  const until = beforeId ?? (await lastRowId(orm)) + 1
+  const until = Math.min(beforeId ?? Number.POSITIVE_INFINITY, (await lastRowId(orm)) + 1)
   const from = Math.max(until - rowsReadMax, 1)
   const rows = await selectAudit(orm)
     .where(

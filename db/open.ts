@@ -116,11 +116,6 @@ export function isBusy(error: unknown): boolean {
   return error instanceof LibsqlError && /SQLITE_BUSY|database is locked/.test(`${error.code} ${error.message}`)
 }
 
-/** Whether an error is about the values of a row, such as one of the wrong type. */
-export function isConstraint(error: unknown): boolean {
-  return error instanceof LibsqlError && /SQLITE_(CONSTRAINT|MISMATCH)/.test(`${error.code} ${error.message}`)
-}
-
 /** Whether the file holds tables, but not ours. Only read: another program's file stays as it is. */
 async function isForeign(client: Client): Promise<boolean> {
   const { rows } = await client.execute(

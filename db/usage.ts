@@ -87,8 +87,8 @@ export function sumUsage(orm: Orm, by: UsageGrouping, filter: UsageFilter) {
 
 const counted = sql.raw(
   `count(*) as requests, ${['prompt_tokens', 'completion_tokens', 'total_tokens']
-    .map((name) => `cast(total(min(${name}, ${countMax})) as integer) as ${name}`)
-    .join(', ')}, cast(total(cost_nanodollars) as integer) as cost_nanodollars`,
+    .map((name) => `min(coalesce(sum(min(${name}, ${countMax})), 0), ${Number.MAX_SAFE_INTEGER}) as ${name}`)
+    .join(', ')}, min(coalesce(sum(cost_nanodollars), 0), ${Number.MAX_SAFE_INTEGER}) as cost_nanodollars`,
 )
 
 /** The days of keys whose totals are not what their rows add up to; there are none. */

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers'
 import type { InStatement, InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
-import { type Database, isBusy, isConstraint } from './open.ts'
+import { type Database, isBusy } from './open.ts'
 import {
   type AuditRow,
   exchangeAudit,
@@ -32,7 +32,7 @@ export type Writer = {
 
 type Row = AuditRow | UsageRow | UsedSubjectToken
 type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
-type Ledger = { insert: string; name: string; columns: string[]; fields: string[]; waiting: Waiting[] }
+type Ledger = { insert: string; name: string; columns: [field: string, name: string][]; waiting: Waiting[] }
 
 /** Rows of one insert statement: 250 rows of 20 columns stay far below SQLite's 32,766 parameters. */
 const rowsPerStatement = 250
@@ -79,7 +79,7 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     await commitGroups([audit, spent, used].map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) })))
   }
 
-  /** A row that the database refuses fails alone: the others of its commit belong to other callers. */
+  /** A row that the database or its driver refuses fails alone: the others of its commit belong to other callers. */
   async function commitGroups(groups: { ledger: Ledger; rows: Waiting[] }[]): Promise<void> {
     const rows = groups.flatMap((group) => group.rows)
     if (rows.length === 0) return
@@ -91,7 +91,7 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
       ])
       for (const row of rows) row.done()
     } catch (error) {
-      if (rows.length === 1 || !isConstraint(error)) for (const row of rows) row.failed(error)
+      if (rows.length === 1 || isBusy(error)) for (const row of rows) row.failed(error)
       else for (const { ledger, rows } of groups) for (const row of rows) await commitGroups([{ ledger, rows: [row] }])
     }
   }
@@ -125,23 +125,22 @@ function ledgerOf(table: typeof exchangeAudit | typeof usage | typeof usedSubjec
   return {
     insert: table === usedSubjectTokens ? 'insert or replace' : 'insert',
     name: getTableName(table),
-    columns: columns.map(([, column]) => column.name),
-    fields: columns.map(([field]) => field),
+    columns: columns.map(([field, { name }]) => [field, name]),
     waiting: [],
   }
 }
 
-function insertsOf(ledger: Ledger, rows: Waiting[]): InStatement[] {
+/** Columns that no row of a statement has a value for are left out of it: what is not bound costs nothing. */
+function insertsOf(ledger: Ledger, waiting: Waiting[]): InStatement[] {
   const statements: InStatement[] = []
-  const tuple = `(${ledger.columns.map(() => '?').join(',')})`
-  for (let start = 0; start < rows.length; start += rowsPerStatement) {
-    const chunk = rows.slice(start, start + rowsPerStatement)
-    const tuples = new Array(chunk.length).fill(tuple).join(',')
+  for (let start = 0; start < waiting.length; start += rowsPerStatement) {
+    const rows = waiting.slice(start, start + rowsPerStatement).map(({ row }) => row as Record<string, unknown>)
+    const columns = ledger.columns.filter(([field]) => rows.some((row) => row[field] !== null))
+    const names = columns.map(([, name]) => name).join(',')
+    const tuple = `(${columns.map(() => '?').join(',')})`
     statements.push({
-      sql: `${ledger.insert} into ${ledger.name} (${ledger.columns.join(',')}) values ${tuples}`,
-      args: chunk.flatMap(({ row }) =>
-        ledger.fields.map((field) => driverValue((row as Record<string, unknown>)[field])),
-      ),
+      sql: `${ledger.insert} into ${ledger.name} (${names}) values ${new Array(rows.length).fill(tuple).join(',')}`,
+      args: rows.flatMap((row) => columns.map(([field]) => driverValue(row[field]))),
     })
   }
   return statements
@@ -171,7 +170,7 @@ function totalsOf(rows: UsageRow[]): InStatement[] {
   const tuple = `(${dayColumns.map(() => '?').join(',')})`
   const sql = `insert into ${getTableName(usageDays)} (${dayColumns.map(([, { name }]) => name).join(',')})
     values ${new Array(totals.size).fill(tuple).join(',')}
-    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`
+    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
   const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
   return [{ sql, args }]
 }

@@ -123,7 +123,7 @@ function differenceOf({ before, after }: Change): string {
   if (before === null) return 'new'
   if (before.deleted_at === null && typeof after?.deleted_at === 'string') return 'deleted'
   return Object.entries(after ?? {})
-    .filter(([name, value]) => name !== 'updated_at' && before[name] !== value)
+    .filter(([name, value]) => name !== 'updated_at' && JSON.stringify(before[name]) !== JSON.stringify(value))
     .map(([name, value]) => `${name}: ${before[name] ?? '-'} → ${value ?? '-'}`)
     .join(', ')
 }

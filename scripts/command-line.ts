@@ -188,12 +188,26 @@ export function money(text: string): number {
 
 /** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. */
 export function momentText(text: string): string {
-  const ago = /^(\d{1,6})([mhd])$/.exec(text)
-  const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[ago?.[2] ?? '']
-  const moment = unit === undefined ? new Date(text) : new Date(Date.now() - Number(ago?.[1]) * unit)
+  const ago = durationOf(text)
+  const moment = ago === undefined ? new Date(text) : new Date(Date.now() - ago)
   if (Number.isNaN(moment.getTime()))
     throw new InvalidArgumentError('It must be a time such as 2026-11-21T09:30:00Z, or a time ago such as 24h.')
   return moment.toISOString()
+}
+
+/** `2027-01-01`, `2027-01-01T09:30:00Z`, or a time ahead such as `12h` or `30d`. */
+export function futureText(text: string): string {
+  const ahead = durationOf(text)
+  const moment = ahead === undefined ? new Date(text) : new Date(Date.now() + ahead)
+  if (Number.isNaN(moment.getTime()))
+    throw new InvalidArgumentError('It must be a time such as 2027-01-01T00:00:00Z, or a time ahead such as 30d.')
+  return moment.toISOString()
+}
+
+function durationOf(text: string): number | undefined {
+  const given = /^(\d{1,6})([mhd])$/.exec(text)
+  const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[given?.[2] ?? '']
+  return unit === undefined ? undefined : Number(given?.[1]) * unit
 }
 
 /** A JSON file that a command sends, e.g. a JWKS. */

@@ -4,9 +4,9 @@ import { Fault } from '../src/fault.ts'
 import {
   command,
   commandOnOne,
+  futureText,
   group,
   inOrganization,
-  momentText,
   money,
   type Options,
   operationCommand,
@@ -38,18 +38,23 @@ type Key = {
 }
 
 const show = (row: Key) => {
-  const { id, name, label, kind, disabled, workspace, owner, key } = row
+  const { id, name, label, kind, workspace, owner, key } = row
   const fields = record({
     id,
     name,
     label,
     kind,
-    state: disabled ? 'disabled' : 'enabled',
+    state: stateOf(row),
     workspace,
     owner,
     ...boundsShown(row),
   })
   return key === undefined ? fields : `${fields}\n\nThe key, shown only now:\n  ${key}`
+}
+
+function stateOf({ disabled, expires_at }: Key): string {
+  if (disabled) return 'disabled'
+  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'enabled'
 }
 
 /** Only the bounds that there are. */
@@ -114,10 +119,10 @@ export function keysCommand(): Command {
           [
             ['NAME', (row) => row.name],
             ['KIND', (row) => row.kind],
-            ['STATE', (row) => (row.disabled ? 'disabled' : 'enabled')],
+            ['STATE', stateOf],
             ['LABEL', (row) => row.label],
             [
-              'LIMIT (USD)',
+              'LEFT (USD)',
               (row) => (row.limit === null ? null : `${dollars(row.limit_remaining ?? 0)} of ${dollars(row.limit)}`),
             ],
             ['WORKSPACE', (row) => row.workspace],
@@ -156,14 +161,18 @@ export function keysCommand(): Command {
 
 function boundOptions(made: Command): Command {
   return made
-    .option('--limit <dollars>', 'what it may spend, in US dollars', money as never)
+    .option(
+      '--limit <dollars>',
+      'what it may spend, in US dollars; counts what is priced (see: latchkey prices)',
+      money as never,
+    )
     .addOption(
       new Option('--limit-reset <period>', 'when the limit begins anew, UTC').choices(['daily', 'weekly', 'monthly']),
     )
     .option('--requests-per-minute <number>', 'how often it may ask', wholeNumber as never)
     .option('--tokens-per-minute <number>', 'how many tokens it may use', wholeNumber as never)
     .option('--allowed-models <pattern...>', 'the models it may use; * stands for any characters')
-    .option('--expires-at <time>', 'when it ends, e.g. 2027-01-01T00:00:00Z', momentText as never)
+    .option('--expires-at <time>', 'when it ends, e.g. 2027-01-01T00:00:00Z or 30d from now', futureText as never)
 }
 
 function boundsOf(options: Options): Record<string, unknown> {

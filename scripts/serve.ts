@@ -17,13 +17,14 @@ export function serveCommand(): Command {
     const { options } = givenTo(all)
     const config = readConfig(options)
     const server = await startServer(config, surroundings)
-    const { upstreamUrl } = config
+    const upstreams = server.context.registry.upstreamsInOrder.map(({ name, baseUrl }) => ({ name, base_url: baseUrl }))
     const fields = {
       listening: formatAddress(server.address),
       base_url: server.baseUrl,
       database: config.databasePath,
       socket: socketPathFor(config),
-      upstream: upstreamUrl ?? null,
+      upstream: config.upstreamUrl ?? null,
+      upstreams,
     }
     if (options.json === true) print(JSON.stringify(fields))
     else print(banner(fields))
@@ -33,13 +34,16 @@ export function serveCommand(): Command {
   })
 }
 
-function banner(fields: { listening: string; base_url: string; database: string; upstream: string | null }): string {
+type Upstreams = { name: string; base_url: string }[]
+
+function banner(fields: { listening: string; base_url: string; database: string; upstreams: Upstreams }): string {
+  const upstreams = fields.upstreams.map(({ name, base_url }) => `${base_url} (${name})`)
   return [
     `Latchkey serves ${fields.base_url} on ${fields.listening}`,
     `  exchange   POST ${fields.base_url}/oauth/token`,
     `  token keys GET  ${fields.base_url}/oauth/jwks`,
     `  inference  POST ${fields.base_url}/chat/completions, GET ${fields.base_url}/models`,
-    `  upstream   ${fields.upstream ?? 'none: set LATCHKEY_UPSTREAM_URL to serve inference'}`,
+    `  upstreams  ${upstreams.join(', ') || 'none: set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add'}`,
     `  database   ${fields.database}`,
     'Stop with Ctrl+C',
   ].join('\n')

@@ -27,6 +27,7 @@ type Request = {
   at: string
   key_name: string
   model: string | null
+  model_asked: string | null
   upstream: string | null
   status: number
   completed: boolean
@@ -92,7 +93,7 @@ function drawSums(rows: Sum[]): string {
       ['PROMPT TOKENS', (row) => row.prompt_tokens],
       ['COMPLETION TOKENS', (row) => row.completion_tokens],
       ['TOTAL TOKENS', (row) => row.total_tokens],
-      ['COST (USD)', (row) => (row.requests_without_cost === row.requests ? null : dollars(row.cost))],
+      ['COST (USD)', costOf],
       ['LAST USED (UTC)', (row) => moment(row.last_used_at)],
       ...(process.stdout.isTTY
         ? [['', (row: Sum) => bar(row.total_tokens, most)] as [string, (row: Sum) => string]]
@@ -100,6 +101,18 @@ function drawSums(rows: Sum[]): string {
     ],
     'No usage yet',
   )
+}
+
+/** What is known of the cost, and of how many requests it is not. */
+function costOf({ cost, requests, requests_without_cost }: Sum): string | null {
+  if (requests_without_cost === requests) return null
+  return `${dollars(cost)}${requests_without_cost === 0 ? '' : ` (${requests_without_cost} unknown)`}`
+}
+
+/** An error was answered whole, though nothing was completed. */
+function statusOf({ status, completed, client_left }: Request): string {
+  if (client_left) return `${status} client left`
+  return completed || status >= 400 ? String(status) : `${status} broken off`
 }
 
 function nameOf(row: Sum): string {
@@ -116,12 +129,9 @@ function drawRequests(rows: Request[], given: Arguments): string {
     [
       ['TIME (UTC)', (row) => moment(row.at)],
       ['KEY', (row) => row.key_name],
-      ['MODEL', (row) => row.model],
+      ['MODEL', (row) => row.model ?? row.model_asked],
       ['UPSTREAM', (row) => row.upstream],
-      [
-        'STATUS',
-        (row) => (row.completed ? row.status : `${row.status} ${row.client_left ? 'client left' : 'broken off'}`),
-      ],
+      ['STATUS', statusOf],
       ['TOKENS', (row) => row.total_tokens],
       ['COST (USD)', (row) => (row.cost === null ? null : dollars(row.cost))],
       ['POLICY', (row) => row.policy_name],

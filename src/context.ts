@@ -22,6 +22,7 @@ import { createCredentials } from './inference/credentials.ts'
 import { configuredUpstream, type Upstream } from './inference/targets.ts'
 import { createKeyRates, type KeyRates } from './keys/key-rates.ts'
 import { createSpending, type Spending } from './keys/spending.ts'
+import { createTokenCache, type TokenCache } from './keys/token-cache.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Log } from './observe/log.ts'
 import { loadRegistry, putUpstream, type Registry } from './registry.ts'
@@ -52,6 +53,7 @@ export type Context = AdminContext & {
   exchangeRate: RateLimiter
   replayGuard: ReplayGuard
   keyRates: KeyRates
+  verifiedTokens: TokenCache
   /** What an upstream asks of its callers. */
   credentialOf: (upstream: Upstream) => Promise<string | undefined>
 }
@@ -183,6 +185,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     exchangeRate,
     replayGuard: await openReplayGuard(admin),
     keyRates: createKeyRates(),
+    verifiedTokens: createTokenCache(signingKeys),
     credentialOf: createCredentials(masterKey, upstreamApiKey),
   }
 }

@@ -24,7 +24,10 @@ const textCharactersMax = 8_000
 /** A text without the credentials that slipped into it: keys of ours, and whatever begins like a JWT. Cut to what a person would read. */
 export function withoutSecrets(text: string): string {
   const cut = text.length > textCharactersMax ? `${text.slice(0, textCharactersMax)}…` : text
-  return cut.replaceAll(/sk-lk-v1-[0-9a-f]{9,}/gi, 'sk-lk-v1-…').replaceAll(/eyJ[\w-]{8,}\.[\w.-]+/g, '(a token)')
+  return cut
+    .replaceAll(/(\/\/)[^\s/@]{1,512}@/g, '$1…@')
+    .replaceAll(/sk-lk-v1-[0-9a-f]{9,}/gi, 'sk-lk-v1-…')
+    .replaceAll(/eyJ[\w-]{8,}(?:\.|%2e)[\w.%-]+/gi, '(a token)')
 }
 
 /**

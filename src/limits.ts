@@ -91,18 +91,26 @@ export const fallbackModelsMax = 16
 export const bodyMegabytesMax = 1_024
 /** The bound of the echo upstream of `dev`. */
 export const echoBodyBytesMax = 32 * 1024 * 1024
-/** A JSON answer is searched for its usage up to this size; a larger one still streams through, with its usage unknown. */
+/** A JSON answer is kept up to this size to find its usage; of a larger one the end is. */
 export const upstreamAnswerBytesInspectedMax = 8 * 1024 * 1024
+/** A shorter JSON answer of known length is read in one go: nobody can use a part of it, and a stream costs thrice as much. */
+export const upstreamAnswerBytesWholeMax = 256 * 1024
+/** A list of models is at hand or it is not; the others are not to wait for one that hangs. */
+export const upstreamListMillisecondsMax = 5_000
 /** The list of models of a large installation. */
 export const upstreamListBytesMax = 4 * 1024 * 1024
+/** An answer that costs more is one whose cost is told in another unit. */
+export const answerDollarsMax = 1_000
 /** A larger count of tokens is a mistake; sums of it would leave the integers. */
 export const countMax = 1_000_000_000
-/** The longest line of an event stream that is searched for usage. */
-export const upstreamEventBytesInspectedMax = 1024 * 1024
+/** The longest event of a stream that is searched for usage: one may bring back all that the request held. */
+export const upstreamEventBytesInspectedMax = 8 * 1024 * 1024
 /** A long answer that is not streamed sends its first byte when it is complete. */
 export const upstreamFirstByteSecondsDefault = 600
 /** A model that thinks sends nothing for minutes; what is silent for longer is taken for hung. */
 export const upstreamIdleSecondsDefault = 300
+/** A client that takes nothing of its answer for so long is taken for gone, since it holds an inference server all the while. */
+export const clientIdleMillisecondsMax = 600_000
 /** How long `upstreams check` waits for one. */
 export const upstreamCheckMillisecondsMax = 10_000
 /** A lower number is tried before a higher one. */
@@ -125,6 +133,8 @@ export const reportRowsMax = 10_000
 export const reportRowsDefault = 50
 /** Unexpired tokens under replay protection, some 200 bytes each; one more is refused rather than one forgotten. */
 export const usedSubjectTokensMax = 500_000
+/** Access tokens that were verified and need not be again, some 600 bytes each. */
+export const verifiedTokensMax = 10_000
 /** Networks whose rate is remembered: some 2 MB. */
 export const rateBucketsMax = 20_000
 /** For so long nothing may move on a connection, unless its request has lifted the limit. */

@@ -7,13 +7,7 @@ import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { createApiKeyText, hashApiKey, labelApiKey } from '../keys/api-key.ts'
 import { remainingOf } from '../keys/spending.ts'
-import {
-  keyLimitDollarsMax,
-  modelCharactersMax,
-  modelPatternsMax,
-  nanodollarsPerDollar,
-  ratePerMinuteMax,
-} from '../limits.ts'
+import { keyLimitDollarsMax, nanodollarsPerDollar, ratePerMinuteMax } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { type Affected, readAffected } from './affected.ts'
@@ -23,26 +17,23 @@ import {
   checkNameIsFree,
   findKey,
   findOrganization,
+  modelPatternsShape,
   nameShape,
   notFound,
   organizationInput,
   referenceShape,
   timeOf,
 } from './references.ts'
+import { timeShape } from './report-page.ts'
 
-const futureShape = type('string.date.iso.parse | null')
 /** What bounds a key; null takes a bound away. Money in US dollars. */
 const bounds = {
-  'expires_at?': futureShape,
+  'expires_at?': timeShape.or('null'),
   'limit?': type(`0 <= number <= ${keyLimitDollarsMax}`).or('null'),
   'limit_reset?': type.enumerated(...limitResets).or('null'),
   'requests_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
   'tokens_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
-  'allowed_models?': type(`1 <= string <= ${modelCharactersMax}`)
-    .array()
-    .moreThanLength(0)
-    .atMostLength(modelPatternsMax)
-    .or('null'),
+  'allowed_models?': modelPatternsShape.or('null'),
 } as const
 const boundsInput = type(bounds)
 

@@ -3,7 +3,7 @@
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import type { Policy } from '../federation/policy.ts'
-import { claimCharactersMax, nameCharactersMax } from '../limits.ts'
+import { claimCharactersMax, modelCharactersMax, modelPatternsMax, nameCharactersMax } from '../limits.ts'
 import type { Issuer, Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 
@@ -27,6 +27,17 @@ export const claimValueShape = type('string').narrow((text, context) => {
   const length = [...text].length
   return (length >= 1 && length <= claimCharactersMax) || context.mustBe(`1 to ${claimCharactersMax} characters long`)
 })
+
+/** Patterns of models. A comma is in no name of a model, and in many a list that was meant to be several. */
+export const modelPatternsShape = type('string')
+  .narrow((text, context) => {
+    if (text === '' || text.length > modelCharactersMax)
+      return context.mustBe(`1 to ${modelCharactersMax} characters long`)
+    return !text.includes(',') || context.mustBe('one model or pattern; give several one by one, without commas')
+  })
+  .array()
+  .moreThanLength(0)
+  .atMostLength(modelPatternsMax)
 
 export const referenceShape = type('1 <= string <= 512')
 

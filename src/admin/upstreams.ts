@@ -8,8 +8,6 @@ import { createCredentials, sealCredential } from '../inference/credentials.ts'
 import { configuredUpstreamName, type Upstream } from '../inference/targets.ts'
 import {
   issuerCaCharactersMax,
-  modelCharactersMax,
-  modelPatternsMax,
   upstreamCheckMillisecondsMax,
   upstreamFirstByteSecondsDefault,
   upstreamIdleSecondsDefault,
@@ -21,7 +19,7 @@ import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { checkCertificates } from './issuers.ts'
 import { type OperationContext, operation } from './operation.ts'
-import { checkChanges, nameShape, notFound, referenceShape, timeOf } from './references.ts'
+import { checkChanges, modelPatternsShape, nameShape, notFound, referenceShape, timeOf } from './references.ts'
 
 const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
 const urlShape = type('string').narrow((text, context) => {
@@ -34,7 +32,7 @@ const credentialShape = type(/^[\x21-\x7e]{1,4096}$/)
 
 const fields = {
   'credential?': credentialShape.or('null'),
-  'models?': type(`1 <= string <= ${modelCharactersMax}`).array().moreThanLength(0).atMostLength(modelPatternsMax),
+  'models?': modelPatternsShape,
   'priority?': `0 <= number.integer <= ${upstreamPriorityMax}`,
   'ca_pem?': `string <= ${issuerCaCharactersMax} | null`,
   'first_byte_seconds?': seconds,
@@ -61,7 +59,7 @@ export const upstreamOperations = {
     const upstream = find(context, input.upstream)
     if (input.name !== undefined) checkName(context, input.name, upstream.id)
     const { base_url, ca_pem, first_byte_seconds, idle_seconds } = input
-    if (ca_pem) checkCertificates(ca_pem)
+    if (typeof ca_pem === 'string') checkCertificates(ca_pem)
     const change: Partial<UpstreamRow> = {
       ...(input.name === undefined ? {} : { name: input.name }),
       ...(base_url === undefined ? {} : { baseUrl: withoutSlash(base_url) }),
@@ -94,7 +92,7 @@ export const upstreamOperations = {
 
 async function addUpstream(context: OperationContext, input: typeof addInput.infer) {
   checkName(context, input.name)
-  if (input.ca_pem) checkCertificates(input.ca_pem)
+  if (typeof input.ca_pem === 'string') checkCertificates(input.ca_pem)
   const id = crypto.randomUUID()
   const now = context.now()
   const row: UpstreamRow = {

@@ -1,7 +1,7 @@
 // Admin operations that read what was used: sums by key or something else, the single requests, and the proof that both agree.
 import { findDrift, listUsage, sumUsage, type UsageFilter, type UsageGrouping, usageGroupings } from '../../db/usage.ts'
 import type { AdminContext } from '../context.ts'
-import { nanodollarsPerDollar } from '../limits.ts'
+import { nanodollarsPerDollar, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 import { operation } from './operation.ts'
@@ -13,7 +13,8 @@ const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usa
 
 export const usageOperations = {
   'usage.sum': operation(sumInput, async (context, { by = 'key', ...input }) => {
-    const rows = await sumUsage(context.orm, by, usageFilter(context, input))
+    // A sum that ends somewhere in the middle is none, so that only who asks for fewer groups gets fewer.
+    const rows = await sumUsage(context.orm, by, usageFilter(context, { limit: reportRowsMax, ...input }))
     return { data: rows.map((row) => ({ ...groupOf(by, row), ...totalsOf(row) })) }
   }),
   'usage.verify': operation(type({ '+': 'reject' }), async ({ orm }) => {
@@ -22,7 +23,12 @@ export const usageOperations = {
     return { ok: data.length === 0, data }
   }),
   'usage.requests': operation(usageInput, async (context, input) => {
-    return { data: (await listUsage(context.orm, usageFilter(context, input))).map(showUsage) }
+    const filter = usageFilter(context, input)
+    const rows = await listUsage(context.orm, filter)
+    return {
+      data: rows.map(showUsage),
+      more_before_id: rows.length < filter.limit ? null : (rows.at(-1)?.row.id ?? null),
+    }
   }),
 }
 

@@ -40,6 +40,9 @@ export async function mintAccessToken(
   return { text, id, lifetimeSeconds, expiresAt: exp * 1_000 }
 }
 
+/** `expiresAt` in milliseconds; `kid` is the key that signed it. */
+export type VerifiedAccessToken = { claims: AccessTokenClaims; kid: string; expiresAt: number }
+
 const claimsShape = type({
   sub: 'string',
   client_id: 'string',
@@ -51,14 +54,14 @@ const claimsShape = type({
 /** Why a token is no valid one of ours: only an expired one is told apart, since it once was. */
 export type AccessTokenObjection = 'token_invalid' | 'token_expired'
 
-/** The claims of a valid token of ours, or what is wrong: another signer, type or audience, or expired. */
+/** What a valid token of ours says, or what is wrong: another signer, type or audience, or expired. */
 export async function verifyAccessToken(
   { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
   text: string,
   now: number,
-): Promise<AccessTokenClaims | AccessTokenObjection> {
+): Promise<VerifiedAccessToken | AccessTokenObjection> {
   try {
-    const { payload } = await jwtVerify(
+    const { payload, protectedHeader } = await jwtVerify(
       text,
       ({ kid }) => {
         const key = signingKeys.byKid(kid ?? '', now)
@@ -77,11 +80,15 @@ export async function verifyAccessToken(
     const claims = claimsShape(payload)
     if (claims instanceof type.errors || payload.scope !== 'inference') return 'token_invalid'
     return {
-      keyId: claims.client_id,
-      subject: claims.sub,
-      id: claims.jti,
-      policyId: claims.federation_policy_id,
-      issuerId: claims.federation_issuer_id,
+      claims: {
+        keyId: claims.client_id,
+        subject: claims.sub,
+        id: claims.jti,
+        policyId: claims.federation_policy_id,
+        issuerId: claims.federation_issuer_id,
+      },
+      kid: protectedHeader.kid ?? '',
+      expiresAt: Number(payload.exp) * 1_000,
     }
   } catch (error) {
     // jose looks at the signature before it looks at the claims.

@@ -81,7 +81,7 @@ export function explainCondition({ source, ast, usesClaims }: Condition, token: 
   const view = viewOf(token, usesClaims)
   if (isRefusal(view)) return []
   const parts = new Map<string, ASTNode>()
-  collectParts(ast, source, parts)
+  collectParts(ast, source, blankTexts(ast, source), parts)
   let nanosecondsLeft = explainedNanosecondsMax - estimateNanoseconds(ast)
   const shown = [...parts].slice(0, explainedPartsMax).filter(([, part]) => {
     if (part === ast) return true
@@ -99,30 +99,48 @@ export function explainCondition({ source, ast, usesClaims }: Condition, token: 
   })
 }
 
-function collectParts(node: ASTNode, source: string, parts: Map<string, ASTNode>): void {
+function collectParts(node: ASTNode, source: string, blanked: string, parts: Map<string, ASTNode>): void {
   if (node.op === 'value') return
-  for (const child of outerChildren(node)) collectParts(child, source, parts)
-  const part = ownTextOf(node, source)
+  for (const child of outerChildren(node)) collectParts(child, source, blanked, parts)
+  const part = ownTextOf(node, source, blanked)
   if (!parts.has(part)) parts.set(part, node)
 }
 
 /** The admin's own text of a part. The engine's ranges leave out the brackets around a first or last operand. */
-function ownTextOf({ start, end }: ASTNode, source: string): string {
-  const opening = [...source.slice(0, start).matchAll(/\((?=[\s(]*$)/g)].map(({ index }) => index).toReversed()
-  const closing = [...source.slice(end).matchAll(/(?<=^[\s)]*)\)/g)].map(({ index }) => end + index + 1)
-  for (const from of [start, ...opening])
-    for (const to of [end, ...closing]) {
-      const text = source.slice(from, to)
-      if (!('message' in parse(text))) return text
-    }
+function ownTextOf(node: ASTNode, source: string, blanked: string): string {
+  let { start, end } = node
+  let [opened, closed] = [0, 0]
+  for (const character of blanked.slice(start, end)) {
+    if (character === '(') opened++
+    else if (character === ')' && opened > 0) opened--
+    else if (character === ')') closed++
+  }
+  for (; closed > 0; closed--) start = Math.max(0, blanked.lastIndexOf('(', start - 1))
+  for (; opened > 0; opened--) end = blanked.indexOf(')', end) + 1
   return source.slice(start, end)
+}
+
+/** A source of the same length without what stands in texts and comments, so that the brackets left are those of the expression. */
+function blankTexts(ast: ASTNode, source: string): string {
+  const characters = source.split('')
+  const blank = (node: ASTNode): void => {
+    if (node.op === 'value' && typeof node.args === 'string') characters.fill(' ', node.start, node.end)
+    for (const child of childrenOf(node)) blank(child)
+  }
+  blank(ast)
+  return characters.join('').replaceAll(/\/\/[^\n]*/g, (comment) => ' '.repeat(comment.length))
 }
 
 /** The nodes directly below one, without what stands inside a macro or names a member that has() asks for. */
 function outerChildren(node: ASTNode): ASTNode[] {
   if (node.op === 'call') return node.args[0] === 'has' ? [] : node.args[1]
   if (node.op === 'rcall') return macros.includes(node.args[0]) ? [node.args[1]] : [node.args[1], ...node.args[2]]
-  const below: unknown[] = Array.isArray(node.args) ? node.args.flat() : [node.args]
+  return childrenOf(node)
+}
+
+/** All nodes directly below one, wherever in its arguments they are. */
+function childrenOf({ args }: ASTNode): ASTNode[] {
+  const below: unknown[] = Array.isArray(args) ? args.flat(2) : [args]
   return below.filter((each): each is ASTNode => typeof each === 'object' && each !== null && 'op' in each)
 }
 

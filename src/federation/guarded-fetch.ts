@@ -21,13 +21,22 @@ export type Outbound = {
 }
 export type FetchedDocument = { document: unknown; cacheControl: string | null; date: string | null }
 
+/** The time that an issuer has; its discovery document and its key set may share one, so that nobody waits for it twice. */
+export function fetchTime(): AbortSignal {
+  return AbortSignal.timeout(issuerFetchMillisecondsMax)
+}
+
 /**
  * Fetches and parses one JSON document; follows redirects within the origin alone and reads no more than `issuerDocumentBytesMax`.
  * @throws Fault `unavailable` whose reason tells what happened, without quoting the document
  */
-export async function fetchDocument(outbound: Outbound, url: string, ca: string | null): Promise<FetchedDocument> {
+export async function fetchDocument(
+  outbound: Outbound,
+  url: string,
+  ca: string | null,
+  signal: AbortSignal = fetchTime(),
+): Promise<FetchedDocument> {
   try {
-    const signal = AbortSignal.timeout(issuerFetchMillisecondsMax)
     const response = await fetchWithin(outbound, url, ca, signal)
     const { headers } = response
     const text = await readBounded(response, signal)

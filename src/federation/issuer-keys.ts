@@ -12,7 +12,7 @@ import type { Log } from '../observe/log.ts'
 import type { Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
 import type { SubjectToken } from './claims.ts'
-import { fetchDocument, type Outbound } from './guarded-fetch.ts'
+import { fetchDocument, fetchTime, type Outbound } from './guarded-fetch.ts'
 import { readKeySet, type VerificationKey, writeKeySet } from './key-set.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
@@ -83,8 +83,9 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
 
   async function fetchInto(issuer: Issuer, cached: Cached): Promise<IssuerKeySet> {
     cached.begun += 1
-    const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options.outbound))
-    const { document, cacheControl } = await fetchDocument(options.outbound, jwksUrl, issuer.caPem)
+    const time = fetchTime()
+    const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options.outbound, time))
+    const { document, cacheControl } = await fetchDocument(options.outbound, jwksUrl, issuer.caPem, time)
     const keys = readFetched(document, jwksUrl)
     const keySet: IssuerKeySet = {
       issuerId: issuer.id,
@@ -169,9 +170,13 @@ function isRefusalOf(value: VerificationKey | Refusal, reason: Refusal['refused'
 }
 
 /** OpenID Connect Discovery 1.0 §4: the document must name the very issuer it was asked for. */
-export async function discover(issuer: Pick<Issuer, 'issuerUrl' | 'caPem'>, outbound: Outbound): Promise<string> {
+export async function discover(
+  issuer: Pick<Issuer, 'issuerUrl' | 'caPem'>,
+  outbound: Outbound,
+  time?: AbortSignal,
+): Promise<string> {
   const url = `${issuer.issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const { document } = await fetchDocument(outbound, url, issuer.caPem)
+  const { document } = await fetchDocument(outbound, url, issuer.caPem, time)
   const discovery = discoveryShape(document)
   if (discovery instanceof type.errors)
     throw new Fault('invalid', `${JSON.stringify(url)} is not a discovery document: it lacks issuer or jwks_uri`)

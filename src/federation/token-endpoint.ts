@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { AuditRow } from '../../db/schema.ts'
 import { storableText } from '../bytes.ts'
 import type { Context, RequestInfo } from '../context.ts'
-import { describeError, Fault } from '../fault.ts'
+import { describeError, Fault, withoutSecrets } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'
 import { json } from '../http/reply.ts'
 import { claimCharactersMax, exchangeAttemptsMax, exchangeBodyBytesLimit } from '../limits.ts'
@@ -186,7 +186,7 @@ function recordToken(record: AuditRow, { subject, payload }: SubjectToken): void
 
 /** A text from outside, cut to what the audit keeps; counted in code points, as the limits of claims are. */
 function bounded(whole: string): string {
-  const text = storableText(whole)
+  const text = storableText(withoutSecrets(whole))
   if (text.length <= claimCharactersMax) return text
   const characters = [...text.slice(0, 2 * claimCharactersMax + 1)]
   return characters.length <= claimCharactersMax ? text : `${characters.slice(0, claimCharactersMax).join('')}…`

@@ -32,9 +32,25 @@ export function json(status: number, body: unknown, headers: Record<string, stri
 /** `{ "error": { "code": <status>, "message": <string> } }`; nothing private. Interface §7.2. */
 export function errorReply(fault: Fault): Response {
   const status = statusOf(fault)
-  return json(
-    status,
-    { error: { code: status, message: fault.message } },
-    { 'cache-control': 'no-store', ...fault.headers },
-  )
+  return refusal(fault, { error: { code: status, message: fault.message } })
+}
+
+const messagesErrorTypes: Partial<Record<number, string>> = {
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+}
+
+/** The same, with the members beside it that clients of the messages API look for. */
+export function messagesErrorReply(fault: Fault): Response {
+  const status = statusOf(fault)
+  const type = messagesErrorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
+  return refusal(fault, { type: 'error', error: { type, code: status, message: fault.message } })
+}
+
+function refusal(fault: Fault, body: object): Response {
+  return json(statusOf(fault), body, { 'cache-control': 'no-store', ...fault.headers })
 }

@@ -28,12 +28,15 @@ export const inferenceDescription: Description = {
 }
 
 export const modelDescription: Description = {
+  name: 'modelsShow',
+  segments: { model: 'The model, slashes and all' },
   summary: 'What the inference server tells of one model',
   access: 'inference',
   responses: relayed,
 }
 
 export const modelsDescription: Description = {
+  name: 'modelsList',
   summary: "The inference server's list of models",
   access: 'inference',
   responses: relayed,

@@ -2,13 +2,14 @@
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
-import { statusOf } from '../http/reply.ts'
-import { admit, checkModels } from '../keys/admission.ts'
+import { messagesErrorReply, statusOf } from '../http/reply.ts'
+import { checkBudget, checkModels, takeRate } from '../keys/admission.ts'
 import { authenticateInference, checkKeyState } from '../keys/bearer.ts'
+import { upstreamAnswerBytesWholeMax } from '../limits.ts'
 import { inferenceDescription } from './descriptions.ts'
 import { type InferenceRequest, readInferenceRequest } from './inference-request.ts'
 import { type LedgerEntry, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
-import { type PassedThrough, passThrough } from './pass-through.ts'
+import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
 import { type Attempt, attemptsFor, isWorthAnother } from './targets.ts'
 import { type Forwarded, forward } from './upstream.ts'
 import { inspectEvents, inspectJson } from './usage.ts'
@@ -29,16 +30,20 @@ export const inferenceEndpoints: Endpoint[] = (Object.keys(paths) as Path[]).map
   path,
   handle: (request, context, info) => infer(path, request, context, info),
   describes: inferenceDescription,
+  ...(path === '/messages' ? { tell: messagesErrorReply } : {}),
 }))
 
 /** The usage is committed to the ledger before the client sees the end of the answer. */
 async function infer(path: Path, request: Request, context: Context, info: RequestInfo): Promise<Response> {
-  const principal = await authenticateInference(request, context)
-  admit(principal.key, context, context.now())
+  const { key: keyAtFirst, accessToken } = await authenticateInference(request, context)
+  checkBudget(keyAtFirst, context.spending, context.now())
+  takeRate(keyAtFirst, context.keyRates, context.now())
   const asked = readInferenceRequest(await readBody(request, context.config.bodyBytesMax), paths[path])
-  // A body may take its time, and the key may have gone meanwhile.
-  checkKeyState(context.registry.keys.get(principal.key.id), context.now())
-  checkModels(principal.key, asked.models)
+  // A body may take its time: what counts is the key as it is now, if it still is there.
+  const key = checkKeyState(context.registry.keys.get(keyAtFirst.id), context.now())
+  const principal = { key, accessToken }
+  checkBudget(key, context.spending, context.now())
+  checkModels(key, asked)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info, principal, path, asked)
   let forwarded: Forwarded
@@ -65,15 +70,19 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
     await settle({ completed: true, clientLeft: false })
     return new Response(null, { status: response.status, headers })
   }
-  const body = passThrough({
-    body: response.body,
-    inspector,
-    abort,
-    idleMilliseconds: upstream.idleSeconds * 1_000,
-    onFirstByte: entry.firstByte,
-    settle,
-  })
+  const idleMilliseconds = upstream.idleSeconds * 1_000
+  const passing = { inspector, abort, idleMilliseconds, onFirstByte: entry.firstByte, settle }
+  const body =
+    !streams && isShort(response)
+      ? await passWhole(passing, response)
+      : passThrough({ ...passing, body: response.body })
   return new Response(body, { status: response.status, headers })
+}
+
+/** Whether an answer is short enough to be read in one go, which costs a third of a stream. */
+function isShort({ headers }: Response): boolean {
+  const length = headers.get('content-length')
+  return length !== null && Number(length) <= upstreamAnswerBytesWholeMax
 }
 
 /** @throws Fault `unavailable` when there is no inference server at all, `not_found` when none of them serves the model */
@@ -103,8 +112,8 @@ async function forwardToFirst(
 ): Promise<Forwarded> {
   for (const [index, attempt] of attempts.entries()) {
     const isLast = index === attempts.length - 1
-    entry.attempt(attempt)
     const outgoing = { path, body: bodyFor(attempt.model), requestId, sessionId }
+    entry.attempt(attempt)
     let failure: string
     try {
       const forwarded = await forward(request, outgoing, attempt.upstream, context)

@@ -1,11 +1,12 @@
 // What of a request body must be known to forward it: the models asked for, the session, and whether and how it streams.
 
-import { joinChunks } from '../bytes.ts'
+import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
+import { namesMemberTwice } from '../federation/jwt-text.ts'
 import { parseJsonObject } from '../http/body.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
 
-const exactNames = ['stream', 'stream_options']
+const exactNames = ['model', 'models', 'stream', 'stream_options']
 const usageMember = new TextEncoder().encode(',"stream_options":{"include_usage":true}}')
 
 export type InferenceRequest = {
@@ -13,6 +14,8 @@ export type InferenceRequest = {
   models: string[]
   sessionId: string | undefined
   streams: boolean
+  /** Whether a member is named twice, of which another reader may take the other. */
+  namesMemberTwice: () => boolean
   /** The client did not ask for the usage event of a stream, so it is asked for on our own account and withheld. */
   withholdsUsage: boolean
   /** What the upstream gets for one of `models`: the client's own bytes, unless the usage has to be asked for or there is a fallback list. */
@@ -34,8 +37,14 @@ export function readInferenceRequest(
   const sessionId = typeof fields.session_id === 'string' ? fields.session_id : undefined
   const { streams, options } = readStreaming(fields)
   const withholdsUsage = takesStreamOptions && streams && options?.include_usage !== true
-  const known = { models, sessionId, streams, withholdsUsage }
-  if (fields.models !== undefined) {
+  const known = {
+    models,
+    sessionId,
+    streams,
+    withholdsUsage,
+    namesMemberTwice: () => namesMemberTwice(decodeUtf8(body) ?? ''),
+  }
+  if (fields.models !== undefined && fields.models !== null) {
     const { models: _fallbacks, ...single } = fields
     const asked = withholdsUsage ? { ...single, stream_options: { ...options, include_usage: true } } : single
     return { ...known, bodyFor: (model) => encode({ ...asked, model }) }
@@ -55,7 +64,7 @@ function readModels({ model, models }: Fields): string[] {
   // Whether a model of another type is one, the upstream says.
   const named = [...(typeof model === 'string' ? [model] : []), ...fallbacks]
   for (const name of named) {
-    if (typeof name !== 'string' || name === '') throw invalid('models must be a list of names')
+    if (typeof name !== 'string' || name === '') throw invalid('model must be a name, and models a list of names')
     if (name.length > modelCharactersMax) throw invalid(`A model has at most ${modelCharactersMax} characters`)
   }
   return [...new Set(named as string[])]
@@ -67,8 +76,9 @@ function readModels({ model, models }: Fields): string[] {
  */
 function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   for (const name of Object.keys(fields)) {
-    if (!exactNames.includes(name) && exactNames.includes(name.toLowerCase()))
-      throw invalid(`Write ${name.toLowerCase()} in lower case`)
+    // By way of the upper case, since some letters beyond ASCII have the same one.
+    const folded = name.toUpperCase().toLowerCase()
+    if (!exactNames.includes(name) && exactNames.includes(folded)) throw invalid(`Write ${folded} in lower case`)
   }
   const { stream, stream_options: options } = fields
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean')

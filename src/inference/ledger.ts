@@ -2,6 +2,7 @@
 import type { UsageRow } from '../../db/schema.ts'
 import { storableText } from '../bytes.ts'
 import type { Context, RequestInfo } from '../context.ts'
+import { describeError, withoutSecrets } from '../fault.ts'
 import type { Principal } from '../keys/bearer.ts'
 import { modelCharactersMax } from '../limits.ts'
 import type { InferenceRequest } from './inference-request.ts'
@@ -24,7 +25,7 @@ export type LedgerEntry = {
 }
 
 export function openLedgerEntry(
-  { writer, now, spending, keyRates, registry }: Context,
+  { writer, now, spending, keyRates, registry, log }: Context,
   { requestId }: RequestInfo,
   { key, accessToken }: Principal,
   endpoint: string,
@@ -81,13 +82,20 @@ export function openLedgerEntry(
         firstByteMilliseconds: firstByteAt === undefined ? null : firstByteAt - startedAt,
         durationMilliseconds: now() - startedAt,
       }
-      await writer.appendUsage(row)
-      spending.add(key.id, startedAt, row.costNanodollars ?? 0)
-      keyRates.use(key, row.totalTokens ?? 0, now())
+      try {
+        await writer.appendUsage(row)
+      } catch (error) {
+        // The upstream has done its work all the same, so that the budget counts it and the log keeps it.
+        log('error', 'usage_lost', { ...row, error: describeError(error) })
+        throw error
+      } finally {
+        spending.add(key.id, startedAt, row.costNanodollars ?? 0)
+        keyRates.use(key.id, row.totalTokens ?? 0, now())
+      }
     },
   }
 }
 
 function storable(text: string | undefined): string | null {
-  return text === undefined ? null : storableText(text)
+  return text === undefined ? null : storableText(withoutSecrets(text))
 }

@@ -4,7 +4,7 @@ import { describeError, Fault } from '../fault.ts'
 import { json } from '../http/reply.ts'
 import { checkModels } from '../keys/admission.ts'
 import { authenticateInference } from '../keys/bearer.ts'
-import { upstreamListBytesMax } from '../limits.ts'
+import { upstreamListBytesMax, upstreamListMillisecondsMax } from '../limits.ts'
 import { compileModelPatterns } from './model-pattern.ts'
 import { attemptsFor, type Upstream } from './targets.ts'
 import { forward } from './upstream.ts'
@@ -52,7 +52,10 @@ export async function listModels(request: Request, context: Context, info: Reque
 export async function showModel(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   const { key } = await authenticateInference(request, context)
   const model = info.params.model ?? ''
-  checkModels(key, [model])
+  // A path that climbs would reach whatever else the inference server has, under its own credential.
+  if (model.split('/').some((segment) => ['', '.', '..'].includes(segment)))
+    throw new Fault('not_found', 'Resource not found')
+  checkModels(key, { models: [model], namesMemberTwice: () => false })
   const [attempt] = attemptsFor(context.registry.upstreamsInOrder, [model])
   if (attempt === undefined)
     throw new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)
@@ -67,7 +70,12 @@ async function relay(
   context: Context,
   { requestId }: RequestInfo,
 ): Promise<Response> {
-  const { response, headers } = await forward(request, { path, body: undefined, requestId }, upstream, context)
+  const { response, headers } = await forward(
+    request,
+    { path, body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax },
+    upstream,
+    context,
+  )
   return new Response(response.body, { status: response.status, headers })
 }
 
@@ -77,7 +85,12 @@ async function readModels(
   context: Context,
   { requestId }: RequestInfo,
 ): Promise<Model[]> {
-  const { response, abort } = await forward(request, { path: '/models', body: undefined, requestId }, upstream, context)
+  const { response, abort } = await forward(
+    request,
+    { path: '/models', body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax },
+    upstream,
+    context,
+  )
   const refuse = (why: string): never => {
     abort()
     throw new Fault('bad_gateway', 'The inference server gave no list of models', { reason: why })

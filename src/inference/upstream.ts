@@ -27,7 +27,19 @@ const callerHeaders = [
   'expect',
 ]
 /** What an upstream may not tell our callers: another origin's cookies, or how to authenticate there. */
-const upstreamHeaders = ['set-cookie', 'www-authenticate', 'proxy-authenticate']
+const upstreamHeaders = [
+  'set-cookie',
+  'www-authenticate',
+  'proxy-authenticate',
+  'authorization',
+  'proxy-authorization',
+  'x-api-key',
+  'api-key',
+  'clear-site-data',
+  'strict-transport-security',
+]
+/** How we name ourselves to an upstream (RFC 9110 §7.6.3), so that a circle is seen at its second turn. */
+const via = '1.1 latchkey'
 
 export type Forwarded = {
   upstream: Upstream
@@ -42,6 +54,8 @@ export type Outgoing = {
   body: Uint8Array<ArrayBuffer> | undefined
   requestId: string
   sessionId?: string
+  /** How long the answer may take to begin, where it is not the upstream's own limit. */
+  firstByteMilliseconds?: number
 }
 
 /**
@@ -50,11 +64,15 @@ export type Outgoing = {
  */
 export async function forward(
   request: Request,
-  { path, body, requestId, sessionId }: Outgoing,
+  { path, body, requestId, sessionId, firstByteMilliseconds }: Outgoing,
   upstream: Upstream,
   context: Context,
 ): Promise<Forwarded> {
+  const before = request.headers.get('via')
+  if (before?.includes(via) === true)
+    throw new Fault('bad_gateway', 'The request goes in a circle: an inference server leads back to this service')
   const headers = copyHeaders(request.headers, [...connectionHeaders, ...callerHeaders])
+  headers.set('via', before === null ? via : `${before}, ${via}`)
   headers.set('accept-encoding', 'identity')
   if (!headers.has('x-request-id')) headers.set('x-request-id', requestId)
   if (sessionId !== undefined && isHeaderValue(sessionId)) headers.set('x-session-id', sessionId)
@@ -66,23 +84,30 @@ export async function forward(
   if (request.signal.aborted) abort()
   request.signal.addEventListener('abort', abort)
   let isLate = false
-  const timer = setTimeout(() => {
-    isLate = true
-    abort()
-  }, upstream.firstByteSeconds * 1_000)
+  const timer = setTimeout(
+    () => {
+      isLate = true
+      abort()
+    },
+    firstByteMilliseconds ?? upstream.firstByteSeconds * 1_000,
+  )
   try {
     const response = await context.fetch(upstream.baseUrl + path, {
-      method: request.method,
+      // HEAD asks for the head of what GET would give, and the runtime leaves the rest out.
+      method: body === undefined ? 'GET' : request.method,
       headers,
       body,
       redirect: 'manual',
+      // What is encoded though it was not to be is not taken apart here: a few bytes can become gigabytes.
+      decompress: false,
       signal: controller.signal,
       ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
     })
-    if (response.status < 200 || response.status > 599) {
+    const objection = objectionTo(response)
+    if (objection !== undefined) {
       abort()
-      throw new Fault('bad_gateway', 'The inference server gave an answer that is none', {
-        reason: `upstream_status_${response.status}`,
+      throw new Fault('bad_gateway', 'The inference server gave an answer that cannot be passed on', {
+        reason: objection,
       })
     }
     return {
@@ -98,6 +123,13 @@ export async function forward(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** What no client could make use of, or should follow: no answer at all, another address, or an encoding that was not asked for. */
+function objectionTo({ status, headers }: Response): string | undefined {
+  if (status < 200 || status > 599 || (status >= 300 && status < 400)) return `upstream_status_${status}`
+  const encoding = headers.get('content-encoding') ?? 'identity'
+  return encoding === 'identity' ? undefined : 'upstream_content_encoding'
 }
 
 function copyHeaders(from: Headers, dropped: string[]): Headers {

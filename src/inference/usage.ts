@@ -1,6 +1,7 @@
 // Finds the token counts in what an upstream answers, as JSON or as an event stream, in the words of chat completions, responses, messages
 // and embeddings. Pure: bytes in, bytes and counts out.
 import {
+  answerDollarsMax,
   countMax,
   nanodollarsPerDollar,
   upstreamAnswerBytesInspectedMax,
@@ -35,21 +36,33 @@ export type Inspector = {
 type Fields = Record<string, unknown>
 
 const nothing = new Uint8Array(0)
+const [lineFeed, carriageReturn] = [0x0a, 0x0d]
 /** An empty line after a line; the two may end differently. Whether a last \r is an end of its own only the next byte tells. */
-const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/
+const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/g
 /** What ends a stream of responses or of messages; one of chat completions ends with [DONE]. */
 const finalTypes = ['response.completed', 'response.incomplete', 'response.failed', 'message_stop']
+/** An event without any of these tells nothing once the model is known. */
+const telling = /"usage"|\[DONE\]|response\.(?:completed|incomplete|failed)|message_stop/
+/** Good for what is ASCII, whatever stands around it. */
+const decoder = new TextDecoder('latin1')
 
-/** Lets all but the newest chunk of a JSON answer through; that one waits until the usage is recorded. */
+/**
+ * Lets all but the newest chunk of a JSON answer through; that one waits until the usage is recorded. Of an answer too long to be kept the
+ * end is, where the usage stands.
+ */
 export function inspectJson(): Inspector {
   let held: Uint8Array = nothing
-  let chunks: Uint8Array[] = []
+  const chunks: Uint8Array[] = []
   let length = 0
+  let isCut = false
   return {
     take: (chunk) => {
       length += chunk.byteLength
-      if (length <= upstreamAnswerBytesInspectedMax) chunks.push(chunk)
-      else chunks = []
+      chunks.push(chunk)
+      while (length > upstreamAnswerBytesInspectedMax && chunks.length > 1) {
+        length -= chunks.shift()?.byteLength ?? 0
+        isCut = true
+      }
       const released = held
       held = chunk
       return released
@@ -58,7 +71,9 @@ export function inspectJson(): Inspector {
     isWhole: () => true,
     rest: () => held,
     result: () => {
-      const answer = parseObject(Buffer.concat(chunks).toString())
+      const text = Buffer.concat(chunks).toString()
+      if (isCut) return { model: undefined, counts: countsOf(lastUsageIn(text)) }
+      const answer = parseObject(text)
       return { model: modelOf(answer), counts: countsOf(usageOf(answer)) }
     },
   }
@@ -90,16 +105,23 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
     return !(withholdsUsage && isUsageOnly)
   }
 
+  /** Most chunks are whole events with a few words of an answer: they go on as they are. */
+  function tellsNothing(chunk: Uint8Array): boolean {
+    if (pending !== '' || model === undefined || !endsEvent(chunk)) return false
+    return !telling.test(decoder.decode(chunk))
+  }
+
   return {
     take: (chunk) => {
+      if (tellsNothing(chunk)) return chunk
+      // What was looked through before holds no end, but for a line end or two that may be the first half of one.
+      eventEnd.lastIndex = Math.max(0, pending.length - 3)
       pending += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
       let released = ''
-      for (;;) {
-        const boundary = eventEnd.exec(pending)
-        if (boundary === null) break
-        const end = boundary.index + boundary[0].length
-        const event = pending.slice(0, end)
-        pending = pending.slice(end)
+      for (let boundary = eventEnd.exec(pending); boundary !== null; boundary = eventEnd.exec(pending)) {
+        const event = pending.slice(0, eventEnd.lastIndex)
+        pending = pending.slice(eventEnd.lastIndex)
+        eventEnd.lastIndex = 0
         if (passes(event)) released += event
       }
       if (pending.length > upstreamEventBytesInspectedMax) {
@@ -115,8 +137,32 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
   }
 }
 
+/** Whether the last bytes are an empty line, by the two line ends in use. */
+function endsEvent(chunk: Uint8Array): boolean {
+  const { length } = chunk
+  const last = chunk[length - 1] === lineFeed
+  return (
+    last && (chunk[length - 2] === lineFeed || (chunk[length - 2] === carriageReturn && chunk[length - 3] === lineFeed))
+  )
+}
+
+/** The usage that stands last in the end of a JSON text. Within a text its quotes would be escaped. */
+function lastUsageIn(text: string): Fields | undefined {
+  const start = text.indexOf('{', text.lastIndexOf('"usage"'))
+  // It holds numbers and objects of numbers; what is longer is something else.
+  for (let end = text.indexOf('}', start); end > 0 && end - start < 10_000; end = text.indexOf('}', end + 1)) {
+    const usage = parseObject(text.slice(start, end + 1))
+    if (Object.keys(usage).length > 0) return usage
+  }
+  return undefined
+}
+
 function dataOf(event: string): string {
-  const lines = event.split(/\r\n|\n|\r/).filter((line) => line.startsWith('data:'))
+  // A byte order mark may stand before the first line; it is three characters here.
+  const lines = event
+    .replace(/^ï»¿/, '')
+    .split(/\r\n|\n|\r/)
+    .filter((line) => line.startsWith('data:'))
   return lines.map((line) => line.slice('data:'.length).trim()).join('\n')
 }
 
@@ -155,8 +201,10 @@ function countsOf(usage: Fields | undefined): TokenCounts | undefined {
   const promptTokens = countOf(usage.prompt_tokens) ?? inputOf(usage)
   const completionTokens = countOf(usage.completion_tokens) ?? countOf(usage.output_tokens)
   const sum = promptTokens === null || completionTokens === null ? null : promptTokens + completionTokens
-  const totalTokens = countOf(usage.total_tokens) ?? sum
-  if (promptTokens === null && completionTokens === null && totalTokens === null) return undefined
+  const totalTokens = countOf(usage.total_tokens) ?? countOf(sum)
+  const costNanodollars = moneyOf(usage.cost)
+  const known = [promptTokens, completionTokens, totalTokens, costNanodollars]
+  if (known.every((value) => value === null)) return undefined
   const promptDetails = detailsOf(usage.prompt_tokens_details ?? usage.input_tokens_details)
   const completionDetails = detailsOf(usage.completion_tokens_details ?? usage.output_tokens_details)
   return {
@@ -165,16 +213,15 @@ function countsOf(usage: Fields | undefined): TokenCounts | undefined {
     totalTokens,
     cachedTokens: countOf(promptDetails.cached_tokens) ?? countOf(usage.cache_read_input_tokens),
     reasoningTokens: countOf(completionDetails.reasoning_tokens),
-    costNanodollars: moneyOf(usage.cost),
+    costNanodollars,
   }
 }
 
 /** Messages count what was read from a cache or written to it apart from the rest of the input. */
 function inputOf({ input_tokens, cache_creation_input_tokens, cache_read_input_tokens }: Fields): number | null {
   const input = countOf(input_tokens)
-  return input === null
-    ? null
-    : input + (countOf(cache_creation_input_tokens) ?? 0) + (countOf(cache_read_input_tokens) ?? 0)
+  if (input === null) return null
+  return countOf(input + (countOf(cache_creation_input_tokens) ?? 0) + (countOf(cache_read_input_tokens) ?? 0))
 }
 
 function detailsOf(value: unknown): Fields {
@@ -191,9 +238,8 @@ function countOf(value: unknown): number | null {
     : null
 }
 
-/** Dollars as whole nanodollars. */
+/** Dollars as whole nanodollars; what no answer costs is a mistake of the upstream. */
 function moneyOf(value: unknown): number | null {
-  if (typeof value !== 'number' || !(value >= 0)) return null
-  const nanodollars = Math.round(value * nanodollarsPerDollar)
-  return nanodollars <= countMax * nanodollarsPerDollar && Number.isSafeInteger(nanodollars) ? nanodollars : null
+  if (typeof value !== 'number' || !(value >= 0 && value <= answerDollarsMax)) return null
+  return Math.round(value * nanodollarsPerDollar)
 }

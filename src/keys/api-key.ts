@@ -1,5 +1,5 @@
 // API keys (decisions §6): their text, their hash, and the label by which people recognise them. Knows no database.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 const prefix = 'sk-lk-v1-'
 const keyText = /^sk-lk-v1-[0-9a-f]{64}$/
@@ -15,7 +15,7 @@ export function isApiKeyText(text: string): boolean {
 
 /** The SHA-256 of a key in hex: all that is stored, and its public identifier. */
 export function hashApiKey(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text, 'hex')
 }
 
 /** The first and last digits, e.g. `sk-lk-v1-0a1b…9f8e`: enough to recognise a key, far too little to use it. */

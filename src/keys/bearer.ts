@@ -63,9 +63,15 @@ function fromApiKey(text: string, { registry, now }: Context): Principal {
 }
 
 async function fromAccessToken(text: string, context: Context): Promise<Principal> {
-  const accessToken = await verifyAccessToken(context, text, context.now())
-  if (typeof accessToken === 'string') throw invalidCredential(accessToken)
+  const accessToken = context.verifiedTokens.find(text, context.now()) ?? (await verify(text, context))
   return { key: checkKeyState(context.registry.keys.get(accessToken.keyId), context.now()), accessToken }
+}
+
+async function verify(text: string, context: Context): Promise<AccessTokenClaims> {
+  const verified = await verifyAccessToken(context, text, context.now())
+  if (typeof verified === 'string') throw invalidCredential(verified)
+  context.verifiedTokens.keep(text, verified)
+  return verified.claims
 }
 
 /** @throws Fault `unauthorized` when it may no longer act for anybody */

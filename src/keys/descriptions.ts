@@ -61,11 +61,13 @@ const mediaType = 'application/json'
 const oneAnswer = { description: 'The key', shape: type({ data: keyAnswer }) }
 
 export const currentDescription: Description = {
+  name: 'keyShow',
   summary: 'The key that makes this request, or that its access token acts as',
   access: 'inference',
   responses: { 200: { description: 'The key', shape: type({ data: currentAnswer }) }, ...errorResponses(401) },
 }
 export const listDescription: Description = {
+  name: 'keysList',
   summary: 'List the keys of a workspace, oldest first; without workspace_id the one of the management key',
   access: 'admin:read',
   query,
@@ -75,6 +77,7 @@ export const listDescription: Description = {
   },
 }
 export const createDescription: Description = {
+  name: 'keysCreate',
   summary: 'Create an inference key; its text is in this answer and nowhere else',
   access: 'admin:write',
   body: { mediaType, shape: createBody },
@@ -84,17 +87,23 @@ export const createDescription: Description = {
   },
 }
 export const showDescription: Description = {
+  name: 'keysShow',
+  segments: { hash: 'The hash of the key' },
   summary: 'Show a key, by its hash',
   access: 'admin:read',
   responses: { 200: oneAnswer, ...errorResponses(401, 403, 404) },
 }
 export const updateDescription: Description = {
+  name: 'keysUpdate',
+  segments: { hash: 'The hash of the key' },
   summary: 'Change a key, by its hash; null takes a bound away',
   access: 'admin:write',
   body: { mediaType, shape: updateBody },
   responses: { 200: oneAnswer, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
 }
 export const deleteDescription: Description = {
+  name: 'keysDelete',
+  segments: { hash: 'The hash of the key' },
   summary: 'Delete a key for good, by its hash',
   access: 'admin:write',
   responses: { 200: { description: 'Done', shape: type({ deleted: 'true' }) }, ...errorResponses(401, 403, 404) },

@@ -27,7 +27,9 @@ type Fields = Record<string, unknown>
 /** The door to the admin operations. */
 type RunOperation = (name: string, input: unknown, actor?: Actor) => Promise<unknown>
 
-/** What a caller may set; the rest of an official request (`include_byok_in_limit`, `external`) means nothing here. */
+/** What the official client may send besides, and what means nothing here. */
+const ignored = ['include_byok_in_limit', 'external', 'creator_user_id']
+/** What a caller may set. */
 const settable = [
   'name',
   'disabled',
@@ -42,7 +44,11 @@ const settable = [
 export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
   const one = async (key: { organizationId: string }, hash: string | undefined) => {
     if (!/^[0-9a-f]{64}$/.test(hash ?? '')) throw new Fault('not_found', 'Resource not found')
-    return (await runOperation('keys.show', { organization: key.organizationId, key: hash })) as Shown
+    try {
+      return (await runOperation('keys.show', { organization: key.organizationId, key: hash })) as Shown
+    } catch (error) {
+      throw error instanceof Fault && error.code === 'not_found' ? new Fault('not_found', 'Resource not found') : error
+    }
   }
 
   return [
@@ -134,7 +140,10 @@ function reply(status: number, body: unknown): Response {
   return json(status, body, { 'cache-control': 'no-store' })
 }
 
+/** A bound that is misspelt would be none, so what is not known is refused. */
 function pick(body: Fields, names: readonly string[]): Fields {
+  const unknown = Object.keys(body).find((name) => !names.includes(name) && !ignored.includes(name))
+  if (unknown !== undefined) throw new Fault('invalid', `${unknown} must be removed; there are ${names.join(', ')}`)
   return Object.fromEntries(names.filter((name) => body[name] !== undefined).map((name) => [name, body[name]]))
 }
 

@@ -5,7 +5,7 @@ export type KeyRates = {
   /** Takes one request; answers 0, or after how many whole seconds the key may ask again. `now` in milliseconds. */
   take: (key: Pick<ApiKey, 'id' | 'requestsPerMinute' | 'tokensPerMinute'>, now: number) => number
   /** Takes tokens that an answer has used. What an answer will use nobody knows before, so a bucket may end below zero. */
-  use: (key: Pick<ApiKey, 'id' | 'tokensPerMinute'>, tokens: number, now: number) => void
+  use: (keyId: string, tokens: number, now: number) => void
 }
 
 type Bucket = { left: number; at: number; perMinute: number }
@@ -24,16 +24,19 @@ export function createKeyRates(): KeyRates {
       if (wait === 0 && asked !== undefined) asked.left -= 1
       return wait
     },
-    use: ({ id, tokensPerMinute }, count, now) => {
-      if (tokensPerMinute !== null) refilled(tokens, id, tokensPerMinute, now).left -= count
+    use: (keyId, count, now) => {
+      const bucket = tokens.get(keyId)
+      if (bucket !== undefined) refilled(tokens, keyId, bucket.perMinute, now).left -= count
     },
   }
 }
 
-/** A changed limit starts with a full bucket. */
+/** A changed limit raises or lowers what is left by as much; what was used too much stays owed. */
 function refilled(buckets: Map<string, Bucket>, id: string, perMinute: number, now: number): Bucket {
   const known = buckets.get(id)
-  const bucket = known?.perMinute === perMinute ? known : { left: perMinute, at: now, perMinute }
+  const bucket = known ?? { left: perMinute, at: now, perMinute }
+  bucket.left += perMinute - bucket.perMinute
+  bucket.perMinute = perMinute
   bucket.left = Math.min(perMinute, bucket.left + (Math.max(0, now - bucket.at) * perMinute) / 60_000)
   bucket.at = now
   buckets.set(id, bucket)

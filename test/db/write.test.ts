@@ -152,6 +152,14 @@ test('a row that the database refuses fails alone, and later rows are really in 
   expect(idsInFile('usage')).toEqual(['b', 'd'])
 })
 
+test('a value that the driver refuses harms no other row', async () => {
+  const odd = { ...auditRow('odd'), accessTokenExpiresAt: Number.NaN }
+  const rows = [writer.appendAudit(auditRow('one')), writer.appendAudit(odd), writer.appendAudit(auditRow('two'))]
+  const outcomes = await Promise.allSettled(rows)
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(idsInFile('exchange_audit')).toEqual(['one', 'two'])
+})
+
 test('many failures between good writes lose nothing that was acknowledged', async () => {
   const kept: string[] = []
   for (let round = 0; round < 50; round++) {

@@ -5,9 +5,19 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install, publicUrl, type Served, type Trust, trust } from '../support/installation.ts'
 import { mintAt, postExchange, type Row } from '../support/latchkey.ts'
-import { type Acknowledged, countAcknowledged, nothingAcknowledged, putLoad, type State } from '../support/load.ts'
+import {
+  type Acknowledged,
+  answerKinds,
+  countAcknowledged,
+  nothingAcknowledged,
+  putLoad,
+  type State,
+} from '../support/load.ts'
 
 const rounds = 20
+/** Dollars per million tokens; each request counts three of either. */
+const price = { model: 'echo', prompt: 1, completion: 2 }
+const nanodollarsPerRequest = 3 * 1_000 + 3 * 2_000
 const seed = Number(process.env.LATCHKEY_TEST_SEED ?? Date.now() % 1_000_000)
 
 let installation: Installation
@@ -29,14 +39,18 @@ function createRandom(start: number): () => number {
   }
 }
 
-/** What the file holds after the kill, before anything has opened it again. */
-function checkFile({ tokens, answers }: Acknowledged): void {
-  const [integrity, foreign, audits = [], usages = []] = readDatabaseFile(
+/** What the file holds after the kill, before anything has opened it again. Resolves to what all requests in it have cost, in dollars. */
+function checkFile({ tokens, answers }: Acknowledged): number {
+  const [integrity, foreign, audits = [], usages = [], summed, days] = readDatabaseFile(
     installation.databasePath,
     'pragma integrity_check',
     'pragma foreign_key_check',
     "select access_token_id as id from exchange_audit where outcome = 'issued'",
-    'select request_id as id, streamed, completed, status, total_tokens as tokens from usage',
+    'select request_id as id, endpoint as path, streamed, completed, status, total_tokens as tokens, cost_nanodollars as cost from usage',
+    `select key_id, at / 86400000 as day, count(*) as requests, sum(prompt_tokens) as prompts, sum(completion_tokens) as completions,
+      sum(total_tokens) as tokens, sum(cost_nanodollars) as cost from usage group by 1, 2 order by 1, 2`,
+    `select key_id, day, requests, prompt_tokens as prompts, completion_tokens as completions, total_tokens as tokens,
+      cost_nanodollars as cost from usage_days order by 1, 2`,
   )
   expect(integrity).toEqual([{ integrity_check: 'ok' }])
   expect(foreign).toEqual([])
@@ -47,8 +61,14 @@ function checkFile({ tokens, answers }: Acknowledged): void {
 
   const used = new Map(usages.map((row) => [row.id, row]))
   expect(used.size).toBe(usages.length)
-  for (const [id, kind] of answers)
-    expect(used.get(id)).toEqual({ id, streamed: kind === 'plain' ? 0 : 1, completed: 1, status: 200, tokens: 6 })
+  for (const [id, kind] of answers) {
+    const { path, streamed } = answerKinds[kind]
+    const whole = { completed: 1, status: 200, tokens: 6, cost: nanodollarsPerRequest }
+    expect(used.get(id)).toEqual({ id, path, streamed: Number(streamed), ...whole })
+  }
+  // A total and the rows that it is made of are in one commit, so that no kill comes between them.
+  expect(days).toEqual(summed)
+  return usages.reduce((sum, { cost }) => sum + Number(cost), 0) / 1e9
 }
 
 /** Each thing is as it was last acknowledged, or as a change asked that was under way; from now on that is known. */
@@ -68,7 +88,10 @@ async function checkServer(
   { baseUrl, ask }: Served,
   { policyId, subjectToken }: Trust,
   { policies, keys, tokens }: Acknowledged,
+  spentDollars: number,
 ): Promise<void> {
+  expect(await ask<unknown>('usage.verify')).toEqual({ ok: true, data: [] })
+  expect(await ask<unknown>('keys.show', { key: 'target' })).toMatchObject({ usage: spentDollars })
   const policyRows = (await ask<{ data: (Row & { name: string; enabled: boolean })[] }>('policies.list')).data
   const keyRows = (await ask<{ data: (Row & { name: string; disabled: boolean })[] }>('keys.list')).data
   checkStates(policies, new Map(policyRows.map(({ name, enabled }) => [name, enabled ? 'enabled' : 'paused'])))
@@ -119,14 +142,17 @@ test(`a server killed ${rounds} times under load has lost nothing that it acknow
   try {
     let served = await installation.serve()
     const trusted = await trust(served, issuerUrl)
+    await served.ask('prices.set', { prices: [price] })
     for (round = 1; round <= rounds; round++) {
       await killUnderLoad(served, trusted, acknowledged, 1 + Math.floor(random() * 300))
-      checkFile(acknowledged)
+      const spentDollars = checkFile(acknowledged)
       served = await installation.serve()
-      await checkServer(served, trusted, acknowledged)
+      await checkServer(served, trusted, acknowledged, spentDollars)
     }
+    expect(await installation.run('usage', 'verify')).toMatchObject({ code: 0 })
     expect(await served.serving.stop()).toBe(0)
     checkFile(acknowledged)
+    expect(await installation.run('usage', 'verify')).toMatchObject({ code: 0 })
   } catch (error) {
     throw new Error(`Failed in round ${round} with LATCHKEY_TEST_SEED=${seed}: ${error}`, { cause: error })
   }
@@ -135,5 +161,6 @@ test(`a server killed ${rounds} times under load has lost nothing that it acknow
   expect(acknowledged.tokens.size).toBeGreaterThan(300)
   expect(kinds.filter((kind) => kind === 'plain').length).toBeGreaterThan(100)
   expect(kinds.filter((kind) => kind === 'streamed').length).toBeGreaterThan(100)
+  for (const kind of ['response', 'message']) expect(kinds.filter((each) => each === kind).length).toBeGreaterThan(30)
   expect(acknowledged.changes).toBeGreaterThan(100)
 }, 120_000)

@@ -59,8 +59,13 @@ describe('a minted token', () => {
       fc.asyncProperty(
         fc.string({ unit: 'binary', maxLength: 512 }).filter((text) => text.isWellFormed()),
         async (subject) => {
-          const { text, id } = await mintAccessToken({ signingKeys, baseUrl }, { ...about, subject }, 60, now)
-          expect(await verify(text)).toEqual({ ...about, subject, id })
+          const { text, id, expiresAt } = await mintAccessToken(
+            { signingKeys, baseUrl },
+            { ...about, subject },
+            60,
+            now,
+          )
+          expect(await verify(text)).toEqual({ claims: { ...about, subject, id }, kid: signer.kid, expiresAt })
         },
       ),
       { numRuns: 50 },
@@ -74,7 +79,7 @@ describe('a minted token', () => {
 
   test('is valid until the second of its exp and not in it', async () => {
     const { text } = await mint(1)
-    expect(await verify(text, 1_800_000_000_999)).toMatchObject(about)
+    expect(await verify(text, 1_800_000_000_999)).toMatchObject({ claims: about })
     expect(await verify(text, 1_800_000_001_000)).toBe('token_expired')
   })
 })

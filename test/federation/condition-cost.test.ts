@@ -196,6 +196,12 @@ describe('explaining a condition', () => {
     expect(milliseconds(() => explainCondition(condition, token))).toBeLessThan(100)
   })
 
+  test('takes no longer for hundreds of bracketed operands', () => {
+    const condition = accepted(`${'('.repeat(40)}1${')'.repeat(40)}${' + (1)'.repeat(310)} == 1`)
+    if (condition === undefined) throw new Error('It was refused')
+    expect(milliseconds(() => explainCondition(condition, token))).toBeLessThan(150)
+  })
+
   test('writes a value out no farther than it is shown', () => {
     const condition = accepted(`[claims]${'.map(x, [x, x])'.repeat(40)}.size() == 1`)
     if (condition === undefined) throw new Error('It was refused')

@@ -32,13 +32,16 @@ test('a request that is refused takes nothing', () => {
 test('tokens that an answer used beyond the bound hold the key up until they are paid back', () => {
   const rates = createKeyRates()
   expect(rates.take(key(null, 60), 0)).toBe(0)
-  rates.use(key(null, 60), 120, 0)
+  rates.use('k', 120, 0)
   expect(rates.take(key(null, 60), 0)).toBe(61)
   expect(rates.take(key(null, 60), 61_000)).toBe(0)
 })
 
-test('a changed bound counts at once', () => {
+test('a changed bound counts at once, and what was used too much stays owed', () => {
   const rates = createKeyRates()
   expect([rates.take(key(1, null), 0), rates.take(key(1, null), 0)]).toEqual([0, 60])
   expect(rates.take(key(100, null), 0)).toBe(0)
+  rates.take(key(null, 100), 0)
+  rates.use('k', 50_000, 0)
+  expect(rates.take(key(null, 101), 0)).toBeGreaterThan(1_000)
 })

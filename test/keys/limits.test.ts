@@ -24,7 +24,7 @@ test('a budget that is spent refuses the next request, and a higher one lets it 
   latchkey.upstream.answer.current = priced(0.6)
   const key = await create({ limit: 1 })
   expect([(await ask(key)).status, (await ask(key)).status]).toEqual([200, 200])
-  expect(await ask(key)).toMatchObject({ status: 402, message: 'The limit of this key is spent' })
+  expect(await ask(key)).toMatchObject({ status: 402, message: 'The limit of this key, 1 USD, is spent' })
   expect(latchkey.upstream.requests).toHaveLength(2)
   expect(await latchkey.admin<Key>('keys.show', { key: key.id })).toMatchObject({ usage: 1.2, limit_remaining: 0 })
   expect(await latchkey.admin<Key>('keys.update', { key: key.id, limit: 2 })).toMatchObject({ limit_remaining: 0.8 })

@@ -8,6 +8,15 @@ import { audience, postExchange } from './latchkey.ts'
 
 export type Target = Trust & { baseUrl: string; socketPath: string }
 
+/** Each is answered with three words for three words, and is over for its client when the text ends so. */
+export const answerKinds = {
+  plain: { path: '/chat/completions', streamed: false, end: /\}$/ },
+  streamed: { path: '/chat/completions', streamed: true, end: /data: \[DONE\]\n\n$/ },
+  response: { path: '/responses', streamed: true, end: /"type":"response\.completed".*\n\n$/ },
+  message: { path: '/messages', streamed: true, end: /"type":"message_stop".*\n\n$/ },
+} as const
+export type AnswerKind = keyof typeof answerKinds
+
 /** `known` is the last acknowledged state; `asked` differs from it while a change is under way, which may or may not be in force. */
 export type State = { known: string; asked: string }
 
@@ -16,7 +25,7 @@ export type Acknowledged = {
   /** By `jti`, each access token. */
   tokens: Map<string, string>
   /** By `x-request-id`, each answer that was read to its end. */
-  answers: Map<string, 'plain' | 'streamed'>
+  answers: Map<string, AnswerKind>
   policies: Map<string, State>
   keys: Map<string, State>
   changes: number
@@ -52,8 +61,10 @@ export async function putLoad(
   }
   const clients = [
     ...new Array(10).fill(() => exchange(target, acknowledged)),
-    ...new Array(4).fill(() => infer(target, acknowledged, 'plain')),
-    ...new Array(4).fill(() => infer(target, acknowledged, 'streamed')),
+    ...new Array(3).fill(() => infer(target, acknowledged, 'plain')),
+    ...new Array(3).fill(() => infer(target, acknowledged, 'streamed')),
+    () => infer(target, acknowledged, 'response'),
+    () => infer(target, acknowledged, 'message'),
     ...new Array(2).fill(() => changePolicy(target, acknowledged)),
     () => changeKey(target, acknowledged),
   ]
@@ -73,24 +84,21 @@ async function exchange({ baseUrl, policyId, subjectToken }: Target, { tokens }:
 }
 
 /** With an access token when there is one, with the key itself in every other call. */
-async function infer(
-  { baseUrl, apiKey }: Target,
-  { tokens, answers }: Acknowledged,
-  kind: 'plain' | 'streamed',
-): Promise<void> {
+async function infer({ baseUrl, apiKey }: Target, { tokens, answers }: Acknowledged, kind: AnswerKind): Promise<void> {
+  const { path, streamed, end } = answerKinds[kind]
   const [token] = answers.size % 2 === 0 ? [...tokens.values()].slice(-1) : []
-  const response = await fetch(`${baseUrl}/chat/completions`, {
+  const words = 'one two three'
+  const response = await fetch(baseUrl + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${token ?? apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({
       model: 'echo',
-      stream: kind === 'streamed',
-      messages: [{ role: 'user', content: 'one two three' }],
+      stream: streamed,
+      ...(path === '/responses' ? { input: words } : { messages: [{ role: 'user', content: words }] }),
     }),
   })
   const text = await response.text()
-  const isWhole = kind === 'streamed' ? text.endsWith('data: [DONE]\n\n') : text.endsWith('}')
-  if (response.status !== 200 || !isWhole) throw unexpected(response, text)
+  if (response.status !== 200 || !end.test(text)) throw unexpected(response, text)
   answers.set(String(response.headers.get('x-request-id')), kind)
 }
 

@@ -1,0 +1,188 @@
+// What a caller might do to spend nothing, reach further or see more, and what an inference server might do to those in front of it.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { gzipSync } from 'node:zlib'
+import { eventOf, type Inference, question, startInference, streamReply, usage } from '../support/inference.ts'
+import type { Row } from '../support/latchkey.ts'
+import { openRawRequest } from '../support/raw-request.ts'
+
+let latchkey: Inference
+beforeAll(async () => {
+  latchkey = await startInference()
+})
+beforeEach(() => latchkey.reset())
+afterAll(() => latchkey.stop())
+
+type Key = Row & { key: string }
+let made = 0
+const create = (bounds: object = {}) => latchkey.admin<Key>('keys.create', { name: `k${made++}`, ...bounds })
+const answers = (make: () => Response) => {
+  latchkey.upstream.answer.current = make
+}
+const post = (path: string, body: object, key = latchkey.key.key) =>
+  fetch(latchkey.server.baseUrl + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+const rowOf = async (response: Response) => {
+  await response.text()
+  return (await latchkey.usageOf(response))[0]
+}
+
+describe('what was used is known', () => {
+  test('of an answer of many megabytes, whose usage stands at its end', async () => {
+    const data = Array.from({ length: 40 }, () => ({ embedding: 'x'.repeat(256 * 1024) }))
+    answers(() => Response.json({ object: 'list', data, model: 'm', usage: { ...usage, cost: 2 } }))
+    expect(await rowOf(await post('/embeddings', { model: 'm', input: 'x' }))).toMatchObject({ ...usage, cost: 2 })
+  })
+
+  test('of an event of many megabytes', async () => {
+    const response = { model: 'm', metadata: 'x'.repeat(6_000_000), usage: { input_tokens: 3, output_tokens: 4 } }
+    answers(() => streamReply(eventOf({ type: 'response.completed', response })))
+    const row = await rowOf(await post('/responses', { model: 'm', stream: true }))
+    expect(row).toMatchObject({ completed: true, prompt_tokens: 3, total_tokens: 7 })
+  })
+
+  test('of a stream that begins with a byte order mark', async () => {
+    answers(() => streamReply(`\ufeff${eventOf({ model: 'm', choices: [], usage })}${eventOf('[DONE]')}`))
+    const row = await rowOf(await post('/chat/completions', { ...question, stream: true }))
+    expect(row).toMatchObject(usage)
+  })
+
+  test('of an answer that tells its cost and no tokens', async () => {
+    answers(() => Response.json({ results: [], usage: { search_units: 1, cost: 0.002 } }))
+    expect(await rowOf(await post('/rerank', { model: 'm' }))).toMatchObject({ cost: 0.002, total_tokens: null })
+  })
+
+  test('and stays so, however absurd an upstream counts', async () => {
+    for (const told of [
+      { cost: 5_000_000 },
+      { cost: -1 },
+      { prompt_tokens: 1e9, completion_tokens: 1e9 },
+      { cost: '1' },
+    ]) {
+      answers(() => Response.json({ usage: { ...usage, ...told } }))
+      await (await post('/chat/completions', question)).text()
+    }
+    expect(await latchkey.admin<object>('usage.verify')).toEqual({ ok: true, data: [] })
+    const { data } = await latchkey.admin<{ data: { usage: number }[] }>('keys.list')
+    for (const key of data) expect(key.usage).toBeLessThan(1_000)
+  })
+})
+
+describe('a caller is refused', () => {
+  for (const [name, body] of [
+    ['another case of model', { Model: 'secret', model: 'meta/a' }],
+    ['another case of models', { MODELS: ['secret'], model: 'meta/a' }],
+    ['a letter that only looks small', { ſtream: true, model: 'meta/a' }],
+  ] as const)
+    test(`${name}, which some inference servers take for the same`, async () => {
+      expect((await post('/chat/completions', body)).status).toBe(400)
+      expect(latchkey.upstream.requests).toHaveLength(0)
+    })
+
+  test('a model named twice, where it is limited to some', async () => {
+    const { key } = await create({ allowed_models: ['meta/*'] })
+    const headers = { authorization: `Bearer ${key}` }
+    const body = '{"model":"secret","model":"meta/a"}'
+    expect((await latchkey.complete(body, headers)).status).toBe(403)
+    expect((await latchkey.complete(body)).status).toBe(200)
+  })
+
+  for (const climbing of ['..%2f..%2fmetrics', '%2e%2e%2fadmin', 'a%2f..%2f..%2fx', 'a%2f%2fb', '.'])
+    test(`the model ${climbing}, whose path climbs out of the models`, async () => {
+      const { socket, answer } = openRawRequest(`${latchkey.server.baseUrl}/models/${climbing}`, 'GET', {
+        authorization: `Bearer ${latchkey.key.key}`,
+      })
+      expect((await answer).status).toBeOneOf([404, 405])
+      socket.destroy()
+      for (const { path } of latchkey.upstream.requests) expect(path).toBe('/v1/models')
+    })
+
+  for (const [name, change, status] of [
+    ['a model that was taken away', { allowed_models: ['ok'] }, 403],
+    ['a budget that was', { limit: 0 }, 402],
+  ] as const)
+    test(`${name} while its body was on the way`, async () => {
+      const { key, id } = await create()
+      const body = JSON.stringify(question)
+      const { socket, answer } = openRawRequest(`${latchkey.server.baseUrl}/chat/completions`, 'POST', {
+        authorization: `Bearer ${key}`,
+        'content-length': String(body.length),
+      })
+      socket.write(body.slice(0, 10))
+      await (await latchkey.complete()).text()
+      await latchkey.admin('keys.update', { key: id, ...change })
+      latchkey.upstream.requests.length = 0
+      socket.write(body.slice(10))
+      expect((await answer).status).toBe(status)
+      expect(latchkey.upstream.requests).toHaveLength(0)
+    })
+
+  test('a time that no clock tells as the end of a key', async () => {
+    await expect(create({ expires_at: '2030-W01-1' })).rejects.toMatchObject({ code: 'invalid' })
+  })
+})
+
+describe('an inference server', () => {
+  test('that encodes though it was asked not to is not taken apart', async () => {
+    const headers = { 'content-encoding': 'gzip', 'content-type': 'application/json' }
+    answers(() => new Response(gzipSync(Buffer.alloc(64 * 1024 * 1024)), { headers }))
+    const response = await post('/chat/completions', question)
+    expect([response.status, (await response.text()).length < 300]).toEqual([502, true])
+  })
+
+  test('that redirects sends nobody anywhere', async () => {
+    answers(() => Response.redirect('http://10.0.0.1/internal'))
+    const response = await fetch(`${latchkey.server.baseUrl}/chat/completions`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { authorization: `Bearer ${latchkey.key.key}` },
+      body: JSON.stringify(question),
+    })
+    expect([response.status, response.headers.get('location')]).toEqual([502, null])
+  })
+
+  test('gives no credential or policy of its own to a caller', async () => {
+    const kept = { 'x-ratelimit-remaining': '7' }
+    const own = {
+      authorization: 'Bearer own',
+      'x-api-key': 'own',
+      'clear-site-data': '*',
+      'strict-transport-security': 'x',
+    }
+    answers(() => Response.json({}, { headers: { ...own, ...kept } }))
+    const { headers } = await post('/chat/completions', question)
+    for (const name of Object.keys(own)) expect({ name, value: headers.get(name) }).toEqual({ name, value: null })
+    expect(headers.get('x-ratelimit-remaining')).toBe('7')
+  })
+
+  test('that is this service itself is asked once', async () => {
+    const { key } = await create()
+    const itself = {
+      name: 'itself',
+      base_url: latchkey.server.baseUrl,
+      models: ['round'],
+      priority: 0,
+      credential: key,
+    }
+    await latchkey.admin('upstreams.add', itself)
+    answers(() => Response.json({}, { status: 503 }))
+    const response = await post('/chat/completions', { ...question, model: 'round' })
+    expect(response.status).toBe(502)
+    const { data } = await latchkey.admin<{ data: Row[] }>('usage.requests', { limit: 10 })
+    expect(data.filter(({ model_asked }) => model_asked === 'round').length).toBeLessThan(4)
+
+    answers(() => Response.json({ data: [{ id: 'a' }] }))
+    const headers = { authorization: `Bearer ${latchkey.key.key}` }
+    const head = await fetch(`${latchkey.server.baseUrl}/models`, { method: 'HEAD', headers })
+    expect(head.status).toBe(200)
+    await latchkey.admin('upstreams.remove', { upstream: 'itself' })
+  })
+})
+
+test('a body with models: null goes on as it came', async () => {
+  const body = '{"model":5,"models":null,"z":1e400}'
+  await (await latchkey.complete(body)).text()
+  expect(latchkey.upstream.requests[0]?.body).toBe(body)
+})

@@ -1,0 +1,272 @@
+// An inference server that keeps its own count of what it has answered, to hold a ledger against. The model of a request tells it what to
+// do, `<server>/<behaviour>/<number>`, and the number decides the token counts.
+import type { Handler } from '../../src/runtime.ts'
+import { eventOf } from './inference.ts'
+import { listenLocally } from './latchkey.ts'
+
+/** What was told of the use; null where nothing was. */
+export type Counted = {
+  prompt: number | null
+  completion: number | null
+  total: number | null
+  cached: number | null
+  reasoning: number | null
+  costNanodollars: number | null
+}
+
+/** One answer. `named` is the model as the answer calls it, `whole` tells that it was sent to its end. */
+export type Answered = Counted & { model: string; named: string; requestId: string; status: number; whole: boolean }
+
+export type CountingUpstream = {
+  url: string
+  answered: Answered[]
+  /** The models that were sent away with 429 or 503, since they begin with one of `busyWith`. */
+  sentAway: string[]
+  /** The models of calls that were ended by the caller, before there was an answer or within it. */
+  abandoned: string[]
+  /** Resolves when this model is asked for. */
+  reached: (model: string) => Promise<void>
+  /** Breaks the stream of this model off, which waits for that. */
+  breakOff: (model: string) => void
+  stop: () => Promise<void>
+}
+
+type Asked = { model: string; number: number; named: string; includesUsage: boolean }
+/** What is sent: JSON, or events and how they end. Without either, nothing, until the caller goes away. */
+type Script = {
+  status?: number
+  json?: object
+  events?: string[]
+  ending?: 'whole' | 'broken' | 'held' | 'held when whole'
+  counted?: Counted
+}
+
+export async function startCountingUpstream({
+  busyWith = [],
+  nameOf = (model) => model,
+}: {
+  busyWith?: string[]
+  nameOf?: (model: string) => string
+} = {}): Promise<CountingUpstream> {
+  const answered: Answered[] = []
+  const sentAway: string[] = []
+  const abandoned: string[] = []
+  const reach = eventsByName()
+  const breakOff = eventsByName()
+
+  const handler: Handler = async (request) => {
+    const body = (await request.json()) as { model: string; stream_options?: { include_usage?: boolean } }
+    const { model } = body
+    reach(model).resolve()
+    const [behaviour = '', number = ''] = model.split('/').slice(-2)
+    if (busyWith.some((start) => model.startsWith(start))) {
+      sentAway.push(model)
+      return refusal(Number(number) % 2 === 0 ? 429 : 503)
+    }
+    const asked = {
+      model,
+      number: Number(number),
+      named: nameOf(model),
+      includesUsage: body.stream_options?.include_usage === true,
+    }
+    const script = scripts[behaviour]?.(asked)
+    if (script === undefined) throw new Error(`No such behaviour: ${behaviour}`)
+    const { status = 200, json, events, ending = 'whole', counted = countsOf({}) } = script
+    const note = (whole: boolean) =>
+      answered.push({
+        model,
+        named: asked.named,
+        requestId: request.headers.get('x-request-id') ?? '',
+        status,
+        whole,
+        ...counted,
+      })
+    if (json !== undefined) {
+      note(true)
+      return Response.json(json, { status })
+    }
+    if (events !== undefined) {
+      const stream = streamOf(events, ending, note, breakOff(model).promise, () => abandoned.push(model))
+      return new Response(stream, { headers: { 'content-type': 'text/event-stream' } })
+    }
+    await new Promise((resolve) => request.signal.addEventListener('abort', resolve))
+    abandoned.push(model)
+    return new Response()
+  }
+  const { url, listener } = await listenLocally(handler)
+  return {
+    url: `${url}/v1`,
+    answered,
+    sentAway,
+    abandoned,
+    reached: (model) => reach(model).promise,
+    breakOff: (model) => breakOff(model).resolve(),
+    stop: () => listener.drain(),
+  }
+}
+
+/** Each answer by the model it was asked for, which no two requests share. @throws when one was answered twice */
+export function answersOf(upstreams: Record<string, CountingUpstream>): Map<string, Answered & { upstream: string }> {
+  const answers = new Map<string, Answered & { upstream: string }>()
+  for (const [upstream, { answered }] of Object.entries(upstreams)) {
+    for (const each of answered) {
+      if (answers.has(each.model)) throw new Error(`${each.model} was answered twice`)
+      answers.set(each.model, { ...each, upstream })
+    }
+  }
+  return answers
+}
+
+function eventsByName(): (name: string) => PromiseWithResolvers<void> {
+  const known = new Map<string, PromiseWithResolvers<void>>()
+  return (name) => {
+    const event = known.get(name) ?? Promise.withResolvers<void>()
+    known.set(name, event)
+    return event
+  }
+}
+
+/** One event a pull; noted once, when the last of them is sent, it breaks, or the caller goes away before. */
+function streamOf(
+  events: string[],
+  ending: NonNullable<Script['ending']>,
+  note: (whole: boolean) => void,
+  breaksOff: Promise<void>,
+  abandon: () => void,
+): ReadableStream<Uint8Array> {
+  let sent = 0
+  const held = Promise.withResolvers<void>()
+  return new ReadableStream({
+    pull: async (controller) => {
+      const event = events[sent++]
+      if (event !== undefined) {
+        if (sent === events.length && ending.endsWith('whole')) note(true)
+        controller.enqueue(new TextEncoder().encode(event))
+      } else if (ending === 'whole') controller.close()
+      else if (ending === 'broken') {
+        await breaksOff
+        note(false)
+        controller.error(new Error('broken'))
+      } else await held.promise
+    },
+    cancel: () => {
+      held.resolve()
+      abandon()
+      if (ending === 'held') note(false)
+    },
+  })
+}
+
+function refusal(status: number): Response {
+  return Response.json({ error: { message: 'no' } }, { status })
+}
+
+/** What was told, and null for the rest. */
+export function countsOf(counted: Partial<Counted>): Counted {
+  const none = { prompt: null, completion: null, total: null, cached: null, reasoning: null, costNanodollars: null }
+  return { ...none, ...counted }
+}
+
+const choice = { index: 0, message: { role: 'assistant', content: 'hi' } }
+const delta = { index: 0, delta: { content: 'hi' } }
+const promptOf = (number: number) => 10 + (number % 17)
+const completionOf = (number: number) => 1 + (number % 11)
+const cachedOf = (number: number) => number % 5
+
+function chatUsage(number: number, costNanodollars: number | null = null) {
+  const [prompt, completion, cached] = [promptOf(number), completionOf(number), cachedOf(number)]
+  const total = prompt + completion
+  return {
+    usage: {
+      prompt_tokens: prompt,
+      completion_tokens: completion,
+      total_tokens: total,
+      prompt_tokens_details: { cached_tokens: cached },
+      completion_tokens_details: { reasoning_tokens: 1 },
+      ...(costNanodollars === null ? {} : { cost: costNanodollars / 1e9 }),
+    },
+    counted: { prompt, completion, total, cached, reasoning: 1, costNanodollars },
+  }
+}
+
+function chat({ number, named }: Asked, costNanodollars?: number): Script {
+  const { usage, counted } = chatUsage(number, costNanodollars)
+  return { json: { model: named, choices: [choice], usage }, counted }
+}
+
+/** Its usage is told only when it was asked for. */
+function chatStream({ number, named, includesUsage }: Asked, costNanodollars?: number): Script {
+  const { usage, counted } = chatUsage(number, costNanodollars)
+  const words = new Array(1 + (number % 3)).fill(eventOf({ model: named, choices: [delta] }))
+  const told = includesUsage ? [eventOf({ model: named, choices: [], usage })] : []
+  return { events: [...words, ...told, eventOf('[DONE]')], counted: includesUsage ? counted : countsOf({}) }
+}
+
+function response({ number, named }: Asked) {
+  const [prompt, completion, cached] = [promptOf(number), completionOf(number), cachedOf(number)]
+  const usage = {
+    input_tokens: prompt,
+    input_tokens_details: { cached_tokens: cached },
+    output_tokens: completion,
+    output_tokens_details: { reasoning_tokens: 2 },
+    total_tokens: prompt + completion,
+  }
+  const counted = countsOf({ prompt, completion, total: prompt + completion, cached, reasoning: 2 })
+  return { body: { object: 'response', model: named, output: [], usage }, counted }
+}
+
+function message({ number, named }: Asked) {
+  const [prompt, completion, cached] = [promptOf(number), completionOf(number), cachedOf(number)]
+  // The input that was not cached alone; what is written to the cache counts as input too.
+  const input = { input_tokens: prompt - cached - 1, cache_read_input_tokens: cached, cache_creation_input_tokens: 1 }
+  const counted = countsOf({ prompt, completion, total: prompt + completion, cached })
+  const start = { type: 'message_start', message: { model: named, usage: { ...input, output_tokens: 1 } } }
+  return {
+    body: { type: 'message', model: named, content: [], usage: { ...input, output_tokens: completion } },
+    started: [eventOf(start), eventOf({ type: 'content_block_delta', index: 0 })],
+    ended: [
+      eventOf({ type: 'message_delta', usage: { output_tokens: completion } }),
+      eventOf({ type: 'message_stop' }),
+    ],
+    counted,
+    countedAtStart: { ...counted, completion: 1, total: prompt + 1 },
+  }
+}
+
+const scripts: Record<string, (asked: Asked) => Script> = {
+  chat: (asked) => chat(asked),
+  cost: (asked) => chat(asked, asked.number * 1_000 + 7),
+  uncounted: ({ named }) => ({ json: { model: named, choices: [choice] } }),
+  embeddings: ({ number, named }) => ({
+    json: { model: named, data: [], usage: { prompt_tokens: promptOf(number), total_tokens: promptOf(number) } },
+    counted: countsOf({ prompt: promptOf(number), total: promptOf(number) }),
+  }),
+  rerank: ({ number, named }) => ({
+    json: { model: named, results: [], usage: { total_tokens: promptOf(number) } },
+    counted: countsOf({ total: promptOf(number) }),
+  }),
+  response: (asked) => ({ json: response(asked).body, counted: response(asked).counted }),
+  message: (asked) => ({ json: message(asked).body, counted: message(asked).counted }),
+  stream: (asked) => chatStream(asked),
+  'cost-stream': (asked) => chatStream(asked, asked.number * 1_000 + 13),
+  'response-stream': (asked) => {
+    const { body, counted } = response(asked)
+    const created = eventOf({ type: 'response.created', response: { ...body, usage: null } })
+    return { events: [created, eventOf({ type: 'response.completed', response: body })], counted }
+  },
+  'message-stream': (asked) => {
+    const { started, ended, counted } = message(asked)
+    return { events: [...started, ...ended], counted }
+  },
+  refuse400: () => ({ status: 400, json: { error: { message: 'no' } } }),
+  refuse429: () => ({ status: 429, json: { error: { message: 'no' } } }),
+  refuse500: () => ({ status: 500, json: { error: { message: 'no' } } }),
+  break: ({ named }) => ({ events: [eventOf({ model: named, choices: [delta] })], ending: 'broken' }),
+  hold: ({ named }) => ({ events: [eventOf({ model: named, choices: [delta] })], ending: 'held' }),
+  'message-hold': (asked) => {
+    const { started, countedAtStart } = message(asked)
+    return { events: started, ending: 'held', counted: countedAtStart }
+  },
+  linger: (asked) => ({ ...chatStream(asked), ending: 'held when whole' }),
+  silence: () => ({}),
+}
