@@ -34,6 +34,8 @@ export const issuerCaCharactersMax = 64 * 1024
 /** Decisions §2: at most one extra fetch in this time, however many unknown `kid`s arrive. */
 export const issuerKeysCooldownSeconds = 30
 export const issuerFetchMillisecondsMax = 5_000
+/** How long an exchange waits for newer keys of an issuer when it has one that fits and may still be used. */
+export const issuerPatienceMilliseconds = 1_000
 export const issuerDocumentBytesMax = 256 * 1024
 /** A moved key set is one hop away. */
 export const issuerRedirectsMax = 3

@@ -3,6 +3,7 @@
 import { errors, jwtVerify } from 'jose'
 import { type } from '../shape.ts'
 import { signJwt } from './jws.ts'
+import { isCanonicalBase64url } from './jwt-text.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string }
@@ -60,6 +61,8 @@ export async function verifyAccessToken(
   text: string,
   now: number,
 ): Promise<VerifiedAccessToken | AccessTokenObjection> {
+  // All before it is signed as a text; the signature itself could be spelled in several ways (RFC 7515 §2 has one).
+  if (!isCanonicalBase64url(text.slice(text.lastIndexOf('.') + 1))) return 'token_invalid'
   try {
     const { payload, protectedHeader } = await jwtVerify(
       text,

@@ -7,6 +7,7 @@ import {
   issuerKeysFreshSecondsDefault,
   issuerKeysFreshSecondsMax,
   issuerKeysFreshSecondsMin,
+  issuerPatienceMilliseconds,
 } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import type { Issuer } from '../registry.ts'
@@ -16,9 +17,11 @@ import { fetchDocument, fetchTime, type Outbound } from './guarded-fetch.ts'
 import { readKeySet, type VerificationKey, writeKeySet } from './key-set.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
+type Wanted = Pick<SubjectToken, 'kid' | 'algorithm'>
+
 export type IssuerKeys = {
   /** The one key that fits the token's `kid` and algorithm, fetching the set when it is not fresh or lacks the `kid`. */
-  find: (issuer: Issuer, token: Pick<SubjectToken, 'kid' | 'algorithm'>) => Promise<VerificationKey | Refusal>
+  find: (issuer: Issuer, token: Wanted) => Promise<VerificationKey | Refusal>
   /** Fetches the set now and keeps it. @throws Fault `unavailable` telling what is wrong */
   refresh: (issuer: Issuer) => Promise<IssuerKeySet>
 }
@@ -117,6 +120,21 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     }
   }
 
+  const isUsable = ({ keysStaleSeconds }: Issuer, { keys, freshUntil }: Cached) =>
+    keys.length > 0 && now() < freshUntil + keysStaleSeconds * 1_000
+
+  /** Where a kept key fits, an issuer that hangs holds nobody up for long; its answer serves those who come later. */
+  async function renewInTime(issuer: Issuer, cached: Cached, token: Wanted): Promise<void> {
+    const renewal = renew(issuer, cached)
+    const hasKey = isUsable(issuer, cached) && !isRefusalOf(pick(cached.keys, token), 'kid_unknown')
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const patience = new Promise<void>((resolve) => {
+      if (hasKey) timer = setTimeout(resolve, issuerPatienceMilliseconds)
+    })
+    await Promise.race([renewal, patience])
+    clearTimeout(timer)
+  }
+
   /** The same for a set that lacks a `kid`, which may start a fetch once in a cool-down. */
   async function renewForKid(issuer: Issuer, cached: Cached): Promise<boolean> {
     if (issuer.jwks !== null) return false
@@ -133,10 +151,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       if (!options.outbound.insecureIssuers && issuer.issuerUrl.startsWith('http:')) return refuse('issuer_insecure')
       const cached = cachedFor(issuer)
       const begunBefore = cached.begun
-      if (now() >= cached.freshUntil) await renew(issuer, cached)
-      if (cached.keys.length === 0 || now() >= cached.freshUntil + issuer.keysStaleSeconds * 1_000) {
-        return refuse('issuer_keys_unavailable')
-      }
+      if (now() >= cached.freshUntil) await renewInTime(issuer, cached, token)
+      if (!isUsable(issuer, cached)) return refuse('issuer_keys_unavailable')
       let found = pick(cached.keys, token)
       // A fetch that began before the token came may have been answered before its key was published: the next one decides.
       while (isRefusalOf(found, 'kid_unknown') && cached.held <= begunBefore && (await renewForKid(issuer, cached))) {
@@ -156,10 +172,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   }
 }
 
-function pick(
-  keys: VerificationKey[],
-  { kid, algorithm }: Pick<SubjectToken, 'kid' | 'algorithm'>,
-): VerificationKey | Refusal {
+function pick(keys: VerificationKey[], { kid, algorithm }: Wanted): VerificationKey | Refusal {
   const [first, second] = keys.filter((key) => key.algorithm === algorithm && (kid === undefined || key.kid === kid))
   if (first === undefined) return refuse('kid_unknown', kid)
   return second === undefined ? first : refuse('kid_ambiguous', kid)

@@ -37,6 +37,24 @@ const turnOff = () => {
   server.answers.keys = fail
 }
 
+describe('an issuer that hangs', () => {
+  test('holds nobody up who has a key that is kept, and its late answer counts for the next', async () => {
+    expect(await find()).toBe('one')
+    const answered = Promise.withResolvers<void>()
+    server.clock.now += 11 * minute
+    const { keys } = server.answers
+    server.answers.keys = async () => {
+      await answered.promise
+      return keySetReply([one, two])
+    }
+    expect(await find()).toBe('one')
+    const waiting = find('two')
+    answered.resolve()
+    expect(await waiting).toBe('two')
+    server.answers.keys = keys
+  })
+})
+
 describe('the cache', () => {
   test('asks discovery and then the address it names, once', async () => {
     expect(await find()).toBe('one')

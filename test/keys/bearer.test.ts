@@ -68,7 +68,10 @@ describe('401', () => {
     ["a key's hash", () => `Bearer ${federation.key.hash}`],
     ["a key's id", () => `Bearer ${federation.key.id}`],
     ["a key's label", () => `Bearer ${String(federation.key.label).replace('…', '...')}`],
-    ['an access token changed', () => `Bearer ${accessToken.slice(0, -2)}AA`],
+    [
+      'an access token changed',
+      () => `Bearer ${accessToken.slice(0, -9)}${accessToken.at(-9) === 'A' ? 'B' : 'A'}${accessToken.slice(-8)}`,
+    ],
     ['an access token with padding', () => `Bearer ${accessToken}=`],
     ['the token of the upstream', () => 'Bearer upstream-secret'],
   ]
