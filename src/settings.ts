@@ -19,7 +19,7 @@ export const settings = [
   {
     env: 'LATCHKEY_MASTER_KEY_FILE',
     value: 'FILE',
-    help: 'key that encrypts the signing keys (default: master.key beside the database)',
+    help: 'key that encrypts signing keys and upstream credentials (default: master.key beside the database)',
   },
   {
     env: 'LATCHKEY_MASTER_KEY',

@@ -1,43 +1,11 @@
 // What the engine alone would take more leniently than CEL, and how parts of a condition are explained: always in the admin's own text.
 import { describe, expect, test } from 'bun:test'
-import type { SubjectToken } from '../../src/federation/claims.ts'
-import {
-  checkCondition,
-  compileCondition,
-  describeConditionFault,
-  explainCondition,
-  isConditionFault,
-} from '../../src/federation/condition.ts'
+import { checkCondition, explainCondition } from '../../src/federation/condition.ts'
 import { explainedCharactersMax } from '../../src/limits.ts'
+import { compiled, conditionToken } from '../support/condition.ts'
 
-const payload = {
-  iat: 1_700_000_000,
-  numbers: [1, 2],
-  groups: ['team-a', 'other'],
-  environment: 'production',
-  nested: { a: { b: 'x' } },
-  yes: true,
-  none: null,
-  empty: [],
-  nothing: {},
-  huge: 1e308,
-  blank: '',
-  long: 'x'.repeat(4_000),
-}
-const token: SubjectToken = {
-  algorithm: 'ES256',
-  kid: undefined,
-  issuer: 'i',
-  subject: 'w',
-  audience: [],
-  payload,
-}
-
-function compiled(source: string) {
-  const condition = compileCondition(source)
-  if (isConditionFault(condition)) throw new Error(describeConditionFault(source, condition))
-  return condition
-}
+const more = { nothing: {}, huge: 1e308, blank: '', long: 'x'.repeat(4_000) }
+const token = { ...conditionToken(more), subject: 'w', audience: [] }
 const judge = (source: string) => checkCondition(compiled(source), token)
 
 describe('is true:', () => {

@@ -10,32 +10,11 @@ import {
   isConditionFault,
 } from '../../src/federation/condition.ts'
 import { conditionNanosecondsMax } from '../../src/limits.ts'
+import { compiled, conditionToken } from '../support/condition.ts'
 
-const payload = {
-  iat: 1_700_000_000,
-  numbers: [1, 2],
-  groups: ['team-a', 'other'],
-  environment: 'production',
-  nested: { a: { b: 'x' } },
-  yes: true,
-  none: null,
-  empty: [],
-  constructor: 'c',
-}
-const token: SubjectToken = {
-  algorithm: 'ES256',
-  kid: undefined,
-  issuer: 'i',
-  subject: 'repo:acme/app:ref:refs/heads/main',
-  audience: ['aud', 'other'],
-  payload,
-}
-
-function judge(source: string, changes: Partial<SubjectToken> = {}) {
-  const condition = compileCondition(source)
-  if (isConditionFault(condition)) throw new Error(describeConditionFault(source, condition))
-  return checkCondition(condition, { ...token, ...changes })
-}
+const token = conditionToken({ constructor: 'c' })
+const judge = (source: string, changes: Partial<SubjectToken> = {}) =>
+  checkCondition(compiled(source), { ...token, ...changes })
 
 describe('is true:', () => {
   const rows = [
@@ -235,11 +214,11 @@ describe('for any text', () => {
     const texts = fc.oneof(fc.string({ unit: 'binary', maxLength: 60 }), anyCondition)
     fc.assert(
       fc.property(texts, (source) => {
-        const compiled = compileCondition(source)
-        if (!isConditionFault(compiled)) return
-        expect(compiled.start).toBeGreaterThanOrEqual(0)
-        expect(compiled.start).toBeLessThanOrEqual(source.length)
-        expect(describeConditionFault(source, compiled)).toMatch(/^line \d+, column \d+: ./)
+        const fault = compileCondition(source)
+        if (!isConditionFault(fault)) return
+        expect(fault.start).toBeGreaterThanOrEqual(0)
+        expect(fault.start).toBeLessThanOrEqual(source.length)
+        expect(describeConditionFault(source, fault)).toMatch(/^line \d+, column \d+: ./)
       }),
       { numRuns: 2_000 },
     )

@@ -1,0 +1,38 @@
+// A token for the tests of conditions, and a condition that has to compile.
+import type { SubjectToken } from '../../src/federation/claims.ts'
+import {
+  type Condition,
+  compileCondition,
+  describeConditionFault,
+  isConditionFault,
+} from '../../src/federation/condition.ts'
+
+/** A verified token with claims of every type, and `more` beside them. */
+export function conditionToken(more: Record<string, unknown>): SubjectToken {
+  const payload = {
+    iat: 1_700_000_000,
+    numbers: [1, 2],
+    groups: ['team-a', 'other'],
+    environment: 'production',
+    nested: { a: { b: 'x' } },
+    yes: true,
+    none: null,
+    empty: [],
+    ...more,
+  }
+  return {
+    algorithm: 'ES256',
+    kid: undefined,
+    issuer: 'i',
+    subject: 'repo:acme/app:ref:refs/heads/main',
+    audience: ['aud', 'other'],
+    payload,
+  }
+}
+
+/** @throws Error that tells why the source is no condition */
+export function compiled(source: string): Condition {
+  const condition = compileCondition(source)
+  if (isConditionFault(condition)) throw new Error(describeConditionFault(source, condition))
+  return condition
+}
