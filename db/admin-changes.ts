@@ -9,6 +9,7 @@ import {
   issuers,
   organizations,
   policies,
+  presets,
   prices,
   signingKeys,
   upstreams,
@@ -34,6 +35,7 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   signing_key: signingKeys,
   upstream: upstreams,
   price: prices,
+  preset: presets,
 }
 /** What belongs to the installation, not to one organization. */
 const common: ChangeKind[] = ['signing_key', 'upstream', 'price']
@@ -58,10 +60,26 @@ export function recordChange(change: NewChange): Statement {
     change.operation,
     change.kind,
     change.targetId,
-    before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
+    before === undefined ? null : textOf(columns, before),
     change.targetId,
   ]
   return { toSQL: () => ({ sql, params }) }
+}
+
+/** One statement for rows that are known beforehand as their changes leave them. */
+export function recordKnownChanges(
+  orm: Orm,
+  changes: (NewChange & { organizationId: string; after: object })[],
+): Statement {
+  const rows = changes.map(({ before, after, ...change }) => {
+    const columns = Object.entries(getTableColumns(tables[change.kind]))
+    return { ...change, before: before === undefined ? null : textOf(columns, before), after: textOf(columns, after) }
+  })
+  return orm.insert(adminChanges).values(rows)
+}
+
+function textOf(columns: [string, { name: string }][], row: object): string {
+  return JSON.stringify(columnsOf(columns, row))
 }
 
 /** The same JSON as SQLite makes of a row: by column name, flags as numbers. */

@@ -2,6 +2,7 @@
 import start from './migrations/0001_start.sql' with { type: 'text' }
 import federation from './migrations/0002_federation.sql' with { type: 'text' }
 import inference from './migrations/0003_inference.sql' with { type: 'text' }
+import presets from './migrations/0004_presets.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -9,6 +10,7 @@ export const migrations: Migration[] = [
   { version: 1, name: 'start', statements: statementsOf(start) },
   { version: 2, name: 'federation', statements: statementsOf(federation) },
   { version: 3, name: 'inference', statements: statementsOf(inference) },
+  { version: 4, name: 'presets', statements: statementsOf(presets) },
 ]
 
 /** Splits a migration at semicolons that end a line, keeping trigger bodies whole. */

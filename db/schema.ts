@@ -4,11 +4,13 @@ import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 export const planNames = ['free', 'business', 'enterprise'] as const
 export const keyKinds = ['inference', 'management', 'management_read_only'] as const
 export const limitResets = ['daily', 'weekly', 'monthly'] as const
+export const presetStatuses = ['active', 'disabled', 'archived'] as const
 export const keySources = ['discovery', 'jwks_url', 'jwks'] as const
 
 /** Milliseconds since 1970, UTC. */
 const time = (name: string) => integer(name)
 const flag = (name: string) => integer(name, { mode: 'boolean' })
+const names = (name: string) => text(name, { mode: 'json' }).$type<string[]>()
 
 export const organizations = sqliteTable('organizations', {
   id: text('id').primaryKey(),
@@ -50,7 +52,8 @@ export const apiKeys = sqliteTable('api_keys', {
   limitReset: text('limit_reset', { enum: limitResets }),
   requestsPerMinute: integer('requests_per_minute'),
   tokensPerMinute: integer('tokens_per_minute'),
-  allowedModels: text('allowed_models', { mode: 'json' }).$type<string[]>(),
+  allowedModels: names('allowed_models'),
+  allowedPresets: names('allowed_presets'),
 })
 
 export const upstreams = sqliteTable('upstreams', {
@@ -58,7 +61,7 @@ export const upstreams = sqliteTable('upstreams', {
   name: text('name').notNull(),
   baseUrl: text('base_url').notNull(),
   credentialEncrypted: text('credential_encrypted'),
-  models: text('models', { mode: 'json' }).$type<string[]>().notNull(),
+  models: names('models').notNull(),
   priority: integer('priority').notNull(),
   caPem: text('ca_pem'),
   firstByteSeconds: integer('first_byte_seconds').notNull(),
@@ -120,6 +123,34 @@ export const policies = sqliteTable('policies', {
   deletedAt: time('deleted_at'),
   conditionEnvironment: integer('condition_environment'),
   replayProtection: flag('replay_protection').notNull(),
+  allowedModels: names('allowed_models'),
+  allowedPresets: names('allowed_presets'),
+})
+
+export const presets = sqliteTable('presets', {
+  id: text('id').primaryKey(),
+  organizationId: text('organization_id').notNull(),
+  workspaceId: text('workspace_id').notNull(),
+  slug: text('slug').notNull(),
+  name: text('name').notNull(),
+  description: text('description'),
+  status: text('status', { enum: presetStatuses }).notNull(),
+  statusUpdatedAt: time('status_updated_at'),
+  creatorId: text('creator_id').notNull(),
+  designatedVersion: integer('designated_version').notNull(),
+  latestVersion: integer('latest_version').notNull(),
+  createdAt: time('created_at').notNull(),
+  updatedAt: time('updated_at').notNull(),
+})
+
+export const presetVersions = sqliteTable('preset_versions', {
+  id: text('id').primaryKey(),
+  presetId: text('preset_id').notNull(),
+  version: integer('version').notNull(),
+  config: text('config').notNull(),
+  systemPrompt: text('system_prompt'),
+  creatorId: text('creator_id').notNull(),
+  createdAt: time('created_at').notNull(),
 })
 
 export const usedSubjectTokens = sqliteTable(
@@ -173,6 +204,7 @@ export const changeKinds = [
   'signing_key',
   'upstream',
   'price',
+  'preset',
 ] as const
 
 export const adminChanges = sqliteTable('admin_changes', {
@@ -245,6 +277,8 @@ export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SigningKey = typeof signingKeys.$inferSelect
 export type Upstream = typeof upstreams.$inferSelect
 export type Price = typeof prices.$inferSelect
+export type Preset = typeof presets.$inferSelect
+export type PresetVersion = typeof presetVersions.$inferSelect
 export type UsageDay = typeof usageDays.$inferSelect
 export type AdminChange = typeof adminChanges.$inferSelect
 export type AuditRow = Omit<typeof exchangeAudit.$inferSelect, 'id'>

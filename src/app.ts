@@ -18,6 +18,7 @@ import { inferenceEndpoints } from './inference/endpoint.ts'
 import { listModels, showModel } from './inference/models-endpoint.ts'
 import { createKeyEndpoints } from './keys/endpoints.ts'
 import { createOpenApiDocument } from './openapi.ts'
+import { createPresetEndpoints } from './presets/endpoints.ts'
 import type { Handler } from './runtime.ts'
 
 /** Every endpoint of the service, each with what it says of itself. */
@@ -35,6 +36,7 @@ function listEndpoints(runOperation: RunOperation): Endpoint[] {
     { method: 'GET', path: '/models', handle: listModels, describes: modelsDescription },
     { method: 'GET', path: '/models/{model+}', handle: showModel, describes: modelDescription },
     ...createKeyEndpoints(runOperation),
+    ...createPresetEndpoints(runOperation),
     ...createAdminEndpoints(runOperation),
   ]
   const describes: Description = {

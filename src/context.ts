@@ -25,8 +25,10 @@ import { createSpending, type Spending } from './keys/spending.ts'
 import { createTokenCache, type TokenCache } from './keys/token-cache.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Log } from './observe/log.ts'
+import { createPresets, type Presets } from './presets/versions.ts'
 import { loadRegistry, putUpstream, type Registry } from './registry.ts'
 import type { Peer } from './runtime.ts'
+import { createTurns, type TakeTurn } from './turns.ts'
 
 /** What admin operations need: a database that this process owns. */
 export type AdminContext = {
@@ -38,6 +40,9 @@ export type AdminContext = {
   issuerKeys: IssuerKeys
   outbound: Outbound
   spending: Spending
+  presets: Presets
+  /** What changes the database takes its turn. */
+  takeTurn: TakeTurn
   /** Set once this process serves. */
   signingKeys?: SigningKeys
   /** Milliseconds since 1970, UTC. */
@@ -124,7 +129,9 @@ export async function openContext(
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
     },
   })
-  return { config, database, orm, writer, registry, issuerKeys, outbound, spending, now, log }
+  const takeTurn = createTurns()
+  const presets = createPresets({ orm, writer, registry, now, takeTurn })
+  return { config, database, orm, writer, registry, issuerKeys, outbound, spending, presets, takeTurn, now, log }
 }
 
 /** The open finds damage of the file's head; damage further in shows when the rows are read. */

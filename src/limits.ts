@@ -83,6 +83,8 @@ export const keyLimitDollarsMax = 1_000_000
 export const ratePerMinuteMax = 1_000_000_000
 /** Patterns of models that a key or an upstream names. */
 export const modelPatternsMax = 64
+/** An access token carries the models and presets that its policy allows, and servers refuse headers of more than 16 KB. */
+export const policyBoundsCharactersMax = 4_096
 /** Keys of one page. */
 export const keyListRowsMax = 100
 /** Longer names of models are nobody's; the ledger keeps them whole. */
@@ -159,5 +161,19 @@ export const presetSlugCharactersMax = 128
 export const presetBodyDepthMax = 128
 /** Problems that one refusal of a preset body lists. */
 export const presetProblemsMax = 10
+/** A body with its messages, and what of it a version keeps: several hundred tools. A page of versions holds a hundred of these. */
+export const presetBodyBytesMax = 4 * 1024 * 1024
+export const presetConfigCharactersMax = 256 * 1024
+/** Presets of one workspace; the server holds them all in memory, some 500 bytes each. */
+export const presetsMax = 100_000
+/** What versions say is kept in memory up to this size; what was not used for longest is read again when it is. */
+export const presetCacheCharactersMax = 32 * 1024 * 1024
+/** Presets that one import may hold. */
+export const presetsAtOnceMax = 1_000
+/** Versions of one commit, and rows of one page. */
+export const presetsPerCommitMax = 100
+export const presetPageRowsDefault = 50
+export const presetPageRowsMax = 100
+export const presetDescriptionCharactersMax = 2_000
 /** Higher numbers of a preset's version are no numbers of versions. */
 export const presetVersionMax = 1_000_000_000

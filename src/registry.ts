@@ -1,9 +1,10 @@
 // What the hot path looks up, in memory: organizations, keys, issuers and policies as immutable values, deleted ones included.
 // It equals the database at every acknowledged change: it is loaded at the start and reloaded, row by row, by `commit` alone.
 import { eq } from 'drizzle-orm'
-import { type ChangeKind, recordChange } from '../db/admin-changes.ts'
+import { type ChangeKind, recordChange, recordKnownChanges } from '../db/admin-changes.ts'
 import { type IssuerWithKeySet, listIssuers } from '../db/issuers.ts'
 import type { Orm } from '../db/open.ts'
+import { type DesignatedPreset, listAllPresets, readPreset } from '../db/presets.ts'
 import {
   type ApiKey,
   apiKeys,
@@ -24,6 +25,8 @@ import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/ta
 /** An issuer with the last good key set that the database has for it. */
 export type Issuer = Readonly<IssuerWithKeySet>
 
+export type Preset = Readonly<DesignatedPreset>
+
 export type Registry = {
   organizations: Map<string, Readonly<Organization>>
   keys: Map<string, Readonly<ApiKey>>
@@ -34,6 +37,9 @@ export type Registry = {
   /** Those in use, in the order in which they are tried. */
   upstreamsInOrder: readonly Upstream[]
   priceOf: PriceList
+  presets: Map<string, Preset>
+  /** Of each workspace by slug, archived ones included. */
+  presetsOf: Map<string, Map<string, Preset>>
 }
 
 /** A row that an admin's change touches. */
@@ -61,12 +67,15 @@ export async function loadRegistry(orm: Orm): Promise<Registry> {
     upstreams: new Map(),
     upstreamsInOrder: [],
     priceOf: compilePrices(await listPrices(orm)),
+    presets: new Map(),
+    presetsOf: new Map(),
   }
   for (const row of await orm.select().from(organizations)) registry.organizations.set(row.id, Object.freeze(row))
   for (const row of await orm.select().from(apiKeys)) putKey(registry, row)
   for (const row of await listIssuers(orm)) registry.issuers.set(row.id, Object.freeze(row))
   for (const row of await orm.select().from(policies)) registry.policies.set(row.id, compilePolicy(row))
   for (const row of await orm.select().from(upstreams)) putUpstream(registry, compileUpstream(row))
+  for (const row of await listAllPresets(orm)) putPreset(registry, row)
   return registry
 }
 
@@ -79,18 +88,34 @@ export async function commit(
   statements: Statement[],
   touched: Touched[],
 ): Promise<void> {
-  const by = {
-    at: now(),
-    actor: actor.kind,
-    actorKeyId: actor.kind === 'key' ? actor.keyId : null,
-    requestId: actor.kind === 'key' ? actor.requestId : null,
-    operation,
-  }
+  const by = { at: now(), ...columnsOf(actor), operation }
   const records: Statement[] = []
   for (const { kind, id } of touched)
     records.push(recordChange({ ...by, kind, targetId: id, before: await rowOf(registry, orm, kind, id) }))
   await writer.write([...statements, ...records])
   for (const entry of touched) await reload(registry, orm, entry)
+}
+
+export type PresetChange = { before: Preset | undefined; after: Preset; actor: Actor; operation: string }
+
+/** The same for presets, whose rows are known beforehand: several changes, each with its own actor, in one commit. */
+export async function commitPresets(
+  { writer, orm, registry, now }: Pick<Changing, 'writer' | 'orm' | 'registry' | 'now'>,
+  statements: Statement[],
+  changes: PresetChange[],
+): Promise<void> {
+  const at = now()
+  const records = changes.map(({ before, after, actor, operation }) => {
+    const { id: targetId, organizationId } = after
+    return { at, ...columnsOf(actor), operation, kind: 'preset' as const, targetId, organizationId, before, after }
+  })
+  await writer.write([...statements, recordKnownChanges(orm, records)])
+  for (const { after } of changes) putPreset(registry, after)
+}
+
+function columnsOf(actor: Actor) {
+  const { keyId, requestId } = actor.kind === 'key' ? actor : { keyId: null, requestId: null }
+  return { actor: actor.kind, actorKeyId: keyId, requestId }
 }
 
 /** The row as it is before a change, if there is one. */
@@ -100,6 +125,7 @@ async function rowOf(registry: Registry, orm: Orm, kind: ChangeKind, id: string)
   if (kind === 'issuer') return registry.issuers.get(id)
   if (kind === 'policy') return registry.policies.get(id)
   if (kind === 'upstream') return registry.upstreams.get(id)
+  if (kind === 'preset') return registry.presets.get(id)
   if (kind === 'price') return (await orm.select().from(prices).where(eq(prices.model, id)))[0]
   const table = kind === 'workspace' ? workspaces : signingKeys
   return (await orm.select().from(table).where(eq(table.id, id)))[0]
@@ -119,6 +145,9 @@ async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Prom
   } else if (kind === 'upstream') {
     for (const row of await orm.select().from(upstreams).where(eq(upstreams.id, id)))
       putUpstream(registry, compileUpstream(row))
+  } else if (kind === 'preset') {
+    const row = await readPreset(orm, id)
+    if (row !== undefined) putPreset(registry, row)
   } else if (kind === 'price') {
     registry.priceOf = compilePrices(await listPrices(orm))
   }
@@ -127,6 +156,13 @@ async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Prom
 export function putUpstream(registry: Registry, upstream: Upstream): void {
   registry.upstreams.set(upstream.id, upstream)
   registry.upstreamsInOrder = upstreamsInOrder(registry.upstreams.values())
+}
+
+function putPreset(registry: Registry, row: DesignatedPreset): void {
+  const preset = Object.freeze(row)
+  registry.presets.set(preset.id, preset)
+  const ofWorkspace = registry.presetsOf.get(preset.workspaceId) ?? new Map<string, Preset>()
+  registry.presetsOf.set(preset.workspaceId, ofWorkspace.set(preset.slug, preset))
 }
 
 function putKey(registry: Registry, row: ApiKey): void {

@@ -41,6 +41,8 @@ const policyFields = {
   required_token_type: text,
   enabled: 'boolean',
   replay_protection: 'boolean',
+  allowed_models: 'string[] | null',
+  allowed_presets: 'string[] | null',
   key_id: 'string',
   key_name: 'string',
   key_disabled: 'boolean',

@@ -21,6 +21,7 @@ import {
   nameShape,
   notFound,
   organizationInput,
+  presetPatternsShape,
   referenceShape,
   timeOf,
 } from './references.ts'
@@ -34,6 +35,7 @@ const bounds = {
   'requests_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
   'tokens_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
   'allowed_models?': modelPatternsShape.or('null'),
+  'allowed_presets?': presetPatternsShape.or('null'),
 } as const
 const boundsInput = type(bounds)
 
@@ -84,9 +86,7 @@ async function createKey(context: OperationContext, input: typeof createInput.in
   const workspaceName = input.workspace ?? 'default'
   const workspace = await findWorkspace(orm, organization.id, workspaceName)
   if (workspace === undefined) throw notFound('workspace', workspaceName)
-  const ownerName = input.owner ?? 'admin'
-  const known = await findUser(orm, organization.id, ownerName)
-  const owner = known ?? createUserRow(organization.id, ownerName, now())
+  const owner = await findOrMakeUser(context, organization.id, input.owner ?? 'admin')
   const kind = input.kind ?? 'inference'
   const { row: draft, text } = draftApiKey(
     { organizationId: organization.id, workspaceId: workspace.id, ownerId: owner.id, name: input.name, kind },
@@ -94,9 +94,17 @@ async function createKey(context: OperationContext, input: typeof createInput.in
   )
   const row = { ...draft, ...boundsOf(input, now()) }
   checkBounds(row)
-  const statements = [...(known === undefined ? [insertUser(orm, owner)] : []), insertApiKey(orm, row)]
-  await commit(context, statements, [{ kind: 'key', id: row.id }])
+  await commit(context, [insertApiKey(orm, row)], [{ kind: 'key', id: row.id }])
   return { ...(await show(context, row.id)), key: text }
+}
+
+/** Who owns keys and makes presets; a name that nobody has yet makes a user. */
+export async function findOrMakeUser({ orm, writer, now }: AdminContext, organizationId: string, idOrName: string) {
+  const known = await findUser(orm, organizationId, idOrName)
+  if (known !== undefined) return known
+  const made = createUserRow(organizationId, idOrName, now())
+  await writer.write([insertUser(orm, made)])
+  return made
 }
 
 async function updateKey(context: OperationContext, input: typeof updateInput.infer) {
@@ -115,7 +123,8 @@ async function updateKey(context: OperationContext, input: typeof updateInput.in
 
 /** The columns that the given bounds set; what is absent stays as it is. */
 function boundsOf(input: typeof boundsInput.infer, now: number): Partial<ApiKey> {
-  const { expires_at, limit, limit_reset, requests_per_minute, tokens_per_minute, allowed_models } = input
+  const { expires_at, limit, limit_reset, requests_per_minute, tokens_per_minute, allowed_models, allowed_presets } =
+    input
   if (expires_at instanceof Date && expires_at.getTime() <= now)
     throw new Fault('invalid', 'expires_at must be in the future')
   return {
@@ -127,16 +136,20 @@ function boundsOf(input: typeof boundsInput.infer, now: number): Partial<ApiKey>
     ...(requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }),
     ...(tokens_per_minute === undefined ? {} : { tokensPerMinute: tokens_per_minute }),
     ...(allowed_models === undefined ? {} : { allowedModels: allowed_models }),
+    ...(allowed_presets === undefined ? {} : { allowedPresets: allowed_presets }),
   }
 }
 
 /** A management key calls no inference, so that a bound on inference would promise what nothing keeps. */
-function checkBounds({ kind, limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels }: ApiKey): void {
-  const isBounded = [limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels].some(
-    (bound) => bound !== null,
-  )
+function checkBounds(key: ApiKey): void {
+  const { kind, limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets } = key
+  const bounds = [limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets]
+  const isBounded = bounds.some((bound) => bound !== null)
   if (kind !== 'inference' && isBounded)
-    throw new Fault('invalid', 'Limits, rates and models are for inference keys; a management key calls no inference')
+    throw new Fault(
+      'invalid',
+      'Limits, rates, models and presets are for inference keys; a management key calls no inference',
+    )
 }
 
 function pick(
@@ -187,6 +200,7 @@ export function draftApiKey(
       requestsPerMinute: null,
       tokensPerMinute: null,
       allowedModels: null,
+      allowedPresets: null,
       ...times,
     },
     text,
@@ -228,6 +242,7 @@ export function showApiKey(
     requests_per_minute: key.requestsPerMinute,
     tokens_per_minute: key.tokensPerMinute,
     allowed_models: key.allowedModels,
+    allowed_presets: key.allowedPresets,
     created_at: timeOf(key.createdAt),
     updated_at: timeOf(key.updatedAt),
   }

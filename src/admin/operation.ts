@@ -2,7 +2,7 @@
 import { LibsqlError } from '@libsql/client'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { checkKeyState } from '../keys/bearer.ts'
+import { checkKeyState } from '../keys/api-key.ts'
 import { operationInputDepthMax } from '../limits.ts'
 import type { Actor } from '../registry.ts'
 import { type } from '../shape.ts'
@@ -35,7 +35,6 @@ export type RunOperation = (name: string, input: unknown, actor?: Actor) => Prom
  * and one behind the socket read the same.
  */
 export function createOperationRunner(operations: Record<string, Operation>, context: AdminContext): RunOperation {
-  let last: Promise<unknown> = Promise.resolve()
   return async (name, value, actor = { kind: 'local' }) => {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined
     if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
@@ -46,9 +45,7 @@ export function createOperationRunner(operations: Record<string, Operation>, con
       checkActor(actor, context)
       return found.run({ ...context, actor, operation: name }, input as never).catch(tellConflict)
     }
-    const result = found.runsAlone ? last.then(run) : run()
-    if (found.runsAlone) last = result.catch(() => {})
-    return JSON.parse(JSON.stringify(await result)) as unknown
+    return JSON.parse(JSON.stringify(await (found.runsAlone ? context.takeTurn(run) : run()))) as unknown
   }
 }
 

@@ -5,6 +5,7 @@ import { keyOperations } from './keys.ts'
 import type { Operation } from './operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies.ts'
+import { presetOperations } from './presets.ts'
 import { priceOperations } from './prices.ts'
 import { signingKeyOperations } from './signing-keys.ts'
 import { upstreamOperations } from './upstreams.ts'
@@ -20,6 +21,7 @@ export const operations = {
   ...signingKeyOperations,
   ...upstreamOperations,
   ...priceOperations,
+  ...presetOperations,
 } satisfies Record<string, Operation>
 
 export type OperationName = keyof typeof operations

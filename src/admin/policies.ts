@@ -16,6 +16,7 @@ import {
   accessTokenLifetimeSecondsMax,
   accessTokenLifetimeSecondsMin,
   nearestPoliciesMax,
+  policyBoundsCharactersMax,
   subjectTokenBytesMax,
 } from '../limits.ts'
 import { commit, type Registry } from '../registry.ts'
@@ -31,8 +32,10 @@ import {
   findKey,
   findOrganization,
   findPolicy,
+  modelPatternsShape,
   nameShape,
   organizationInput,
+  presetPatternsShape,
   referenceShape,
   timeOf,
 } from './references.ts'
@@ -44,6 +47,8 @@ const fields = {
   'required_scope?': claimValueShape.or('null'),
   'required_token_type?': claimValueShape.or('null'),
   'replay_protection?': 'boolean',
+  'allowed_models?': modelPatternsShape.or('null'),
+  'allowed_presets?': presetPatternsShape.or('null'),
   'max_lifetime_seconds?': `${accessTokenLifetimeSecondsMin} <= number.integer <= ${accessTokenLifetimeSecondsMax}`,
 } as const
 const createInput = type({
@@ -100,6 +105,8 @@ export const policyOperations = {
       requiredTokenType: input.required_token_type === undefined ? policy.requiredTokenType : input.required_token_type,
       maxLifetimeSeconds: input.max_lifetime_seconds ?? policy.maxLifetimeSeconds,
       replayProtection: input.replay_protection ?? policy.replayProtection,
+      allowedModels: input.allowed_models === undefined ? policy.allowedModels : input.allowed_models,
+      allowedPresets: input.allowed_presets === undefined ? policy.allowedPresets : input.allowed_presets,
       ...(input.issuer === undefined
         ? {}
         : { issuerId: findIssuer(context.registry, input.issuer, policy.organizationId).id }),
@@ -159,6 +166,8 @@ async function createPolicy(context: OperationContext, input: typeof createInput
     requiredTokenType: input.required_token_type ?? null,
     enabled: true,
     replayProtection: input.replay_protection ?? false,
+    allowedModels: input.allowed_models ?? null,
+    allowedPresets: input.allowed_presets ?? null,
     maxLifetimeSeconds: input.max_lifetime_seconds ?? accessTokenLifetimeSecondsMax,
     createdAt: now,
     updatedAt: now,
@@ -207,6 +216,12 @@ function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
     if (isConditionFault(compiled))
       throw new Fault('invalid', `The condition cannot be saved: ${describeConditionFault(row.condition, compiled)}`)
   }
+  const bounds = [...(row.allowedModels ?? []), ...(row.allowedPresets ?? [])]
+  if (bounds.join().length > policyBoundsCharactersMax)
+    throw new Fault(
+      'invalid',
+      `The models and presets of a policy must be at most ${policyBoundsCharactersMax} characters in all, since every access token carries them`,
+    )
   checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
 }
 
@@ -228,6 +243,8 @@ function show({ registry }: AdminContext, row: PolicyRow): typeof policyAnswer.i
     required_token_type: row.requiredTokenType,
     enabled: row.enabled,
     replay_protection: row.replayProtection,
+    allowed_models: row.allowedModels,
+    allowed_presets: row.allowedPresets,
     key_id: row.keyId,
     key_name: key?.name ?? '',
     key_disabled: key?.disabled === true,

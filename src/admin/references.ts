@@ -3,7 +3,13 @@
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import type { Policy } from '../federation/policy.ts'
-import { claimCharactersMax, modelCharactersMax, modelPatternsMax, nameCharactersMax } from '../limits.ts'
+import {
+  claimCharactersMax,
+  modelCharactersMax,
+  modelPatternsMax,
+  nameCharactersMax,
+  presetSlugCharactersMax,
+} from '../limits.ts'
 import type { Issuer, Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 
@@ -35,6 +41,17 @@ export const modelPatternsShape = type('string')
       return context.mustBe(`1 to ${modelCharactersMax} characters long`)
     return !text.includes(',') || context.mustBe('one model or pattern; give several one by one, without commas')
   })
+  .array()
+  .moreThanLength(0)
+  .atMostLength(modelPatternsMax)
+
+/** Patterns of presets, by slug. */
+export const presetPatternsShape = type('string')
+  .narrow(
+    (text, context) =>
+      (text.length <= presetSlugCharactersMax && /^[A-Za-z0-9._~*-]+$/.test(text)) ||
+      context.mustBe('the slug of a preset, or a pattern with * in it'),
+  )
   .array()
   .moreThanLength(0)
   .atMostLength(modelPatternsMax)

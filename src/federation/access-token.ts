@@ -6,18 +6,20 @@ import { signJwt } from './jws.ts'
 import { isCanonicalBase64url } from './jwt-text.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string }
+/** What a bearer may ask for, as patterns; null is no bound. */
+export type Allowed = { allowedModels: string[] | null; allowedPresets: string[] | null }
+export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string } & Allowed
 export type IssuedAccessToken = { text: string; id: string; lifetimeSeconds: number; expiresAt: number }
 
 /** What an inference request learns from an access token. Policy and issuer are for reports only (interface §2.5). */
-export type AccessTokenClaims = { keyId: string; subject: string; id: string; policyId: string; issuerId: string }
+export type AccessTokenClaims = AccessTokenSubject & { id: string }
 
 /**
  * Signs a token of `lifetimeSeconds` (whole, at least 1) from `now` (milliseconds). `expiresAt` is in milliseconds.
  */
 export async function mintAccessToken(
   { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
-  { subject, keyId, policyId, issuerId }: AccessTokenSubject,
+  { subject, keyId, policyId, issuerId, ...allowed }: AccessTokenSubject,
   lifetimeSeconds: number,
   now: number,
 ): Promise<IssuedAccessToken> {
@@ -36,20 +38,31 @@ export async function mintAccessToken(
     jti: id,
     federation_policy_id: policyId,
     federation_issuer_id: issuerId,
+    ...authorizationOf(allowed),
   }
   const text = await signJwt({ alg: 'ES256', typ: 'at+jwt', kid }, claims, privateKey)
   return { text, id, lifetimeSeconds, expiresAt: exp * 1_000 }
 }
 
+/** The policy's bounds travel in the token (RFC 9396 §9.1), since who authorizes a request does not read the policy (interface §2.5). */
+function authorizationOf({ allowedModels, allowedPresets }: Allowed) {
+  if (allowedModels === null && allowedPresets === null) return {}
+  const models = allowedModels === null ? {} : { models: allowedModels }
+  const presets = allowedPresets === null ? {} : { presets: allowedPresets }
+  return { authorization_details: [{ type: authorizationType, ...models, ...presets }] }
+}
+
 /** `expiresAt` in milliseconds; `kid` is the key that signed it. */
 export type VerifiedAccessToken = { claims: AccessTokenClaims; kid: string; expiresAt: number }
 
+const authorizationType = 'inference'
 const claimsShape = type({
   sub: 'string',
   client_id: 'string',
   jti: 'string',
   federation_policy_id: 'string',
   federation_issuer_id: 'string',
+  'authorization_details?': [{ type: type.unit(authorizationType), 'models?': 'string[]', 'presets?': 'string[]' }],
 })
 
 /** Why a token is no valid one of ours: only an expired one is told apart, since it once was. */
@@ -82,6 +95,7 @@ export async function verifyAccessToken(
     )
     const claims = claimsShape(payload)
     if (claims instanceof type.errors || payload.scope !== 'inference') return 'token_invalid'
+    const [details] = claims.authorization_details ?? []
     return {
       claims: {
         keyId: claims.client_id,
@@ -89,6 +103,8 @@ export async function verifyAccessToken(
         id: claims.jti,
         policyId: claims.federation_policy_id,
         issuerId: claims.federation_issuer_id,
+        allowedModels: details?.models ?? null,
+        allowedPresets: details?.presets ?? null,
       },
       kid: protectedHeader.kid ?? '',
       expiresAt: Number(payload.exp) * 1_000,

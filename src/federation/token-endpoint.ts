@@ -113,7 +113,9 @@ async function mint(
   if (lifetimeSeconds < 1) return refuse('expired', 'less than a second left')
   const noted = policy.replayProtection ? noteUse(token, issuer, context, now) : undefined
   if (noted !== undefined && isRefusal(noted)) return noted
-  const subject = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id }
+  const { allowedModels, allowedPresets } = policy
+  const bearer = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id }
+  const subject = { ...bearer, allowedModels, allowedPresets }
   const issued = await mintAccessToken(context, subject, lifetimeSeconds, now)
   await noted?.kept
   return issued

@@ -1,13 +1,17 @@
 // Inference through Latchkey (interface §4.4, decisions §8): bearer, key state, forward, stream through, usage.
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { readBody } from '../http/body.ts'
+import { parseJsonObject, readBody } from '../http/body.ts'
 import { messagesErrorReply, statusOf } from '../http/reply.ts'
-import { checkBudget, checkModels, takeRate } from '../keys/admission.ts'
-import { authenticateInference, checkKeyState } from '../keys/bearer.ts'
+import { checkBudget, checkModels, checkPreset, takeRate } from '../keys/admission.ts'
+import { checkKeyState } from '../keys/api-key.ts'
+import { authenticateInference, type Principal } from '../keys/bearer.ts'
 import { upstreamAnswerBytesWholeMax } from '../limits.ts'
+import type { Target } from '../presets/apply.ts'
+import { readPresetReference } from '../presets/reference.ts'
+import { completeBody } from '../presets/use.ts'
 import { inferenceDescription } from './descriptions.ts'
-import { type InferenceRequest, readInferenceRequest } from './inference-request.ts'
+import { encode, type GivenBody, type InferenceRequest, readInferenceRequest } from './inference-request.ts'
 import { type LedgerEntry, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
 import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
 import { type Attempt, attemptsFor, isWorthAnother } from './targets.ts'
@@ -16,13 +20,13 @@ import { inspectEvents, inspectJson } from './usage.ts'
 
 /** The paths that take a body; the usage of a stream has to be asked for where `stream_options` is known. */
 const paths = {
-  '/chat/completions': { takesStreamOptions: true },
-  '/completions': { takesStreamOptions: true },
-  '/responses': { takesStreamOptions: false },
-  '/messages': { takesStreamOptions: false },
-  '/embeddings': { takesStreamOptions: false },
-  '/rerank': { takesStreamOptions: false },
-} as const
+  '/chat/completions': { target: 'chat', takesStreamOptions: true },
+  '/completions': { target: 'completions', takesStreamOptions: true },
+  '/responses': { target: 'responses', takesStreamOptions: false },
+  '/messages': { target: 'messages', takesStreamOptions: false },
+  '/embeddings': { target: 'embeddings', takesStreamOptions: false },
+  '/rerank': { target: 'rerank', takesStreamOptions: false },
+} as const satisfies Record<string, { target: Target; takesStreamOptions: boolean }>
 type Path = keyof typeof paths
 
 export const inferenceEndpoints: Endpoint[] = (Object.keys(paths) as Path[]).map((path) => ({
@@ -38,14 +42,16 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   const { key: keyAtFirst, accessToken } = await authenticateInference(request, context)
   checkBudget(keyAtFirst, context.spending, context.now())
   takeRate(keyAtFirst, context.keyRates, context.now())
-  const asked = readInferenceRequest(await readBody(request, context.config.bodyBytesMax), paths[path])
+  const sent = await readBody(request, context.config.bodyBytesMax)
   // A body may take its time: what counts is the key as it is now, if it still is there.
   const key = checkKeyState(context.registry.keys.get(keyAtFirst.id), context.now())
   const principal = { key, accessToken }
   checkBudget(key, context.spending, context.now())
-  checkModels(key, asked)
+  const { presetVersion, ...given } = await complete(path, sent, principal, context)
+  const asked = readInferenceRequest(given, paths[path])
+  checkModels(principal, asked)
   const restoreIdleLimit = info.peer.liftIdleLimit()
-  const entry = openLedgerEntry(context, info, principal, path, asked)
+  const entry = openLedgerEntry(context, info, principal, { endpoint: path, presetVersion, ...asked })
   let forwarded: Forwarded
   try {
     forwarded = await forwardToFirst(path, request, asked, findAttempts(context, asked), entry, context, info)
@@ -77,6 +83,21 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
       ? await passWhole(passing, response)
       : passThrough({ ...passing, body: response.body })
   return new Response(body, { status: response.status, headers })
+}
+
+/** The body, completed by the preset that it names, if it names one. */
+async function complete(
+  path: Path,
+  body: Uint8Array<ArrayBuffer>,
+  principal: Principal,
+  context: Context,
+): Promise<GivenBody & { presetVersion: string | null }> {
+  const fields = parseJsonObject(body)
+  const reference = readPresetReference(fields)
+  checkPreset(principal, reference?.slug)
+  if (reference === undefined) return { body, fields, presetVersion: null }
+  const completed = await completeBody(paths[path].target, fields, reference, principal.key.workspaceId, context)
+  return { body: encode(completed.fields), ...completed }
 }
 
 /** Whether an answer is short enough to be read in one go, which costs a third of a stream. */

@@ -3,7 +3,6 @@
 import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { namesMemberTwice } from '../federation/jwt-text.ts'
-import { parseJsonObject } from '../http/body.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
 
 const exactNames = ['model', 'models', 'stream', 'stream_options']
@@ -24,15 +23,17 @@ export type InferenceRequest = {
 
 type Fields = Record<string, unknown>
 
+/** A body as it came, or as a preset completed it: its bytes, and what they say. */
+export type GivenBody = { body: Uint8Array<ArrayBuffer>; fields: Fields }
+
 /**
  * `takesStreamOptions`: whether the usage of a stream has to be asked for with `stream_options`, as in chat completions.
- * @throws Fault `invalid` when the body is not a JSON object, names models by anything but text, or leaves open whether it asks for a stream
+ * @throws Fault `invalid` when the body names models by anything but text, or leaves open whether it asks for a stream
  */
 export function readInferenceRequest(
-  body: Uint8Array<ArrayBuffer>,
+  { body, fields }: GivenBody,
   { takesStreamOptions }: { takesStreamOptions: boolean },
 ): InferenceRequest {
-  const fields = parseJsonObject(body)
   const models = readModels(fields)
   const sessionId = typeof fields.session_id === 'string' ? fields.session_id : undefined
   const { streams, options } = readStreaming(fields)
@@ -95,7 +96,8 @@ function appendOptions(body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return joinChunks([body.subarray(0, end), usageMember], end + usageMember.byteLength)
 }
 
-function encode(fields: Fields): Uint8Array<ArrayBuffer> {
+/** @throws Fault `invalid` for what is nested too deeply to be written */
+export function encode(fields: Fields): Uint8Array<ArrayBuffer> {
   try {
     return new TextEncoder().encode(JSON.stringify(fields))
   } catch {

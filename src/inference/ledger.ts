@@ -15,6 +15,9 @@ export type Ending = { status: number; completed: boolean; clientLeft: boolean; 
 export const statusClientLeft = 499
 export const nothingSeen: Inspected = { model: undefined, counts: undefined }
 
+/** What is asked, and where; `presetVersion` is as `slug@3`. */
+type LedgerSubject = Pick<InferenceRequest, 'models' | 'streams'> & { endpoint: string; presetVersion: string | null }
+
 export type LedgerEntry = {
   /** Notes who is asked; the last one is who answered. */
   attempt: (attempt: Attempt) => void
@@ -28,8 +31,7 @@ export function openLedgerEntry(
   { writer, now, spending, keyRates, registry, log }: Context,
   { requestId }: RequestInfo,
   { key, accessToken }: Principal,
-  endpoint: string,
-  { models, streams }: InferenceRequest,
+  { endpoint, presetVersion, models, streams }: LedgerSubject,
 ): LedgerEntry {
   const startedAt = now()
   let asked: Attempt | undefined
@@ -67,7 +69,7 @@ export function openLedgerEntry(
         model: storable((model ?? asked?.model)?.slice(0, modelCharactersMax)),
         modelAsked: storable(models[0]),
         upstream: asked?.upstream.name ?? null,
-        presetVersion: null,
+        presetVersion,
         status,
         streamed: streams,
         completed,

@@ -2,29 +2,38 @@
 import type { Context, RequestInfo } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
 import { json } from '../http/reply.ts'
-import { checkModels } from '../keys/admission.ts'
-import { authenticateInference } from '../keys/bearer.ts'
+import { checkModels, isAllowed } from '../keys/admission.ts'
+import { authenticateInference, type Principal } from '../keys/bearer.ts'
 import { upstreamListBytesMax, upstreamListMillisecondsMax } from '../limits.ts'
-import { compileModelPatterns } from './model-pattern.ts'
+import { presetMarker } from '../presets/reference.ts'
 import { attemptsFor, type Upstream } from './targets.ts'
 import { forward } from './upstream.ts'
 
 type Model = { id: string }
+type PresetModel = Model & {
+  object: 'model'
+  created: number
+  owned_by: 'preset'
+  name: string
+  description: string | null
+}
 
 /**
  * The lists of all upstreams as one: each model once, at the first upstream that serves it. An upstream that cannot be asked is left out
  * unless there is no other. What goes through from a single upstream to a key without bounds is its own answer.
  */
 export async function listModels(request: Request, context: Context, info: RequestInfo): Promise<Response> {
-  const { key } = await authenticateInference(request, context)
+  const principal = await authenticateInference(request, context)
+  const presets = listPresetsAsModels(principal, context)
   const upstreams = context.registry.upstreamsInOrder
   const [only] = upstreams
   if (only === undefined) throw new Fault('unavailable', 'No inference server is configured')
   const restoreIdleLimit = info.peer.liftIdleLimit()
   try {
-    if (upstreams.length === 1 && key.allowedModels === null && only.models.includes('*'))
+    const isBounded = principal.key.allowedModels !== null || principal.accessToken?.allowedModels
+    if (upstreams.length === 1 && !isBounded && only.models.includes('*') && presets.length === 0)
       return await relay(request, '/models', only, context, info)
-    const isAllowed = compileModelPatterns(key.allowedModels ?? ['*'])
+    const isUsable = isAllowed(principal, 'allowedModels')
     const lists = await Promise.allSettled(upstreams.map((upstream) => readModels(request, upstream, context, info)))
     const models = new Map<string, Model>()
     for (const [index, list] of lists.entries()) {
@@ -38,11 +47,11 @@ export async function listModels(request: Request, context: Context, info: Reque
         continue
       }
       for (const model of list.value)
-        if (!models.has(model.id) && upstreams[index]?.serves(model.id) === true && isAllowed(model.id))
+        if (!models.has(model.id) && upstreams[index]?.serves(model.id) === true && isUsable(model.id))
           models.set(model.id, model)
     }
     if (lists.every(({ status }) => status === 'rejected')) throw (lists[0] as PromiseRejectedResult).reason
-    return json(200, { object: 'list', data: [...models.values()] })
+    return json(200, { object: 'list', data: [...models.values(), ...presets] })
   } finally {
     restoreIdleLimit()
   }
@@ -50,17 +59,34 @@ export async function listModels(request: Request, context: Context, info: Reque
 
 /** The upstream's own answer about one model. */
 export async function showModel(request: Request, context: Context, info: RequestInfo): Promise<Response> {
-  const { key } = await authenticateInference(request, context)
+  const principal = await authenticateInference(request, context)
   const model = info.params.model ?? ''
+  const preset = listPresetsAsModels(principal, context).find(({ id }) => id === model)
+  if (preset !== undefined) return json(200, preset)
   // A path that climbs would reach whatever else the inference server has, under its own credential.
-  if (model.split('/').some((segment) => ['', '.', '..'].includes(segment)))
+  if (model.startsWith(presetMarker) || model.split('/').some((segment) => ['', '.', '..'].includes(segment)))
     throw new Fault('not_found', 'Resource not found')
-  checkModels(key, { models: [model], namesMemberTwice: () => false })
+  checkModels(principal, { models: [model], namesMemberTwice: () => false })
   const [attempt] = attemptsFor(context.registry.upstreamsInOrder, [model])
   if (attempt === undefined)
     throw new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)
   const path = `/models/${model.split('/').map(encodeURIComponent).join('/')}`
   return relay(request, path, attempt.upstream, context, info)
+}
+
+/** The workspace's active presets that the caller may use (decisions §7). */
+function listPresetsAsModels({ key, accessToken }: Principal, { registry }: Context): PresetModel[] {
+  const isUsable = isAllowed({ key, accessToken }, 'allowedPresets')
+  return [...(registry.presetsOf.get(key.workspaceId)?.values() ?? [])]
+    .filter(({ status, slug }) => status === 'active' && isUsable(slug))
+    .map(({ slug, name, description, createdAt }) => ({
+      id: `${presetMarker}${slug}`,
+      object: 'model',
+      created: Math.floor(createdAt / 1_000),
+      owned_by: 'preset',
+      name,
+      description,
+    }))
 }
 
 async function relay(

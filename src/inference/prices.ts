@@ -1,6 +1,6 @@
 // What a request costs where the upstream does not say: a price list by pattern of the model. Money is in nanodollars, billionths of a US dollar.
 import type { Price } from '../../db/schema.ts'
-import { compileModelPatterns } from './model-pattern.ts'
+import { compilePatterns } from './pattern.ts'
 import type { TokenCounts } from './usage.ts'
 
 export type PriceList = (model: string) => Readonly<Price> | undefined
@@ -13,7 +13,7 @@ export function compilePrices(rows: readonly Price[]): PriceList {
   const patterns = rows
     .filter(({ model }) => model.includes('*'))
     .toSorted((one, other) => other.model.length - one.model.length)
-    .map((row) => ({ row, fits: compileModelPatterns([row.model]) }))
+    .map((row) => ({ row, fits: compilePatterns([row.model]) }))
   return (model) => byName.get(model) ?? patterns.find(({ fits }) => fits(model))?.row
 }
 

@@ -1,10 +1,10 @@
 // Which inference servers may answer a request, and in which order. It knows no network.
 import type { Upstream as UpstreamRow } from '../../db/schema.ts'
 import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../limits.ts'
-import { compileModelPatterns, type ModelPatterns } from './model-pattern.ts'
+import { compilePatterns, type Patterns } from './pattern.ts'
 
 /** An upstream as the registry holds it. */
-export type Upstream = Readonly<UpstreamRow> & { readonly serves: ModelPatterns }
+export type Upstream = Readonly<UpstreamRow> & { readonly serves: Patterns }
 
 /** What the ledger calls the upstream of the settings; no other may be named so. */
 export const configuredUpstreamName = 'configured'
@@ -12,7 +12,7 @@ export const configuredUpstreamName = 'configured'
 export type Attempt = { upstream: Upstream; model: string | undefined }
 
 export function compileUpstream(row: UpstreamRow): Upstream {
-  return Object.freeze({ ...row, serves: compileModelPatterns(row.models) })
+  return Object.freeze({ ...row, serves: compilePatterns(row.models) })
 }
 
 /** Those in use, the lowest priority number first. */

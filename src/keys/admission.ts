@@ -1,8 +1,9 @@
-// Whether a key may call inference now: its rates and its budget, and the models that it is limited to.
+// Whether a caller may infer now: the rates and the budget of its key, and the models and presets that key or token is limited to.
 import type { ApiKey } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
-import { compileModelPatterns } from '../inference/model-pattern.ts'
+import { compilePatterns } from '../inference/pattern.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
+import type { Principal } from './bearer.ts'
 import type { KeyRates } from './key-rates.ts'
 import { remainingOf, type Spending } from './spending.ts'
 
@@ -29,15 +30,41 @@ export function takeRate(key: Readonly<ApiKey>, keyRates: KeyRates, now: number)
   })
 }
 
-/** @throws Fault `forbidden`, naming what is allowed, when the key is limited to other models than these, or it is not sure which are asked for */
+type List = 'allowedModels' | 'allowedPresets'
+type Bound = { who: string; names: string[]; reason: string }
+
+/** What the key is limited to, and what the access token is, where they are. */
+function boundsOf({ key, accessToken }: Principal, list: List): Bound[] {
+  const bounds: Bound[] = []
+  const ofKey = key[list]
+  if (ofKey !== null) bounds.push({ who: 'key', names: ofKey, reason: `${list}, key ${key.id}` })
+  const ofToken = accessToken?.[list] ?? null
+  if (ofToken !== null)
+    bounds.push({ who: 'access token', names: ofToken, reason: `${list}, policy ${accessToken?.policyId}` })
+  return bounds
+}
+
+/** Whether the caller may use this model, or the preset with this slug. */
+export function isAllowed(principal: Principal, list: List): (name: string) => boolean {
+  const bounds = boundsOf(principal, list).map(({ names }) => compilePatterns(names))
+  return (name) => bounds.every((fits) => fits(name))
+}
+
+/** @throws Fault `forbidden`, naming what is allowed, when the caller is limited to other models than these, or it is not sure which are asked for */
 export function checkModels(
-  { id, allowedModels }: Readonly<ApiKey>,
+  principal: Principal,
   { models, namesMemberTwice }: { models: readonly string[]; namesMemberTwice: () => boolean },
 ): void {
-  if (allowedModels === null) return
-  const isAllowed = compileModelPatterns(allowedModels)
-  if (models.length > 0 && models.every(isAllowed) && !namesMemberTwice()) return
-  throw new Fault('forbidden', `This key may only use the models: ${allowedModels.join(', ')}`, {
-    reason: `key_models, key ${id}`,
-  })
+  for (const { who, names, reason } of boundsOf(principal, 'allowedModels')) {
+    if (models.length > 0 && models.every(compilePatterns(names)) && !namesMemberTwice()) continue
+    throw new Fault('forbidden', `This ${who} may only use the models: ${names.join(', ')}`, { reason })
+  }
+}
+
+/** @throws Fault `forbidden`, naming what is allowed, when the caller is limited to other presets than this; to name none is another */
+export function checkPreset(principal: Principal, slug: string | undefined): void {
+  for (const { who, names, reason } of boundsOf(principal, 'allowedPresets')) {
+    if (slug !== undefined && compilePatterns(names)(slug)) continue
+    throw new Fault('forbidden', `This ${who} may only use the presets: ${names.join(', ')}`, { reason })
+  }
 }

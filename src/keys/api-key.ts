@@ -1,5 +1,7 @@
-// API keys (decisions §6): their text, their hash, and the label by which people recognise them. Knows no database.
+// API keys (decisions §6): their text, their hash, the label by which people recognise them, and whether one is in force. Knows no database.
 import { hash } from 'node:crypto'
+import type { ApiKey } from '../../db/schema.ts'
+import { Fault } from '../fault.ts'
 
 const prefix = 'sk-lk-v1-'
 const keyText = /^sk-lk-v1-[0-9a-f]{64}$/
@@ -21,4 +23,21 @@ export function hashApiKey(text: string): string {
 /** The first and last digits, e.g. `sk-lk-v1-0a1b…9f8e`: enough to recognise a key, far too little to use it. */
 export function labelApiKey(text: string): string {
   return `${text.slice(0, prefix.length + 4)}…${text.slice(-4)}`
+}
+
+/** @throws Fault `unauthorized` when it may no longer act for anybody */
+export function checkKeyState(key: Readonly<ApiKey> | undefined, now: number): Readonly<ApiKey> {
+  if (key === undefined) throw invalidCredential('key_unknown')
+  if (key.deletedAt !== null) throw invalidCredential('key_deleted')
+  if (key.disabled) throw invalidCredential('key_disabled')
+  if (key.expiresAt !== null && key.expiresAt <= now) throw invalidCredential('key_expired')
+  return key
+}
+
+/** The caller learns no more than that; the reason goes to the log. */
+export function invalidCredential(reason: string): Fault {
+  return new Fault('unauthorized', 'Invalid credentials', {
+    reason,
+    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+  })
 }

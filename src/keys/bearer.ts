@@ -3,7 +3,7 @@ import type { ApiKey } from '../../db/schema.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { type AccessTokenClaims, verifyAccessToken } from '../federation/access-token.ts'
-import { hashApiKey, isApiKeyText } from './api-key.ts'
+import { checkKeyState, hashApiKey, invalidCredential, isApiKeyText } from './api-key.ts'
 
 export type Principal = {
   key: Readonly<ApiKey>
@@ -72,20 +72,4 @@ async function verify(text: string, context: Context): Promise<AccessTokenClaims
   if (typeof verified === 'string') throw invalidCredential(verified)
   context.verifiedTokens.keep(text, verified)
   return verified.claims
-}
-
-/** @throws Fault `unauthorized` when it may no longer act for anybody */
-export function checkKeyState(key: Readonly<ApiKey> | undefined, now: number): Readonly<ApiKey> {
-  if (key === undefined) throw invalidCredential('key_unknown')
-  if (key.deletedAt !== null) throw invalidCredential('key_deleted')
-  if (key.disabled) throw invalidCredential('key_disabled')
-  if (key.expiresAt !== null && key.expiresAt <= now) throw invalidCredential('key_expired')
-  return key
-}
-
-function invalidCredential(reason: string): Fault {
-  return new Fault('unauthorized', 'Invalid credentials', {
-    reason,
-    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
-  })
 }

@@ -10,6 +10,7 @@ const bounds = {
   requests_per_minute: 'number.integer | null',
   tokens_per_minute: 'number.integer | null',
   allowed_models: 'string[] | null',
+  allowed_presets: 'string[] | null',
 } as const
 
 export const keyAnswer = type({
@@ -52,6 +53,7 @@ const optionalBounds = {
   'requests_per_minute?': bounds.requests_per_minute,
   'tokens_per_minute?': bounds.tokens_per_minute,
   'allowed_models?': bounds.allowed_models,
+  'allowed_presets?': bounds.allowed_presets,
 } as const
 const createBody = type({ name: 'string', 'workspace_id?': 'string', ...optionalBounds })
 const updateBody = type({ 'name?': 'string', 'disabled?': 'boolean', ...optionalBounds })

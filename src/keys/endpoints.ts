@@ -39,6 +39,7 @@ const settable = [
   'requests_per_minute',
   'tokens_per_minute',
   'allowed_models',
+  'allowed_presets',
 ]
 
 export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
@@ -169,6 +170,7 @@ function answerOf(shown: Shown): typeof keyAnswer.infer {
     requests_per_minute: shown.requests_per_minute,
     tokens_per_minute: shown.tokens_per_minute,
     allowed_models: shown.allowed_models,
+    allowed_presets: shown.allowed_presets,
     byok_usage: 0,
     byok_usage_daily: 0,
     byok_usage_weekly: 0,

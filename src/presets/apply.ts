@@ -8,7 +8,8 @@ import { withoutPresetReference } from './reference.ts'
 import { responsesFields } from './responses-config.ts'
 
 /** The endpoints that take a preset, by what their bodies look like. */
-export type Target = 'chat' | 'messages' | 'responses' | 'completions' | 'embeddings' | 'rerank'
+export const targets = ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank'] as const
+export type Target = (typeof targets)[number]
 
 /** Both refuse fields that they do not know, and know no more of these. */
 const vectorKeys = ['model', 'models', 'provider', 'route']

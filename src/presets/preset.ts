@@ -1,12 +1,13 @@
 // From a body of any of the three dialects to what a preset version holds: its config and its system prompt.
 import { Fault } from '../fault.ts'
 import { chatBodyProblems, chatConfig, chatSystemTexts } from './chat-body.ts'
-import { describeProblems, type Fields, type Problem } from './check.ts'
+import { describeProblems, type Fields, isObject, type Problem } from './check.ts'
 import { messagesBodyProblems, messagesConfig, messagesSystemTexts } from './messages-body.ts'
 import { responsesBodyProblems, responsesConfig, responsesSystemTexts } from './responses-body.ts'
 
 /** Which body it is: `/chat/completions`, `/messages` (Anthropic) or `/responses` (OpenAI). */
-export type Dialect = 'chat' | 'messages' | 'responses'
+export const dialects = ['chat', 'messages', 'responses'] as const
+export type Dialect = (typeof dialects)[number]
 
 /** What one version of a preset says (interface §2.7). `config` is in chat-completions terms, whatever the dialect it came from. */
 export type PresetContent = { config: Fields; systemPrompt: string | null }
@@ -52,6 +53,40 @@ export function readPreset(dialect: Dialect, body: Fields): PresetContent {
       `${systemField}: must have no U+0000 and no half of a surrogate pair in its system prompt`,
     )
   return { config: config(body), systemPrompt }
+}
+
+/**
+ * The same from settings and system prompt as they were told: `{"config": {…}, "system_prompt": "…"}`, as JSON.
+ * @throws Fault `invalid`, which names the preset, also for a setting that a preset does not keep
+ */
+export function readPresetContent(slug: string, text: string): PresetContent {
+  const { config, system_prompt: systemPrompt = null, ...others } = parseContent(slug, text)
+  const wrong = (what: string) => new Fault('invalid', `The preset ${JSON.stringify(slug)}: ${what}`)
+  if (Object.keys(others).length > 0) throw wrong(`${Object.keys(others)[0]} must be removed`)
+  if (!isObject(config)) throw wrong('config must be an object')
+  if (systemPrompt !== null && (typeof systemPrompt !== 'string' || systemPrompt === ''))
+    throw wrong('system_prompt must be text or null')
+  // The conversation stands for the one that it was made of.
+  const opening = systemPrompt === null ? { role: 'user', content: '-' } : { role: 'system', content: systemPrompt }
+  let content: PresetContent
+  try {
+    content = readPreset('chat', { ...config, messages: [opening] })
+  } catch (error) {
+    throw error instanceof Fault ? wrong(error.message) : error
+  }
+  const lost = Object.keys(config).find((name) => config[name] !== null && !Object.hasOwn(content.config, name))
+  if (lost !== undefined) throw wrong(`config.${lost} is no setting that a preset keeps`)
+  return content
+}
+
+function parseContent(slug: string, text: string): Fields {
+  try {
+    const content: unknown = JSON.parse(text)
+    if (isObject(content)) return content
+  } catch {
+    // Told below, as for every other value that is not an object.
+  }
+  throw new Fault('invalid', `The preset ${JSON.stringify(slug)} must be an object`)
 }
 
 function joinTexts(texts: string[]): string | null {

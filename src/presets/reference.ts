@@ -9,11 +9,23 @@ export type PresetReference = { slug: string; version: number | undefined }
 
 export const presetMarker = '@preset/'
 
-const slugPattern = new RegExp(`^[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}$`)
+/** A path that ends in one of the two means another place. */
+const slugPattern = new RegExp(`^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}$`)
 
 /** Decisions §7: 1–128 of `A–Z a–z 0–9 . _ ~ -`. */
 export function isPresetSlug(text: string): boolean {
   return slugPattern.test(text)
+}
+
+/** @throws Fault `invalid` */
+export function checkPresetSlug(text: string): void {
+  if (!isPresetSlug(text))
+    throw new Fault('invalid', `slug: must be 1 to ${presetSlugCharactersMax} letters, digits or . _ ~ -`)
+}
+
+/** `slug`, or `slug@3` for its third version. @throws Fault `invalid` */
+export function parsePresetReference(text: string): PresetReference {
+  return parseReference(text, 'preset')
 }
 
 /**

@@ -13,7 +13,8 @@ import {
 
 const baseUrl = 'https://llm.example.com/v1'
 const now = 1_800_000_000_900
-const about = { subject: 's', keyId: 'key', policyId: 'policy', issuerId: 'issuer' }
+const unbounded = { allowedModels: null, allowedPresets: null }
+const about = { subject: 's', keyId: 'key', policyId: 'policy', issuerId: 'issuer', ...unbounded }
 let signingKeys: SigningKeys
 let signer: SigningKey
 beforeAll(async () => {
@@ -58,6 +59,23 @@ describe('a minted token', () => {
       federation_issuer_id: 'issuer',
     })
     expect(expiresAt).toBe(1_800_000_900_000)
+  })
+
+  test.each([
+    [{ allowedModels: ['meta/*'], allowedPresets: null }, { models: ['meta/*'] }],
+    [{ allowedModels: null, allowedPresets: ['support', 'x*'] }, { presets: ['support', 'x*'] }],
+    [
+      { allowedModels: [], allowedPresets: [] },
+      { models: [], presets: [] },
+    ],
+  ])('carries the bounds of its policy: %j', async (allowed, details) => {
+    const { text } = await mintAccessToken({ signingKeys, baseUrl }, { ...about, ...allowed }, 60, now)
+    expect(decodeJwt(text).authorization_details).toEqual([{ type: 'inference', ...details }])
+    expect(await verify(text)).toMatchObject({ claims: allowed })
+  })
+
+  test('without bounds says nothing of them', async () => {
+    expect(decodeJwt((await mint()).text)).not.toHaveProperty('authorization_details')
   })
 
   test('gives back what it was made for, for any subject', async () => {

@@ -22,6 +22,8 @@ const row: PolicyRow = {
   updatedAt: 0,
   deletedAt: null,
   replayProtection: false,
+  allowedModels: null,
+  allowedPresets: null,
 }
 
 type Claims = { subject?: string; audience?: string[] } & Record<string, unknown>

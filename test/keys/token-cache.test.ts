@@ -5,7 +5,15 @@ import { createTokenCache } from '../../src/keys/token-cache.ts'
 
 const expiresAt = 1_800_000_900_000
 const token = (id: string) => ({
-  claims: { keyId: 'key', subject: 's', id, policyId: 'policy', issuerId: 'issuer' },
+  claims: {
+    keyId: 'key',
+    subject: 's',
+    id,
+    policyId: 'policy',
+    issuerId: 'issuer',
+    allowedModels: null,
+    allowedPresets: null,
+  },
   kid: 'signer',
   expiresAt,
 })

@@ -27,6 +27,7 @@ const unbounded = {
   requests_per_minute: null,
   tokens_per_minute: null,
   allowed_models: null,
+  allowed_presets: null,
 }
 
 let initialized: JsonObject
@@ -140,6 +141,8 @@ describe('what is created is printed whole:', () => {
       required_token_type: 'id',
       enabled: true,
       replay_protection: false,
+      allowed_models: null,
+      allowed_presets: null,
       key_id: key.id,
       key_name: 'app',
       key_disabled: false,

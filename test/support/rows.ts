@@ -57,6 +57,7 @@ export function organizationRows(name: string): OrganizationRows {
     requestsPerMinute: null,
     tokensPerMinute: null,
     allowedModels: null,
+    allowedPresets: null,
     ...times,
   }
   const issuer: Issuer = {
@@ -88,6 +89,8 @@ export function organizationRows(name: string): OrganizationRows {
     enabled: true,
     maxLifetimeSeconds: 900,
     replayProtection: false,
+    allowedModels: null,
+    allowedPresets: null,
     ...times,
   }
   return { organization, workspace, user, key, issuer, policy }

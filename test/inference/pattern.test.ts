@@ -1,7 +1,7 @@
 // Patterns of models: `*` is any run of characters, the rest stands for itself.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { compileModelPatterns } from '../../src/inference/model-pattern.ts'
+import { compilePatterns } from '../../src/inference/pattern.ts'
 
 describe('a pattern', () => {
   const rows: [pattern: string, model: string, fits: boolean][] = [
@@ -22,7 +22,7 @@ describe('a pattern', () => {
   ]
   for (const [pattern, model, fits] of rows)
     test(`${JSON.stringify(pattern)} ${fits ? 'fits' : 'does not fit'} ${JSON.stringify(model)}`, () =>
-      expect(compileModelPatterns([pattern])(model)).toBe(fits))
+      expect(compilePatterns([pattern])(model)).toBe(fits))
 
   test('means what the regular expression of it means', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 8 })
@@ -30,14 +30,14 @@ describe('a pattern', () => {
     fc.assert(
       fc.property(text, model, (pattern, name) => {
         const expression = new RegExp(`^${pattern.replaceAll('*', '.*')}$`)
-        expect(compileModelPatterns([pattern])(name)).toBe(expression.test(name))
+        expect(compilePatterns([pattern])(name)).toBe(expression.test(name))
       }),
     )
   })
 
   test('is one of several', () => {
-    const fits = compileModelPatterns(['a', 'b*'])
+    const fits = compilePatterns(['a', 'b*'])
     expect(['a', 'bc', 'c'].map(fits)).toEqual([true, true, false])
-    expect(compileModelPatterns([])('a')).toBe(false)
+    expect(compilePatterns([])('a')).toBe(false)
   })
 })

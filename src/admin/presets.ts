@@ -1,0 +1,240 @@
+// Admin operations on presets (interface §2.6): what the commands and the preset endpoints call, within one workspace.
+import { isDeepStrictEqual } from 'node:util'
+import { findWorkspace } from '../../db/organizations.ts'
+import { countPresets, listPresets, listPresetVersions, updatePreset } from '../../db/presets.ts'
+import type { Preset as PresetRow, Workspace } from '../../db/schema.ts'
+import type { AdminContext } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { parseJsonObject } from '../http/body.ts'
+import {
+  nameCharactersMax,
+  presetDescriptionCharactersMax,
+  presetPageRowsDefault,
+  presetPageRowsMax,
+  presetsAtOnceMax,
+} from '../limits.ts'
+import { showDesignated, showPreset, showVersion } from '../presets/answers.ts'
+import { applyPreset, targets } from '../presets/apply.ts'
+import type { Fields } from '../presets/check.ts'
+import { dialects, type PresetContent, readPreset, readPresetContent } from '../presets/preset.ts'
+import { checkPresetSlug, parsePresetReference } from '../presets/reference.ts'
+import type { Version } from '../presets/versions.ts'
+import { commit, type Preset } from '../registry.ts'
+import { type } from '../shape.ts'
+import { findOrMakeUser } from './keys.ts'
+import { type OperationContext, operation } from './operation.ts'
+import { checkChanges, findOrganization, notFound, organizationInput, referenceShape } from './references.ts'
+
+/** Any text: what is shown of it is made printable where it is shown. */
+const textShape = (max: number) =>
+  type('string').narrow(
+    (text, context) =>
+      (text !== '' && [...text].length <= max && text.isWellFormed()) || context.mustBe(`1 to ${max} characters long`),
+  )
+const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
+/** Archived ones are there for commands alone. */
+const one = { ...within, preset: referenceShape, 'archived?': 'boolean' } as const
+const paged = { 'offset?': 'number.integer >= 0', 'limit?': `1 <= number.integer <= ${presetPageRowsMax}` } as const
+const described = {
+  'name?': textShape(nameCharactersMax),
+  'description?': textShape(presetDescriptionCharactersMax).or('null'),
+} as const
+/** Bodies and settings come as the text of their JSON: they nest deeper than any other input, and order matters in them. */
+const jsonText = 'string'
+
+const listInput = type({ ...within, ...paged, 'archived?': 'boolean', 'contents?': 'boolean' })
+const oneInput = type(one)
+const versionsInput = type({ ...one, ...paged })
+const applyInput = type({ ...one, target: type.enumerated(...targets), body: jsonText })
+const saveInput = type({ ...within, preset: referenceShape, dialect: type.enumerated(...dialects), body: jsonText })
+const importedShape = type({ '+': 'reject', ...described, slug: 'string', content: jsonText })
+const importInput = type({ ...within, presets: importedShape.array().atMostLength(presetsAtOnceMax) })
+const updateInput = type({
+  ...within,
+  ...described,
+  preset: referenceShape,
+  'status?': "'active' | 'disabled'",
+  'designated_version?': 'number.integer > 0',
+})
+type Within = { organization?: string; workspace?: string }
+type One = typeof oneInput.infer
+
+export const presetOperations = {
+  'presets.list': operation(listInput, list, { runsAlone: false }),
+  'presets.show': operation(oneInput, show, { runsAlone: false }),
+  'presets.versions': operation(versionsInput, listVersions, { runsAlone: false }),
+  'presets.version': operation(
+    oneInput,
+    async (context, input) => showVersion((await findVersion(context, input)).version),
+    { runsAlone: false },
+  ),
+  'presets.apply': operation(applyInput, apply, { runsAlone: false }),
+  // These wait for a turn together with the posts of others.
+  'presets.save': operation(saveInput, save, { runsAlone: false }),
+  'presets.import': operation(importInput, importAll, { runsAlone: false }),
+  'presets.update': operation(updateInput, update),
+  'presets.archive': operation(oneInput, (context, input) => setArchived(context, input, true)),
+  'presets.restore': operation(oneInput, (context, input) => setArchived(context, input, false)),
+}
+
+async function list(context: AdminContext, input: typeof listInput.infer) {
+  const { orm, registry } = context
+  const { id } = await findWorkspaceOf(context, input)
+  const page = { offset: input.offset ?? 0, limit: input.limit ?? presetPageRowsDefault }
+  const withArchived = input.archived === true
+  const rows = await listPresets(orm, id, { ...page, withArchived })
+  const data = rows.map(showPreset)
+  const total_count = await countPresets(orm, id, { withArchived })
+  if (input.contents !== true) return { data, total_count }
+  return {
+    data: await Promise.all(rows.map((row) => showWhole(context, registry.presets.get(row.id) ?? row))),
+    total_count,
+  }
+}
+
+async function show(context: AdminContext, input: One) {
+  return showWhole(context, await findPreset(context, input))
+}
+
+async function showWhole({ presets }: AdminContext, preset: Preset) {
+  const version = await presets.versionOf(preset)
+  if (version === undefined) throw new Error(`The preset ${preset.id} has no designated version`)
+  return showDesignated(preset, version)
+}
+
+async function listVersions(context: AdminContext, input: typeof versionsInput.infer) {
+  const { id, latestVersion } = await findPreset(context, input)
+  const page = { offset: input.offset ?? 0, limit: input.limit ?? presetPageRowsDefault }
+  const rows = await listPresetVersions(context.orm, id, page)
+  const data = rows.map((row) => showVersion({ ...row, config: JSON.parse(row.config) as Fields }))
+  return { data, total_count: latestVersion }
+}
+
+/** What a caller's body becomes. */
+async function apply(context: AdminContext, input: typeof applyInput.infer) {
+  const { preset, version } = await findVersion(context, input)
+  const body = applyPreset(input.target, version, parseJsonObject(new TextEncoder().encode(input.body)))
+  return { preset_version: `${preset.slug}@${version.version}`, target: input.target, body }
+}
+
+async function save(context: OperationContext, input: typeof saveInput.infer) {
+  const content = readPreset(input.dialect, parseJsonObject(new TextEncoder().encode(input.body)))
+  const { preset, version } = await saveContent(context, input, input.preset, content)
+  return showDesignated(preset, version)
+}
+
+async function saveContent(context: OperationContext, input: Within, slug: string, content: PresetContent) {
+  checkPresetSlug(slug)
+  const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
+  const { id: creatorId } = await findOrMakeUser(context, organizationId, 'admin')
+  const { actor, operation } = context
+  return context.presets.save({ organizationId, workspaceId, slug, creatorId, content, actor, operation })
+}
+
+/** All are checked before one is saved. What is there already as it should be stays as it is. */
+async function importAll(context: OperationContext, input: typeof importInput.infer) {
+  const { organization, workspace } = input
+  const wanted = input.presets.map(({ slug, content, ...described }) => {
+    checkPresetSlug(slug)
+    return { slug, described, content: readPresetContent(slug, content) }
+  })
+  const { id: workspaceId } = await findWorkspaceOf(context, input)
+  const data: { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }[] = []
+  for (const { slug, described, content } of wanted) {
+    const before = context.registry.presetsOf.get(workspaceId)?.get(slug)
+    const known = before === undefined ? undefined : await context.presets.versionOf(before)
+    if (known === undefined || !isSame(known, content))
+      await saveContent(context, { organization, workspace }, slug, content)
+    const saved = context.registry.presetsOf.get(workspaceId)?.get(slug)
+    if (saved === undefined) throw new Error(`The preset ${slug} was not saved`)
+    const isDescribed =
+      (described.name ?? saved.name) === saved.name &&
+      (described.description === undefined || described.description === saved.description)
+    if (!isDescribed) await context.takeTurn(() => change(context, saved, { ...described, updatedAt: context.now() }))
+    const outcome =
+      before === undefined
+        ? 'created'
+        : before.designatedVersion === saved.designatedVersion && isDescribed
+          ? 'unchanged'
+          : 'changed'
+    data.push({ slug, version: saved.designatedVersion, outcome })
+  }
+  return { data }
+}
+
+function isSame(version: Version, { config, systemPrompt }: PresetContent): boolean {
+  return version.systemPrompt === systemPrompt && isDeepStrictEqual(version.config, config)
+}
+
+async function update(context: OperationContext, input: typeof updateInput.infer) {
+  checkChanges(input, ['organization', 'workspace', 'preset'])
+  const preset = await findPreset(context, input)
+  const { name, description, status, designated_version: designated } = input
+  if (designated !== undefined && designated > preset.latestVersion)
+    throw new Fault(
+      'invalid',
+      `designated_version must be a version of the preset; the latest is ${preset.latestVersion}`,
+    )
+  const now = context.now()
+  const saved = await change(context, preset, {
+    updatedAt: now,
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(designated === undefined ? {} : { designatedVersion: designated }),
+    ...(status === undefined || status === preset.status ? {} : { status, statusUpdatedAt: now }),
+  })
+  return showWhole(context, saved)
+}
+
+/** Decisions §7: doing it again succeeds, and a disabled preset conflicts with both. */
+async function setArchived(context: OperationContext, input: One, isArchived: boolean) {
+  const preset = await findPreset(context, { ...input, archived: true })
+  if (preset.status === 'disabled')
+    throw new Fault(
+      'conflict',
+      `Resource conflict: the preset ${JSON.stringify(preset.slug)} is disabled; set its status to active first`,
+    )
+  const status = isArchived ? 'archived' : 'active'
+  if (preset.status === status) return showWhole(context, preset)
+  const now = context.now()
+  return showWhole(context, await change(context, preset, { status, statusUpdatedAt: now, updatedAt: now }))
+}
+
+async function change(context: OperationContext, { id }: Preset, fields: Partial<PresetRow>): Promise<Preset> {
+  await commit(context, [updatePreset(context.orm, id, fields)], [{ kind: 'preset', id }])
+  return context.registry.presets.get(id) as Preset
+}
+
+async function findWorkspaceOf(
+  { orm, registry }: AdminContext,
+  { organization, workspace = 'default' }: Within,
+): Promise<Workspace> {
+  const { id } = findOrganization(registry, organization)
+  const found = await findWorkspace(orm, id, workspace)
+  if (found === undefined) throw notFound('workspace', workspace)
+  return found
+}
+
+async function findPreset(
+  context: AdminContext,
+  input: Omit<One, 'archived'> & { archived?: boolean },
+): Promise<Preset> {
+  const { slug } = parsePresetReference(input.preset)
+  const { id } = await findWorkspaceOf(context, input)
+  const preset = context.registry.presetsOf.get(id)?.get(slug)
+  if (preset === undefined || (preset.status === 'archived' && input.archived !== true)) throw notFound('preset', slug)
+  return preset
+}
+
+/** `slug` is the designated version, `slug@3` the third. */
+async function findVersion(context: AdminContext, input: One): Promise<{ preset: Preset; version: Version }> {
+  const preset = await findPreset(context, input)
+  const { version: number } = parsePresetReference(input.preset)
+  const version = await context.presets.versionOf(preset, number)
+  if (version === undefined)
+    throw new Fault(
+      'not_found',
+      `There is no version ${number} of the preset ${JSON.stringify(preset.slug)}; the latest is ${preset.latestVersion}`,
+    )
+  return { preset, version }
+}

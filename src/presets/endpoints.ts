@@ -1,0 +1,151 @@
+// The preset endpoints (interface §4.3, decisions §7): any credential of the workspace reads, a management key that may write changes.
+import type { Context, Endpoint, RequestInfo } from '../context.ts'
+import { Fault } from '../fault.ts'
+import { readJson } from '../http/body.ts'
+import { json } from '../http/reply.ts'
+import type { Params } from '../http/router.ts'
+import { authenticate, authenticateManagement } from '../keys/bearer.ts'
+import { operationBodyBytesMax, presetBodyBytesMax } from '../limits.ts'
+import type { Actor } from '../registry.ts'
+import { showDesignated } from './answers.ts'
+import {
+  archiveDescription,
+  listDescription,
+  restoreDescription,
+  saveDescriptions,
+  showDescription,
+  updateDescription,
+  versionDescription,
+  versionsDescription,
+} from './descriptions.ts'
+import { type Dialect, readPreset } from './preset.ts'
+import { checkPresetSlug, isPresetSlug } from './reference.ts'
+
+type Key = { id: string; organizationId: string; workspaceId: string }
+/** The door to the admin operations. */
+type RunOperation = (name: string, input: unknown, actor?: Actor) => Promise<unknown>
+
+const dialectOfPath: [path: string, dialect: Dialect][] = [
+  ['chat/completions', 'chat'],
+  ['messages', 'messages'],
+  ['responses', 'responses'],
+]
+
+export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
+  const one = '/presets/{slug}'
+  return [
+    ...dialectOfPath.map(
+      ([path, dialect]): Endpoint => ({
+        method: 'POST',
+        path: `${one}/${path}`,
+        describes: saveDescriptions[dialect],
+        handle: (request, context, info) => save(dialect, request, context, info),
+      }),
+    ),
+    { method: 'GET', path: '/presets', describes: listDescription, handle: list },
+    { method: 'GET', path: one, describes: showDescription, handle: show },
+    { method: 'GET', path: `${one}/versions`, describes: versionsDescription, handle: listVersions },
+    { method: 'GET', path: `${one}/versions/{version}`, describes: versionDescription, handle: showOneVersion },
+    { method: 'PATCH', path: one, describes: updateDescription, handle: update },
+    { method: 'DELETE', path: one, describes: archiveDescription, handle: changing('presets.archive') },
+    { method: 'POST', path: `${one}/restore`, describes: restoreDescription, handle: changing('presets.restore') },
+  ]
+
+  async function list(request: Request, context: Context): Promise<Response> {
+    const { key } = await authenticate(request, context)
+    return reply(await run('presets.list', { ...within(key), ...readPage(request) }))
+  }
+
+  async function show(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
+    const { key } = await authenticate(request, context)
+    return reply({ data: await run('presets.show', { ...within(key), preset: slugOf(params) }) })
+  }
+
+  async function listVersions(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
+    const { key } = await authenticate(request, context)
+    return reply(await run('presets.versions', { ...within(key), preset: slugOf(params), ...readPage(request) }))
+  }
+
+  async function showOneVersion(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
+    const { key } = await authenticate(request, context)
+    if (!/^[1-9]\d{0,8}$/.test(params.version ?? '')) throw notFound()
+    const preset = `${slugOf(params)}@${params.version}`
+    return reply({ data: await run('presets.version', { ...within(key), preset }) })
+  }
+
+  async function update(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
+    const key = await authenticateManagement(request, context, { writes: true })
+    const fields = await readJson(request, operationBodyBytesMax)
+    const named = ['organization', 'workspace', 'preset'].find((name) => name in fields)
+    if (named !== undefined) throw new Fault('invalid', `${named} must be removed`)
+    const input = { ...fields, ...within(key), preset: slugOf(params) }
+    return reply({ data: await run('presets.update', input, actorOf(key, requestId)) })
+  }
+
+  function changing(operation: string): Endpoint['handle'] {
+    return async (request, context, { params, requestId }) => {
+      const key = await authenticateManagement(request, context, { writes: true })
+      return reply({ data: await run(operation, { ...within(key), preset: slugOf(params) }, actorOf(key, requestId)) })
+    }
+  }
+
+  /** What is another workspace's is told no differently than what is not there. */
+  async function run(operation: string, input: object, actor?: Actor): Promise<unknown> {
+    try {
+      return await runOperation(operation, input, actor)
+    } catch (error) {
+      throw error instanceof Fault && error.code === 'not_found' ? notFound() : error
+    }
+  }
+}
+
+/** Interface §4.3. Does not take the way of the other changes, of which each is a commit of its own. */
+async function save(
+  dialect: Dialect,
+  request: Request,
+  context: Context,
+  { params, requestId }: RequestInfo,
+): Promise<Response> {
+  const key = await authenticateManagement(request, context, { writes: true })
+  const slug = params.slug ?? ''
+  checkPresetSlug(slug)
+  const content = readPreset(dialect, await readJson(request, presetBodyBytesMax))
+  const { organizationId, workspaceId, ownerId: creatorId } = key
+  const actor = actorOf(key, requestId)
+  const draft = { organizationId, workspaceId, creatorId, slug, content, actor, operation: 'presets.save' }
+  const { preset, version } = await context.presets.save(draft)
+  return reply({ data: showDesignated(preset, version) })
+}
+
+function within({ organizationId, workspaceId }: Key) {
+  return { organization: organizationId, workspace: workspaceId }
+}
+
+function actorOf({ id: keyId }: Key, requestId: string): Actor {
+  return { kind: 'key', keyId, requestId }
+}
+
+function reply(body: unknown): Response {
+  return json(200, body, { 'cache-control': 'no-store' })
+}
+
+/** What has no slug's form is not there. */
+function slugOf({ slug = '' }: Params): string {
+  if (!isPresetSlug(slug)) throw notFound()
+  return slug
+}
+
+function notFound(): Fault {
+  return new Fault('not_found', 'Resource not found')
+}
+
+/** Numbers as numbers; the operation refuses what is none. */
+function readPage({ url }: Request): Record<string, unknown> {
+  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
+  const page: Record<string, unknown> = {}
+  for (const name of ['offset', 'limit']) {
+    const value = query.get(name)
+    if (value !== null) page[name] = /^\d{1,9}$/.test(value) ? Number(value) : value
+  }
+  return page
+}

@@ -1,0 +1,192 @@
+// The versions of presets: makes new ones, as many in one commit as there wait, and keeps at hand what those in use say.
+import { isBusy, type Orm } from '../../db/open.ts'
+import { insertPresetVersions, readPresetVersion } from '../../db/presets.ts'
+import type { PresetVersion } from '../../db/schema.ts'
+import type { Writer } from '../../db/write.ts'
+import { Fault } from '../fault.ts'
+import { checkKeyState } from '../keys/api-key.ts'
+import { presetCacheCharactersMax, presetConfigCharactersMax, presetsMax, presetsPerCommitMax } from '../limits.ts'
+import { type Actor, commitPresets, type Preset, type PresetChange, type Registry } from '../registry.ts'
+import type { TakeTurn } from '../turns.ts'
+import type { Fields } from './check.ts'
+import type { PresetContent } from './preset.ts'
+
+/** A version with its config as a value. */
+export type Version = Readonly<Omit<PresetVersion, 'config'>> & { readonly config: Fields }
+
+export type Draft = {
+  organizationId: string
+  workspaceId: string
+  slug: string
+  creatorId: string
+  content: PresetContent
+  actor: Actor
+  operation: string
+}
+export type Saved = { preset: Preset; version: Version }
+
+export type Presets = {
+  /**
+   * Makes the next version of the preset with this slug, or the preset and its first one, and designates it. Resolves after the commit.
+   * @throws Fault `conflict` while the preset is archived, `invalid` when there is too much in it or there are too many
+   */
+  save: (draft: Draft) => Promise<Saved>
+  /** What a version says; the designated one where none is named. Undefined when there is no such version. */
+  versionOf: (preset: Preset, version?: number) => Promise<Version | undefined>
+}
+
+type Surroundings = { orm: Orm; writer: Writer; registry: Registry; now: () => number; takeTurn: TakeTurn }
+type Waiting = { draft: Draft; config: string; done: (saved: Saved) => void; failed: (error: unknown) => void }
+/** A draft with the rows that it makes. */
+type Planned = { waiting: Waiting; change: PresetChange; row: PresetVersion }
+
+export function createPresets(surroundings: Surroundings): Presets {
+  const { orm, registry, now, takeTurn } = surroundings
+  const queue: Waiting[] = []
+  const atHand = createVersionCache()
+
+  async function commitNext(): Promise<void> {
+    await commitTogether(queue.splice(0, presetsPerCommitMax))
+  }
+
+  /** One that the database refuses fails alone: the others belong to other callers. */
+  async function commitTogether(group: Waiting[]): Promise<void> {
+    const planned = plan(group)
+    if (planned.length === 0) return
+    const after = new Map(planned.map(({ change }) => [change.after.id, change.after]))
+    const rows = planned.map(({ row }) => row)
+    const changes = planned.map(({ change }) => change)
+    try {
+      await commitPresets(surroundings, insertPresetVersions(orm, [...after.values()], rows), changes)
+    } catch (error) {
+      if (planned.length === 1 || isBusy(error)) for (const { waiting } of planned) waiting.failed(error)
+      else for (const { waiting } of planned) await commitTogether([waiting])
+      return
+    }
+    for (const { waiting, change, row } of planned) {
+      const version = Object.freeze({ ...row, config: waiting.draft.content.config })
+      atHand.keep(version, row.config.length)
+      waiting.done({ preset: change.after, version })
+    }
+  }
+
+  /** What each draft makes, after those before it. */
+  function plan(group: Waiting[]): Planned[] {
+    const latest = new Map<string, Preset>()
+    const planned: Planned[] = []
+    for (const waiting of group) {
+      const { workspaceId, slug } = waiting.draft
+      try {
+        const ofWorkspace = registry.presetsOf.get(workspaceId)
+        const before = latest.get(`${workspaceId} ${slug}`) ?? ofWorkspace?.get(slug)
+        if (before === undefined && (ofWorkspace?.size ?? 0) >= presetsMax)
+          throw new Fault('invalid', `A workspace holds at most ${presetsMax} presets`)
+        const made = planOne(waiting, before, now())
+        latest.set(`${workspaceId} ${slug}`, made.change.after)
+        planned.push(made)
+      } catch (error) {
+        waiting.failed(error)
+      }
+    }
+    return planned
+  }
+
+  function planOne(waiting: Waiting, before: Preset | undefined, at: number): Planned {
+    const { organizationId, workspaceId, slug, creatorId, content, actor, operation } = waiting.draft
+    // The key was in force when its request began; what it asks for happens now.
+    if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId), at)
+    if (before?.status === 'archived')
+      throw new Fault(
+        'conflict',
+        `Resource conflict: the preset ${JSON.stringify(slug)} is archived; restore it, or choose another slug`,
+      )
+    const version = (before?.latestVersion ?? 0) + 1
+    const designated = { designatedVersion: version, latestVersion: version, updatedAt: at }
+    const id = crypto.randomUUID()
+    const after: Preset = Object.freeze({
+      ...(before ?? {
+        id: crypto.randomUUID(),
+        organizationId,
+        workspaceId,
+        slug,
+        name: slug,
+        description: null,
+        status: 'active',
+        statusUpdatedAt: null,
+        creatorId,
+        createdAt: at,
+      }),
+      ...designated,
+      designatedVersionId: id,
+    })
+    const { config } = waiting
+    const row = {
+      id,
+      presetId: after.id,
+      version,
+      config,
+      systemPrompt: content.systemPrompt,
+      creatorId,
+      createdAt: at,
+    }
+    return { waiting, change: { before, after, actor, operation }, row }
+  }
+
+  return {
+    save: (draft) => {
+      const config = JSON.stringify(draft.content.config)
+      const length = config.length + (draft.content.systemPrompt?.length ?? 0)
+      if (length > presetConfigCharactersMax)
+        throw new Fault(
+          'invalid',
+          `A preset keeps at most ${presetConfigCharactersMax} characters of settings and system prompt, and these are ${length}`,
+        )
+      return new Promise((done, failed) => {
+        queue.push({ draft, config, done, failed })
+        // Whoever waits by then is taken along, and finds nothing left to do at its own turn.
+        takeTurn(commitNext).catch(failed)
+      })
+    },
+    versionOf: async (preset, number = preset.designatedVersion) => {
+      const known = atHand.find(preset.id, number)
+      if (known !== undefined || number > preset.latestVersion) return known
+      const row = await readPresetVersion(orm, preset.id, number)
+      if (row === undefined) return undefined
+      const version = Object.freeze({ ...row, config: JSON.parse(row.config) as Fields })
+      atHand.keep(version, row.config.length)
+      return version
+    },
+  }
+}
+
+type VersionCache = {
+  find: (presetId: string, version: number) => Version | undefined
+  keep: (version: Version, characters: number) => void
+}
+
+/** Bounded in size; what was not used for longest goes first. A version never changes, so that none is ever out of date. */
+function createVersionCache(): VersionCache {
+  const kept = new Map<string, { version: Version; characters: number }>()
+  let characters = 0
+  return {
+    find: (presetId, version) => {
+      const name = `${presetId} ${version}`
+      const found = kept.get(name)
+      if (found === undefined) return undefined
+      kept.delete(name)
+      kept.set(name, found)
+      return found.version
+    },
+    keep: (version, length) => {
+      const name = `${version.presetId} ${version.version}`
+      characters += length - (kept.get(name)?.characters ?? 0)
+      kept.delete(name)
+      kept.set(name, { version, characters: length })
+      for (const [oldest, { characters: freed }] of kept) {
+        if (characters <= presetCacheCharactersMax || kept.size === 1) break
+        kept.delete(oldest)
+        characters -= freed
+      }
+    },
+  }
+}

@@ -1,0 +1,13 @@
+// Work that must not overlap, such as changes that rest on what they have read: each begins when the one before it has ended.
+
+export type TakeTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+/** Whether one fails is no concern of the next. */
+export function createTurns(): TakeTurn {
+  let last: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const result = last.then(work)
+    last = result.catch(() => {})
+    return result
+  }
+}
