@@ -211,8 +211,8 @@ function durationOf(text: string): number | undefined {
 }
 
 /** A JSON file that a command sends, e.g. a JWKS. */
-export function readJsonFile(path: string): unknown {
-  const text = readTextFile(path)
+export function readJsonFile(path: string, bytesMax?: number): unknown {
+  const text = readTextFile(path, bytesMax)
   try {
     return JSON.parse(text)
   } catch (error) {
@@ -221,8 +221,8 @@ export function readJsonFile(path: string): unknown {
 }
 
 /** A text file that a command sends, e.g. certificates; `-` is standard input. It may be a device that never ends. */
-export function readTextFile(path: string): string {
-  const bytes = Buffer.alloc(operationBodyBytesMax)
+export function readTextFile(path: string, bytesMax = operationBodyBytesMax): string {
+  const bytes = Buffer.alloc(bytesMax)
   let length = 0
   try {
     const file = path === '-' ? 0 : openSync(path, 'r')

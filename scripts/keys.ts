@@ -33,6 +33,7 @@ type Key = {
   requests_per_minute: number | null
   tokens_per_minute: number | null
   allowed_models: string[] | null
+  allowed_presets: string[] | null
   key?: string
   policies_affected?: string[]
 }
@@ -68,6 +69,7 @@ function boundsShown(row: Key): Record<string, unknown> {
     ...(row.requests_per_minute === null ? {} : { 'requests a minute': row.requests_per_minute }),
     ...(row.tokens_per_minute === null ? {} : { 'tokens a minute': row.tokens_per_minute }),
     ...(row.allowed_models === null ? {} : { models: row.allowed_models.join(' ') }),
+    ...(row.allowed_presets === null ? {} : { presets: row.allowed_presets.join(' ') }),
     ...(row.expires_at === null ? {} : { 'expires (UTC)': moment(row.expires_at) }),
   }
 }
@@ -94,6 +96,7 @@ export function keysCommand(): Command {
     .option('--no-requests-per-minute', 'any number of requests')
     .option('--no-tokens-per-minute', 'any number of tokens')
     .option('--no-allowed-models', 'all models')
+    .option('--no-allowed-presets', 'all presets, or none')
     .option('--no-expires-at', 'let it live for ever')
   return group('keys', 'API keys: what workloads use and access tokens act as', [
     operationCommand(
@@ -172,6 +175,7 @@ function boundOptions(made: Command): Command {
     .option('--requests-per-minute <number>', 'how often it may ask', wholeNumber as never)
     .option('--tokens-per-minute <number>', 'how many tokens it may use', wholeNumber as never)
     .option('--allowed-models <pattern...>', 'the models it may use; * stands for any characters')
+    .option('--allowed-presets <pattern...>', 'the presets it may use, one of which every request must name')
     .option('--expires-at <time>', 'when it ends, e.g. 2027-01-01T00:00:00Z or 30d from now', futureText as never)
 }
 
@@ -182,6 +186,7 @@ function boundsOf(options: Options): Record<string, unknown> {
     requests_per_minute: removable(options.requestsPerMinute),
     tokens_per_minute: removable(options.tokensPerMinute),
     allowed_models: removable(options.allowedModels),
+    allowed_presets: removable(options.allowedPresets),
     expires_at: removable(options.expiresAt),
   }
 }

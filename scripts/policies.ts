@@ -28,6 +28,8 @@ type Policy = {
   enabled: boolean
   key_name: string
   replay_protection: boolean
+  allowed_models: string[] | null
+  allowed_presets: string[] | null
   key_disabled: boolean
   key_deleted: boolean
   max_lifetime_seconds: number
@@ -52,6 +54,8 @@ const show = (policy: Policy) =>
     'required token_type': policy.required_token_type,
     'target key': key(policy),
     'replay protection': policy.replay_protection ? 'on' : 'off',
+    ...(policy.allowed_models === null ? {} : { models: policy.allowed_models.join(' ') }),
+    ...(policy.allowed_presets === null ? {} : { presets: policy.allowed_presets.join(' ') }),
     'max lifetime': `${policy.max_lifetime_seconds} s`,
   })
 
@@ -131,7 +135,9 @@ export function policiesCommand(): Command {
         .option('--no-condition', 'let the subject alone say who may')
         .option('--no-require-scope', 'remove the scope check')
         .option('--no-require-token-type', 'remove the token type check')
-        .option('--no-replay-protection', 'accept a token more than once'),
+        .option('--no-replay-protection', 'accept a token more than once')
+        .option('--no-allowed-models', 'all models')
+        .option('--no-allowed-presets', 'all presets, or none'),
       'policies.update',
       (given) => ({ policy: given.words[0], ...ruleInput(given) }),
       show,
@@ -166,7 +172,9 @@ function ruleOptions(made: Command): Command {
         'longest life of an access token, 60 to 900 (default: 900)',
         wholeNumber as never,
       )
-      .option('--replay-protection', 'accept each token once; it must have a jti'),
+      .option('--replay-protection', 'accept each token once; it must have a jti')
+      .option('--allowed-models <pattern...>', 'the models that its access tokens may use; * stands for any characters')
+      .option('--allowed-presets <pattern...>', 'the presets that they may use, one of which every request must name'),
   )
 }
 
@@ -184,6 +192,8 @@ function ruleInput({ options }: Arguments): Record<string, unknown> {
     required_token_type: removable(options.requireTokenType),
     max_lifetime_seconds: options.maxLifetime,
     replay_protection: options.replayProtection,
+    allowed_models: removable(options.allowedModels),
+    allowed_presets: removable(options.allowedPresets),
   }
 }
 

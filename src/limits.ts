@@ -128,6 +128,8 @@ export const upstreamSecondsMax = 24 * 60 * 60
 export const operationMillisecondsMax = 60_000
 /** An admin operation's input: a pasted key set is the largest. */
 export const operationBodyBytesMax = 512 * 1024
+/** The same from a command, which is the owner's: a file of presets is the largest. */
+export const socketBodyBytesMax = 32 * 1024 * 1024
 /** A key set is three levels deep. */
 export const operationInputDepthMax = 16
 /** The path of a local socket: Linux allows 107 bytes, macOS 103. */

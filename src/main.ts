@@ -10,6 +10,7 @@ import { issuersCommand } from '../scripts/issuers.ts'
 import { keysCommand } from '../scripts/keys.ts'
 import { organizationsCommand, workspacesCommand } from '../scripts/organizations.ts'
 import { policiesCommand } from '../scripts/policies.ts'
+import { presetsCommand } from '../scripts/presets.ts'
 import { pricesCommand } from '../scripts/prices.ts'
 import { serveCommand } from '../scripts/serve.ts'
 import { signingKeysCommand } from '../scripts/signing-keys.ts'
@@ -43,6 +44,7 @@ const commands = [
   policiesCommand,
   signingKeysCommand,
   upstreamsCommand,
+  presetsCommand,
   pricesCommand,
   usageCommand,
   auditCommand,

@@ -42,7 +42,9 @@ const described = {
 /** Bodies and settings come as the text of their JSON: they nest deeper than any other input, and order matters in them. */
 const jsonText = 'string'
 
-const listInput = type({ ...within, ...paged, 'archived?': 'boolean', 'contents?': 'boolean' })
+const listInput = type({ ...within, ...paged, 'archived?': 'boolean' })
+const exportInput = type({ ...within, 'presets?': referenceShape.array(), 'after?': referenceShape })
+const diffInput = type({ ...within, from: referenceShape, to: referenceShape })
 const oneInput = type(one)
 const versionsInput = type({ ...one, ...paged })
 const applyInput = type({ ...one, target: type.enumerated(...targets), body: jsonText })
@@ -68,6 +70,8 @@ export const presetOperations = {
     async (context, input) => showVersion((await findVersion(context, input)).version),
     { runsAlone: false },
   ),
+  'presets.diff': operation(diffInput, diff, { runsAlone: false }),
+  'presets.export': operation(exportInput, exportSome, { runsAlone: false }),
   'presets.apply': operation(applyInput, apply, { runsAlone: false }),
   // These wait for a turn together with the posts of others.
   'presets.save': operation(saveInput, save, { runsAlone: false }),
@@ -78,18 +82,15 @@ export const presetOperations = {
 }
 
 async function list(context: AdminContext, input: typeof listInput.infer) {
-  const { orm, registry } = context
+  const { orm } = context
   const { id } = await findWorkspaceOf(context, input)
-  const page = { offset: input.offset ?? 0, limit: input.limit ?? presetPageRowsDefault }
-  const withArchived = input.archived === true
-  const rows = await listPresets(orm, id, { ...page, withArchived })
-  const data = rows.map(showPreset)
-  const total_count = await countPresets(orm, id, { withArchived })
-  if (input.contents !== true) return { data, total_count }
-  return {
-    data: await Promise.all(rows.map((row) => showWhole(context, registry.presets.get(row.id) ?? row))),
-    total_count,
-  }
+  const shown = { withArchived: input.archived === true }
+  const rows = await listPresets(orm, id, { ...shown, ...pageOf(input) })
+  return { data: rows.map(showPreset), total_count: await countPresets(orm, id, shown) }
+}
+
+function pageOf({ offset = 0, limit = presetPageRowsDefault }: { offset?: number; limit?: number }) {
+  return { offset, limit }
 }
 
 async function show(context: AdminContext, input: One) {
@@ -103,11 +104,48 @@ async function showWhole({ presets }: AdminContext, preset: Preset) {
 }
 
 async function listVersions(context: AdminContext, input: typeof versionsInput.infer) {
-  const { id, latestVersion } = await findPreset(context, input)
-  const page = { offset: input.offset ?? 0, limit: input.limit ?? presetPageRowsDefault }
-  const rows = await listPresetVersions(context.orm, id, page)
+  const { id, latestVersion, designatedVersion } = await findPreset(context, input)
+  const rows = await listPresetVersions(context.orm, id, pageOf(input))
   const data = rows.map((row) => showVersion({ ...row, config: JSON.parse(row.config) as Fields }))
-  return { data, total_count: latestVersion }
+  return { data, total_count: latestVersion, designated_version: designatedVersion }
+}
+
+/** The fields in which two versions differ, of one preset or of two; what one of them lacks is absent on its side. */
+async function diff(context: AdminContext, { from, to, ...within }: typeof diffInput.infer) {
+  const one = await findVersion(context, { ...within, preset: from, archived: true })
+  const other = await findVersion(context, { ...within, preset: to, archived: true })
+  const [before, after] = [fieldsOf(one.version), fieldsOf(other.version)]
+  const changes = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((field) => !isDeepStrictEqual(before[field], after[field]))
+    .map((field) => ({ field, from: before[field], to: after[field] }))
+  return { from: showFound(one), to: showFound(other), changes }
+}
+
+function fieldsOf({ config, systemPrompt }: Version): Fields {
+  return { ...(systemPrompt === null ? {} : { system_prompt: systemPrompt }), ...config }
+}
+
+function showFound({ preset, version }: { preset: Preset; version: Version }) {
+  const { version: number, config, systemPrompt } = version
+  return { preset_version: `${preset.slug}@${number}`, system_prompt: systemPrompt, config }
+}
+
+/** In the order of their slugs, by pages: what `presets.import` takes. */
+async function exportSome(context: AdminContext, input: typeof exportInput.infer) {
+  const { registry, presets } = context
+  const named = input.presets?.map((preset) => findPreset(context, { ...input, preset }))
+  const { id } = await findWorkspaceOf(context, input)
+  const all = named === undefined ? (registry.presetsOf.get(id)?.values() ?? []) : await Promise.all(named)
+  const left = [...all]
+    .filter(({ status, slug }) => status !== 'archived' && slug > (input.after ?? ''))
+    .toSorted((one, other) => (one.slug < other.slug ? -1 : 1))
+  const data = []
+  for (const preset of left.slice(0, presetPageRowsMax)) {
+    const { slug, name, description } = preset
+    const { systemPrompt, config } = (await presets.versionOf(preset)) as Version
+    data.push({ slug, name, description, system_prompt: systemPrompt, config })
+  }
+  return { data, ...(left.length > data.length ? { more_after: data.at(-1)?.slug } : {}) }
 }
 
 /** What a caller's body becomes. */

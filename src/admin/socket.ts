@@ -4,7 +4,7 @@ import { decodeUtf8 } from '../bytes.ts'
 import { describeError, Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { json, statusOf } from '../http/reply.ts'
-import { operationBodyBytesMax } from '../limits.ts'
+import { socketBodyBytesMax } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import type { Handler } from '../runtime.ts'
 import type { RunOperation } from './operation.ts'
@@ -15,7 +15,7 @@ export function createSocketHandler(runOperation: RunOperation, log: Log): Handl
     try {
       const name = /^\/operations\/([a-z_.]+)$/.exec(new URL(request.url).pathname)?.[1]
       if (name === undefined || request.method !== 'POST') throw new Fault('not_found', 'Send POST /operations/NAME')
-      const text = decodeUtf8(await readBody(request, operationBodyBytesMax)) ?? ''
+      const text = decodeUtf8(await readBody(request, socketBodyBytesMax)) ?? ''
       return json(200, await runOperation(name, parseInput(text)))
     } catch (error) {
       const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })

@@ -69,7 +69,11 @@ export const versionsDescription: Description = {
   responses: {
     200: {
       description: 'The versions',
-      shape: type({ data: versionAnswer.array(), total_count: 'number.integer' }),
+      shape: type({
+        data: versionAnswer.array(),
+        total_count: 'number.integer',
+        designated_version: 'number.integer',
+      }),
     },
     ...errorResponses(400, 401, 404),
   },

@@ -1,0 +1,118 @@
+// What `latchkey presets` prints for people: presets, versions, and what differs between two.
+import { createTwoFilesPatch } from 'diff'
+import type { Arguments } from './command-line.ts'
+import { moment, printable, record, table } from './present.ts'
+
+export type Version = {
+  version: number
+  config: Record<string, unknown>
+  system_prompt: string | null
+  created_at: string
+  creator_id: string
+}
+export type Preset = {
+  slug: string
+  name: string
+  description: string | null
+  status: string
+  updated_at: string
+  designated_version: Version
+}
+type Found = { preset_version: string; system_prompt: string | null; config: object }
+export type Applied = { preset_version: string; target: string; body: object }
+export type Imported = { slug: string; version: number; outcome: string }
+
+/** Text of several lines, each made harmless. */
+const lines = (text: string) => text.split('\n').map(printable).join('\n')
+export const pretty = (value: unknown) => lines(JSON.stringify(value, null, 2))
+
+const showContent = ({ system_prompt, config }: { system_prompt: string | null; config: object }) =>
+  [...(system_prompt === null ? [] : ['System prompt:', lines(system_prompt), '']), 'Settings:', pretty(config)].join(
+    '\n',
+  )
+
+export const showVersion = (row: Version) =>
+  [
+    record({ version: row.version, 'made (UTC)': moment(row.created_at), by: row.creator_id }),
+    '',
+    showContent(row),
+  ].join('\n')
+
+export const show = (row: Preset) => {
+  const { slug, name, description, status, updated_at, designated_version: version } = row
+  const fields = { slug, name, description, status, version: version.version, 'updated (UTC)': moment(updated_at) }
+  return [record(fields), '', showContent(version)].join('\n')
+}
+
+export const state = ({ slug, status, designated_version: { version } }: Preset) =>
+  `${slug} is ${status}, with version ${version} in use`
+
+export function drawList(
+  { data, total_count }: { data: Preset[]; total_count: number },
+  { options }: Arguments,
+): string {
+  const drawn = table(
+    data,
+    [
+      ['SLUG', (row) => row.slug],
+      ['NAME', (row) => (row.name === row.slug ? null : row.name)],
+      ['STATE', (row) => row.status],
+      ['DESCRIPTION', (row) => row.description],
+      ['UPDATED (UTC)', (row) => moment(row.updated_at)],
+    ],
+    'No presets; make one with: latchkey presets import body.json --as my-preset',
+  )
+  return withRest(drawn, data.length, total_count, options)
+}
+
+type Versions = { data: Version[]; total_count: number; designated_version: number }
+
+export function drawVersions({ data, total_count, designated_version }: Versions, { options }: Arguments): string {
+  const drawn = table(
+    data,
+    [
+      ['VERSION', (row) => row.version],
+      ['', (row) => (row.version === designated_version ? 'in use' : '')],
+      ['MADE (UTC)', (row) => moment(row.created_at)],
+      ['BY', (row) => row.creator_id],
+      ['MODEL', (row) => row.config.model],
+      ['SETTINGS', (row) => Object.keys(row.config).join(' ')],
+    ],
+    'No versions',
+  )
+  return withRest(drawn, data.length, total_count, options)
+}
+
+function withRest(drawn: string, shown: number, total: number, { offset }: Arguments['options']): string {
+  const end = Number(offset ?? 0) + shown
+  return end < total && shown > 0 ? `${drawn}\n${total - end} more: --offset ${end}` : drawn
+}
+
+export function drawDiff({ from, to, changes }: { from: Found; to: Found; changes: unknown[] }): string {
+  if (changes.length === 0) return `${from.preset_version} and ${to.preset_version} say the same`
+  const [one, other] = [from, to].map((found) => `${showContent(found)}\n`)
+  return createTwoFilesPatch(from.preset_version, to.preset_version, one ?? '', other ?? '')
+    .split('\n')
+    .filter((line) => !/^(=+|\\ No newline.*|)$/.test(line))
+    .map(coloured)
+    .join('\n')
+}
+
+/** Green and red where somebody looks on and has not asked for none. */
+function coloured(line: string): string {
+  const code = { '+': 32, '-': 31, '@': 36 }[line[0] ?? '']
+  const isPlain = !process.stdout.isTTY || (process.env.NO_COLOR ?? '') !== ''
+  return code === undefined || isPlain ? line : `\u001b[${code}m${line}\u001b[0m`
+}
+
+export function drawImported(data: Imported[]): string {
+  return table(
+    data,
+    [
+      ['SLUG', (row) => row.slug],
+      ['VERSION', (row) => row.version],
+      ['OUTCOME', (row) => row.outcome],
+    ],
+    'The file has no presets in it',
+  )
+}
