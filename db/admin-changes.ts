@@ -2,6 +2,7 @@
 import { and, desc, eq, getTableColumns, getTableName, gte, lt } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
+import { insertRows } from './rows.ts'
 import {
   type AdminChange,
   adminChanges,
@@ -60,26 +61,20 @@ export function recordChange(change: NewChange): Statement {
     change.operation,
     change.kind,
     change.targetId,
-    before === undefined ? null : textOf(columns, before),
+    before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
     change.targetId,
   ]
   return { toSQL: () => ({ sql, params }) }
 }
 
-/** One statement for rows that are known beforehand as their changes leave them. */
-export function recordKnownChanges(
-  orm: Orm,
-  changes: (NewChange & { organizationId: string; after: object })[],
-): Statement {
-  const rows = changes.map(({ before, after, ...change }) => {
-    const columns = Object.entries(getTableColumns(tables[change.kind]))
-    return { ...change, before: before === undefined ? null : textOf(columns, before), after: textOf(columns, after) }
-  })
-  return orm.insert(adminChanges).values(rows)
-}
-
-function textOf(columns: [string, { name: string }][], row: object): string {
-  return JSON.stringify(columnsOf(columns, row))
+/** One statement for changes of which is known beforehand what they leave; `before` and `after` are told as they are. */
+export function recordKnownChanges(changes: (NewChange & { organizationId: string; after: object })[]): Statement {
+  const rows = changes.map((change) => ({
+    ...change,
+    before: change.before === undefined ? null : JSON.stringify(change.before),
+    after: JSON.stringify(change.after),
+  }))
+  return insertRows(adminChanges, rows)
 }
 
 /** The same JSON as SQLite makes of a row: by column name, flags as numbers. */

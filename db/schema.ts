@@ -144,7 +144,7 @@ export const presets = sqliteTable('presets', {
 })
 
 export const presetVersions = sqliteTable('preset_versions', {
-  id: text('id').primaryKey(),
+  id: text('id').notNull(),
   presetId: text('preset_id').notNull(),
   version: integer('version').notNull(),
   config: text('config').notNull(),

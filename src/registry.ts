@@ -100,17 +100,23 @@ export type PresetChange = { before: Preset | undefined; after: Preset; actor: A
 
 /** The same for presets, whose rows are known beforehand: several changes, each with its own actor, in one commit. */
 export async function commitPresets(
-  { writer, orm, registry, now }: Pick<Changing, 'writer' | 'orm' | 'registry' | 'now'>,
+  { writer, registry, now }: Pick<Changing, 'writer' | 'registry' | 'now'>,
   statements: Statement[],
   changes: PresetChange[],
 ): Promise<void> {
   const at = now()
   const records = changes.map(({ before, after, actor, operation }) => {
     const { id: targetId, organizationId } = after
-    return { at, ...columnsOf(actor), operation, kind: 'preset' as const, targetId, organizationId, before, after }
+    const told = { before: before && versionsOf(before), after: versionsOf(after) }
+    return { at, ...columnsOf(actor), operation, kind: 'preset' as const, targetId, organizationId, ...told }
   })
-  await writer.write([...statements, recordKnownChanges(orm, records)])
+  await writer.write([...statements, recordKnownChanges(records)])
   for (const { after } of changes) putPreset(registry, after)
+}
+
+/** What a new version changes; the version itself is kept for ever. */
+function versionsOf({ slug, designatedVersion, latestVersion }: Preset) {
+  return { slug, designated_version: designatedVersion, latest_version: latestVersion }
 }
 
 function columnsOf(actor: Actor) {

@@ -15,13 +15,13 @@ create table presets (
   updated_at integer not null,
   unique (workspace_id, slug),
   -- At the commit, since a preset and its first version come together.
-  foreign key (id, designated_version) references preset_versions (preset_id, version) deferrable initially deferred,
-  foreign key (id, latest_version) references preset_versions (preset_id, version) deferrable initially deferred
+  foreign key (id, designated_version) references preset_versions (preset_id, version) deferrable initially deferred
 ) strict;
 
--- What a version says never changes. `config` is a JSON object in the terms of chat completions.
+-- What a version says never changes. `config` is a JSON object in the terms of chat completions. Nothing looks for a version by its id,
+-- and an index over random ids would cost as much again as the row.
 create table preset_versions (
-  id text primary key,
+  id text not null,
   preset_id text not null references presets (id),
   version integer not null check (version >= 1),
   config text not null,

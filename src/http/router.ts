@@ -7,7 +7,7 @@ export type Params = Readonly<Record<string, string>>
 /** A route; or what to tell about a path that has other methods (`sibling` is one of its routes); or nothing at that path. */
 export type Match<R> = { found: R; params: Params } | { sibling: R; allowed: string[] } | undefined
 
-type Pattern<R> = { expression: RegExp; names: string[]; siblings: R[] }
+type Pattern<R> = { path: string; expression: RegExp; names: string[]; siblings: R[] }
 
 /** Compiles a route table. `basePath` is what stands before every path, e.g. `/v1`. GET serves HEAD as well. */
 export function createRouter<R extends Route<unknown>>(
@@ -15,9 +15,12 @@ export function createRouter<R extends Route<unknown>>(
   routes: readonly R[],
 ): (method: string, pathname: string) => Match<R> {
   const byPath = Map.groupBy(routes, (route) => basePath + route.path)
-  const patterns = [...byPath].filter(([path]) => path.includes('{')).map(([path, siblings]) => compile(path, siblings))
+  const patterns = Map.groupBy(
+    [...byPath].filter(([path]) => path.includes('{')).map(([path, siblings]) => compile(path, siblings)),
+    ({ path }) => firstSegment(path, basePath),
+  )
   return (method, pathname) => {
-    const at = findSiblings(byPath, patterns, pathname)
+    const at = findSiblings(byPath, patterns.get(firstSegment(pathname, basePath)) ?? [], pathname)
     const sibling = at?.siblings[0]
     if (at === undefined || sibling === undefined) return undefined
     const { siblings, params } = at
@@ -47,6 +50,12 @@ function findSiblings<R>(
   return undefined
 }
 
+/** What follows the base path up to the next slash; only the patterns that begin so can match. */
+function firstSegment(pathname: string, basePath: string): string {
+  const end = pathname.indexOf('/', basePath.length + 1)
+  return pathname.slice(basePath.length, end < 0 ? undefined : end)
+}
+
 function compile<R>(path: string, siblings: R[]): Pattern<R> {
   const names = [...path.matchAll(/\{(\w+)\+?\}/g)].map((match) => match[1] ?? '')
   const literal = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
@@ -55,7 +64,7 @@ function compile<R>(path: string, siblings: R[]): Pattern<R> {
     piece.endsWith('+}') ? '(.+)' : piece.startsWith('{') ? '([^/]+)' : literal(piece),
   )
   const expression = new RegExp(`^${sources.join('')}$`)
-  return { expression, names, siblings }
+  return { path, expression, names, siblings }
 }
 
 function decoded(segment: string): string | undefined {

@@ -1,8 +1,9 @@
 // The versions of presets: makes new ones, as many in one commit as there wait, and keeps at hand what those in use say.
+import { setImmediate } from 'node:timers'
 import { isBusy, type Orm } from '../../db/open.ts'
 import { insertPresetVersions, readPresetVersion } from '../../db/presets.ts'
 import type { PresetVersion } from '../../db/schema.ts'
-import type { Writer } from '../../db/write.ts'
+import type { Statement, Writer } from '../../db/write.ts'
 import { Fault } from '../fault.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import { presetCacheCharactersMax, presetConfigCharactersMax, presetsMax, presetsPerCommitMax } from '../limits.ts'
@@ -43,21 +44,31 @@ type Planned = { waiting: Waiting; change: PresetChange; row: PresetVersion }
 export function createPresets(surroundings: Surroundings): Presets {
   const { orm, registry, now, takeTurn } = surroundings
   const queue: Waiting[] = []
+  let isScheduled = false
   const atHand = createVersionCache()
 
+  /** Whoever comes in the same turn of the event loop is taken along. */
+  function scheduleCommit(): void {
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(() => void takeTurn(commitNext))
+  }
+
   async function commitNext(): Promise<void> {
-    await commitTogether(queue.splice(0, presetsPerCommitMax))
+    isScheduled = false
+    const group = queue.splice(0, presetsPerCommitMax)
+    if (queue.length > 0) scheduleCommit()
+    await commitTogether(group)
   }
 
   /** One that the database refuses fails alone: the others belong to other callers. */
   async function commitTogether(group: Waiting[]): Promise<void> {
     const planned = plan(group)
     if (planned.length === 0) return
-    const after = new Map(planned.map(({ change }) => [change.after.id, change.after]))
     const rows = planned.map(({ row }) => row)
     const changes = planned.map(({ change }) => change)
     try {
-      await commitPresets(surroundings, insertPresetVersions(orm, [...after.values()], rows), changes)
+      await commitPresets(surroundings, statementsOf(changes, rows), changes)
     } catch (error) {
       if (planned.length === 1 || isBusy(error)) for (const { waiting } of planned) waiting.failed(error)
       else for (const { waiting } of planned) await commitTogether([waiting])
@@ -143,8 +154,7 @@ export function createPresets(surroundings: Surroundings): Presets {
         )
       return new Promise((done, failed) => {
         queue.push({ draft, config, done, failed })
-        // Whoever waits by then is taken along, and finds nothing left to do at its own turn.
-        takeTurn(commitNext).catch(failed)
+        scheduleCommit()
       })
     },
     versionOf: async (preset, number = preset.designatedVersion) => {
@@ -157,6 +167,14 @@ export function createPresets(surroundings: Surroundings): Presets {
       return version
     },
   }
+}
+
+function statementsOf(changes: PresetChange[], rows: PresetVersion[]): Statement[] {
+  const made = new Map(changes.filter(({ before }) => before === undefined).map(({ after }) => [after.id, after]))
+  const changed = new Set(changes.map(({ after }) => after.id).filter((id) => !made.has(id)))
+  // A new one may have had its second version in the same commit.
+  for (const { after } of changes) if (made.has(after.id)) made.set(after.id, after)
+  return insertPresetVersions([...made.values()], [...changed], rows)
 }
 
 type VersionCache = {
