@@ -5,6 +5,7 @@ import { keyOperations } from './keys.ts'
 import type { Operation } from './operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies.ts'
+import { presetFileOperations } from './preset-files.ts'
 import { presetOperations } from './presets.ts'
 import { priceOperations } from './prices.ts'
 import { signingKeyOperations } from './signing-keys.ts'
@@ -22,6 +23,7 @@ export const operations = {
   ...upstreamOperations,
   ...priceOperations,
   ...presetOperations,
+  ...presetFileOperations,
 } satisfies Record<string, Operation>
 
 export type OperationName = keyof typeof operations

@@ -11,12 +11,11 @@ import {
   presetDescriptionCharactersMax,
   presetPageRowsDefault,
   presetPageRowsMax,
-  presetsAtOnceMax,
 } from '../limits.ts'
 import { showDesignated, showPreset, showVersion } from '../presets/answers.ts'
 import { applyPreset, targets } from '../presets/apply.ts'
 import type { Fields } from '../presets/check.ts'
-import { dialects, type PresetContent, readPreset, readPresetContent } from '../presets/preset.ts'
+import { dialects, type PresetContent, readPreset } from '../presets/preset.ts'
 import { checkPresetSlug, parsePresetReference } from '../presets/reference.ts'
 import type { Version } from '../presets/versions.ts'
 import { commit, type Preset } from '../registry.ts'
@@ -31,26 +30,23 @@ const textShape = (max: number) =>
     (text, context) =>
       (text !== '' && [...text].length <= max && text.isWellFormed()) || context.mustBe(`1 to ${max} characters long`),
   )
-const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
+export const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
 /** Archived ones are there for commands alone. */
 const one = { ...within, preset: referenceShape, 'archived?': 'boolean' } as const
 const paged = { 'offset?': 'number.integer >= 0', 'limit?': `1 <= number.integer <= ${presetPageRowsMax}` } as const
-const described = {
+export const described = {
   'name?': textShape(nameCharactersMax),
   'description?': textShape(presetDescriptionCharactersMax).or('null'),
 } as const
 /** Bodies and settings come as the text of their JSON: they nest deeper than any other input, and order matters in them. */
-const jsonText = 'string'
+export const jsonText = 'string'
 
 const listInput = type({ ...within, ...paged, 'archived?': 'boolean' })
-const exportInput = type({ ...within, 'presets?': referenceShape.array(), 'after?': referenceShape })
 const diffInput = type({ ...within, from: referenceShape, to: referenceShape })
 const oneInput = type(one)
 const versionsInput = type({ ...one, ...paged })
 const applyInput = type({ ...one, target: type.enumerated(...targets), body: jsonText })
 const saveInput = type({ ...within, preset: referenceShape, dialect: type.enumerated(...dialects), body: jsonText })
-const importedShape = type({ '+': 'reject', ...described, slug: 'string', content: jsonText })
-const importInput = type({ ...within, presets: importedShape.array().atMostLength(presetsAtOnceMax) })
 const updateInput = type({
   ...within,
   ...described,
@@ -58,7 +54,7 @@ const updateInput = type({
   'status?': "'active' | 'disabled'",
   'designated_version?': 'number.integer > 0',
 })
-type Within = { organization?: string; workspace?: string }
+export type Within = { organization?: string; workspace?: string }
 type One = typeof oneInput.infer
 
 export const presetOperations = {
@@ -71,11 +67,9 @@ export const presetOperations = {
     { runsAlone: false },
   ),
   'presets.diff': operation(diffInput, diff, { runsAlone: false }),
-  'presets.export': operation(exportInput, exportSome, { runsAlone: false }),
   'presets.apply': operation(applyInput, apply, { runsAlone: false }),
   // These wait for a turn together with the posts of others.
   'presets.save': operation(saveInput, save, { runsAlone: false }),
-  'presets.import': operation(importInput, importAll, { runsAlone: false }),
   'presets.update': operation(updateInput, update),
   'presets.archive': operation(oneInput, (context, input) => setArchived(context, input, true)),
   'presets.restore': operation(oneInput, (context, input) => setArchived(context, input, false)),
@@ -130,24 +124,6 @@ function showFound({ preset, version }: { preset: Preset; version: Version }) {
   return { preset_version: `${preset.slug}@${number}`, system_prompt: systemPrompt, config }
 }
 
-/** In the order of their slugs, by pages: what `presets.import` takes. */
-async function exportSome(context: AdminContext, input: typeof exportInput.infer) {
-  const { registry, presets } = context
-  const named = input.presets?.map((preset) => findPreset(context, { ...input, preset }))
-  const { id } = await findWorkspaceOf(context, input)
-  const all = named === undefined ? (registry.presetsOf.get(id)?.values() ?? []) : await Promise.all(named)
-  const left = [...all]
-    .filter(({ status, slug }) => status !== 'archived' && slug > (input.after ?? ''))
-    .toSorted((one, other) => (one.slug < other.slug ? -1 : 1))
-  const data = []
-  for (const preset of left.slice(0, presetPageRowsMax)) {
-    const { slug, name, description } = preset
-    const { systemPrompt, config } = (await presets.versionOf(preset)) as Version
-    data.push({ slug, name, description, system_prompt: systemPrompt, config })
-  }
-  return { data, ...(left.length > data.length ? { more_after: data.at(-1)?.slug } : {}) }
-}
-
 /** What a caller's body becomes. */
 async function apply(context: AdminContext, input: typeof applyInput.infer) {
   const { preset, version } = await findVersion(context, input)
@@ -161,47 +137,12 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
   return showDesignated(preset, version)
 }
 
-async function saveContent(context: OperationContext, input: Within, slug: string, content: PresetContent) {
+export async function saveContent(context: OperationContext, input: Within, slug: string, content: PresetContent) {
   checkPresetSlug(slug)
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
   const { id: creatorId } = await findOrMakeUser(context, organizationId, 'admin')
   const { actor, operation } = context
   return context.presets.save({ organizationId, workspaceId, slug, creatorId, content, actor, operation })
-}
-
-/** All are checked before one is saved. What is there already as it should be stays as it is. */
-async function importAll(context: OperationContext, input: typeof importInput.infer) {
-  const { organization, workspace } = input
-  const wanted = input.presets.map(({ slug, content, ...described }) => {
-    checkPresetSlug(slug)
-    return { slug, described, content: readPresetContent(slug, content) }
-  })
-  const { id: workspaceId } = await findWorkspaceOf(context, input)
-  const data: { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }[] = []
-  for (const { slug, described, content } of wanted) {
-    const before = context.registry.presetsOf.get(workspaceId)?.get(slug)
-    const known = before === undefined ? undefined : await context.presets.versionOf(before)
-    if (known === undefined || !isSame(known, content))
-      await saveContent(context, { organization, workspace }, slug, content)
-    const saved = context.registry.presetsOf.get(workspaceId)?.get(slug)
-    if (saved === undefined) throw new Error(`The preset ${slug} was not saved`)
-    const isDescribed =
-      (described.name ?? saved.name) === saved.name &&
-      (described.description === undefined || described.description === saved.description)
-    if (!isDescribed) await context.takeTurn(() => change(context, saved, { ...described, updatedAt: context.now() }))
-    const outcome =
-      before === undefined
-        ? 'created'
-        : before.designatedVersion === saved.designatedVersion && isDescribed
-          ? 'unchanged'
-          : 'changed'
-    data.push({ slug, version: saved.designatedVersion, outcome })
-  }
-  return { data }
-}
-
-function isSame(version: Version, { config, systemPrompt }: PresetContent): boolean {
-  return version.systemPrompt === systemPrompt && isDeepStrictEqual(version.config, config)
 }
 
 async function update(context: OperationContext, input: typeof updateInput.infer) {
@@ -238,12 +179,12 @@ async function setArchived(context: OperationContext, input: One, isArchived: bo
   return showWhole(context, await change(context, preset, { status, statusUpdatedAt: now, updatedAt: now }))
 }
 
-async function change(context: OperationContext, { id }: Preset, fields: Partial<PresetRow>): Promise<Preset> {
+export async function change(context: OperationContext, { id }: Preset, fields: Partial<PresetRow>): Promise<Preset> {
   await commit(context, [updatePreset(context.orm, id, fields)], [{ kind: 'preset', id }])
   return context.registry.presets.get(id) as Preset
 }
 
-async function findWorkspaceOf(
+export async function findWorkspaceOf(
   { orm, registry }: AdminContext,
   { organization, workspace = 'default' }: Within,
 ): Promise<Workspace> {
@@ -253,7 +194,7 @@ async function findWorkspaceOf(
   return found
 }
 
-async function findPreset(
+export async function findPreset(
   context: AdminContext,
   input: Omit<One, 'archived'> & { archived?: boolean },
 ): Promise<Preset> {

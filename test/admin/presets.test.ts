@@ -1,0 +1,75 @@
+// Presets as files, and presets by reference: what the commands' operations refuse, and that nothing is then saved.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestServer, type TestServer } from '../support/latchkey.ts'
+
+let latchkey: TestServer
+beforeAll(async () => {
+  latchkey = await startTestServer()
+})
+afterAll(() => latchkey.stop())
+
+const content = (config: unknown, more: object = {}) => JSON.stringify({ config, ...more })
+const good = { slug: 'new', content: content({ model: 'm' }) }
+const importing = (presets: object[]) => latchkey.admin('presets.import', { presets })
+
+describe('an import is refused whole', () => {
+  test.each([
+    ['for a wrong setting', content({ top_p: 2 }), 'The preset "b": top_p: must be a number from 0 to 1'],
+    [
+      'for two',
+      content({ top_p: 2, n: 1, seed: '1' }),
+      /The preset "b": .*top_p: .*; seed: |The preset "b": .*seed: .*; top_p: /,
+    ],
+    [
+      'for a setting that is not kept',
+      content({ stream: true }),
+      /"b": config\.stream is no setting that a preset keeps/,
+    ],
+    ['for a setting that nobody knows', content({ temprature: 1 }), /"b": config\.temprature is no setting/],
+    ['for a conversation', content({ messages: [] }), /"b": config\.messages is no setting/],
+    ['without settings', content(undefined), /"b": config must be an object/],
+    ['for settings in a list', content([]), /"b": config must be an object/],
+    ['with another member', content({}, { versions: [] }), /"b": versions must be removed/],
+    ['for an empty system prompt', content({}, { system_prompt: '' }), /"b": system_prompt must be text or null/],
+    ['for a system prompt in a list', content({}, { system_prompt: ['a'] }), /"b": system_prompt must be text/],
+    ['for what is no JSON', '{', /"b" must be an object/],
+  ])('%s', async (_, text, message) => {
+    await expect(importing([good, { slug: 'b', content: text }])).rejects.toMatchObject({
+      code: 'invalid',
+      message: typeof message === 'string' ? message : expect.stringMatching(message),
+    })
+    await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test.each(['b c', '', '.', '..', 'a'.repeat(129), 'a/b', 'ä'])('for the slug %j', async (slug) => {
+    await expect(importing([good, { ...good, slug }])).rejects.toMatchObject({ code: 'invalid' })
+    await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('for one that is archived', async () => {
+    await importing([{ ...good, slug: 'gone' }])
+    await latchkey.admin('presets.archive', { preset: 'gone' })
+    await expect(importing([good, { ...good, slug: 'gone' }])).rejects.toMatchObject({ code: 'conflict' })
+    await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
+  })
+})
+
+test('an export has everything but archived presets, in the order of slugs, by pages', async () => {
+  const slugs = Array.from({ length: 230 }, (_, index) => `p-${String(index).padStart(3, '0')}`)
+  await importing(slugs.toReversed().map((slug) => ({ ...good, slug })))
+  await latchkey.admin('presets.archive', { preset: 'p-100' })
+  const seen: string[] = []
+  for (let after: string | undefined; ; ) {
+    const page = await latchkey.admin<{ data: { slug: string }[]; more_after?: string }>('presets.export', {
+      ...(after === undefined ? {} : { after }),
+    })
+    seen.push(...page.data.map(({ slug }) => slug))
+    after = page.more_after
+    if (after === undefined) break
+  }
+  expect(seen).toEqual(slugs.filter((slug) => slug !== 'p-100'))
+})
+
+test.each(['a@', 'a@0', 'a@x', 'a@1@2', '@1', 'a b'])('%j names no preset', async (preset) => {
+  await expect(latchkey.admin('presets.version', { preset })).rejects.toMatchObject({ code: 'invalid' })
+})
