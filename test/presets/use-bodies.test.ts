@@ -157,6 +157,7 @@ describe('fallbacks', () => {
     ['of the preset follow its model', {}, ['own', 'b', 'c']],
     ["of the preset follow the request's model", { model: 'mine' }, ['mine', 'b', 'c']],
     ['of the request take their place', { models: ['x', 'c'] }, ['x', 'c']],
+    ['that are null are those of the preset', { models: null }, ['own', 'b', 'c']],
     [
       'of the request follow the model of the preset that it asks for',
       { model: '@preset/', models: ['c'] },
@@ -174,6 +175,18 @@ describe('fallbacks', () => {
     expect(await latchkey.usageOf(response)).toMatchObject([
       { status: 200, model_asked: tried[0], preset_version: `${slug}@1`, total_tokens: 7 },
     ])
+  })
+
+  test('are none where the request lists none, and the model stays', async () => {
+    expect(await sentWith({ models: ['b'] }, '/chat/completions', { messages, models: [] })).toEqual({
+      model: 'own',
+      messages,
+    })
+    const slug = await latchkey.savePreset({ models: [] })
+    latchkey.reset()
+    const response = await latchkey.infer('/chat/completions', { preset: slug, messages })
+    expect(response.status).toBe(400)
+    expect(latchkey.upstream.requests).toEqual([])
   })
 
   test.each(inferencePaths)('of the preset work on %s', async (path) => {
