@@ -131,7 +131,7 @@ test('list gives every preset once, page by page, to whoever may infer', async (
     found.push(...result.data.map(({ slug }) => slug))
   }
   expect(found).toEqual(whole.result.data.map(({ slug }) => slug))
-  expect(found.slice(0, 3).toSorted()).toEqual(slugs.toSorted())
+  expect(found).toEqual(expect.arrayContaining(slugs))
   expect(new Set(found).size).toBe(found.length)
   expect((await reader.presets.list()).result.data.length).toBe(found.length)
 })
