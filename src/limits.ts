@@ -84,7 +84,7 @@ export const ratePerMinuteMax = 1_000_000_000
 /** Patterns of models that a key or an upstream names. */
 export const modelPatternsMax = 64
 /** An access token carries the models and presets that its policy allows, and servers refuse headers of more than 16 KB. */
-export const policyBoundsCharactersMax = 4_096
+export const policyBoundsBytesMax = 4_096
 /** Keys of one page. */
 export const keyListRowsMax = 100
 /** Longer names of models are nobody's; the ledger keeps them whole. */

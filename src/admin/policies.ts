@@ -16,7 +16,7 @@ import {
   accessTokenLifetimeSecondsMax,
   accessTokenLifetimeSecondsMin,
   nearestPoliciesMax,
-  policyBoundsCharactersMax,
+  policyBoundsBytesMax,
   subjectTokenBytesMax,
 } from '../limits.ts'
 import { commit, type Registry } from '../registry.ts'
@@ -217,10 +217,11 @@ function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
       throw new Fault('invalid', `The condition cannot be saved: ${describeConditionFault(row.condition, compiled)}`)
   }
   const bounds = [...(row.allowedModels ?? []), ...(row.allowedPresets ?? [])]
-  if (bounds.join().length > policyBoundsCharactersMax)
+  // As the token writes them: a character may take six bytes there.
+  if (Buffer.byteLength(JSON.stringify(bounds)) > policyBoundsBytesMax)
     throw new Fault(
       'invalid',
-      `The models and presets of a policy must be at most ${policyBoundsCharactersMax} characters in all, since every access token carries them`,
+      `The models and presets of a policy must take at most ${policyBoundsBytesMax} bytes in all, since every access token carries them`,
     )
   checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
 }

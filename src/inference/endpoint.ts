@@ -8,7 +8,7 @@ import { checkKeyState } from '../keys/api-key.ts'
 import { authenticateInference, type Principal } from '../keys/bearer.ts'
 import { upstreamAnswerBytesWholeMax } from '../limits.ts'
 import type { Target } from '../presets/apply.ts'
-import { readPresetReference } from '../presets/reference.ts'
+import { readPresetReference, withoutPresetReference } from '../presets/reference.ts'
 import { completeBody } from '../presets/use.ts'
 import { inferenceDescription } from './descriptions.ts'
 import { encode, type GivenBody, type InferenceRequest, readInferenceRequest } from './inference-request.ts'
@@ -95,7 +95,12 @@ async function complete(
   const fields = parseJsonObject(body)
   const reference = readPresetReference(fields)
   checkPreset(principal, reference?.slug)
-  if (reference === undefined) return { body, fields, presetVersion: null }
+  if (reference === undefined) {
+    if (!Object.hasOwn(fields, 'preset')) return { body, fields, presetVersion: null }
+    // A null counts as absent, to an upstream that refuses what it does not know as well.
+    const without = withoutPresetReference(fields)
+    return { body: encode(without), fields: without, presetVersion: null }
+  }
   const completed = await completeBody(paths[path].target, fields, reference, principal.key.workspaceId, context)
   return { body: encode(completed.fields), ...completed }
 }

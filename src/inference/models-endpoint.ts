@@ -64,7 +64,7 @@ export async function showModel(request: Request, context: Context, info: Reques
   const preset = listPresetsAsModels(principal, context).find(({ id }) => id === model)
   if (preset !== undefined) return json(200, preset)
   // A path that climbs would reach whatever else the inference server has, under its own credential.
-  if (model.startsWith(presetMarker) || model.split('/').some((segment) => ['', '.', '..'].includes(segment)))
+  if (model.includes(presetMarker) || model.split('/').some((segment) => ['', '.', '..'].includes(segment)))
     throw new Fault('not_found', 'Resource not found')
   checkModels(principal, { models: [model], namesMemberTwice: () => false })
   const [attempt] = attemptsFor(context.registry.upstreamsInOrder, [model])

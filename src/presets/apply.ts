@@ -59,9 +59,15 @@ export function applyPreset(target: Target, { config, systemPrompt }: PresetCont
   const merged = merge(offered, request)
   const tools = unite(offered.tools, request.tools)
   if (tools !== undefined) merged.tools = tools
-  if (memberOf(merged, 'model') === undefined && memberOf(merged, 'models') === undefined)
+  if (memberOf(merged, 'model') === undefined && !hasFallbacks(merged))
     throw new Fault('invalid', 'The preset names no model: name one, as in "vendor/model@preset/slug"')
   return systemPrompt === null ? merged : withSystemPrompt(target, merged, systemPrompt)
+}
+
+/** An empty list asks for nothing. */
+function hasFallbacks(body: Fields): boolean {
+  const models = memberOf(body, 'models')
+  return models !== undefined && !(Array.isArray(models) && models.length === 0)
 }
 
 function merge(offered: Fields, request: Fields): Fields {
@@ -88,7 +94,7 @@ function withoutRivals(
 ): Fields {
   const isGiven = (name: string) => memberOf(request, name) !== undefined
   const rivals = new Set<string>()
-  if (isGiven('models') && !asksPresetModel) rivals.add('model')
+  if (hasFallbacks(request) && !asksPresetModel) rivals.add('model')
   if (target === 'chat' && isGiven('max_tokens')) rivals.add('max_completion_tokens')
   if (target === 'chat' && isGiven('max_completion_tokens')) rivals.add('max_tokens')
   // Anthropic refuses a choice among no tools, and the preset's may say no more than how many to call at once.

@@ -228,9 +228,20 @@ describe('a patch', () => {
   })
 })
 
+/** What is updated in one millisecond is listed by slug. */
+async function nextMillisecond() {
+  const before = Date.now()
+  while (Date.now() === before) await new Promise((resolve) => setImmediate(resolve))
+}
+
 describe('a list', () => {
   test('has the most recently updated first, without versions, by pages', async () => {
-    const slugs = [await createPreset(), await createPreset(), await createPreset()]
+    const slugs = [await createPreset()]
+    for (const _ of ['second', 'third']) {
+      await nextMillisecond()
+      slugs.push(await createPreset())
+    }
+    await nextMillisecond()
     await call('PATCH', `/presets/${slugs[0]}`, { body: { name: 'now first' } })
     const { data, total_count } = await call('GET', '/presets?limit=2')
     expect((data as { slug: string }[]).map(({ slug }) => slug)).toEqual([slugs[0] ?? '', slugs[2] ?? ''])

@@ -84,7 +84,9 @@ function expectedChat(preset: { config: Fields; systemPrompt: string | null }, r
   }
   for (const [key, value] of Object.entries(preset.config)) {
     const otherName = otherNames[key]
-    if (isOpen(key) && (otherName === undefined || isOpen(otherName))) result[key] = value
+    const isOpenByOtherName =
+      otherName === undefined || isOpen(otherName) || (request[otherName] as unknown[]).length === 0
+    if (isOpen(key) && isOpenByOtherName) result[key] = value
   }
   // One effort: the request's, by whichever name.
   type Reasoning = { effort?: string } | null | undefined

@@ -1,0 +1,154 @@
+// `GET /models` and `GET /models/{model}` with presets (decisions §7): what is listed to whom, and what is the upstream's answer alone.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { audience, postExchange, type Row, subject } from '../support/latchkey.ts'
+import { type PresetServer, startPresets } from '../support/presets.ts'
+
+let latchkey: PresetServer
+beforeAll(async () => {
+  latchkey = await startPresets()
+})
+/** Not as we would write it. */
+const listed =
+  '{ "data": [ {"id":"big", "size": 12345678901234567890}, {"id":"small"} ],\n "object":"list", "own":1.0 }'
+beforeEach(() => {
+  latchkey.reset()
+  latchkey.upstream.answer.current = () =>
+    new Response(listed, { headers: { 'content-type': 'application/json', 'x-upstream': 'yes' } })
+})
+afterAll(() => latchkey.stop())
+
+let made = 0
+const createKey = async (fields: object) =>
+  (await latchkey.admin<Row & { key: string }>('keys.create', { name: `key-${made++}`, ...fields })).key
+async function createToken(bounds: object, key = 'target') {
+  const named = { name: `policy-${made++}`, issuer: 'idp', key, audience, subject }
+  const { id } = await latchkey.admin('policies.create', { ...named, ...bounds })
+  const fields = { federation_policy_id: id, subject_token: await latchkey.mint() }
+  const { access_token } = (await (await postExchange(latchkey.server.baseUrl, fields)).json()) as Row
+  return access_token as string
+}
+const get = (path: string, credential = latchkey.key.key) =>
+  fetch(latchkey.server.baseUrl + path, { headers: { authorization: `Bearer ${credential}` } })
+const idsFor = async (credential?: string) =>
+  ((await (await get('/models', credential)).json()) as { data: Row[] }).data.map(({ id }) => id)
+
+test('without a preset, the answer of an only upstream passes byte for byte', async () => {
+  const gone = await latchkey.savePreset({ model: 'big' })
+  await latchkey.call('DELETE', `/presets/${gone}`)
+  const off = await latchkey.savePreset({ model: 'big' })
+  await latchkey.call('PATCH', `/presets/${off}`, { body: { status: 'disabled' } })
+  const response = await get('/models')
+  expect(await response.text()).toBe(listed)
+  expect(response.headers.get('x-upstream')).toBe('yes')
+  latchkey.upstream.answer.current = () => Response.json({ error: 'own' }, { status: 418 })
+  const refused = await get('/models')
+  expect({ status: refused.status, body: await refused.text() }).toEqual({ status: 418, body: '{"error":"own"}' })
+})
+
+describe('with presets', () => {
+  beforeAll(async () => {
+    for (const slug of ['prod-chat', 'prod-mail', 'lab', 'off', 'gone'])
+      await latchkey.savePreset({ model: 'big' }, slug)
+    await latchkey.call('PATCH', '/presets/lab', { body: { name: 'For trials', description: 'Two\nlines' } })
+    await latchkey.call('PATCH', '/presets/off', { body: { status: 'disabled' } })
+    await latchkey.call('DELETE', '/presets/gone')
+    await latchkey.admin('workspaces.create', { name: 'other' })
+    const key = await createKey({ kind: 'management', workspace: 'other' })
+    const body = { model: 'big', messages: [{ role: 'user', content: 'x' }] }
+    await latchkey.call('POST', '/presets/theirs/chat/completions', { key, body })
+  })
+  const inUse = ['@preset/lab', '@preset/prod-chat', '@preset/prod-mail']
+
+  test('those in use stand beside the models, and say what they are', async () => {
+    const before = Math.floor(Date.now() / 1_000) - 60
+    for (const credential of [latchkey.key.key, latchkey.accessToken]) {
+      const { object, data } = (await (await get('/models', credential)).json()) as { object: string; data: Row[] }
+      expect(object).toBe('list')
+      expect(data.slice(0, 2).map(({ id }) => id)).toEqual(['big', 'small'])
+      expect(
+        data
+          .map(({ id }) => id)
+          .slice(2)
+          .toSorted(),
+      ).toEqual(inUse)
+      expect(data.find(({ id }) => id === '@preset/lab')).toEqual({
+        id: '@preset/lab',
+        object: 'model',
+        created: expect.any(Number),
+        owned_by: 'preset',
+        name: 'For trials',
+        description: 'Two\nlines',
+      })
+      expect(data.at(-1)?.created).toBeWithin(before, before + 120)
+    }
+  })
+
+  test('another workspace has its own', async () => {
+    expect(await idsFor(await createKey({ workspace: 'other' }))).toEqual(['big', 'small', '@preset/theirs'])
+  })
+
+  test('the next list obeys a change', async () => {
+    await latchkey.call('PATCH', '/presets/lab', { body: { status: 'disabled' } })
+    expect(await idsFor()).not.toContain('@preset/lab')
+    await latchkey.call('PATCH', '/presets/lab', { body: { status: 'active' } })
+    expect(await idsFor()).toContain('@preset/lab')
+  })
+
+  const bearers: [who: string, create: (bounds: object) => Promise<string>][] = [
+    ['key', createKey],
+    ['access token', createToken],
+  ]
+  for (const [who, create] of bearers) {
+    test(`a ${who} for some presets and models is shown these`, async () => {
+      const credential = await create({ allowed_presets: ['prod-*', 'gone'], allowed_models: ['small'] })
+      expect((await idsFor(credential)).toSorted()).toEqual(['@preset/prod-chat', '@preset/prod-mail', 'small'])
+      expect((await get('/models/@preset/prod-chat', credential)).status).toBe(200)
+      expect((await get('/models/@preset/lab', credential)).status).toBe(404)
+      expect((await get('/models/big', credential)).status).toBe(403)
+    })
+  }
+
+  test('a key and a policy show what both allow', async () => {
+    const { name } = await latchkey.admin('keys.create', { name: 'both', allowed_presets: ['prod-*'] })
+    const credential = await createToken({ allowed_presets: ['*chat', 'lab'] }, name as string)
+    expect(await idsFor(credential)).toEqual(['big', 'small', '@preset/prod-chat'])
+  })
+
+  test.each(['@preset/lab', '%40preset%2Flab', '%40preset/lab'])('%s is shown as it is listed', async (path) => {
+    latchkey.upstream.requests.length = 0
+    const response = await get(`/models/${path}`)
+    const { data } = (await (await get('/models')).json()) as { data: Row[] }
+    expect({ status: response.status, body: await response.json() }).toEqual({
+      status: 200,
+      body: data.find(({ id }) => id === '@preset/lab'),
+    })
+    expect(latchkey.upstream.requests.map(({ path }) => path)).toEqual(['/v1/models'])
+  })
+
+  test.each([
+    ['absent', '@preset/nobody-made-it'],
+    ['disabled', '@preset/off'],
+    ['archived', '@preset/gone'],
+    ["another workspace's", '@preset/theirs'],
+    ['without a slug', '@preset/'],
+    ['one of its versions', '@preset/lab@1'],
+    ['behind a model', 'big@preset/lab'],
+  ])('%s is not there, and no upstream is asked', async (_, path) => {
+    const response = await get(`/models/${path}`)
+    expect({ status: response.status, body: await response.json() }).toEqual({
+      status: 404,
+      body: { error: { code: 404, message: 'Resource not found' } },
+    })
+    expect(latchkey.upstream.requests).toEqual([])
+  })
+
+  test('a model is still shown by the upstream, byte for byte', async () => {
+    latchkey.upstream.answer.current = () => new Response('{ "id":"big" }')
+    expect(await (await get('/models/big')).text()).toBe('{ "id":"big" }')
+  })
+
+  test('a management key is refused', async () => {
+    for (const path of ['/models', '/models/@preset/lab'])
+      expect((await get(path, latchkey.management)).status).toBe(403)
+  })
+})
