@@ -20,13 +20,12 @@ const schema = [
   "insert into organizations(id,name,plan,created_at,updated_at) values('o','o','free',1,1)",
   "insert into workspaces values('w','o','w',1)",
   "insert into users values('u','o','u',1)",
-  'begin',
-  ...presets.flatMap(({ id, slug }) => [
-    `insert into presets values('${id}','o','w','${slug}','${slug}',null,'active',null,'u',1,1,1,1)`,
-    `insert into preset_versions values('${crypto.randomUUID()}','${id}',1,'{}',null,'u',1)`,
-  ]),
-  'commit',
 ]
+/** In one transaction: each row names another. */
+const rows = presets.flatMap(({ id, slug }) => [
+  `insert into presets values('${id}','o','w','${slug}','${slug}',null,'active',null,'u',1,1,1,1)`,
+  `insert into preset_versions values('${crypto.randomUUID()}','${id}',1,'{}',null,'u',1)`,
+])
 
 let next = 0
 /** The next version of a preset: what is inserted, and what is changed. */
@@ -43,7 +42,7 @@ function nextVersion(): [inserted: InValue[], changed: InValue[]] {
 
 async function openPrepared(): Promise<() => void> {
   const database = new Database(file)
-  for (const sql of schema) database.exec(sql)
+  for (const sql of [...schema, 'begin', ...rows, 'commit']) database.exec(sql)
   const [begin, inserting, updating, commit] = ['begin immediate', insert, update, 'commit'].map((sql) =>
     database.prepare(sql),
   )
@@ -59,6 +58,7 @@ async function openPrepared(): Promise<() => void> {
 async function openClient(): Promise<() => Promise<unknown>> {
   const client = createClient({ url: `file:${file}`, concurrency: 1 })
   for (const sql of schema) await client.execute(sql)
+  await client.batch(rows, 'write')
   return () => {
     const [inserted, changed] = nextVersion()
     return client.batch(
