@@ -10,6 +10,7 @@ import {
   nameCharactersMax,
   presetSlugCharactersMax,
 } from '../limits.ts'
+import { presetMarker } from '../presets/reference.ts'
 import type { Issuer, Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 
@@ -39,7 +40,8 @@ export const modelPatternsShape = type('string')
   .narrow((text, context) => {
     if (text === '' || text.length > modelCharactersMax)
       return context.mustBe(`1 to ${modelCharactersMax} characters long`)
-    return !text.includes(',') || context.mustBe('one model or pattern; give several one by one, without commas')
+    if (text.includes(',')) return context.mustBe('one model or pattern; give several one by one, without commas')
+    return !text.includes(presetMarker) || context.mustBe('a model; presets are allowed by allowed_presets')
   })
   .array()
   .moreThanLength(0)

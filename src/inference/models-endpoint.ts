@@ -2,21 +2,15 @@
 import type { Context, RequestInfo } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
 import { json } from '../http/reply.ts'
-import { checkModels, isAllowed } from '../keys/admission.ts'
-import { authenticateInference, type Principal } from '../keys/bearer.ts'
+import { checkModels, checkPreset, isAllowed, isLimited } from '../keys/admission.ts'
+import { authenticateInference } from '../keys/bearer.ts'
 import { upstreamListBytesMax, upstreamListMillisecondsMax } from '../limits.ts'
 import { presetMarker } from '../presets/reference.ts'
+import { listPresetModels } from './preset-models.ts'
 import { attemptsFor, type Upstream } from './targets.ts'
 import { forward } from './upstream.ts'
 
 type Model = { id: string }
-type PresetModel = Model & {
-  object: 'model'
-  created: number
-  owned_by: 'preset'
-  name: string
-  description: string | null
-}
 
 /**
  * The lists of all upstreams as one: each model once, at the first upstream that serves it. An upstream that cannot be asked is left out
@@ -24,16 +18,17 @@ type PresetModel = Model & {
  */
 export async function listModels(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   const principal = await authenticateInference(request, context)
-  const presets = listPresetsAsModels(principal, context)
+  const presets = await listPresetModels(principal, context)
   const upstreams = context.registry.upstreamsInOrder
   const [only] = upstreams
   if (only === undefined) throw new Fault('unavailable', 'No inference server is configured')
   const restoreIdleLimit = info.peer.liftIdleLimit()
   try {
-    const isBounded = principal.key.allowedModels !== null || principal.accessToken?.allowedModels
+    const isBounded = isLimited(principal, 'allowedModels') || isLimited(principal, 'allowedPresets')
     if (upstreams.length === 1 && !isBounded && only.models.includes('*') && presets.length === 0)
       return await relay(request, '/models', only, context, info)
-    const isUsable = isAllowed(principal, 'allowedModels')
+    // Who is limited to presets can ask for no model by itself.
+    const isUsable = isLimited(principal, 'allowedPresets') ? () => false : isAllowed(principal, 'allowedModels')
     const lists = await Promise.allSettled(upstreams.map((upstream) => readModels(request, upstream, context, info)))
     const models = new Map<string, Model>()
     for (const [index, list] of lists.entries()) {
@@ -61,32 +56,18 @@ export async function listModels(request: Request, context: Context, info: Reque
 export async function showModel(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   const principal = await authenticateInference(request, context)
   const model = info.params.model ?? ''
-  const preset = listPresetsAsModels(principal, context).find(({ id }) => id === model)
+  const preset = (await listPresetModels(principal, context)).find(({ id }) => id === model)
   if (preset !== undefined) return json(200, preset)
   // A path that climbs would reach whatever else the inference server has, under its own credential.
   if (model.includes(presetMarker) || model.split('/').some((segment) => ['', '.', '..'].includes(segment)))
     throw new Fault('not_found', 'Resource not found')
+  checkPreset(principal, undefined)
   checkModels(principal, { models: [model], namesMemberTwice: () => false })
   const [attempt] = attemptsFor(context.registry.upstreamsInOrder, [model])
   if (attempt === undefined)
     throw new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)
   const path = `/models/${model.split('/').map(encodeURIComponent).join('/')}`
   return relay(request, path, attempt.upstream, context, info)
-}
-
-/** The workspace's active presets that the caller may use (decisions §7). */
-function listPresetsAsModels({ key, accessToken }: Principal, { registry }: Context): PresetModel[] {
-  const isUsable = isAllowed({ key, accessToken }, 'allowedPresets')
-  return [...(registry.presetsOf.get(key.workspaceId)?.values() ?? [])]
-    .filter(({ status, slug }) => status === 'active' && isUsable(slug))
-    .map(({ slug, name, description, createdAt }) => ({
-      id: `${presetMarker}${slug}`,
-      object: 'model',
-      created: Math.floor(createdAt / 1_000),
-      owned_by: 'preset',
-      name,
-      description,
-    }))
 }
 
 async function relay(

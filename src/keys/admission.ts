@@ -44,6 +44,11 @@ function boundsOf({ key, accessToken }: Principal, list: List): Bound[] {
   return bounds
 }
 
+/** Whether the caller may use some of them only. */
+export function isLimited(principal: Principal, list: List): boolean {
+  return boundsOf(principal, list).length > 0
+}
+
 /** Whether the caller may use this model, or the preset with this slug. */
 export function isAllowed(principal: Principal, list: List): (name: string) => boolean {
   const bounds = boundsOf(principal, list).map(({ names }) => compilePatterns(names))

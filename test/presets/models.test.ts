@@ -99,9 +99,19 @@ describe('with presets', () => {
     ['access token', createToken],
   ]
   for (const [who, create] of bearers) {
-    test(`a ${who} for some presets and models is shown these`, async () => {
-      const credential = await create({ allowed_presets: ['prod-*', 'gone'], allowed_models: ['small'] })
-      expect((await idsFor(credential)).toSorted()).toEqual(['@preset/prod-chat', '@preset/prod-mail', 'small'])
+    test(`a ${who} for some models is shown these, and the presets that name no other`, async () => {
+      const slugs = [
+        await latchkey.savePreset({ model: 'small', models: ['small'] }),
+        await latchkey.savePreset({ temperature: 1 }),
+      ]
+      const credential = await create({ allowed_models: ['small'] })
+      expect((await idsFor(credential)).toSorted()).toEqual([...slugs.map((slug) => `@preset/${slug}`), 'small'])
+      for (const slug of slugs) await latchkey.call('DELETE', `/presets/${slug}`)
+    })
+
+    test(`a ${who} for some presets is shown these alone`, async () => {
+      const credential = await create({ allowed_presets: ['prod-*', 'gone'] })
+      expect((await idsFor(credential)).toSorted()).toEqual(['@preset/prod-chat', '@preset/prod-mail'])
       expect((await get('/models/@preset/prod-chat', credential)).status).toBe(200)
       expect((await get('/models/@preset/lab', credential)).status).toBe(404)
       expect((await get('/models/big', credential)).status).toBe(403)
@@ -111,7 +121,7 @@ describe('with presets', () => {
   test('a key and a policy show what both allow', async () => {
     const { name } = await latchkey.admin('keys.create', { name: 'both', allowed_presets: ['prod-*'] })
     const credential = await createToken({ allowed_presets: ['*chat', 'lab'] }, name as string)
-    expect(await idsFor(credential)).toEqual(['big', 'small', '@preset/prod-chat'])
+    expect(await idsFor(credential)).toEqual(['@preset/prod-chat'])
   })
 
   test.each(['@preset/lab', '%40preset%2Flab', '%40preset/lab'])('%s is shown as it is listed', async (path) => {
