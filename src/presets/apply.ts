@@ -71,10 +71,9 @@ function hasFallbacks(body: Fields): boolean {
 }
 
 function merge(offered: Fields, request: Fields): Fields {
-  const given = Object.entries(request).filter(
-    ([name, value]) => (value ?? null) !== null || !Object.hasOwn(offered, name),
-  )
-  return { ...offered, ...Object.fromEntries(given) }
+  const given = { ...request }
+  for (const name of Object.keys(offered)) if ((given[name] ?? null) === null) delete given[name]
+  return { ...offered, ...given }
 }
 
 /** Whether the model was to be the preset's: `"model": "@preset/slug"`. */
@@ -93,15 +92,16 @@ function withoutRivals(
   { asksPresetModel }: { asksPresetModel: boolean },
 ): Fields {
   const isGiven = (name: string) => memberOf(request, name) !== undefined
-  const rivals = new Set<string>()
-  if (hasFallbacks(request) && !asksPresetModel) rivals.add('model')
-  if (target === 'chat' && isGiven('max_tokens')) rivals.add('max_completion_tokens')
-  if (target === 'chat' && isGiven('max_completion_tokens')) rivals.add('max_tokens')
+  const rivals: string[] = []
+  if (hasFallbacks(request) && !asksPresetModel) rivals.push('model')
+  if (target === 'chat' && isGiven('max_tokens')) rivals.push('max_completion_tokens')
+  if (target === 'chat' && isGiven('max_completion_tokens')) rivals.push('max_tokens')
   // Anthropic refuses a choice among no tools, and the preset's may say no more than how many to call at once.
-  if (target === 'messages' && offered.tools === undefined && !isGiven('tools')) rivals.add('tool_choice')
+  if (target === 'messages' && offered.tools === undefined && !isGiven('tools')) rivals.push('tool_choice')
   const reasoning = memberOf(request, 'reasoning')
-  if (isObject(reasoning) && memberOf(reasoning, 'effort') !== undefined) rivals.add('reasoning_effort')
-  const left = Object.fromEntries(Object.entries(offered).filter(([name]) => !rivals.has(name)))
+  if (isObject(reasoning) && memberOf(reasoning, 'effort') !== undefined) rivals.push('reasoning_effort')
+  const left = { ...offered }
+  for (const name of rivals) delete left[name]
   if (!isGiven('reasoning_effort') || !isObject(left.reasoning) || left.reasoning.effort === undefined) return left
   const { effort: _effort, ...others } = left.reasoning
   const { reasoning: _reasoning, ...rest } = left
