@@ -28,7 +28,7 @@ type Facts = {
 export function devCommand(): Command {
   const made = command(
     'dev',
-    'Try the whole product on this machine: server, test issuer, echo upstream (unless one is set), and a policy; takes three ports in a row',
+    'Try the whole product on this machine: server, test issuer, echo upstream (unless one is set), a policy and a preset; takes three ports in a row',
     ['dev', 'dev --listen 127.0.0.1:9000', 'dev --upstream-url http://127.0.0.1:11434/v1'],
   )
   const shown = [
@@ -91,11 +91,15 @@ TOKEN=$(echo "$ANSWER" | sed -n 's/.*"access_token":"\\([^"]*\\)".*/\\1/p')
 # 3. Call inference with it
 curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"echo","messages":[{"role":"user","content":"Hello from a workload"}]}'; echo
 
-# 4. See the usage, over the local socket or with the command
+# 4. Let a preset say how: its model, settings and system prompt; and see what it makes of a request
+curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"@preset/${demonstration.name}","messages":[{"role":"user","content":"Hello by name"}]}'; echo
+echo '{"messages":[]}' | ${programName()} presets show ${demonstration.name} --apply - --database-url 'file:${database}'
+
+# 5. See the usage, over the local socket or with the command
 curl -s --unix-socket '${socket}' http://localhost/operations/usage.sum -d '{}'; echo
 ${programName()} usage --requests --database-url 'file:${database}'
 
-# 5. Go wrong: mint for another audience, repeat 2, and see what the caller is told and what the admin
+# 6. Go wrong: mint for another audience, repeat 2, and see what the caller is told and what the admin
 ${programName()} audit --database-url 'file:${database}'
 
 Stop with Ctrl+C`
