@@ -130,20 +130,48 @@ function ledgerOf(table: typeof exchangeAudit | typeof usage | typeof usedSubjec
   }
 }
 
-/** Columns that no row of a statement has a value for are left out of it: what is not bound costs nothing. */
 function insertsOf(ledger: Ledger, waiting: Waiting[]): InStatement[] {
   const statements: InStatement[] = []
   for (let start = 0; start < waiting.length; start += rowsPerStatement) {
     const rows = waiting.slice(start, start + rowsPerStatement).map(({ row }) => row as Record<string, unknown>)
-    const columns = ledger.columns.filter(([field]) => rows.some((row) => row[field] !== null))
-    const names = columns.map(([, name]) => name).join(',')
-    const tuple = `(${columns.map(() => '?').join(',')})`
-    statements.push({
-      sql: `${ledger.insert} into ${ledger.name} (${names}) values ${new Array(rows.length).fill(tuple).join(',')}`,
-      args: rows.flatMap((row) => columns.map(([field]) => driverValue(row[field]))),
-    })
+    statements.push(insertOf(ledger, rows))
   }
   return statements
+}
+
+/**
+ * What is bound costs more than what is stored: a value that all rows share is bound once, and a column that no row has a value for is
+ * left out. Of several rows each has its own first column, so that rows that are the same are still as many.
+ */
+function insertOf({ insert, name, columns }: Ledger, rows: Record<string, unknown>[]): InStatement {
+  const shared: string[] = []
+  const own: string[] = []
+  const fields: string[] = []
+  const args: InValue[] = []
+  for (const [field, column] of columns) {
+    const value = rows[0]?.[field]
+    if ((own.length === 0 && rows.length > 1) || rows.some((row) => row[field] !== value)) {
+      own.push(column)
+      fields.push(field)
+    } else if (value !== null) {
+      shared.push(column)
+      args.push(driverValue(value))
+    }
+  }
+  for (const row of rows) for (const field of fields) args.push(driverValue(row[field]))
+  return {
+    sql: `${insert} into ${name} (${[...shared, ...own].join(',')}) ${valuesOf(shared.length, own.length, rows.length)}`,
+    args,
+  }
+}
+
+/** Places for so many values that all rows share, then for as many of each row's own. */
+function valuesOf(shared: number, own: number, rows: number): string {
+  const sharedPlaces = new Array<string>(shared).fill('?')
+  if (own === 0) return `values (${sharedPlaces.join(',')})`
+  const ownColumns = Array.from({ length: own }, (_, index) => `column${index + 1}`)
+  const tuple = `(${new Array(own).fill('?').join(',')})`
+  return `select ${[...sharedPlaces, ...ownColumns].join(',')} from (values ${new Array(rows).fill(tuple).join(',')})`
 }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
