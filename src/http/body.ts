@@ -14,15 +14,17 @@ export async function readBody(request: Request, bytesLimit: number): Promise<Ui
   }
   const tooLarge = () =>
     new Fault('too_large', `The body must be smaller than ${bytesLimit} bytes`, { reason: 'body_too_large' })
-  if (Number(request.headers.get('content-length') ?? 0) >= bytesLimit) throw tooLarge()
-  if (request.body === null) return new Uint8Array(0)
+  const told = request.headers.get('content-length')
+  if (Number(told ?? 0) >= bytesLimit) throw tooLarge()
 
-  // A length that was told is what the runtime reads: no more, and less is an error. One promise then does for the whole body.
-  if (request.headers.has('content-length')) {
+  // A length that was told is what the runtime reads: no more, and less is an error. One promise then does for the whole body. To ask for
+  // the stream, if only whether there is one, would make it.
+  if (told !== null) {
     const body = await readWhole(request)
     if (body.byteLength >= bytesLimit) throw tooLarge()
     return body
   }
+  if (request.body === null) return new Uint8Array(0)
 
   const reader = request.body.getReader()
   const deadline = setTimeout(() => reader.cancel('late').catch(() => {}), requestBodyMillisecondsMax)
