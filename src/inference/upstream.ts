@@ -38,6 +38,9 @@ const upstreamHeaders = [
   'clear-site-data',
   'strict-transport-security',
 ]
+const droppedFromRequest = new Set([...connectionHeaders, ...callerHeaders])
+const droppedFromAnswer = [...connectionHeaders, ...upstreamHeaders]
+
 /** How we name ourselves to an upstream (RFC 9110 §7.6.3), so that a circle is seen at its second turn. */
 const via = '1.1 latchkey'
 
@@ -71,13 +74,13 @@ export async function forward(
   const before = request.headers.get('via')
   if (before?.includes(via) === true)
     throw new Fault('bad_gateway', 'The request goes in a circle: an inference server leads back to this service')
-  const headers = copyHeaders(request.headers, [...connectionHeaders, ...callerHeaders])
-  headers.set('via', before === null ? via : `${before}, ${via}`)
-  headers.set('accept-encoding', 'identity')
-  if (!headers.has('x-request-id')) headers.set('x-request-id', requestId)
-  if (sessionId !== undefined && isHeaderValue(sessionId)) headers.set('x-session-id', sessionId)
+  const headers = requestHeaders(request.headers)
+  headers.via = before === null ? via : `${before}, ${via}`
+  headers['accept-encoding'] = 'identity'
+  headers['x-request-id'] ??= requestId
+  if (sessionId !== undefined && isHeaderValue(sessionId)) headers['x-session-id'] = sessionId
   const credential = await context.credentialOf(upstream)
-  if (credential !== undefined) headers.set('authorization', `Bearer ${credential}`)
+  if (credential !== undefined) headers.authorization = `Bearer ${credential}`
 
   const controller = new AbortController()
   const abort = () => controller.abort()
@@ -113,7 +116,7 @@ export async function forward(
     return {
       upstream,
       response,
-      headers: copyHeaders(response.headers, [...connectionHeaders, ...upstreamHeaders]),
+      headers: answerHeaders(response.headers),
       abort,
     }
   } catch (cause) {
@@ -132,13 +135,27 @@ function objectionTo({ status, headers }: Response): string | undefined {
   return encoding === 'identity' ? undefined : 'upstream_content_encoding'
 }
 
-function copyHeaders(from: Headers, dropped: string[]): Headers {
-  const headers = new Headers(from)
-  for (const name of from.get('connection')?.split(',') ?? []) {
-    if (/^[\w-]+$/.test(name.trim())) headers.delete(name.trim())
-  }
-  for (const name of dropped) headers.delete(name)
+/** By lower-case name. One look at each header that there is costs less than to delete each that there may be. */
+function requestHeaders(from: Headers): Record<string, string> {
+  const named = namedByConnection(from)
+  const headers: Record<string, string> = {}
+  from.forEach((value, name) => {
+    if (!droppedFromRequest.has(name) && !named.includes(name)) headers[name] = value
+  })
   return headers
+}
+
+/** A copy that the runtime makes, and that lacks little, costs less than one made by hand. */
+function answerHeaders(from: Headers): Headers {
+  const headers = new Headers(from)
+  for (const name of [...namedByConnection(from), ...droppedFromAnswer]) headers.delete(name)
+  return headers
+}
+
+/** What a sender says to be for this connection only. */
+function namedByConnection(headers: Headers): string[] {
+  const names = headers.get('connection')?.toLowerCase().split(',') ?? []
+  return names.map((name) => name.trim()).filter((name) => /^[\w-]+$/.test(name))
 }
 
 /** A session id comes from a body, where any text may stand. */
