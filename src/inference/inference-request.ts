@@ -5,7 +5,8 @@ import { Fault } from '../fault.ts'
 import { namesMemberTwice } from '../federation/jwt-text.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
 
-const exactNames = ['model', 'models', 'stream', 'stream_options']
+const foldedNames = ['model', 'models', 'stream', 'stream_options']
+const inLowerCase = /^[a-z_]*$/
 const usageMember = new TextEncoder().encode(',"stream_options":{"include_usage":true}}')
 
 export type InferenceRequest = {
@@ -77,9 +78,10 @@ function readModels({ model, models }: Fields): string[] {
  */
 function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   for (const name of Object.keys(fields)) {
+    if (inLowerCase.test(name)) continue
     // By way of the upper case, since some letters beyond ASCII have the same one.
     const folded = name.toUpperCase().toLowerCase()
-    if (!exactNames.includes(name) && exactNames.includes(folded)) throw invalid(`Write ${folded} in lower case`)
+    if (foldedNames.includes(folded)) throw invalid(`Write ${folded} in lower case`)
   }
   const { stream, stream_options: options } = fields
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean')

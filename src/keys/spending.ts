@@ -40,7 +40,8 @@ export function createSpending(rows: Iterable<SpentDay>): Spending {
     spent.ever += nanodollars
     if (day === spent.day) spent.daily += nanodollars
     if (weekOf(day) === weekOf(spent.day)) spent.weekly += nanodollars
-    if (monthOf(day) === monthOf(spent.day)) spent.monthly += nanodollars
+    // To write out a month costs more than all else here.
+    if (day === spent.day || monthOf(day) === monthOf(spent.day)) spent.monthly += nanodollars
   }
 
   for (const { keyId, day, costNanodollars } of rows) add(keyId, day, costNanodollars)
