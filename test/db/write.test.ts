@@ -125,6 +125,19 @@ test('ten thousand rows at once are one commit, complete and in order', async ()
   expect(idsInFile('exchange_audit')).toEqual(ids)
 })
 
+test('what rows share and what they do not arrives with each of them, and rows that are the same are as many', async () => {
+  const spent = { ...usageRow('a', acme), model: 'one', promptTokens: 3 }
+  const rows = [spent, spent, { ...spent, requestId: 'b', model: null, promptTokens: null }]
+  await Promise.all(rows.map((row) => writer.appendUsage(row)))
+  const found = rowsInFile(own.path, 'select request_id, model, prompt_tokens, status from usage order by id')
+  const { status } = spent
+  expect(found).toEqual([
+    { request_id: 'a', model: 'one', prompt_tokens: 3, status },
+    { request_id: 'a', model: 'one', prompt_tokens: 3, status },
+    { request_id: 'b', model: null, prompt_tokens: null, status },
+  ])
+})
+
 test('every column of a ledger row arrives, with absent values null and flags as numbers', async () => {
   const usage = { ...usageRow('full', acme), completed: false, model: null, accessTokenId: 'jti' }
   const audit = { ...auditRow('full'), policyId: acme.policy.id, accessTokenExpiresAt: 5 }
