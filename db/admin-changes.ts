@@ -2,7 +2,7 @@
 import { and, desc, eq, getTableColumns, getTableName, gte, lt } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
-import { insertRows } from './rows.ts'
+import { insertion, insertRows } from './rows.ts'
 import {
   type AdminChange,
   adminChanges,
@@ -67,6 +67,8 @@ export function recordChange(change: NewChange): Statement {
   return { toSQL: () => ({ sql, params }) }
 }
 
+const newChanges = insertion(adminChanges)
+
 /** One statement for changes of which is known beforehand what they leave; `before` and `after` are told as they are. */
 export function recordKnownChanges(changes: (NewChange & { organizationId: string; after: object })[]): Statement {
   const rows = changes.map((change) => ({
@@ -74,7 +76,7 @@ export function recordKnownChanges(changes: (NewChange & { organizationId: strin
     before: change.before === undefined ? null : JSON.stringify(change.before),
     after: JSON.stringify(change.after),
   }))
-  return insertRows(adminChanges, rows)
+  return insertRows(newChanges, rows)
 }
 
 /** The same JSON as SQLite makes of a row: by column name, flags as numbers. */

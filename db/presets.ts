@@ -1,7 +1,7 @@
 // Presets and their versions (interface §2.6, §2.7). A version never changes; a preset says which of its versions counts.
 import { and, asc, count, desc, eq, getTableColumns, ne } from 'drizzle-orm'
 import type { Orm } from './open.ts'
-import { insertRows } from './rows.ts'
+import { insertion, insertRows } from './rows.ts'
 import { type Preset, type PresetVersion, presets, presetVersions } from './schema.ts'
 import type { Statement } from './write.ts'
 
@@ -76,13 +76,16 @@ export async function readPresetVersion(
   return row
 }
 
+const newPresets = insertion(presets)
+const newVersions = insertion(presetVersions)
+
 /** Makes the versions, and the presets that are new with them; the others designate their latest version from then on. */
 export function insertPresetVersions(made: Preset[], changedIds: string[], versions: PresetVersion[]): Statement[] {
   const latest = `select version, version, created_at from preset_versions where preset_id = presets.id order by version desc limit 1`
   const sql = `update presets set (designated_version, latest_version, updated_at) = (${latest}) where id in (${changedIds.map(() => '?').join(',')})`
   return [
-    ...(made.length === 0 ? [] : [insertRows(presets, made)]),
-    insertRows(presetVersions, versions),
+    ...(made.length === 0 ? [] : [insertRows(newPresets, made)]),
+    insertRows(newVersions, versions),
     ...(changedIds.length === 0 ? [] : [{ toSQL: () => ({ sql, params: changedIds }) }]),
   ]
 }

@@ -1,16 +1,64 @@
-// Rows as one insert statement: drizzle's builder takes longer for the text of many than SQLite takes for the rows.
+// Rows as one insert statement. drizzle's builder takes longer for the text of many rows than SQLite takes for them.
+import type { InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { Statement } from './write.ts'
 
-/** All rows in one statement. Of a table that numbers its rows the number is left out. */
-export function insertRows(table: SQLiteTable, rows: readonly object[]): Statement {
+/** Where rows go; of a table that numbers its rows the number is left out. */
+export type Insertion = { verb: string; table: string; columns: [field: string, name: string][] }
+
+export function insertion(table: SQLiteTable, verb: 'insert' | 'insert or replace' = 'insert'): Insertion {
   const columns = Object.entries(getTableColumns(table)).filter(
     ([, { name, dataType }]) => name !== 'id' || dataType !== 'number',
   )
-  const tuple = `(${columns.map(() => '?').join(',')})`
-  const names = columns.map(([, { name }]) => name).join(',')
-  const sql = `insert into ${getTableName(table)} (${names}) values ${new Array(rows.length).fill(tuple).join(',')}`
-  const params = (rows as Record<string, unknown>[]).flatMap((row) => columns.map(([field]) => row[field] ?? null))
-  return { toSQL: () => ({ sql, params }) }
+  return { verb, table: getTableName(table), columns: columns.map(([field, { name }]) => [field, name]) }
+}
+
+/**
+ * What is bound costs more than what is stored: a value that all rows share is bound once, and a column that no row has a value for is
+ * left out. Of several rows each has its own first column, so that rows that are the same are still as many.
+ */
+export function insertOf(
+  { verb, table, columns }: Insertion,
+  rows: readonly object[],
+): { sql: string; args: InValue[] } {
+  const values = rows as readonly Record<string, unknown>[]
+  const shared: string[] = []
+  const own: string[] = []
+  const fields: string[] = []
+  const args: InValue[] = []
+  for (const [field, column] of columns) {
+    const value = values[0]?.[field]
+    if ((own.length === 0 && rows.length > 1) || values.some((row) => row[field] !== value)) {
+      own.push(column)
+      fields.push(field)
+    } else if (value !== null) {
+      shared.push(column)
+      args.push(driverValue(value))
+    }
+  }
+  for (const row of values) for (const field of fields) args.push(driverValue(row[field]))
+  return {
+    sql: `${verb} into ${table} (${[...shared, ...own].join(',')}) ${valuesOf(shared.length, own.length, rows.length)}`,
+    args,
+  }
+}
+
+/** The same as a statement among others of a batch. */
+export function insertRows(into: Insertion, rows: readonly object[]) {
+  const { sql, args } = insertOf(into, rows)
+  return { toSQL: () => ({ sql, params: args }) }
+}
+
+/** Places for so many values that all rows share, then for as many of each row's own. */
+function valuesOf(shared: number, own: number, rows: number): string {
+  const sharedPlaces = new Array<string>(shared).fill('?')
+  if (own === 0) return `values (${sharedPlaces.join(',')})`
+  const ownColumns = Array.from({ length: own }, (_, index) => `column${index + 1}`)
+  const tuple = `(${new Array(own).fill('?').join(',')})`
+  return `select ${[...sharedPlaces, ...ownColumns].join(',')} from (values ${new Array(rows).fill(tuple).join(',')})`
+}
+
+function driverValue(value: unknown): InValue {
+  if (value === undefined) return null
+  return typeof value === 'boolean' ? Number(value) : (value as InValue)
 }

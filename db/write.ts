@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers'
 import type { InStatement, InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { type Database, isBusy } from './open.ts'
+import { type Insertion, insertion, insertOf } from './rows.ts'
 import {
   type AuditRow,
   exchangeAudit,
@@ -32,7 +33,7 @@ export type Writer = {
 
 type Row = AuditRow | UsageRow | UsedSubjectToken
 type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
-type Ledger = { insert: string; name: string; columns: [field: string, name: string][]; waiting: Waiting[] }
+type Ledger = { into: Insertion; waiting: Waiting[] }
 
 /** Rows of one insert statement: 250 rows of 20 columns stay far below SQLite's 32,766 parameters. */
 const rowsPerStatement = 250
@@ -121,57 +122,20 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
 }
 
 function ledgerOf(table: typeof exchangeAudit | typeof usage | typeof usedSubjectTokens): Ledger {
-  const columns = Object.entries(getTableColumns(table)).filter(([field]) => field !== 'id')
-  return {
-    insert: table === usedSubjectTokens ? 'insert or replace' : 'insert',
-    name: getTableName(table),
-    columns: columns.map(([field, { name }]) => [field, name]),
-    waiting: [],
-  }
+  return { into: insertion(table, table === usedSubjectTokens ? 'insert or replace' : 'insert'), waiting: [] }
 }
 
 function insertsOf(ledger: Ledger, waiting: Waiting[]): InStatement[] {
   const statements: InStatement[] = []
   for (let start = 0; start < waiting.length; start += rowsPerStatement) {
-    const rows = waiting.slice(start, start + rowsPerStatement).map(({ row }) => row as Record<string, unknown>)
-    statements.push(insertOf(ledger, rows))
+    statements.push(
+      insertOf(
+        ledger.into,
+        waiting.slice(start, start + rowsPerStatement).map(({ row }) => row),
+      ),
+    )
   }
   return statements
-}
-
-/**
- * What is bound costs more than what is stored: a value that all rows share is bound once, and a column that no row has a value for is
- * left out. Of several rows each has its own first column, so that rows that are the same are still as many.
- */
-function insertOf({ insert, name, columns }: Ledger, rows: Record<string, unknown>[]): InStatement {
-  const shared: string[] = []
-  const own: string[] = []
-  const fields: string[] = []
-  const args: InValue[] = []
-  for (const [field, column] of columns) {
-    const value = rows[0]?.[field]
-    if ((own.length === 0 && rows.length > 1) || rows.some((row) => row[field] !== value)) {
-      own.push(column)
-      fields.push(field)
-    } else if (value !== null) {
-      shared.push(column)
-      args.push(driverValue(value))
-    }
-  }
-  for (const row of rows) for (const field of fields) args.push(driverValue(row[field]))
-  return {
-    sql: `${insert} into ${name} (${[...shared, ...own].join(',')}) ${valuesOf(shared.length, own.length, rows.length)}`,
-    args,
-  }
-}
-
-/** Places for so many values that all rows share, then for as many of each row's own. */
-function valuesOf(shared: number, own: number, rows: number): string {
-  const sharedPlaces = new Array<string>(shared).fill('?')
-  if (own === 0) return `values (${sharedPlaces.join(',')})`
-  const ownColumns = Array.from({ length: own }, (_, index) => `column${index + 1}`)
-  const tuple = `(${new Array(own).fill('?').join(',')})`
-  return `select ${[...sharedPlaces, ...ownColumns].join(',')} from (values ${new Array(rows).fill(tuple).join(',')})`
 }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
@@ -206,9 +170,4 @@ function totalsOf(rows: UsageRow[]): InStatement[] {
 function toStatement(statement: Statement): InStatement {
   const { sql, params } = statement.toSQL()
   return { sql, args: params as InValue[] }
-}
-
-function driverValue(value: unknown): InValue {
-  if (value === undefined) return null
-  return typeof value === 'boolean' ? Number(value) : (value as InValue)
 }
