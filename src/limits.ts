@@ -170,6 +170,8 @@ export const presetConfigCharactersMax = 256 * 1024
 export const presetsMax = 100_000
 /** What versions say is kept in memory up to this size; what was not used for longest is read again when it is. */
 export const presetCacheCharactersMax = 32 * 1024 * 1024
+/** What a version takes up there beside its texts; without it, small ones would be kept by the million. */
+export const presetVersionOverheadCharacters = 500
 /** Presets that one import may hold. */
 export const presetsAtOnceMax = 1_000
 /** Versions of one commit, and rows of one page. */

@@ -6,7 +6,13 @@ import type { PresetVersion } from '../../db/schema.ts'
 import type { Statement, Writer } from '../../db/write.ts'
 import { Fault } from '../fault.ts'
 import { checkKeyState } from '../keys/api-key.ts'
-import { presetCacheCharactersMax, presetConfigCharactersMax, presetsMax, presetsPerCommitMax } from '../limits.ts'
+import {
+  presetCacheCharactersMax,
+  presetConfigCharactersMax,
+  presetsMax,
+  presetsPerCommitMax,
+  presetVersionOverheadCharacters,
+} from '../limits.ts'
 import { type Actor, commitPresets, type Preset, type PresetChange, type Registry } from '../registry.ts'
 import type { TakeTurn } from '../turns.ts'
 import type { Fields } from './check.ts'
@@ -76,7 +82,7 @@ export function createPresets(surroundings: Surroundings): Presets {
     }
     for (const { waiting, change, row } of planned) {
       const version = Object.freeze({ ...row, config: waiting.draft.content.config })
-      atHand.keep(version, row.config.length)
+      atHand.keep(version, sizeOf(row))
       waiting.done({ preset: change.after, version })
     }
   }
@@ -84,17 +90,21 @@ export function createPresets(surroundings: Surroundings): Presets {
   /** What each draft makes, after those before it. */
   function plan(group: Waiting[]): Planned[] {
     const latest = new Map<string, Preset>()
+    /** Presets that this group makes, by workspace. */
+    const made = new Map<string, number>()
     const planned: Planned[] = []
     for (const waiting of group) {
       const { workspaceId, slug } = waiting.draft
       try {
         const ofWorkspace = registry.presetsOf.get(workspaceId)
         const before = latest.get(`${workspaceId} ${slug}`) ?? ofWorkspace?.get(slug)
-        if (before === undefined && (ofWorkspace?.size ?? 0) >= presetsMax)
+        const madeBefore = made.get(workspaceId) ?? 0
+        if (before === undefined && (ofWorkspace?.size ?? 0) + madeBefore >= presetsMax)
           throw new Fault('invalid', `A workspace holds at most ${presetsMax} presets`)
-        const made = planOne(waiting, before, now())
-        latest.set(`${workspaceId} ${slug}`, made.change.after)
-        planned.push(made)
+        const one = planOne(waiting, before, now())
+        if (before === undefined) made.set(workspaceId, madeBefore + 1)
+        latest.set(`${workspaceId} ${slug}`, one.change.after)
+        planned.push(one)
       } catch (error) {
         waiting.failed(error)
       }
@@ -163,7 +173,7 @@ export function createPresets(surroundings: Surroundings): Presets {
       const row = await readPresetVersion(orm, preset.id, number)
       if (row === undefined) return undefined
       const version = Object.freeze({ ...row, config: JSON.parse(row.config) as Fields })
-      atHand.keep(version, row.config.length)
+      atHand.keep(version, sizeOf(row))
       return version
     },
   }
@@ -175,6 +185,11 @@ function statementsOf(changes: PresetChange[], rows: PresetVersion[]): Statement
   // A new one may have had its second version in the same commit.
   for (const { after } of changes) if (made.has(after.id)) made.set(after.id, after)
   return insertPresetVersions([...made.values()], [...changed], rows)
+}
+
+/** In characters, with what a version takes up beside its texts. */
+function sizeOf({ config, systemPrompt }: PresetVersion): number {
+  return config.length + (systemPrompt?.length ?? 0) + presetVersionOverheadCharacters
 }
 
 type VersionCache = {

@@ -1,0 +1,151 @@
+// Two programs post to one preset, 200 posts at a time, while a third archives, restores and designates it: every answer is true, every
+// version is there once, and all changes are one history without a gap.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Installation, install, type Served } from '../support/installation.ts'
+import type { Row } from '../support/latchkey.ts'
+import { bodyOf, type Changed, type Posted, type Preset, type Version } from '../support/preset-client.ts'
+
+type Client = { told: () => Promise<unknown>; begin: () => void; end: () => void; kill: () => Promise<number> }
+/** A row of `presets` as the record of a change holds it. */
+type PresetRow = { status: string; latest_version: number; designated_version: number; updated_at: number }
+type Change = Row & { operation: string; before: PresetRow | null; after: PresetRow }
+
+function startClient(task: 'post' | 'change', settings: object): Client {
+  const program = [process.execPath, join(import.meta.dirname, '../support/preset-client.ts')]
+  const child = Bun.spawn([...program, task, JSON.stringify(settings)], {
+    env: {},
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const lines = (async function* () {
+    let text = ''
+    for await (const chunk of child.stdout) {
+      const parts = (text + Buffer.from(chunk).toString()).split('\n')
+      text = parts.pop() ?? ''
+      yield* parts
+    }
+  })()
+  return {
+    told: async () => {
+      const { value } = await lines.next()
+      if (value === undefined) throw new Error(`The client ended with exit code ${await child.exited}`)
+      return JSON.parse(value)
+    },
+    begin: () => {
+      child.stdin.write('\n')
+      child.stdin.flush()
+    },
+    end: () => void child.stdin.end(),
+    kill: () => {
+      child.kill()
+      return child.exited
+    },
+  }
+}
+
+let installation: Installation
+let served: Served
+beforeAll(async () => {
+  installation = await install()
+  served = await installation.serve()
+})
+afterAll(async () => {
+  await served.serving.stop()
+  await installation.remove()
+})
+
+const timed = (at: unknown, version: number) => `${new Date(at as string | number).toISOString()} ${version}`
+
+test('versions are consecutive, answers true, and the last designation counts', async () => {
+  const { baseUrl, ask, serving } = served
+  const { key } = await ask<Row & { key: string }>('keys.create', { name: 'admin', kind: 'management' })
+  const url = `${baseUrl}/presets/shared`
+  const get = async <Answer>(path = ''): Promise<Answer> => {
+    const response = await fetch(url + path, { headers: { authorization: `Bearer ${key}` } })
+    expect(response.status).toBe(200)
+    return (await response.json()) as Answer
+  }
+  await ask('presets.save', { preset: 'shared', dialect: 'chat', body: JSON.stringify(bodyOf('first')) })
+  await ask('presets.archive', { preset: 'shared' })
+
+  const posting = ['one', 'two'].map((name) => startClient('post', { url, key, name }))
+  const changing = startClient('change', { url, key, name: 'three' })
+  const clients = [...posting, changing]
+  let posted: Posted[]
+  let changed: Changed
+  try {
+    for (const client of clients) expect(await client.told()).toBe('ready')
+    for (const client of posting) client.begin()
+    // All their posts conflict until the third client restores the preset.
+    for (const client of posting) expect(await client.told()).toBe('refused')
+    changing.begin()
+    posted = (await Promise.all(posting.map(({ told }) => told()))) as Posted[]
+    changing.end()
+    changed = (await changing.told()) as Changed
+  } finally {
+    await Promise.all(clients.map(({ kill }) => kill()))
+  }
+
+  const { data: last } = await get<{ data: Preset }>()
+  const versions: Version[] = []
+  for (let total = 1; versions.length < total; ) {
+    const page = await get<{ data: Version[]; total_count: number }>(`/versions?offset=${versions.length}&limit=100`)
+    versions.push(...page.data)
+    total = page.total_count
+  }
+  const posts = posted.flatMap((told) => told.posts)
+  const numbers = posts.map(({ data }) => data.designated_version.version)
+
+  // One version for each post that was answered, and none for those that were refused.
+  expect(versions.map(({ version }) => version)).toEqual(Array.from({ length: posts.length + 1 }, (_, at) => at + 1))
+  expect(new Set(versions.map(({ id }) => id)).size).toBe(versions.length)
+  expect(numbers.toSorted((a, b) => a - b)).toEqual(versions.slice(1).map(({ version }) => version))
+  for (const { conflicts } of posted) expect(conflicts).toBeGreaterThan(0)
+
+  const statusTimes = [...changed.archived, ...changed.restored].map((preset) => preset.status_updated_at)
+  for (const { model, data } of posts) {
+    const version = versions[data.designated_version.version - 1]
+    expect(version).toMatchObject({ config: { model, temperature: 0.5 }, system_prompt: `I am ${model}` })
+    expect(data).toMatchObject({ slug: 'shared', status: 'active', designated_version_id: version?.id ?? '' })
+    expect(data.designated_version).toEqual(version as Version)
+    expect(data.updated_at).toBe((version as unknown as Preset).created_at)
+    expect(statusTimes).toContain(data.status_updated_at)
+  }
+  for (const preset of [last, ...Object.values(changed).flat()]) {
+    const { designated_version: told, designated_version_id: id } = preset
+    expect({ told, id }).toEqual({ told: versions[told.version - 1] as Version, id: told.id })
+  }
+  for (const { status } of changed.archived) expect(status).toBe('archived')
+  for (const { status } of [...changed.restored, ...changed.designated, ...changed.read]) expect(status).toBe('active')
+
+  // Every change found the preset as the one before it had left it.
+  const { data } = await ask<{ data: Change[] }>('audit.changes', { limit: 10_000 })
+  const history = data.filter(({ kind }) => kind === 'preset').toReversed()
+  expect(history.map(({ before }) => before)).toEqual([null, ...history.slice(0, -1).map(({ after }) => after)])
+  const saves = history.filter(({ operation }) => operation === 'presets.save')
+  expect(saves.map(({ after }) => after.latest_version)).toEqual(versions.map(({ version }) => version))
+  expect(saves.filter(({ before }) => before?.status === 'archived')).toEqual([])
+  for (const { after } of saves) expect(after.designated_version).toBe(after.latest_version)
+  const designations = history.filter(({ operation }) => operation === 'presets.update')
+  expect(designations.map(({ after }) => timed(after.updated_at, after.designated_version)).toSorted()).toEqual(
+    changed.designated.map((preset) => timed(preset.updated_at, preset.designated_version.version)).toSorted(),
+  )
+  // They met: designations lie between posts.
+  const [first = 0, end = 0] = [saves[1], saves.at(-1)].map((save) => history.indexOf(save as Change))
+  const between = history.slice(first, end).filter((change) => designations.includes(change))
+  expect(between.length).toBeGreaterThan(0)
+
+  // What counts in the end is what the last change says, be it a post or a designation.
+  const { after } = history.at(-1) as Change
+  expect(last).toMatchObject({
+    status: 'active',
+    updated_at: new Date(after.updated_at).toISOString(),
+    designated_version: { version: after.designated_version },
+  })
+
+  await serving.stop()
+  served = await installation.serve()
+  expect(await served.ask<object>('presets.show', { preset: 'shared' })).toEqual(last)
+})

@@ -1,0 +1,305 @@
+// Versions of presets as they are made and read: posts that wait share a commit, each fails for itself, and what is kept at hand is
+// bounded and true.
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { updateApiKey } from '../../db/api-keys.ts'
+import { createWriter } from '../../db/write.ts'
+import {
+  presetCacheCharactersMax,
+  presetConfigCharactersMax,
+  presetsMax,
+  presetsPerCommitMax,
+} from '../../src/limits.ts'
+import { createPresets, type Draft, type Presets, type Saved } from '../../src/presets/versions.ts'
+import { type Actor, commit, loadRegistry, type Preset, type Registry } from '../../src/registry.ts'
+import { createTurns, type TakeTurn } from '../../src/turns.ts'
+import { busyError, type Watched, watchBatches } from '../support/batches.ts'
+import { rowsInFile } from '../support/database-file.ts'
+import { type Row, startTestServer } from '../support/latchkey.ts'
+import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../support/rows.ts'
+
+const acme = organizationRows('acme')
+const other = organizationRows('other')
+const byKey: Actor = { kind: 'key', keyId: acme.key.id, requestId: 'request' }
+let now: number
+
+let own: TestDatabase
+let watched: Watched
+let writer: ReturnType<typeof createWriter>
+let registry: Registry
+let takeTurn: TakeTurn
+let presets: Presets
+/** How often a version was read from the database. */
+let reads: number
+beforeEach(async () => {
+  now = 1_000
+  own = await createDatabase()
+  watched = watchBatches(own.database)
+  writer = createWriter(watched.database, () => {})
+  await writer.write([...insertOrganizationRows(own.database, acme), ...insertOrganizationRows(own.database, other)])
+  watched.batches.length = 0
+  registry = await loadRegistry(own.database.orm)
+  takeTurn = createTurns()
+  reads = 0
+  const orm = new Proxy(own.database.orm, {
+    get: (target, name) => {
+      if (name === 'select') reads += 1
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  presets = createPresets({ orm, writer, registry, now: () => now, takeTurn })
+})
+afterEach(async () => {
+  await writer.close()
+  await own.close()
+})
+
+/** A post by a key of acme, unless `change` says otherwise. */
+function save(slug: string, change: Partial<Draft> & { config?: object } = {}): Promise<Saved> {
+  const { config = { model: 'm' }, ...others } = change
+  return presets.save({
+    organizationId: acme.organization.id,
+    workspaceId: acme.workspace.id,
+    creatorId: acme.user.id,
+    slug,
+    actor: byKey,
+    operation: 'presets.save',
+    content: { config: { ...config }, systemPrompt: null },
+    ...others,
+  })
+}
+
+const numberOf = ({ version }: Saved) => version.version
+const versionsInFile = () =>
+  rowsInFile(
+    own.path,
+    `select slug, version, config from preset_versions join presets on presets.id = preset_id order by slug, version`,
+  ).map(({ slug, version, config }) => `${slug}@${version} ${config}`)
+const presetsInFile = () =>
+  rowsInFile(own.path, 'select slug, designated_version, latest_version from presets order by slug')
+const countOf = (table: string) => rowsInFile(own.path, `select count(*) as count from ${table}`)[0]?.count
+
+async function disableKey(): Promise<void> {
+  const { orm } = own.database
+  const changing = {
+    writer,
+    orm,
+    registry,
+    now: () => now,
+    actor: { kind: 'local' as const },
+    operation: 'keys.disable',
+  }
+  await commit(changing, [updateApiKey(orm, acme.key.id, { disabled: true })], [{ kind: 'key', id: acme.key.id }])
+}
+
+async function letKeyExpire(): Promise<void> {
+  now = 2_000
+}
+
+describe('posts that wait', () => {
+  test('share one commit, numbered in the order in which they came', async () => {
+    const saved = await Promise.all(
+      ['a', 'b', 'a', 'a', 'b'].map((slug, index) => save(slug, { config: { seed: index } })),
+    )
+    expect(saved.map(numberOf)).toEqual([1, 1, 2, 3, 2])
+    expect(watched.batches).toHaveLength(1)
+    expect(versionsInFile()).toEqual([
+      'a@1 {"seed":0}',
+      'a@2 {"seed":2}',
+      'a@3 {"seed":3}',
+      'b@1 {"seed":1}',
+      'b@2 {"seed":4}',
+    ])
+    expect(presetsInFile()).toEqual([
+      { slug: 'a', designated_version: 3, latest_version: 3 },
+      { slug: 'b', designated_version: 2, latest_version: 2 },
+    ])
+    // Each is told as it was after its own change, not after the last.
+    expect(saved.map(({ preset }) => preset.designatedVersion)).toEqual(saved.map(numberOf))
+    for (const { preset, version } of saved) expect(preset.designatedVersionId).toBe(version.id)
+    expect(new Set(saved.map(({ preset }) => preset.id)).size).toBe(2)
+  })
+
+  test(`are at most ${presetsPerCommitMax} to a commit`, async () => {
+    const count = 2 * presetsPerCommitMax + 1
+    const saved = await Promise.all(Array.from({ length: count }, () => save('a')))
+    expect(saved.map(numberOf)).toEqual(Array.from({ length: count }, (_, index) => index + 1))
+    expect(watched.batches).toHaveLength(3)
+  })
+
+  test('while a commit is under way have the next one, and nothing is in force before its own', async () => {
+    const gate = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    watched.before = () => {
+      asked.resolve()
+      return gate.promise
+    }
+    const first = save('a')
+    await asked.promise
+    const later = [save('a'), save('b')]
+    expect(registry.presetsOf.get(acme.workspace.id)).toBeUndefined()
+    gate.resolve()
+    expect((await Promise.all([first, ...later])).map(numberOf)).toEqual([1, 2, 1])
+    expect(watched.batches).toHaveLength(2)
+  })
+
+  test('each leave a record of their own, with the preset before and after', async () => {
+    await Promise.all([save('a'), save('a', { actor: { kind: 'local' } })])
+    const records = rowsInFile(
+      own.path,
+      'select actor, actor_key_id as key, before, after from admin_changes order by id',
+    )
+    expect(records.map(({ actor, key }) => [actor, key])).toEqual([
+      ['key', acme.key.id],
+      ['local', null],
+    ])
+    expect(records.map(({ before }) => before)).toEqual([null, records[0]?.after ?? null])
+    expect(JSON.parse(String(records[1]?.after))).toMatchObject({ slug: 'a', latest_version: 2 })
+  })
+
+  test('to the same slug of another workspace are counted apart', async () => {
+    const theirs = { organizationId: 'other', workspaceId: other.workspace.id, creatorId: other.user.id }
+    const saved = await Promise.all([save('a'), save('a', theirs), save('a'), save('a', theirs)])
+    expect(saved.map(numberOf)).toEqual([1, 1, 2, 2])
+    expect(watched.batches).toHaveLength(1)
+    expect(saved.map(({ preset }) => preset.workspaceId)).toEqual(
+      [acme, other, acme, other].map(({ workspace }) => workspace.id),
+    )
+    expect(new Set(saved.map(({ preset }) => preset.id)).size).toBe(2)
+  })
+})
+
+describe('a post that fails', () => {
+  test('in the database fails alone, and leaves no gap', async () => {
+    const outcomes = await Promise.allSettled([
+      save('a'),
+      save('a', { creatorId: 'nobody', config: { model: 'refused' } }),
+      save('b', { creatorId: 'nobody', config: { model: 'refused' } }),
+      save('a'),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled'])
+    expect(versionsInFile()).toEqual(['a@1 {"model":"m"}', 'a@2 {"model":"m"}'])
+    expect([...(registry.presetsOf.get(acme.workspace.id)?.keys() ?? [])]).toEqual(['a'])
+    expect(countOf('admin_changes')).toBe(2)
+  })
+
+  test('leaves its number to the next one', async () => {
+    await save('a')
+    let failures = 1
+    watched.before = () => {
+      if (failures-- > 0) throw new Error('out of order')
+    }
+    await expect(save('a')).rejects.toThrow('out of order')
+    expect(registry.presetsOf.get(acme.workspace.id)?.get('a')?.latestVersion).toBe(1)
+    expect(numberOf(await save('a'))).toBe(2)
+    expect(countOf('preset_versions')).toBe(2)
+  })
+
+  test('because the database is broken fails with all others, and nothing is written again', async () => {
+    watched.before = () => {
+      throw busyError()
+    }
+    const outcomes = await Promise.allSettled([save('a'), save('b'), save('a')])
+    expect(outcomes.map(({ status }) => status)).toEqual(Array(3).fill('rejected'))
+    watched.before = () => {}
+    await expect(save('a')).rejects.toThrow('database is locked')
+    expect(countOf('presets')).toBe(0)
+    expect(registry.presets.size).toBe(0)
+  })
+
+  test.each([
+    ['disabled', disableKey],
+    ['expired', letKeyExpire],
+  ])(
+    'because its key was %s after it began is refused and makes nothing; those of others are made',
+    async (_, change) => {
+      registry.keys.set(acme.key.id, { ...acme.key, expiresAt: 2_000 })
+      const changing = takeTurn(change)
+      const [refused, made] = await Promise.allSettled([save('a'), save('a', { actor: { kind: 'local' } }), changing])
+      expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'unauthorized' } })
+      expect(made).toMatchObject({ status: 'fulfilled', value: { version: { version: 1 } } })
+      expect(countOf('preset_versions')).toBe(1)
+    },
+  )
+
+  test('because its key was disabled while it waited is answered 401', async () => {
+    const { server, admin, stop } = await startTestServer()
+    const { key } = await admin<Row & { key: string }>('keys.create', { name: 'admin', kind: 'management' })
+    const { context, baseUrl } = server
+    const waits = Promise.withResolvers<void>()
+    const { save } = context.presets
+    context.presets.save = (draft) => {
+      const saved = save(draft)
+      waits.resolve()
+      return saved
+    }
+    const turn = context.takeTurn(() => waits.promise)
+    const disabling = admin('keys.disable', { key: 'admin' })
+    const response = await fetch(`${baseUrl}/presets/a/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: '{"messages":[{"role":"user","content":"x"}]}',
+    })
+    expect(response.status).toBe(401)
+    expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
+    await Promise.all([turn, disabling])
+    expect(await admin<object>('presets.list', { archived: true })).toEqual({ data: [], total_count: 0 })
+    await stop()
+  })
+
+  test('because there are too many presets makes nothing, though another of its commit was the last that fits', async () => {
+    const { preset } = await save('a')
+    const full = new Map<string, Preset>([['a', preset]])
+    for (let index = 2; index < presetsMax; index++) full.set(String(index), preset)
+    registry.presetsOf.set(acme.workspace.id, full)
+    const outcomes = await Promise.allSettled([save('b'), save('c'), save('b'), save('a')])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect(outcomes[1]).toMatchObject({ reason: { code: 'invalid', message: expect.stringContaining('at most') } })
+    expect(presetsInFile().map(({ slug }) => slug)).toEqual(['a', 'b'])
+  })
+})
+
+describe('what is kept at hand', () => {
+  /** The largest content there may be, so that few fill what is kept. */
+  const filling: [string, (text: string) => Draft['content']][] = [
+    ['settings', (text) => ({ config: { stop: text }, systemPrompt: null })],
+    ['a system prompt', (text) => ({ config: {}, systemPrompt: text })],
+  ]
+  test.each(filling)(
+    'is bounded, with %s as the most of it; what was let go is read again as it was',
+    async (_, fill) => {
+      const characters = presetConfigCharactersMax - 100
+      const count = Math.ceil(presetCacheCharactersMax / characters) + 10
+      const saved: Saved[] = []
+      for (let index = 0; index < count; index++)
+        saved.push(await save('a', { content: fill(String(index).padEnd(characters, 'x')) }))
+      const preset = registry.presetsOf.get(acme.workspace.id)?.get('a') as Preset
+
+      expect(await presets.versionOf(preset)).toBe(saved.at(-1)?.version)
+      expect(await presets.versionOf(preset, count - 50)).toBe(saved.at(-51)?.version)
+      expect(reads).toBe(0)
+      // Equal to what was answered, compared as text: a difference in 256 KB helps no reader.
+      const read = await presets.versionOf(preset, 1)
+      expect(reads).toBe(1)
+      expect(JSON.stringify(read) === JSON.stringify(saved[0]?.version)).toBe(true)
+      expect(await presets.versionOf(preset, 1)).toBe(read)
+      expect(reads).toBe(1)
+    },
+  )
+
+  test('has no version that there is not', async () => {
+    const { preset } = await save('a')
+    await save('b')
+    expect(await presets.versionOf(preset, 2)).toBeUndefined()
+    expect(reads).toBe(0)
+  })
+
+  test('and in force is what a restart finds', async () => {
+    await Promise.all([save('a'), save('b'), save('a')])
+    await Promise.all([save('b'), save('c')])
+    const { presets: known, presetsOf } = await loadRegistry(own.database.orm)
+    expect(known).toEqual(registry.presets)
+    expect(presetsOf).toEqual(registry.presetsOf)
+    expect(known.size).toBe(3)
+  })
+})
