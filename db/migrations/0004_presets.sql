@@ -1,19 +1,21 @@
 -- A preset: a name for a request's settings. Its slug is taken for ever; which of its versions counts is `designated_version`.
 create table presets (
   id text primary key,
-  organization_id text not null references organizations (id),
-  workspace_id text not null references workspaces (id),
+  organization_id text not null,
+  workspace_id text not null,
   slug text not null,
   name text not null,
   description text,
   status text not null check (status in ('active', 'disabled', 'archived')),
   status_updated_at integer,
-  creator_id text not null references users (id),
+  creator_id text not null,
   designated_version integer not null,
   latest_version integer not null,
   created_at integer not null,
   updated_at integer not null,
   unique (workspace_id, slug),
+  foreign key (workspace_id, organization_id) references workspaces (id, organization_id),
+  foreign key (creator_id, organization_id) references users (id, organization_id),
   -- At the commit, since a preset and its first version come together.
   foreign key (id, designated_version) references preset_versions (preset_id, version) deferrable initially deferred
 ) strict;
