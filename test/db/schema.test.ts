@@ -1,5 +1,7 @@
 // The migrated tables against schema.ts, and what the database itself refuses whatever the program does.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { getTableColumns, is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { insertApiKey } from '../../db/api-keys.ts'
@@ -46,6 +48,13 @@ test('every table of the database is in schema.ts, and none more', async () => {
   const found = await rows("select name from pragma_table_list where type = 'table' and name not like 'sqlite_%'")
   const names = found.map(([name]) => String(name)).filter((name) => name !== 'schema_migrations')
   expect(names.toSorted()).toEqual(tables.map((table) => getTableConfig(table).name).toSorted())
+})
+
+test('every table is told of in the README, and none more', () => {
+  const readme = readFileSync(join(import.meta.dirname, '../../db/README.md'), 'utf8')
+  const told = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => String(name))
+  const described = tables.map((table) => getTableConfig(table).name)
+  expect(told.toSorted()).toEqual([...described, 'schema_migrations'].toSorted())
 })
 
 for (const table of tables) {

@@ -1,0 +1,103 @@
+// A database that an older program has made and filled is brought up to date: every row stays as it was, and new ones can be made.
+import { Database as OtherSqlite } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { getTableColumns, getTableName } from 'drizzle-orm'
+import { migrations } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import { insertPresetVersions } from '../../db/presets.ts'
+import { apiKeys, exchangeAudit, issuers, organizations, policies, usage, users, workspaces } from '../../db/schema.ts'
+import { createWriter } from '../../db/write.ts'
+import { readDatabaseFile } from '../support/database-file.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
+import { auditRow, organizationRows, usageRow } from '../support/rows.ts'
+
+const acme = organizationRows('acme')
+const filled = [
+  { table: organizations, row: acme.organization },
+  { table: workspaces, row: acme.workspace },
+  { table: users, row: acme.user },
+  { table: apiKeys, row: acme.key },
+  { table: issuers, row: acme.issuer },
+  { table: policies, row: acme.policy },
+  { table: exchangeAudit, row: auditRow('old') },
+  { table: usage, row: usageRow('old', acme) },
+].map(({ table, row }) => ({
+  name: getTableName(table),
+  values: Object.entries(getTableColumns(table))
+    .filter(([field]) => field in row)
+    .map(([field, { name }]) => [name, (row as Record<string, unknown>)[field]] as const),
+}))
+
+/** A file as the program had it when `version` was its latest migration, with a row in each table that it had. Gives the columns of each. */
+function createOldFile(path: string, version: number): Map<string, string[]> {
+  const database = new OtherSqlite(path, { create: true, strict: true })
+  database.run('pragma journal_mode = wal')
+  database.run(
+    'create table schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict',
+  )
+  for (const migration of migrations.filter((migration) => migration.version <= version)) {
+    for (const statement of migration.statements) database.run(statement)
+    database.run('insert into schema_migrations values (?, ?, 1)', [migration.version, migration.name])
+  }
+  const columnsOf = new Map<string, string[]>()
+  for (const { name, values } of filled) {
+    const columns = (database.query(`select name from pragma_table_info('${name}')`).all() as { name: string }[]).map(
+      (column) => column.name,
+    )
+    columnsOf.set(name, columns)
+    const known = values.filter(([column]) => columns.includes(column))
+    const places = known.map(() => '?').join(', ')
+    database.run(
+      `insert into ${name} (${known.map(([column]) => column).join(', ')}) values (${places})`,
+      known.map(([, value]) => (typeof value === 'boolean' ? Number(value) : (value as string | number | null))),
+    )
+  }
+  database.close()
+  return columnsOf
+}
+
+test.each(migrations.slice(0, -1).map(({ version, name }) => [version, name] as const))(
+  'a file of version %i (%s) keeps its rows',
+  async (version) => {
+    const folder = temporaryFolder()
+    const path = join(folder.path, 'latchkey.db')
+    const columnsOf = createOldFile(path, version)
+    const queries = [...columnsOf].map(([name, columns]) => `select ${columns.join(', ')} from ${name}`)
+    const before = readDatabaseFile(path, ...queries)
+    expect(before.map((rows) => rows.length)).toEqual(filled.map(() => 1))
+
+    const database = await openDatabase({ path, create: false, synchronous: 'normal' })
+    if ('refused' in database) throw new Error(database.message)
+    const writer = createWriter(database, () => {})
+    const [preset, presetVersion] = [{ id: 'preset', slug: 'new', name: 'new' }, { id: 'version' }]
+    const common = { creatorId: acme.user.id, createdAt: 1 }
+    const numbers = { designatedVersion: 1, latestVersion: 1, updatedAt: 1 }
+    const within = { organizationId: acme.organization.id, workspaceId: acme.workspace.id }
+    const status = { description: null, status: 'active', statusUpdatedAt: null } as const
+    await writer.write(
+      insertPresetVersions(
+        [{ ...preset, ...within, ...status, ...common, ...numbers }],
+        [],
+        [{ ...presetVersion, presetId: preset.id, version: 1, config: '{}', systemPrompt: null, ...common }],
+      ),
+    )
+    await writer.appendUsage(usageRow('new', acme))
+    const [applied, foreign, unbounded, ...after] = readDatabaseFile(
+      path,
+      'select version, name from schema_migrations order by version',
+      'pragma foreign_key_check',
+      `select api_keys.allowed_presets as of_key, policies.allowed_models as models, policies.allowed_presets as presets
+        from api_keys join policies on key_id = api_keys.id`,
+      ...queries.map((query) => (query.endsWith(' usage') ? `${query} where request_id = 'old'` : query)),
+    )
+    expect(applied).toEqual(migrations.map(({ version, name }) => ({ version, name })))
+    expect(foreign).toEqual([])
+    // Who could use every model and preset still can.
+    expect(unbounded).toEqual([{ of_key: null, models: null, presets: null }])
+    expect(after).toEqual(before)
+    await writer.close()
+    await database.close()
+    folder.remove()
+  },
+)

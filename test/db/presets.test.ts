@@ -1,0 +1,142 @@
+// What the database itself says of presets, whatever the program does: versions stay as they are, and a preset designates one of its own.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { insertPresetVersions, updatePreset } from '../../db/presets.ts'
+import type { Preset, PresetVersion } from '../../db/schema.ts'
+import { createWriter, type Statement, type Writer } from '../../db/write.ts'
+import { rowsInFile } from '../support/database-file.ts'
+import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../support/rows.ts'
+import { until } from '../support/until.ts'
+
+const acme = organizationRows('acme')
+const other = organizationRows('other')
+
+function versionOf(preset: string, version: number): PresetVersion {
+  const content = { config: '{"model":"m"}', systemPrompt: 'Be brief' }
+  return { id: `${preset}-${version}`, presetId: preset, version, ...content, creatorId: acme.user.id, createdAt: 1 }
+}
+
+const draft: Preset = {
+  id: 'preset',
+  organizationId: acme.organization.id,
+  workspaceId: acme.workspace.id,
+  slug: 'slug',
+  name: 'slug',
+  description: null,
+  status: 'active',
+  statusUpdatedAt: null,
+  creatorId: acme.user.id,
+  designatedVersion: 2,
+  latestVersion: 2,
+  createdAt: 1,
+  updatedAt: 1,
+}
+
+let own: TestDatabase
+let writer: Writer
+/** The preset `preset` with two versions, which no test changes. */
+beforeAll(async () => {
+  own = await createDatabase()
+  writer = createWriter(own.database, () => {})
+  await writer.write([...insertOrganizationRows(own.database, acme), ...insertOrganizationRows(own.database, other)])
+  await writer.write(insertPresetVersions([draft], [], [versionOf('preset', 1), versionOf('preset', 2)]))
+})
+afterAll(async () => {
+  await writer.close()
+  await own.close()
+})
+
+const sql = (text: string): Statement => ({ toSQL: () => ({ sql: text, params: [] }) })
+const everything = () =>
+  rowsInFile(
+    own.path,
+    'select * from presets full join preset_versions on presets.id = preset_id order by preset_versions.id',
+  )
+
+async function expectRefused(statements: Statement[], message: string): Promise<void> {
+  const before = everything()
+  await expect(writer.write(statements)).rejects.toThrow(message)
+  expect(everything()).toEqual(before)
+}
+
+test.each([
+  ['a deletion', 'delete from preset_versions', 'versions of presets are never deleted'],
+  ['a change', "update preset_versions set config = '{}'", 'versions of presets are never changed'],
+  ['a change to the same', 'update preset_versions set config = config', 'versions of presets are never changed'],
+  [
+    'a replacement',
+    "insert or replace into preset_versions select * from preset_versions where id = 'preset-1'",
+    'versions of presets are never deleted',
+  ],
+  [
+    'a replacement under another id',
+    `insert or replace into preset_versions
+      select 'else', preset_id, version, '{}', null, creator_id, 2 from preset_versions where id = 'preset-1'`,
+    'versions of presets are never deleted',
+  ],
+  [
+    'an upsert',
+    `insert into preset_versions select * from preset_versions where id = 'preset-1'
+      on conflict (preset_id, version) do update set config = '{}'`,
+    'versions of presets are never changed',
+  ],
+  ['a deletion of the preset', 'delete from presets', 'FOREIGN KEY'],
+])('%s does away with no version', async (_, text, message) => {
+  await expectRefused([sql(text)], message)
+})
+
+test('a number is given once, from 1', async () => {
+  const insert = (version: PresetVersion) => insertPresetVersions([], ['preset'], [version])
+  await expectRefused(insert({ ...versionOf('preset', 2), id: 'again' }), 'UNIQUE')
+  await expectRefused(insert(versionOf('preset', 0)), 'CHECK')
+  await expectRefused(insert(versionOf('nobody', 1)), 'FOREIGN KEY')
+})
+
+test('a slug is one preset of its workspace, archived or not, and free in others', async () => {
+  await writer.write([updatePreset(own.database.orm, 'preset', { status: 'archived' })])
+  const single = { designatedVersion: 1, latestVersion: 1 }
+  await expectRefused(
+    insertPresetVersions([{ ...draft, ...single, id: 'third' }], [], [versionOf('third', 1)]),
+    'UNIQUE',
+  )
+  await writer.write([updatePreset(own.database.orm, 'preset', { status: 'active' })])
+  const { organization, workspace, user } = other
+  const theirs = { organizationId: organization.id, workspaceId: workspace.id, creatorId: user.id }
+  await writer.write(
+    insertPresetVersions([{ ...draft, ...theirs, ...single, id: 'theirs' }], [], [versionOf('theirs', 1)]),
+  )
+})
+
+test('a preset has no workspace and no creator of another organization, and no status that there is not', async () => {
+  const preset = { ...draft, id: 'wrong', slug: 'wrong', designatedVersion: 1, latestVersion: 1 }
+  const expectWrong = (change: Partial<Preset>, message: string) =>
+    expectRefused(insertPresetVersions([{ ...preset, ...change }], [], [versionOf('wrong', 1)]), message)
+  await expectWrong({ workspaceId: other.workspace.id }, 'FOREIGN KEY')
+  await expectWrong({ organizationId: other.organization.id }, 'FOREIGN KEY')
+  await expectWrong({ creatorId: other.user.id }, 'FOREIGN KEY')
+  await expectWrong({ status: 'gone' as 'archived' }, 'CHECK')
+})
+
+test('a preset designates a version of its own when the change is committed', async () => {
+  const database = await createDatabase()
+  const { orm, client } = database.database
+  const writer = createWriter(database.database, () => {})
+  const preset = { ...draft, designatedVersion: 1, latestVersion: 1 }
+  await writer.write(insertOrganizationRows(database.database, acme))
+  await writer.write(insertPresetVersions([preset], [], [versionOf('preset', 1)]))
+  for (const wrong of [
+    [updatePreset(orm, 'preset', { designatedVersion: 2 })],
+    insertPresetVersions([{ ...preset, id: 'second', slug: 'second' }], [], [versionOf('preset', 2)]),
+  ])
+    await expect(writer.write(wrong)).rejects.toThrow('FOREIGN KEY')
+  await writer.write([updatePreset(orm, 'preset', { name: 'later' })])
+  expect(rowsInFile(database.path, 'select name, designated_version, version from presets, preset_versions')).toEqual([
+    { name: 'later', designated_version: 1, version: 1 },
+  ])
+  // No program of ours comes to this: libSQL does not reset a COMMIT that was refused, and until it is collected there is no checkpoint.
+  await until('a checkpoint', async () => {
+    Bun.gc(true)
+    return client.execute('pragma wal_checkpoint(passive)').catch(() => false as const)
+  })
+  await writer.close()
+  await database.close()
+})
