@@ -14,10 +14,10 @@ create table presets (
   created_at integer not null,
   updated_at integer not null,
   unique (workspace_id, slug),
+  -- Versions are numbered from 1 without a gap. A foreign key would have to wait for the commit, and libSQL does not reset one that fails.
+  check (designated_version between 1 and latest_version),
   foreign key (workspace_id, organization_id) references workspaces (id, organization_id),
-  foreign key (creator_id, organization_id) references users (id, organization_id),
-  -- At the commit, since a preset and its first version come together.
-  foreign key (id, designated_version) references preset_versions (preset_id, version) deferrable initially deferred
+  foreign key (creator_id, organization_id) references users (id, organization_id)
 ) strict;
 
 -- What a version says never changes. `config` is a JSON object in the terms of chat completions. Nothing looks for a version by its id,
