@@ -113,17 +113,28 @@ test('the binary does the whole main job', async () => {
   expect(exchanged.status).toBe(200)
   const { access_token } = (await exchanged.json()) as { access_token: string }
 
-  for (const stream of [false, true]) {
+  const preset = { model: 'echo', messages: [{ role: 'system', content: 'Be brief' }] }
+  writeFileSync(join(cwd, 'body.json'), JSON.stringify(preset))
+  for (const _ of [1, 2]) await json('presets', 'import', 'body.json', '--as', 'brief')
+  expect((await run(['presets', 'diff', 'brief@1', 'brief@2'])).stdout).toContain('say the same')
+  rmSync(join(cwd, 'body.json'))
+
+  for (const [stream, model] of [
+    [false, 'echo'],
+    [true, '@preset/brief@1'],
+  ]) {
     const called = await fetch(`${baseUrl}/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'echo', stream, messages: [{ role: 'user', content: 'from the binary' }] }),
+      body: JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'from the binary' }] }),
     })
     expect(called.status).toBe(200)
     expect(await called.text()).toContain(stream ? 'data: [DONE]' : 'from the binary')
   }
   const { data } = await json<{ data: Record<string, unknown>[] }>('usage')
-  expect(data).toMatchObject([{ key_name: 'app', requests: 2, total_tokens: 12 }])
+  expect(data).toMatchObject([{ key_name: 'app', requests: 2 }])
+  const { data: requests } = await json<{ data: Record<string, unknown>[] }>('usage', '--requests')
+  expect(requests.map((row) => row.preset_version)).toEqual(['brief@1', null])
 
   writeFileSync(join(cwd, 'token.jwt'), subjectToken)
   const checked = await json<{ data: object[] }>('policies', 'check', '--token-file', 'token.jwt', '--policy', 'app')

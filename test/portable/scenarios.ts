@@ -151,6 +151,31 @@ export const scenarios: Scenario[] = [
       assert.equal(refused.headers.get('www-authenticate'), 'Bearer')
     },
   },
+  {
+    name: 'a preset is made, found again and completes a request',
+    run: async (federation) => {
+      const { key } = await federation.admin<{ id: string; key: string }>('keys.create', {
+        name: 'admin',
+        kind: 'management',
+      })
+      const preset = { model: 'echo', messages: [{ role: 'system', content: 'Be brief' }] }
+      const call = async (path: string, credential: string, body?: object) => {
+        const headers = { authorization: `Bearer ${credential}`, 'content-type': 'application/json' }
+        const method = body === undefined ? 'GET' : 'POST'
+        const sent = body === undefined ? null : JSON.stringify(body)
+        const response = await fetch(federation.server.baseUrl + path, { method, headers, body: sent })
+        assert.equal(response.status, 200)
+        return response
+      }
+      for (const _ of [1, 2]) await call('/presets/brief/chat/completions', key, preset)
+      const found = (await (await call('/presets/brief', key)).json()) as { data: { designated_version: Answer } }
+      assert.equal(found.data.designated_version.version, 2)
+      const asked = { model: '@preset/brief@1', messages: [{ role: 'user', content: 'hello preset' }] }
+      const response = await call('/chat/completions', await accessToken(federation), asked)
+      assert.match(await response.text(), /hello preset/)
+      assert.equal((await usageOf(federation, response))?.preset_version, 'brief@1')
+    },
+  },
 ]
 
 async function exchangesAndVerifies(
