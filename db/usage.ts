@@ -4,7 +4,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
 import { apiKeys, issuers, policies, usage, usageDays } from './schema.ts'
 
-export const usageGroupings = ['key', 'policy', 'subject', 'model', 'upstream', 'day'] as const
+export const usageGroupings = ['key', 'policy', 'subject', 'model', 'preset', 'upstream', 'day'] as const
 export type UsageGrouping = (typeof usageGroupings)[number]
 
 export type UsageFilter = {
@@ -41,6 +41,7 @@ const groups: Record<UsageGrouping, (SQLiteColumn | SQL)[]> = {
   policy: [usage.policyId],
   subject: [usage.issuerId, usage.subject],
   model: [usage.model],
+  preset: [usage.workspaceId, usage.presetVersion],
   upstream: [usage.upstream],
   day: [sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`],
 }
@@ -65,6 +66,8 @@ export function sumUsage(orm: Orm, by: UsageGrouping, filter: UsageFilter) {
       subject: usage.subject,
       model: usage.model,
       upstream: usage.upstream,
+      workspaceId: usage.workspaceId,
+      presetVersion: usage.presetVersion,
       requests: count(),
       promptTokens: total(usage.promptTokens),
       completionTokens: total(usage.completionTokens),

@@ -29,6 +29,7 @@ type Request = {
   model: string | null
   model_asked: string | null
   upstream: string | null
+  preset_version: string | null
   status: number
   completed: boolean
   client_left: boolean
@@ -116,10 +117,11 @@ function statusOf({ status, completed, client_left }: Request): string {
 }
 
 function nameOf(row: Sum): string {
-  const { key_name, key_deleted, policy_name, subject, issuer_url, model, upstream, day } = row
+  const { key_name, key_deleted, policy_name, subject, issuer_url, model, preset_version, upstream, day } = row
   if (key_name !== undefined) return `${key_name}${key_deleted ? ' (deleted)' : ''}`
   if (subject !== undefined) return subject === null ? '(keys themselves)' : `${subject} of ${issuer_url}`
   if (policy_name !== undefined) return String(policy_name ?? '(keys themselves)')
+  if (preset_version !== undefined) return String(preset_version ?? '(no preset)')
   return String(day ?? model ?? upstream ?? '(unknown)')
 }
 
@@ -130,6 +132,9 @@ function drawRequests(rows: Request[], given: Arguments): string {
       ['TIME (UTC)', (row) => moment(row.at)],
       ['KEY', (row) => row.key_name],
       ['MODEL', (row) => row.model ?? row.model_asked],
+      ...(rows.some((row) => row.preset_version !== null)
+        ? [['PRESET', (row: Request) => row.preset_version] as [string, (row: Request) => unknown]]
+        : []),
       ['UPSTREAM', (row) => row.upstream],
       ['STATUS', statusOf],
       ['TOKENS', (row) => row.total_tokens],

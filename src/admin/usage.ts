@@ -63,6 +63,8 @@ function groupOf(by: UsageGrouping, row: Summed): Record<string, unknown> {
       return { issuer_id: row.issuerId, issuer_url: row.issuerUrl, subject: row.subject }
     case 'model':
       return { model: row.model }
+    case 'preset':
+      return { workspace_id: row.workspaceId, preset_version: row.presetVersion }
     case 'upstream':
       return { upstream: row.upstream }
     case 'day':

@@ -51,7 +51,7 @@ test.skipIf(!Bun.which('bash') || !Bun.which('curl'))('its lines work when paste
   expect(pasted.stdout).toContain('"content":"Hello by name"')
   expect(pasted.stdout).toContain('"content": "Answer in two sentences."')
   expect(pasted.stdout).toContain('"requests":2')
-  expect(pasted.stdout).toMatch(/^TIME.*\n.* dev +echo +configured +200 +\d+ +- +dev +my-workload /m)
+  expect(pasted.stdout).toMatch(/^TIME.*\n.* dev +echo +dev@1 +configured +200 +\d+ +- +dev +my-workload /m)
   expect(pasted.stdout).toMatch(/^TIME.*OUTCOME.*\n.* issued /m)
   expect(pasted.stdout).toContain('"token_type":"Bearer"')
   dev.kill('SIGTERM')

@@ -117,7 +117,7 @@ test('usage is told by what it was for, as a table, as JSON and as CSV that no s
   const keys = await run('usage', '--by', 'key', '--csv')
   expect(keys.stdout).toMatch(/^key_id,key_name,key_deleted,requests,/)
   expect(keys.stdout).toContain(",'=app,false,")
-  for (const by of ['key', 'policy', 'subject', 'model', 'upstream', 'day']) {
+  for (const by of ['key', 'policy', 'subject', 'model', 'preset', 'upstream', 'day']) {
     const { code, stdout } = await run('usage', '--by', by)
     expect({ by, code, lines: stdout.trim().split('\n').length > 1 }).toEqual({ by, code: 0, lines: true })
     expect(stdout).not.toContain('█')
