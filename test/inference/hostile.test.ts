@@ -70,6 +70,14 @@ describe('what was used is known', () => {
   })
 })
 
+test('a price and a count that are each allowed make no cost that cannot be read again', async () => {
+  await latchkey.admin('prices.set', { prices: [{ model: 'real-*', prompt: 1_000_000, completion: 1_000_000 }] })
+  answers(() => Response.json({ model: 'real-x', usage: { prompt_tokens: 1e9, completion_tokens: 1e9 } }))
+  expect(await rowOf(await post('/chat/completions', question))).toMatchObject({ prompt_tokens: 1e9, cost: null })
+  expect(await latchkey.admin<object>('usage.verify')).toEqual({ ok: true, data: [] })
+  await latchkey.admin('prices.remove', { model: 'real-*' })
+})
+
 describe('a caller is refused', () => {
   for (const [name, body] of [
     ['another case of model', { Model: 'secret', model: 'meta/a' }],
