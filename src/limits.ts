@@ -95,8 +95,9 @@ export const fallbackModelsMax = 16
 export const bodyMegabytesMax = 1_024
 /** The bound of the echo upstream of `dev`. */
 export const echoBodyBytesMax = 32 * 1024 * 1024
-/** A JSON answer is kept up to this size to find its usage; of a larger one the end is. */
+/** A JSON answer is kept up to this size to find its usage; of a larger one the end is, and so much of its beginning. */
 export const upstreamAnswerBytesInspectedMax = 8 * 1024 * 1024
+export const upstreamAnswerHeadBytesInspectedMax = 4 * 1024
 /** A shorter JSON answer of known length is read in one go: nobody can use a part of it, and a stream costs thrice as much. */
 export const upstreamAnswerBytesWholeMax = 256 * 1024
 /** A list of models is at hand or it is not; the others are not to wait for one that hangs. */

@@ -36,6 +36,12 @@ describe('what was used is known', () => {
     expect(await rowOf(await post('/embeddings', { model: 'm', input: 'x' }))).toMatchObject({ ...usage, cost: 2 })
   })
 
+  test('of one whose usage stands before what is long', async () => {
+    const data = Array.from({ length: 80 }, () => ({ embedding: 'x'.repeat(256 * 1024) }))
+    answers(() => Response.json({ model: 'm', object: 'list', usage: { ...usage, cost: 2 }, data }))
+    expect(await rowOf(await post('/embeddings', { model: 'm', input: 'x' }))).toMatchObject({ ...usage, cost: 2 })
+  })
+
   test('of an event of many megabytes', async () => {
     const response = { model: 'm', metadata: 'x'.repeat(6_000_000), usage: { input_tokens: 3, output_tokens: 4 } }
     answers(() => streamReply(eventOf({ type: 'response.completed', response })))

@@ -182,7 +182,12 @@ function costOf(answered: Answered | undefined): number | null {
   if (answered.costNanodollars !== null) return answered.costNanodollars
   const tariff = tariffs[answered.named] ?? tariffs[answered.named.split('/')[0] ?? '']
   if (tariff === undefined) return null
-  const [prompt, completion, cached] = [answered.prompt ?? 0, answered.completion ?? 0, answered.cached ?? 0]
+  // Rerankings are counted as a total alone, and embeddings without a completion.
+  const [prompt, completion, cached] = [
+    answered.prompt ?? answered.total,
+    answered.completion ?? 0,
+    answered.cached ?? 0,
+  ]
   return (prompt - cached) * tariff.prompt + cached * tariff.cached + completion * tariff.completion
 }
 
