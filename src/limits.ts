@@ -93,6 +93,13 @@ export const modelCharactersMax = 256
 export const fallbackModelsMax = 16
 /** The largest body that an operator may allow; the default of 32 MB holds long contexts with inlined images. */
 export const bodyMegabytesMax = 1_024
+/**
+ * What JSON a body may hold: 32 MB of brackets or of members would stop the service for many seconds. Nobody nests so deeply; inputs of
+ * embeddings are some 100,000 numbers; an object with many members takes a thousand times as long as a list of as many numbers.
+ */
+export const jsonLevelsMax = 256
+export const jsonValuesMax = 1_000_000
+export const jsonMembersMax = 200_000
 /** The bound of the echo upstream of `dev`. */
 export const echoBodyBytesMax = 32 * 1024 * 1024
 /** A JSON answer is kept up to this size to find its usage; of a larger one the end is, and so much of its beginning. */
