@@ -11,7 +11,7 @@ import type { Target } from '../presets/apply.ts'
 import { readPresetReference } from '../presets/reference.ts'
 import { completeBody } from '../presets/use.ts'
 import { inferenceDescription } from './descriptions.ts'
-import { encode, type GivenBody, type InferenceRequest, readInferenceRequest } from './inference-request.ts'
+import { type GivenBody, type InferenceRequest, readInferenceRequest } from './inference-request.ts'
 import { type LedgerEntry, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
 import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
 import { type Attempt, attemptsFor, isWorthAnother } from './targets.ts'
@@ -49,7 +49,7 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   checkBudget(key, context.spending, context.now())
   const { presetVersion, ...given } = await complete(path, sent, principal, context)
   const asked = readInferenceRequest(given, paths[path])
-  checkModels(principal, asked)
+  checkModels(principal, asked.models)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info, principal, { endpoint: path, presetVersion, ...asked })
   let forwarded: Forwarded
@@ -92,12 +92,12 @@ async function complete(
   principal: Principal,
   context: Context,
 ): Promise<GivenBody & { presetVersion: string | null }> {
-  const fields = parseJsonObject(body)
+  const fields = parseJsonObject(body, { membersOnce: true })
   const reference = readPresetReference(fields)
   checkPreset(principal, reference?.slug)
   if (reference === undefined) return { body, fields, presetVersion: null }
   const completed = await completeBody(paths[path].target, fields, reference, principal.key.workspaceId, context)
-  return { body: encode(completed.fields), ...completed }
+  return { body: new TextEncoder().encode(JSON.stringify(completed.fields)), ...completed }
 }
 
 /** Whether an answer is short enough to be read in one go, which costs a third of a stream. */

@@ -66,7 +66,7 @@ export async function showModel(request: Request, context: Context, info: Reques
   // A path that climbs would reach whatever else the inference server has, under its own credential.
   if (model.startsWith(presetMarker) || model.split('/').some((segment) => ['', '.', '..'].includes(segment)))
     throw new Fault('not_found', 'Resource not found')
-  checkModels(principal, { models: [model], namesMemberTwice: () => false })
+  checkModels(principal, [model])
   const [attempt] = attemptsFor(context.registry.upstreamsInOrder, [model])
   if (attempt === undefined)
     throw new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)

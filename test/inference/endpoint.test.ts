@@ -23,7 +23,7 @@ afterAll(() => latchkey.stop())
 
 describe('the upstream gets', () => {
   test("the client's own bytes, under the upstream's own credential", async () => {
-    const body = `{ "model":"asked-model" , "messages":[], "unknown":1e2, "unknown":2 }`
+    const body = `{ "model":"asked-model" , "messages":[], "unknown":1e2, "another":[ 1.0 ] }`
     expect((await latchkey.complete(body)).status).toBe(200)
     const [request] = latchkey.upstream.requests
     expect(request).toMatchObject({ method: 'POST', path: '/v1/chat/completions', body })

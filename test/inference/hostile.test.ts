@@ -95,13 +95,35 @@ describe('a caller is refused', () => {
       expect(latchkey.upstream.requests).toHaveLength(0)
     })
 
-  test('a model named twice, where it is limited to some', async () => {
-    const { key } = await create({ allowed_models: ['meta/*'] })
-    const headers = { authorization: `Bearer ${key}` }
-    const body = '{"model":"secret","model":"meta/a"}'
-    expect((await latchkey.complete(body, headers)).status).toBe(403)
+  for (const body of [
+    '{"model":"secret","model":"meta/a"}',
+    '{"mod\\u0065l":"secret","model":"meta/a"}',
+    '{"model":"m","stream":true,"stream":false}',
+    '{"model":"m","stream":true,"stream_options":{"include_usage":true},"stream_options":{}}',
+  ])
+    test(`a member named twice, of which inference servers take this one or that: ${body}`, async () => {
+      expect((await latchkey.complete(body)).status).toBe(400)
+      expect(latchkey.upstream.requests).toHaveLength(0)
+    })
+
+  test('the same within a message, which decides nothing, is not', async () => {
+    const body = '{"model":"m","messages":[{"role":"user","role":"user","content":"hi"}]}'
     expect((await latchkey.complete(body)).status).toBe(200)
   })
+
+  for (const [name, body] of [
+    ['levels', `{"model":"m","x":${'['.repeat(5_000_000)}${']'.repeat(5_000_000)}}`],
+    ['objects', `${'{"a":'.repeat(5_000_000)}1${'}'.repeat(5_000_000)}`],
+    ['values', `{"model":"m","x":[${'{},'.repeat(5_000_000)}1]}`],
+  ] as const)
+    test(`a body of millions of ${name}, before anybody else has to wait`, async () => {
+      const { key } = await create({ allowed_models: ['m'] })
+      const startedAt = performance.now()
+      const response = await latchkey.complete(body, { authorization: `Bearer ${key}` })
+      expect([response.status, (await response.text()).includes('too much')]).toEqual([400, true])
+      // Measured were some 100; it was up to 19,000.
+      expect(performance.now() - startedAt).toBeLessThan(3_000)
+    })
 
   for (const climbing of ['..%2f..%2fmetrics', '%2e%2e%2fadmin', 'a%2f..%2f..%2fx', 'a%2f%2fb', '.'])
     test(`the model ${climbing}, whose path climbs out of the models`, async () => {
@@ -195,8 +217,26 @@ describe('an inference server', () => {
   })
 })
 
-test('a body with models: null goes on as it came', async () => {
-  const body = '{"model":5,"models":null,"z":1e400}'
-  await (await latchkey.complete(body)).text()
-  expect(latchkey.upstream.requests[0]?.body).toBe(body)
+describe('the numbers of a body', () => {
+  const numbers = '"seed":9223372036854775807, "x":[1.0,-0,1e400]'
+  const asksForUsage = '"stream_options":{"include_usage":true}'
+  for (const [name, sent, forwarded] of [
+    ['with models: null', `{"model":5,"models":null,${numbers}}`, `{"model":5,"models":null,${numbers}}`],
+    ['with a list of models', `{"models":["m"],${numbers}}`, `{${numbers},"model":"m"}`],
+    ['of a stream', `{"stream":true,${numbers}}`, `{"stream":true,${numbers},${asksForUsage}}`],
+    [
+      'of a stream with options',
+      `{"stream_options":{"include_usage":false},"stream":true,${numbers}}`,
+      `{"stream":true,${numbers},${asksForUsage}}`,
+    ],
+    [
+      'of a stream with both',
+      `{"stream_options":null,"model":"m","stream":true,"models":["n"],${numbers}}`,
+      `{"stream":true,${numbers},${asksForUsage},"model":"m"}`,
+    ],
+  ] as const)
+    test(`${name} go on as they came`, async () => {
+      await (await latchkey.complete(sent)).text()
+      expect(latchkey.upstream.requests[0]?.body).toBe(forwarded)
+    })
 })
