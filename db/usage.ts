@@ -35,10 +35,7 @@ function readable<Column extends SQLiteColumn>(column: Column) {
 /** What each key has spent by day. */
 export function listSpentDays(orm: Orm) {
   const { keyId, day } = usageDays
-  return orm
-    .select({ keyId, day, costNanodollars: readable(usageDays.costNanodollars) })
-    .from(usageDays)
-    .orderBy(day)
+  return orm.select({ keyId, day, costNanodollars: readable(usageDays.costNanodollars) }).from(usageDays)
 }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000

@@ -118,7 +118,7 @@ export async function openContext(
     log('error', 'database_broken', { reason: describeError(error) })
     onBroken(error)
   })
-  const { registry, spending } = await loadOrRefuse(database)
+  const { registry, spending } = await loadOrRefuse(database, now())
   const { insecureIssuers, issuerNetworks } = config
   const outbound: Outbound = { fetch, resolve, insecureIssuers, issuerNetworks }
   const issuerKeys = createIssuerKeys({
@@ -135,9 +135,12 @@ export async function openContext(
 }
 
 /** The open finds damage of the file's head; damage further in shows when the rows are read. */
-async function loadOrRefuse({ orm, ...database }: Database): Promise<{ registry: Registry; spending: Spending }> {
+async function loadOrRefuse(
+  { orm, ...database }: Database,
+  now: number,
+): Promise<{ registry: Registry; spending: Spending }> {
   try {
-    return { registry: await loadRegistry(orm), spending: createSpending(await listSpentDays(orm)) }
+    return { registry: await loadRegistry(orm), spending: createSpending(await listSpentDays(orm), now) }
   } catch (cause) {
     await database.close().catch(() => {})
     throw new Fault(

@@ -81,6 +81,8 @@ export const nanodollarsPerDollar = 1_000_000_000
 /** Far beyond any budget, and its billionths are whole numbers still. */
 export const keyLimitDollarsMax = 1_000_000
 export const ratePerMinuteMax = 1_000_000_000
+/** Days, weeks and months of which a key's spending is known: a clock that goes wrong leaves one that is still running behind. */
+export const spentPeriodsMax = 8
 /** Patterns of models that a key or an upstream names. */
 export const modelPatternsMax = 64
 /** An access token carries the models and presets that its policy allows, and servers refuse headers of more than 16 KB. */

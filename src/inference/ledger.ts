@@ -84,8 +84,9 @@ export function openLedgerEntry(
         reasoningTokens: counts?.reasoningTokens ?? null,
         costNanodollars: costOfAnswer(inspected),
         usageSource: counts === undefined ? 'none' : 'upstream',
-        firstByteMilliseconds: firstByteAt === undefined ? null : firstByteAt - startedAt,
-        durationMilliseconds: now() - startedAt,
+        // A clock may be set back meanwhile.
+        firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
+        durationMilliseconds: Math.max(0, now() - startedAt),
       }
       try {
         await writer.appendUsage(row)
