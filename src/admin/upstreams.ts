@@ -5,6 +5,7 @@ import type { AdminContext } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
 import { readMasterKey } from '../federation/master-key.ts'
 import { createCredentials, sealCredential } from '../inference/credentials.ts'
+import { modelsIn, readListBody } from '../inference/model-list.ts'
 import { configuredUpstreamName, type Upstream } from '../inference/targets.ts'
 import {
   issuerCaCharactersMax,
@@ -134,27 +135,35 @@ async function checkUpstream(context: AdminContext, upstream: Upstream) {
     const masterKey = await readMasterKey(context.config.masterKey, { create: false })
     const credential = await createCredentials(masterKey, context.config.upstreamApiKey)(upstream)
     const response = await context.outbound.fetch(`${upstream.baseUrl}/models`, {
-      headers: credential === undefined ? {} : { authorization: `Bearer ${credential}` },
+      headers: {
+        'accept-encoding': 'identity',
+        ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
+      },
       redirect: 'manual',
+      decompress: false,
       signal: AbortSignal.timeout(upstreamCheckMillisecondsMax),
       ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
     })
-    if (response.status !== 200) {
+    const problem = problemOf(response)
+    if (problem !== undefined) {
       await response.body?.cancel()
-      return told({ ok: false, models: null, problem: problemOf(response.status) })
+      return told({ ok: false, models: null, problem })
     }
-    const { data } = (await response.json()) as { data?: unknown }
-    return Array.isArray(data)
-      ? told({ ok: true, models: data.length, problem: null })
-      : told({ ok: false, models: null, problem: 'its answer is no list of models' })
+    const models = modelsIn(await readListBody(response))
+    return models === undefined
+      ? told({ ok: false, models: null, problem: 'its answer is no list of models' })
+      : told({ ok: true, models: models.length, problem: null })
   } catch (error) {
     return told({ ok: false, models: null, problem: describeError(error) })
   }
 }
 
-function problemOf(status: number): string {
+function problemOf({ status, headers }: Response): string | undefined {
   if (status === 401 || status === 403) return `it answers ${status}: see its credential`
-  return status === 404 ? 'it answers 404: its base URL usually ends in /v1' : `it answers ${status}`
+  if (status === 404) return 'it answers 404: its base URL usually ends in /v1'
+  if (status !== 200) return `it answers ${status}`
+  const encoding = headers.get('content-encoding') ?? 'identity'
+  return encoding === 'identity' ? undefined : 'its answer is encoded, which it was not asked for'
 }
 
 function find({ registry }: AdminContext, reference: string): Upstream {
