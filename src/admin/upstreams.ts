@@ -28,11 +28,21 @@ const urlShape = type('string').narrow((text, context) => {
   const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text)
   return isPlain || context.mustBe('an http:// or https:// address without credentials, query or fragment')
 })
-/** What goes into a header of every request: printable ASCII without spaces. */
-const credentialShape = type(/^[\x21-\x7e]{1,4096}$/)
+/** What goes into a header of every request. A refusal does not tell what it was, as those of other shapes do. */
+const credentialShape = type('unknown')
+  .narrow(
+    (value, context) =>
+      value === null ||
+      (typeof value === 'string' && /^[\x21-\x7e]{1,4096}$/.test(value)) ||
+      context.reject({
+        expected: 'at most 4096 characters of printable ASCII without spaces, on one line',
+        actual: '',
+      }),
+  )
+  .as<string | null>()
 
 const fields = {
-  'credential?': credentialShape.or('null'),
+  'credential?': credentialShape,
   'models?': modelPatternsShape,
   'priority?': `0 <= number.integer <= ${upstreamPriorityMax}`,
   'ca_pem?': `string <= ${issuerCaCharactersMax} | null`,
