@@ -8,6 +8,7 @@ import {
   modelCharactersMax,
   modelPatternsMax,
   nameCharactersMax,
+  nanodollarsPerDollar,
   presetSlugCharactersMax,
 } from '../limits.ts'
 import type { Issuer, Registry } from '../registry.ts'
@@ -33,6 +34,14 @@ export const claimValueShape = type('string').narrow((text, context) => {
   const length = [...text].length
   return (length >= 1 && length <= claimCharactersMax) || context.mustBe(`1 to ${claimCharactersMax} characters long`)
 })
+
+/** US dollars. What is below a billionth would be kept as nothing. */
+export function moneyShape(max: number) {
+  return type(`0 <= number <= ${max}`).narrow(
+    (dollars, context) =>
+      dollars === 0 || dollars >= 1 / nanodollarsPerDollar || context.mustBe('0, or at least a billionth'),
+  )
+}
 
 /** Patterns of models. A comma is in no name of a model, and in many a list that was meant to be several. */
 export const modelPatternsShape = type('string')

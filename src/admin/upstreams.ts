@@ -23,10 +23,14 @@ import { type OperationContext, operation } from './operation.ts'
 import { checkChanges, modelPatternsShape, nameShape, notFound, referenceShape, timeOf } from './references.ts'
 
 const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
+/** Written as it is used, so that an admin sees where requests go. What may hold a credential is not told back. */
 const urlShape = type('string').narrow((text, context) => {
   const url = URL.canParse(text) && text.length <= urlCharactersMax ? new URL(text) : undefined
-  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text)
-  return isPlain || context.mustBe('an http:// or https:// address without credentials, query or fragment')
+  if (url === undefined || !/^https?:$/.test(url.protocol) || /[?#@]/.test(text)) {
+    const expected = 'an http:// or https:// address without credentials, query or fragment'
+    return context.reject({ expected, actual: '' })
+  }
+  return withoutSlash(text) === withoutSlash(url.href) || context.mustBe(`written as ${withoutSlash(url.href)}`)
 })
 /** What goes into a header of every request. A refusal does not tell what it was, as those of other shapes do. */
 const credentialShape = type('unknown')
