@@ -5,7 +5,7 @@ import { callOperation } from '../src/admin/client.ts'
 import type { OperationName } from '../src/admin/operations.ts'
 import { type Config, loadConfig } from '../src/config.ts'
 import type { Surroundings } from '../src/context.ts'
-import { describeError, Fault, type FaultCode } from '../src/fault.ts'
+import { describeError, Fault, type FaultCode, tellForCommands } from '../src/fault.ts'
 import { operationBodyBytesMax, reportRowsDefault } from '../src/limits.ts'
 import { createLog } from '../src/observe/log.ts'
 import { outboundFetch, resolveHost } from '../src/runtime.ts'
@@ -290,9 +290,10 @@ async function tell(error: unknown, asJson: boolean): Promise<number> {
     return tell(new Fault('usage', `${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help`), asJson)
   }
   const fault = error instanceof Fault ? error : new Fault('internal', describeError(error), { cause: error })
+  const message = tellForCommands(fault)
   const line = asJson
-    ? JSON.stringify({ error: { code: fault.code, message: fault.message } })
-    : `latchkey: ${fault.message.split('\n').map(printable).join('\n')}`
+    ? JSON.stringify({ error: { code: fault.code, message } })
+    : `latchkey: ${message.split('\n').map(printable).join('\n')}`
   await new Promise((written) => process.stderr.write(`${line}\n`, written))
   return exitCodes[fault.code] ?? exitCodeElse
 }

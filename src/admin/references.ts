@@ -134,7 +134,7 @@ export function checkNameIsFree(
 /** Refuses an update that names a thing and changes nothing of it. */
 export function checkChanges(input: object, naming: string[]): void {
   if (Object.keys(input).every((field) => naming.includes(field)))
-    throw new Fault('invalid', 'Nothing to change: say what (--help lists it)')
+    throw new Fault('invalid', 'Nothing to change: say what', { hint: ' (--help lists it)' })
 }
 
 /** `organization` is told where there is more than one, since the thing may be in another. */
@@ -144,10 +144,9 @@ export function notFound(kind: string, reference: string, organization?: string)
     organization === undefined
       ? ['', '']
       : [` in the organization ${JSON.stringify(organization)}`, ` --organization ${organization}`]
-  return new Fault(
-    'not_found',
-    `There is no ${kind} ${JSON.stringify(reference)}${within}; see: latchkey ${listing} list${option}`,
-  )
+  return new Fault('not_found', `There is no ${kind} ${JSON.stringify(reference)}${within}`, {
+    hint: `; see: latchkey ${listing} list${option}`,
+  })
 }
 
 /** ISO 8601 UTC, as on the wire. */

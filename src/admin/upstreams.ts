@@ -69,6 +69,7 @@ export const upstreamOperations = {
   'upstreams.list': operation(type({ '+': 'reject' }), async ({ registry }) => ({
     data: registry.upstreamsInOrder.map(showUpstream),
   })),
+  'upstreams.show': operation(oneInput, async (context, { upstream }) => showUpstream(findAny(context, upstream))),
   'upstreams.update': operation(updateInput, async (context, input) => {
     checkChanges(input, ['upstream'])
     const upstream = find(context, input.upstream)
@@ -98,7 +99,7 @@ export const upstreamOperations = {
   'upstreams.check': operation(
     checkInput,
     async (context, { upstream }) => {
-      const checked = upstream === undefined ? context.registry.upstreamsInOrder : [find(context, upstream)]
+      const checked = upstream === undefined ? context.registry.upstreamsInOrder : [findAny(context, upstream)]
       return { data: await Promise.all(checked.map((each) => checkUpstream(context, each))) }
     },
     { runsAlone: false },
@@ -180,13 +181,17 @@ function problemOf({ status, headers }: Response): string | undefined {
   return encoding === 'identity' ? undefined : 'its answer is encoded, which it was not asked for'
 }
 
-function find({ registry }: AdminContext, reference: string): Upstream {
-  const inUse = registry.upstreamsInOrder.filter(({ id }) => id !== configuredUpstreamName)
-  const found = inUse.find(({ id, name }) => id === reference || name === reference)
-  if (found !== undefined) return found
+function findAny({ registry }: AdminContext, reference: string): Upstream {
+  const found = registry.upstreamsInOrder.find(({ id, name }) => id === reference || name === reference)
+  if (found === undefined) throw notFound('upstream', reference)
+  return found
+}
+
+/** One that was added, and so can be changed. */
+function find(context: AdminContext, reference: string): Upstream {
   if (reference === configuredUpstreamName)
     throw new Fault('invalid', 'The upstream "configured" is the one of LATCHKEY_UPSTREAM_URL; change it there')
-  throw notFound('upstream', reference)
+  return findAny(context, reference)
 }
 
 function checkName({ registry }: AdminContext, name: string, exceptId?: string): void {
