@@ -18,6 +18,7 @@ import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
 import type { Description } from './http/description.ts'
 import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-limit.ts'
 import type { Params, Route } from './http/router.ts'
+import { nameInstallation } from './inference/circle.ts'
 import { createCredentials } from './inference/credentials.ts'
 import { configuredUpstream, type Upstream } from './inference/targets.ts'
 import { createKeyRates, type KeyRates } from './keys/key-rates.ts'
@@ -59,6 +60,8 @@ export type Context = AdminContext & {
   replayGuard: ReplayGuard
   keyRates: KeyRates
   verifiedTokens: TokenCache
+  /** How this installation names itself to upstreams. */
+  via: string
   /** What an upstream asks of its callers. */
   credentialOf: (upstream: Upstream) => Promise<string | undefined>
 }
@@ -196,6 +199,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     replayGuard: await openReplayGuard(admin),
     keyRates: createKeyRates(),
     verifiedTokens: createTokenCache(signingKeys),
+    via: nameInstallation(admin.registry),
     credentialOf: createCredentials(masterKey, upstreamApiKey),
   }
 }

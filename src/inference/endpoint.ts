@@ -10,6 +10,7 @@ import { upstreamAnswerBytesWholeMax } from '../limits.ts'
 import type { Target } from '../presets/apply.ts'
 import { readPresetReference } from '../presets/reference.ts'
 import { completeBody } from '../presets/use.ts'
+import { checkCircle } from './circle.ts'
 import { inferenceDescription } from './descriptions.ts'
 import { type GivenBody, type InferenceRequest, readInferenceRequest } from './inference-request.ts'
 import { type LedgerEntry, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
@@ -50,11 +51,13 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   const { presetVersion, ...given } = await complete(path, sent, principal, context)
   const asked = readInferenceRequest(given, paths[path])
   checkModels(principal, asked.models)
+  checkCircle(request, context)
+  const attempts = findAttempts(context, asked, key.id)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info, principal, { endpoint: path, presetVersion, ...asked })
   let forwarded: Forwarded
   try {
-    forwarded = await forwardToFirst(path, request, asked, findAttempts(context, asked), entry, context, info)
+    forwarded = await forwardToFirst(path, request, asked, attempts, entry, context, info)
   } catch (error) {
     restoreIdleLimit()
     const clientLeft = request.signal.aborted
@@ -107,16 +110,17 @@ function isShort({ headers }: Response): boolean {
 }
 
 /** @throws Fault `unavailable` when there is no inference server at all, `not_found` when none of them serves the model */
-function findAttempts({ registry }: Context, { models }: InferenceRequest): Attempt[] {
+function findAttempts({ registry }: Context, { models }: InferenceRequest, keyId: string): Attempt[] {
   if (registry.upstreamsInOrder.length === 0)
     throw new Fault('unavailable', 'No inference server is configured', {
-      reason: 'LATCHKEY_UPSTREAM_URL is not set, and there is no upstream; add one with: latchkey upstreams add',
+      reason: `LATCHKEY_UPSTREAM_URL is not set, and there is no upstream; add one with: latchkey upstreams add; key ${keyId}`,
     })
   const attempts = attemptsFor(registry.upstreamsInOrder, models)
   if (attempts.length === 0)
     throw new Fault(
       'not_found',
       `No inference server serves the model ${models.map((model) => JSON.stringify(model)).join(', ')}`,
+      { reason: `model_unserved, key ${keyId}` },
     )
   return attempts
 }

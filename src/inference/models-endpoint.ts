@@ -6,6 +6,7 @@ import { checkModels, isAllowed } from '../keys/admission.ts'
 import { authenticateInference, type Principal } from '../keys/bearer.ts'
 import { upstreamListMillisecondsMax } from '../limits.ts'
 import { presetMarker } from '../presets/reference.ts'
+import { checkCircle } from './circle.ts'
 import { type Model, modelsIn, readListBody } from './model-list.ts'
 import { attemptsFor, type Upstream } from './targets.ts'
 import { forward } from './upstream.ts'
@@ -115,6 +116,7 @@ async function ask(
   context: Context,
   { requestId }: RequestInfo,
 ): Promise<Answer> {
+  checkCircle(request, context)
   const startedAt = performance.now()
   const outgoing = { path, body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax }
   const { response, headers, abort } = await forward(request, outgoing, upstream, context)

@@ -1,8 +1,8 @@
 // What a caller might do to spend nothing, reach further or see more, and what an inference server might do to those in front of it.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
-import { eventOf, type Inference, question, startInference, streamReply, usage } from '../support/inference.ts'
-import type { Row } from '../support/latchkey.ts'
+import { answer, eventOf, type Inference, question, startInference, streamReply, usage } from '../support/inference.ts'
+import { type Row, startTestServer } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 
 let latchkey: Inference
@@ -24,6 +24,7 @@ const post = (path: string, body: object, key = latchkey.key.key) =>
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
+const idOf = (response: Response) => response.headers.get('x-request-id')
 const rowOf = async (response: Response) => {
   await response.text()
   return (await latchkey.usageOf(response))[0]
@@ -186,6 +187,8 @@ describe('an inference server', () => {
       'x-api-key': 'own',
       'clear-site-data': '*',
       'strict-transport-security': 'x',
+      'alt-svc': 'h2="elsewhere:443"',
+      refresh: '0;url=http://elsewhere',
     }
     answers(() => Response.json({}, { headers: { ...own, ...kept } }))
     const { headers } = await post('/chat/completions', question)
@@ -206,8 +209,9 @@ describe('an inference server', () => {
     answers(() => Response.json({}, { status: 503 }))
     const response = await post('/chat/completions', { ...question, model: 'round' })
     expect(response.status).toBe(502)
+    // One row: the request that came round was not forwarded again.
     const { data } = await latchkey.admin<{ data: Row[] }>('usage.requests', { limit: 10 })
-    expect(data.filter(({ model_asked }) => model_asked === 'round').length).toBeLessThan(4)
+    expect(data.filter(({ model_asked }) => model_asked === 'round')).toMatchObject([{ request_id: idOf(response) }])
 
     answers(() => Response.json({ data: [{ id: 'a' }] }))
     const headers = { authorization: `Bearer ${latchkey.key.key}` }
@@ -215,6 +219,54 @@ describe('an inference server', () => {
     expect(head.status).toBe(200)
     await latchkey.admin('upstreams.remove', { upstream: 'itself' })
   })
+
+  test('that is another Latchkey is none that leads back', async () => {
+    const settings = { LATCHKEY_UPSTREAM_API_KEY: latchkey.key.key }
+    const front = await startTestServer({ upstreamUrl: latchkey.server.baseUrl, settings })
+    const { key } = await front.admin<Key>('keys.create', { name: 'front' })
+    const headers = { authorization: `Bearer ${key}`, via: '1.0 proxy' }
+    const body = JSON.stringify(question)
+    const response = await fetch(`${front.server.baseUrl}/chat/completions`, { method: 'POST', headers, body })
+    expect([response.status, await response.json()]).toEqual([200, answer])
+    const via = latchkey.upstream.requests[0]?.headers.get('via') ?? ''
+    expect(via).toMatch(/^1\.0 proxy, 1\.1 latchkey-[0-9a-f]{8}, 1\.1 latchkey-[0-9a-f]{8}$/)
+    expect(new Set(via.split(', ')).size).toBe(3)
+    await front.stop()
+  })
+})
+
+test('what is never forwarded leaves no row, and the log tells whose it was', async () => {
+  const bare = await startTestServer()
+  const { key, id } = await bare.admin<Key>('keys.create', { name: 'k' })
+  const ask = async (model: string) => {
+    const headers = { authorization: `Bearer ${key}` }
+    const body = JSON.stringify({ ...question, model })
+    return (await fetch(`${bare.server.baseUrl}/chat/completions`, { method: 'POST', headers, body })).status
+  }
+  expect(await ask('x')).toBe(503)
+  await bare.admin('upstreams.add', { name: 'some', base_url: latchkey.upstream.url, models: ['some'] })
+  expect(await ask('x')).toBe(404)
+  expect(await bare.admin<object>('usage.requests')).toMatchObject({ data: [] })
+  expect(bare.logLines.filter((line) => line.includes(id))).toHaveLength(2)
+  await bare.stop()
+})
+
+test('a header that asks for an answer only if it is another one, or for a part of it, goes no further', async () => {
+  const conditional = {
+    'if-match': '"a"',
+    'if-none-match': '"a"',
+    'if-modified-since': 'Sat, 21 Nov 2026 00:00:00 GMT',
+    'if-unmodified-since': 'Sat, 21 Nov 2026 00:00:00 GMT',
+    'if-range': '"a"',
+    range: 'bytes=0-1',
+  }
+  answers(() => Response.json({ data: [] }, { headers: { etag: '"a"' } }))
+  const headers = { authorization: `Bearer ${latchkey.key.key}`, ...conditional }
+  expect((await fetch(`${latchkey.server.baseUrl}/models`, { headers })).status).toBe(200)
+  expect((await latchkey.complete(question, conditional)).status).toBe(200)
+  for (const { headers } of latchkey.upstream.requests)
+    for (const name of Object.keys(conditional))
+      expect({ name, value: headers.get(name) }).toEqual({ name, value: null })
 })
 
 describe('the numbers of a body', () => {
