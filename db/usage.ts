@@ -1,5 +1,5 @@
 // Reads the usage ledger: totals per key, or the single requests. Rows are written by write.ts alone and never change.
-import { and, asc, count, desc, eq, gte, lt, max, min, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, getTableColumns, gte, lt, max, min, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
 import { apiKeys, issuers, policies, usage, usageDays } from './schema.ts'
@@ -27,10 +27,15 @@ function matching(filter: UsageFilter) {
   )
 }
 
+/** A number as far as libSQL can read it: earlier versions wrote costs beyond the safe integers. */
+function readable<Column extends SQLiteColumn>(column: Column) {
+  return sql<Column['_']['data']>`min(${column}, ${sql.raw(String(Number.MAX_SAFE_INTEGER))})`
+}
+
 /** What each key has spent by day. */
 export function listSpentDays(orm: Orm) {
-  const { keyId, day, costNanodollars } = usageDays
-  return orm.select({ keyId, day, costNanodollars }).from(usageDays).orderBy(day)
+  const { keyId, day } = usageDays
+  return orm.select({ keyId, day, costNanodollars: readable(usageDays.costNanodollars) }).from(usageDays)
 }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
@@ -91,7 +96,7 @@ export function sumUsage(orm: Orm, by: UsageGrouping, filter: UsageFilter) {
 const counted = sql.raw(
   `count(*) as requests, ${['prompt_tokens', 'completion_tokens', 'total_tokens']
     .map((name) => `min(coalesce(sum(min(${name}, ${countMax})), 0), ${Number.MAX_SAFE_INTEGER}) as ${name}`)
-    .join(', ')}, min(coalesce(sum(cost_nanodollars), 0), ${Number.MAX_SAFE_INTEGER}) as cost_nanodollars`,
+    .join(', ')}, cast(min(total(cost_nanodollars), ${Number.MAX_SAFE_INTEGER}) as integer) as cost_nanodollars`,
 )
 
 /** The days of keys whose totals are not what their rows add up to; there are none. */
@@ -100,16 +105,20 @@ export async function findDrift(orm: Orm): Promise<{ keyId: string; day: number 
     with summed as (
       select key_id, at / ${sql.raw(String(dayMilliseconds))} as day, ${counted} from usage group by 1, 2
     ), kept as (
-      select key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars from usage_days
+      select key_id, day, requests, prompt_tokens, completion_tokens, total_tokens,
+        ${readable(usageDays.costNanodollars)} as cost_nanodollars
+      from usage_days
     )
     select key_id as "keyId", day from (select * from summed except select * from kept)
     union select key_id, day from (select * from kept except select * from summed) order by 2, 1`)
 }
 
+const readableUsage = { ...getTableColumns(usage), costNanodollars: readable(usage.costNanodollars) }
+
 /** Single requests, newest first, with the names of key, policy and issuer as they are today. */
 export function listUsage(orm: Orm, filter: UsageFilter) {
   return orm
-    .select({ row: usage, keyName: apiKeys.name, policyName: policies.name, issuerUrl: issuers.issuerUrl })
+    .select({ row: readableUsage, keyName: apiKeys.name, policyName: policies.name, issuerUrl: issuers.issuerUrl })
     .from(usage)
     .innerJoin(apiKeys, eq(apiKeys.id, usage.keyId))
     .leftJoin(policies, eq(policies.id, usage.policyId))

@@ -153,10 +153,10 @@ function totalsOf(rows: UsageRow[]): InStatement[] {
       keyId: row.keyId,
       day,
       requests: (known?.requests ?? 0) + 1,
-      promptTokens: (known?.promptTokens ?? 0) + (row.promptTokens ?? 0),
-      completionTokens: (known?.completionTokens ?? 0) + (row.completionTokens ?? 0),
-      totalTokens: (known?.totalTokens ?? 0) + (row.totalTokens ?? 0),
-      costNanodollars: (known?.costNanodollars ?? 0) + (row.costNanodollars ?? 0),
+      promptTokens: sumOf(known?.promptTokens, row.promptTokens),
+      completionTokens: sumOf(known?.completionTokens, row.completionTokens),
+      totalTokens: sumOf(known?.totalTokens, row.totalTokens),
+      costNanodollars: sumOf(known?.costNanodollars, row.costNanodollars),
     })
   }
   const tuple = `(${dayColumns.map(() => '?').join(',')})`
@@ -165,6 +165,11 @@ function totalsOf(rows: UsageRow[]): InStatement[] {
     on conflict (key_id, day) do update set ${summed.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
   const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
   return [{ sql, args }]
+}
+
+/** libSQL cannot read what it has written beyond the safe integers. */
+function sumOf(known = 0, more: number | null): number {
+  return Math.min(known + (more ?? 0), Number.MAX_SAFE_INTEGER)
 }
 
 function toStatement(statement: Statement): InStatement {

@@ -5,11 +5,12 @@ import { callOperation } from '../src/admin/client.ts'
 import type { OperationName } from '../src/admin/operations.ts'
 import { type Config, loadConfig } from '../src/config.ts'
 import type { Surroundings } from '../src/context.ts'
-import { describeError, Fault, type FaultCode } from '../src/fault.ts'
+import { describeError, Fault, type FaultCode, tellForCommands } from '../src/fault.ts'
 import { operationBodyBytesMax, reportRowsDefault } from '../src/limits.ts'
 import { createLog } from '../src/observe/log.ts'
 import { outboundFetch, resolveHost } from '../src/runtime.ts'
 import { configFileSetting, flagOf, type SettingName, settings } from '../src/settings.ts'
+import { readTime } from '../src/time-text.ts'
 import { type Column, printable, table } from './present.ts'
 
 /** 0 is success. */
@@ -186,22 +187,22 @@ export function money(text: string): number {
   return Number(text)
 }
 
-/** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. */
+/** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. Without a zone it is UTC, as all times here are. */
 export function momentText(text: string): string {
   const ago = durationOf(text)
-  const moment = ago === undefined ? new Date(text) : new Date(Date.now() - ago)
-  if (Number.isNaN(moment.getTime()))
+  const moment = ago === undefined ? readTime(text) : Date.now() - ago
+  if (moment === undefined)
     throw new InvalidArgumentError('It must be a time such as 2026-11-21T09:30:00Z, or a time ago such as 24h.')
-  return moment.toISOString()
+  return new Date(moment).toISOString()
 }
 
 /** `2027-01-01`, `2027-01-01T09:30:00Z`, or a time ahead such as `12h` or `30d`. */
 export function futureText(text: string): string {
   const ahead = durationOf(text)
-  const moment = ahead === undefined ? new Date(text) : new Date(Date.now() + ahead)
-  if (Number.isNaN(moment.getTime()))
+  const moment = ahead === undefined ? readTime(text) : Date.now() + ahead
+  if (moment === undefined)
     throw new InvalidArgumentError('It must be a time such as 2027-01-01T00:00:00Z, or a time ahead such as 30d.')
-  return moment.toISOString()
+  return new Date(moment).toISOString()
 }
 
 function durationOf(text: string): number | undefined {
@@ -289,9 +290,10 @@ async function tell(error: unknown, asJson: boolean): Promise<number> {
     return tell(new Fault('usage', `${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help`), asJson)
   }
   const fault = error instanceof Fault ? error : new Fault('internal', describeError(error), { cause: error })
+  const message = tellForCommands(fault)
   const line = asJson
-    ? JSON.stringify({ error: { code: fault.code, message: fault.message } })
-    : `latchkey: ${fault.message.split('\n').map(printable).join('\n')}`
+    ? JSON.stringify({ error: { code: fault.code, message } })
+    : `latchkey: ${message.split('\n').map(printable).join('\n')}`
   await new Promise((written) => process.stderr.write(`${line}\n`, written))
   return exitCodes[fault.code] ?? exitCodeElse
 }

@@ -92,6 +92,7 @@ export function upstreamsCommand(): Command {
             'No upstreams; add one with: latchkey upstreams add --name gpu --url http://127.0.0.1:8000/v1',
           ),
       ),
+      commandOnOne('upstream', 'show', 'Show an inference server', 'upstreams.show', show, { isCommon: true }),
       operationCommand(
         fieldOptions(update),
         'upstreams.update',

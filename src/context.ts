@@ -18,6 +18,7 @@ import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
 import type { Description } from './http/description.ts'
 import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-limit.ts'
 import type { Params, Route } from './http/router.ts'
+import { nameInstallation } from './inference/circle.ts'
 import { createCredentials } from './inference/credentials.ts'
 import { configuredUpstream, type Upstream } from './inference/targets.ts'
 import { createKeyRates, type KeyRates } from './keys/key-rates.ts'
@@ -59,6 +60,8 @@ export type Context = AdminContext & {
   replayGuard: ReplayGuard
   keyRates: KeyRates
   verifiedTokens: TokenCache
+  /** How this installation names itself to upstreams. */
+  via: string
   /** What an upstream asks of its callers. */
   credentialOf: (upstream: Upstream) => Promise<string | undefined>
 }
@@ -118,7 +121,7 @@ export async function openContext(
     log('error', 'database_broken', { reason: describeError(error) })
     onBroken(error)
   })
-  const { registry, spending } = await loadOrRefuse(database)
+  const { registry, spending } = await loadOrRefuse(database, now())
   const { insecureIssuers, issuerNetworks } = config
   const outbound: Outbound = { fetch, resolve, insecureIssuers, issuerNetworks }
   const issuerKeys = createIssuerKeys({
@@ -135,9 +138,12 @@ export async function openContext(
 }
 
 /** The open finds damage of the file's head; damage further in shows when the rows are read. */
-async function loadOrRefuse({ orm, ...database }: Database): Promise<{ registry: Registry; spending: Spending }> {
+async function loadOrRefuse(
+  { orm, ...database }: Database,
+  now: number,
+): Promise<{ registry: Registry; spending: Spending }> {
   try {
-    return { registry: await loadRegistry(orm), spending: createSpending(await listSpentDays(orm)) }
+    return { registry: await loadRegistry(orm), spending: createSpending(await listSpentDays(orm), now) }
   } catch (cause) {
     await database.close().catch(() => {})
     throw new Fault(
@@ -193,6 +199,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     replayGuard: await openReplayGuard(admin),
     keyRates: createKeyRates(),
     verifiedTokens: createTokenCache(signingKeys),
+    via: nameInstallation(admin.registry),
     credentialOf: createCredentials(masterKey, upstreamApiKey),
   }
 }

@@ -32,24 +32,31 @@ export function withoutSecrets(text: string): string {
 
 /**
  * A refusal or failure with a public message (sentence case, no full stop, safe to show to the caller) and, apart from it,
- * a private reason for log and audit.
+ * a private reason for log and audit, and a hint that only makes sense to whoever types commands: it goes on where the message ends.
  */
 export class Fault extends Error {
   readonly code: FaultCode
   readonly reason: string
+  readonly hint: string
   readonly headers: Record<string, string>
 
   constructor(
     code: FaultCode,
     publicMessage: string,
-    more: { reason?: string; cause?: unknown; headers?: Record<string, string> } = {},
+    more: { reason?: string; hint?: string; cause?: unknown; headers?: Record<string, string> } = {},
   ) {
     super(withoutSecrets(publicMessage), more.cause === undefined ? undefined : { cause: more.cause })
     this.name = 'Fault'
     this.code = code
     this.reason = withoutSecrets(more.reason ?? publicMessage)
+    this.hint = withoutSecrets(more.hint ?? '')
     this.headers = more.headers ?? {}
   }
+}
+
+/** What a command tells of a fault. */
+export function tellForCommands({ message, hint }: Fault): string {
+  return message + hint
 }
 
 /** The text of anything thrown, with its causes, on one line: for logs only, never for callers. */

@@ -81,6 +81,8 @@ export const nanodollarsPerDollar = 1_000_000_000
 /** Far beyond any budget, and its billionths are whole numbers still. */
 export const keyLimitDollarsMax = 1_000_000
 export const ratePerMinuteMax = 1_000_000_000
+/** Days, weeks and months of which a key's spending is known: a clock that goes wrong leaves one that is still running behind. */
+export const spentPeriodsMax = 8
 /** Patterns of models that a key or an upstream names. */
 export const modelPatternsMax = 64
 /** An access token carries the models and presets that its policy allows, and servers refuse headers of more than 16 KB. */
@@ -93,10 +95,18 @@ export const modelCharactersMax = 256
 export const fallbackModelsMax = 16
 /** The largest body that an operator may allow; the default of 32 MB holds long contexts with inlined images. */
 export const bodyMegabytesMax = 1_024
+/**
+ * What JSON a body may hold: 32 MB of brackets or of members would stop the service for many seconds. Nobody nests so deeply; inputs of
+ * embeddings are some 100,000 numbers; an object with many members takes a thousand times as long as a list of as many numbers.
+ */
+export const jsonLevelsMax = 256
+export const jsonValuesMax = 1_000_000
+export const jsonMembersMax = 200_000
 /** The bound of the echo upstream of `dev`. */
 export const echoBodyBytesMax = 32 * 1024 * 1024
-/** A JSON answer is kept up to this size to find its usage; of a larger one the end is. */
+/** A JSON answer is kept up to this size to find its usage; of a larger one the end is, and so much of its beginning. */
 export const upstreamAnswerBytesInspectedMax = 8 * 1024 * 1024
+export const upstreamAnswerHeadBytesInspectedMax = 4 * 1024
 /** A shorter JSON answer of known length is read in one go: nobody can use a part of it, and a stream costs thrice as much. */
 export const upstreamAnswerBytesWholeMax = 256 * 1024
 /** A list of models is at hand or it is not; the others are not to wait for one that hangs. */

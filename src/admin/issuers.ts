@@ -125,7 +125,8 @@ export const issuerOperations = {
         return verifyIssuer(context, pick(context, organization === undefined ? { issuer } : { issuer, organization }))
       }
       const { issuer_url: issuerUrl } = input
-      if (issuerUrl === undefined) throw new Fault('invalid', 'Say which issuer: a saved one, or its --url')
+      if (issuerUrl === undefined)
+        throw new Fault('invalid', 'Say which issuer: a saved one, or its URL', { hint: ' (--url)' })
       const caPem = input.ca_pem ?? null
       if (caPem !== null) checkCertificates(caPem)
       const source = { ...byDiscovery, ...nameKeySource(context, input) }
@@ -155,7 +156,7 @@ export const issuerOperations = {
 function tellUnreachable(error: unknown, { name }: Issuer): never {
   if (!(error instanceof Fault) || error.code !== 'unavailable') throw error
   const hint = `; where the issuer cannot be reached: latchkey issuers update ${name} --jwks-file FILE`
-  throw new Fault('unavailable', error.message + hint, { cause: error })
+  throw new Fault('unavailable', error.message, { hint, cause: error })
 }
 
 function pick({ registry }: AdminContext, { organization, issuer }: typeof oneInput.infer): Issuer {

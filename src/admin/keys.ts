@@ -18,6 +18,7 @@ import {
   findKey,
   findOrganization,
   modelPatternsShape,
+  moneyShape,
   nameShape,
   notFound,
   organizationInput,
@@ -30,7 +31,7 @@ import { timeShape } from './report-page.ts'
 /** What bounds a key; null takes a bound away. Money in US dollars. */
 const bounds = {
   'expires_at?': timeShape.or('null'),
-  'limit?': type(`0 <= number <= ${keyLimitDollarsMax}`).or('null'),
+  'limit?': moneyShape(keyLimitDollarsMax).or('null'),
   'limit_reset?': type.enumerated(...limitResets).or('null'),
   'requests_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
   'tokens_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
@@ -93,7 +94,7 @@ async function createKey(context: OperationContext, input: typeof createInput.in
     now(),
   )
   const row = { ...draft, ...boundsOf(input, now()) }
-  checkBounds(row)
+  checkBounds(row, input)
   await commit(context, [insertApiKey(orm, row)], [{ kind: 'key', id: row.id }])
   return { ...(await show(context, row.id)), key: text }
 }
@@ -117,7 +118,7 @@ async function updateKey(context: OperationContext, input: typeof updateInput.in
     ...(input.name === undefined ? {} : { name: input.name }),
     ...(input.disabled === undefined ? {} : { disabled: input.disabled }),
   }
-  checkBounds({ ...key, ...fields })
+  checkBounds({ ...key, ...fields }, input)
   return change(context, input, fields)
 }
 
@@ -140,8 +141,8 @@ function boundsOf(input: typeof boundsInput.infer, now: number): Partial<ApiKey>
   }
 }
 
-/** A management key calls no inference, so that a bound on inference would promise what nothing keeps. */
-function checkBounds(key: ApiKey): void {
+/** A management key calls no inference, so that a bound on inference would promise what nothing keeps; and so would the period of no limit. */
+function checkBounds(key: ApiKey, { limit_reset }: typeof boundsInput.infer): void {
   const { kind, limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets } = key
   const bounds = [limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets]
   const isBounded = bounds.some((bound) => bound !== null)
@@ -150,6 +151,8 @@ function checkBounds(key: ApiKey): void {
       'invalid',
       'Limits, rates, models and presets are for inference keys; a management key calls no inference',
     )
+  if (typeof limit_reset === 'string' && limitNanodollars === null)
+    throw new Fault('invalid', `There is no limit that could begin anew ${limit_reset}; give one with the period`)
 }
 
 function pick(

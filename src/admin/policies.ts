@@ -207,10 +207,9 @@ function findTargetKey({ registry }: AdminContext, reference: string, organizati
 
 function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
   if (row.subject === null && row.condition === null)
-    throw new Fault(
-      'invalid',
-      'A policy must say which subjects it is for: set subject, condition or both (--subject, --condition)',
-    )
+    throw new Fault('invalid', 'A policy must say which subjects it is for: set subject, condition or both', {
+      hint: ' (--subject, --condition)',
+    })
   if (row.condition !== null && row.conditionEnvironment === conditionEnvironment) {
     const compiled = compileCondition(row.condition)
     if (isConditionFault(compiled))

@@ -5,15 +5,15 @@ import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnce
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { operation } from './operation.ts'
-import { notFound, timeOf } from './references.ts'
+import { moneyShape, notFound, timeOf } from './references.ts'
 
-const dollars = `0 <= number <= ${priceDollarsMax}` as const
+const dollars = moneyShape(priceDollarsMax)
 const priceShape = type({
   '+': 'reject',
   model: `1 <= string <= ${modelCharactersMax}`,
   prompt: dollars,
   completion: dollars,
-  'cached?': `${dollars} | null`,
+  'cached?': dollars.or('null'),
 })
 const importInput = type({ '+': 'reject', prices: priceShape.array().moreThanLength(0).atMostLength(pricesAtOnceMax) })
 const oneInput = type({ '+': 'reject', model: 'string' })

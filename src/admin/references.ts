@@ -8,6 +8,7 @@ import {
   modelCharactersMax,
   modelPatternsMax,
   nameCharactersMax,
+  nanodollarsPerDollar,
   presetSlugCharactersMax,
 } from '../limits.ts'
 import { presetMarker } from '../presets/reference.ts'
@@ -34,6 +35,14 @@ export const claimValueShape = type('string').narrow((text, context) => {
   const length = [...text].length
   return (length >= 1 && length <= claimCharactersMax) || context.mustBe(`1 to ${claimCharactersMax} characters long`)
 })
+
+/** US dollars. What is below a billionth would be kept as nothing. */
+export function moneyShape(max: number) {
+  return type(`0 <= number <= ${max}`).narrow(
+    (dollars, context) =>
+      dollars === 0 || dollars >= 1 / nanodollarsPerDollar || context.mustBe('0, or at least a billionth'),
+  )
+}
 
 /** Patterns of models. A comma is in no name of a model, and in many a list that was meant to be several. */
 export const modelPatternsShape = type('string')
@@ -127,7 +136,7 @@ export function checkNameIsFree(
 /** Refuses an update that names a thing and changes nothing of it. */
 export function checkChanges(input: object, naming: string[]): void {
   if (Object.keys(input).every((field) => naming.includes(field)))
-    throw new Fault('invalid', 'Nothing to change: say what (--help lists it)')
+    throw new Fault('invalid', 'Nothing to change: say what', { hint: ' (--help lists it)' })
 }
 
 /** `organization` is told where there is more than one, since the thing may be in another. */
@@ -137,10 +146,9 @@ export function notFound(kind: string, reference: string, organization?: string)
     organization === undefined
       ? ['', '']
       : [` in the organization ${JSON.stringify(organization)}`, ` --organization ${organization}`]
-  return new Fault(
-    'not_found',
-    `There is no ${kind} ${JSON.stringify(reference)}${within}; see: latchkey ${listing} list${option}`,
-  )
+  return new Fault('not_found', `There is no ${kind} ${JSON.stringify(reference)}${within}`, {
+    hint: `; see: latchkey ${listing} list${option}`,
+  })
 }
 
 /** ISO 8601 UTC, as on the wire. */

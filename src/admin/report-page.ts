@@ -2,15 +2,15 @@
 import type { AdminContext } from '../context.ts'
 import { reportRowsDefault, reportRowsMax } from '../limits.ts'
 import { type } from '../shape.ts'
+import { readTime } from '../time-text.ts'
 import { findOrganization } from './references.ts'
 
-const isoShape = type('string.date.iso')
-/** ISO 8601 has forms that Date does not read, such as weeks. As JSON Schema it is a format, which every program reads. */
+/** As JSON Schema it is a format, which every program reads. */
 export const timeShape = type('string')
   .configure({ format: 'date-time' })
   .pipe((text, context) => {
-    const time = new Date(isoShape.allows(text) ? text : Number.NaN)
-    return Number.isNaN(time.getTime()) ? context.error('a time such as 2026-11-21T09:30:00Z') : time
+    const time = readTime(text)
+    return time === undefined ? context.error('a time such as 2026-11-21T09:30:00Z') : new Date(time)
   })
 export const page = {
   'since?': timeShape,

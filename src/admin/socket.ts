@@ -1,7 +1,7 @@
 // The admin door of a running server: `POST /operations/NAME` on its local socket, which only the owner of the data folder can open.
 
 import { decodeUtf8 } from '../bytes.ts'
-import { describeError, Fault } from '../fault.ts'
+import { describeError, Fault, tellForCommands } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { json, statusOf } from '../http/reply.ts'
 import { socketBodyBytesMax } from '../limits.ts'
@@ -20,7 +20,7 @@ export function createSocketHandler(runOperation: RunOperation, log: Log): Handl
     } catch (error) {
       const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
       if (fault.code === 'internal') log('error', 'operation_failed', { reason: describeError(fault) })
-      return json(statusOf(fault), { error: { code: fault.code, message: fault.message } })
+      return json(statusOf(fault), { error: { code: fault.code, message: tellForCommands(fault) } })
     }
   }
 }

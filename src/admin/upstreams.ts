@@ -5,6 +5,7 @@ import type { AdminContext } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
 import { readMasterKey } from '../federation/master-key.ts'
 import { createCredentials, sealCredential } from '../inference/credentials.ts'
+import { modelsIn, readListBody } from '../inference/model-list.ts'
 import { configuredUpstreamName, type Upstream } from '../inference/targets.ts'
 import {
   issuerCaCharactersMax,
@@ -22,16 +23,30 @@ import { type OperationContext, operation } from './operation.ts'
 import { checkChanges, modelPatternsShape, nameShape, notFound, referenceShape, timeOf } from './references.ts'
 
 const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
+/** Written as it is used, so that an admin sees where requests go. What may hold a credential is not told back. */
 const urlShape = type('string').narrow((text, context) => {
   const url = URL.canParse(text) && text.length <= urlCharactersMax ? new URL(text) : undefined
-  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text)
-  return isPlain || context.mustBe('an http:// or https:// address without credentials, query or fragment')
+  if (url === undefined || !/^https?:$/.test(url.protocol) || /[?#@]/.test(text)) {
+    const expected = 'an http:// or https:// address without credentials, query or fragment'
+    return context.reject({ expected, actual: '' })
+  }
+  return withoutSlash(text) === withoutSlash(url.href) || context.mustBe(`written as ${withoutSlash(url.href)}`)
 })
-/** What goes into a header of every request: printable ASCII without spaces. */
-const credentialShape = type(/^[\x21-\x7e]{1,4096}$/)
+/** What goes into a header of every request. A refusal does not tell what it was, as those of other shapes do. */
+const credentialShape = type('unknown')
+  .narrow(
+    (value, context) =>
+      value === null ||
+      (typeof value === 'string' && /^[\x21-\x7e]{1,4096}$/.test(value)) ||
+      context.reject({
+        expected: 'at most 4096 characters of printable ASCII without spaces, on one line',
+        actual: '',
+      }),
+  )
+  .as<string | null>()
 
 const fields = {
-  'credential?': credentialShape.or('null'),
+  'credential?': credentialShape,
   'models?': modelPatternsShape,
   'priority?': `0 <= number.integer <= ${upstreamPriorityMax}`,
   'ca_pem?': `string <= ${issuerCaCharactersMax} | null`,
@@ -54,6 +69,7 @@ export const upstreamOperations = {
   'upstreams.list': operation(type({ '+': 'reject' }), async ({ registry }) => ({
     data: registry.upstreamsInOrder.map(showUpstream),
   })),
+  'upstreams.show': operation(oneInput, async (context, { upstream }) => showUpstream(findAny(context, upstream))),
   'upstreams.update': operation(updateInput, async (context, input) => {
     checkChanges(input, ['upstream'])
     const upstream = find(context, input.upstream)
@@ -83,7 +99,7 @@ export const upstreamOperations = {
   'upstreams.check': operation(
     checkInput,
     async (context, { upstream }) => {
-      const checked = upstream === undefined ? context.registry.upstreamsInOrder : [find(context, upstream)]
+      const checked = upstream === undefined ? context.registry.upstreamsInOrder : [findAny(context, upstream)]
       return { data: await Promise.all(checked.map((each) => checkUpstream(context, each))) }
     },
     { runsAlone: false },
@@ -134,36 +150,48 @@ async function checkUpstream(context: AdminContext, upstream: Upstream) {
     const masterKey = await readMasterKey(context.config.masterKey, { create: false })
     const credential = await createCredentials(masterKey, context.config.upstreamApiKey)(upstream)
     const response = await context.outbound.fetch(`${upstream.baseUrl}/models`, {
-      headers: credential === undefined ? {} : { authorization: `Bearer ${credential}` },
+      headers: {
+        'accept-encoding': 'identity',
+        ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
+      },
       redirect: 'manual',
+      decompress: false,
       signal: AbortSignal.timeout(upstreamCheckMillisecondsMax),
       ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
     })
-    if (response.status !== 200) {
+    const problem = problemOf(response)
+    if (problem !== undefined) {
       await response.body?.cancel()
-      return told({ ok: false, models: null, problem: problemOf(response.status) })
+      return told({ ok: false, models: null, problem })
     }
-    const { data } = (await response.json()) as { data?: unknown }
-    return Array.isArray(data)
-      ? told({ ok: true, models: data.length, problem: null })
-      : told({ ok: false, models: null, problem: 'its answer is no list of models' })
+    const models = modelsIn(await readListBody(response))
+    return models === undefined
+      ? told({ ok: false, models: null, problem: 'its answer is no list of models' })
+      : told({ ok: true, models: models.length, problem: null })
   } catch (error) {
     return told({ ok: false, models: null, problem: describeError(error) })
   }
 }
 
-function problemOf(status: number): string {
+function problemOf({ status, headers }: Response): string | undefined {
   if (status === 401 || status === 403) return `it answers ${status}: see its credential`
-  return status === 404 ? 'it answers 404: its base URL usually ends in /v1' : `it answers ${status}`
+  if (status === 404) return 'it answers 404: its base URL usually ends in /v1'
+  if (status !== 200) return `it answers ${status}`
+  const encoding = headers.get('content-encoding') ?? 'identity'
+  return encoding === 'identity' ? undefined : 'its answer is encoded, which it was not asked for'
 }
 
-function find({ registry }: AdminContext, reference: string): Upstream {
-  const inUse = registry.upstreamsInOrder.filter(({ id }) => id !== configuredUpstreamName)
-  const found = inUse.find(({ id, name }) => id === reference || name === reference)
-  if (found !== undefined) return found
+function findAny({ registry }: AdminContext, reference: string): Upstream {
+  const found = registry.upstreamsInOrder.find(({ id, name }) => id === reference || name === reference)
+  if (found === undefined) throw notFound('upstream', reference)
+  return found
+}
+
+/** One that was added, and so can be changed. */
+function find(context: AdminContext, reference: string): Upstream {
   if (reference === configuredUpstreamName)
     throw new Fault('invalid', 'The upstream "configured" is the one of LATCHKEY_UPSTREAM_URL; change it there')
-  throw notFound('upstream', reference)
+  return findAny(context, reference)
 }
 
 function checkName({ registry }: AdminContext, name: string, exceptId?: string): void {

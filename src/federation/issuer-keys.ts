@@ -162,10 +162,9 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     },
     refresh: (issuer) => {
       if (issuer.jwks !== null) {
-        throw new Fault(
-          'invalid',
-          'This issuer has a pasted JWKS, which is not fetched; renew it with: issuers update ISSUER --jwks-file FILE',
-        )
+        throw new Fault('invalid', 'This issuer has a pasted JWKS, which is not fetched; renew it by an update', {
+          hint: ': latchkey issuers update ISSUER --jwks-file FILE',
+        })
       }
       return refresh(issuer)
     },

@@ -2,6 +2,7 @@
 import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
+import { countMembers } from './json-text.ts'
 
 /**
  * The whole body as bytes. `bytesLimit` is the first length that is too large; reading stops there, whatever Content-Length told.
@@ -90,15 +91,28 @@ export async function readJson(request: Request, bytesLimit: number): Promise<Re
   return parseJsonObject(body)
 }
 
-/** @throws Fault `invalid` when the bytes are not a JSON object in UTF-8 */
-export function parseJsonObject(body: Uint8Array): Record<string, unknown> {
+/**
+ * With `membersOnce`, an object that names a member twice is refused: of the two another reader may take the other. (Within the members it
+ * may; only those of the object itself decide anything here.)
+ * @throws Fault `invalid` when the bytes are not a JSON object in UTF-8, or one that would take long to parse
+ */
+export function parseJsonObject(body: Uint8Array, { membersOnce = false } = {}): Record<string, unknown> {
+  const text = decodeUtf8(body) ?? ''
+  const members = countMembers(text)
+  const value = parseJson(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Fault('invalid', 'The body must be a JSON object')
+  if (membersOnce && Object.keys(value).length !== members)
+    throw new Fault('invalid', 'The body names one of its members twice', { reason: 'body_member_twice' })
+  return value as Record<string, unknown>
+}
+
+function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(decodeUtf8(body) ?? '')
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+    return JSON.parse(text)
   } catch {
-    // Told below, as for every other value that is not an object.
+    return undefined
   }
-  throw new Fault('invalid', 'The body must be a JSON object')
 }
 
 /** Whether Content-Type is exactly this media type; parameters other than a UTF-8 charset do not pass. */

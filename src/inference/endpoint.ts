@@ -10,8 +10,9 @@ import { upstreamAnswerBytesWholeMax } from '../limits.ts'
 import type { Target } from '../presets/apply.ts'
 import { readPresetReference, withoutPresetReference } from '../presets/reference.ts'
 import { completeBody } from '../presets/use.ts'
+import { checkCircle } from './circle.ts'
 import { inferenceDescription } from './descriptions.ts'
-import { encode, type GivenBody, type InferenceRequest, readInferenceRequest } from './inference-request.ts'
+import { type GivenBody, type InferenceRequest, readInferenceRequest, rewrite } from './inference-request.ts'
 import { type LedgerEntry, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
 import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
 import { type Attempt, attemptsFor, isWorthAnother } from './targets.ts'
@@ -49,12 +50,14 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   checkBudget(key, context.spending, context.now())
   const { presetVersion, ...given } = await complete(path, sent, principal, context)
   const asked = readInferenceRequest(given, paths[path])
-  checkModels(principal, asked)
+  checkModels(principal, asked.models)
+  checkCircle(request, context)
+  const attempts = findAttempts(context, asked, key.id)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info, principal, { endpoint: path, presetVersion, ...asked })
   let forwarded: Forwarded
   try {
-    forwarded = await forwardToFirst(path, request, asked, findAttempts(context, asked), entry, context, info)
+    forwarded = await forwardToFirst(path, request, asked, attempts, entry, context, info)
   } catch (error) {
     restoreIdleLimit()
     const clientLeft = request.signal.aborted
@@ -92,17 +95,17 @@ async function complete(
   principal: Principal,
   context: Context,
 ): Promise<GivenBody & { presetVersion: string | null }> {
-  const fields = parseJsonObject(body)
+  const fields = parseJsonObject(body, { membersOnce: true })
   const reference = readPresetReference(fields)
   checkPreset(principal, reference?.slug)
   if (reference === undefined) {
     if (!Object.hasOwn(fields, 'preset')) return { body, fields, presetVersion: null }
     // A null counts as absent, to an upstream that refuses what it does not know as well.
-    const without = withoutPresetReference(fields)
-    return { body: encode(without), fields: without, presetVersion: null }
+    return { ...rewrite({ body, fields }, withoutPresetReference(fields)), presetVersion: null }
   }
-  const completed = await completeBody(paths[path].target, fields, reference, principal.key.workspaceId, context)
-  return { body: encode(completed.fields), ...completed }
+  const { workspaceId } = principal.key
+  const completed = await completeBody(paths[path].target, fields, reference, workspaceId, context)
+  return { ...rewrite({ body, fields }, completed.fields), presetVersion: completed.presetVersion }
 }
 
 /** Whether an answer is short enough to be read in one go, which costs a third of a stream. */
@@ -112,16 +115,17 @@ function isShort({ headers }: Response): boolean {
 }
 
 /** @throws Fault `unavailable` when there is no inference server at all, `not_found` when none of them serves the model */
-function findAttempts({ registry }: Context, { models }: InferenceRequest): Attempt[] {
+function findAttempts({ registry }: Context, { models }: InferenceRequest, keyId: string): Attempt[] {
   if (registry.upstreamsInOrder.length === 0)
     throw new Fault('unavailable', 'No inference server is configured', {
-      reason: 'LATCHKEY_UPSTREAM_URL is not set, and there is no upstream; add one with: latchkey upstreams add',
+      reason: `LATCHKEY_UPSTREAM_URL is not set, and there is no upstream; add one with: latchkey upstreams add; key ${keyId}`,
     })
   const attempts = attemptsFor(registry.upstreamsInOrder, models)
   if (attempts.length === 0)
     throw new Fault(
       'not_found',
       `No inference server serves the model ${models.map((model) => JSON.stringify(model)).join(', ')}`,
+      { reason: `model_unserved, key ${keyId}` },
     )
   return attempts
 }

@@ -2,7 +2,7 @@
 
 import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
-import { namesMemberTwice } from '../federation/jwt-text.ts'
+import { withMembers } from '../http/json-text.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
 
 const foldedNames = ['model', 'models', 'stream', 'stream_options']
@@ -14,8 +14,6 @@ export type InferenceRequest = {
   models: string[]
   sessionId: string | undefined
   streams: boolean
-  /** Whether a member is named twice, of which another reader may take the other. */
-  namesMemberTwice: () => boolean
   /** The client did not ask for the usage event of a stream, so it is asked for on our own account and withheld. */
   withholdsUsage: boolean
   /** What the upstream gets for one of `models`: the client's own bytes, unless the usage has to be asked for or there is a fallback list. */
@@ -24,7 +22,7 @@ export type InferenceRequest = {
 
 type Fields = Record<string, unknown>
 
-/** A body as it came, or as a preset completed it: its bytes, and what they say. */
+/** A body as it came, or as a preset completed it: its bytes, and what they say. No member is named twice in it. */
 export type GivenBody = { body: Uint8Array<ArrayBuffer>; fields: Fields }
 
 /**
@@ -39,24 +37,13 @@ export function readInferenceRequest(
   const sessionId = typeof fields.session_id === 'string' ? fields.session_id : undefined
   const { streams, options } = readStreaming(fields)
   const withholdsUsage = takesStreamOptions && streams && options?.include_usage !== true
-  const known = {
-    models,
-    sessionId,
-    streams,
-    withholdsUsage,
-    namesMemberTwice: () => namesMemberTwice(decodeUtf8(body) ?? ''),
-  }
-  if (fields.models !== undefined && fields.models !== null) {
-    const { models: _fallbacks, ...single } = fields
-    const asked = withholdsUsage ? { ...single, stream_options: { ...options, include_usage: true } } : single
-    return { ...known, bodyFor: (model) => encode({ ...asked, model }) }
-  }
+  const known = { models, sessionId, streams, withholdsUsage }
+  const asking = withholdsUsage ? { stream_options: { ...options, include_usage: true } } : {}
+  if (fields.models !== undefined && fields.models !== null)
+    return { ...known, bodyFor: (model) => changed(body, { ...asking, models: undefined, model }) }
   if (!withholdsUsage) return { ...known, bodyFor: () => body }
-  const asking =
-    options === undefined
-      ? appendOptions(body)
-      : encode({ ...fields, stream_options: { ...options, include_usage: true } })
-  return { ...known, bodyFor: () => asking }
+  const whole = options === undefined ? appendOptions(body) : changed(body, asking)
+  return { ...known, bodyFor: () => whole }
 }
 
 function readModels({ model, models }: Fields): string[] {
@@ -92,19 +79,22 @@ function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   return { streams: stream === true, options: options as Fields }
 }
 
-/** The client's own bytes with one member more, so that its numbers reach the upstream as they were written. */
+/** A body with other fields: those that are the same stay as they were written, numbers beyond ours among them. */
+export function rewrite({ body, fields }: GivenBody, wanted: Fields): GivenBody {
+  const names = [...Object.keys(fields).filter((name) => !Object.hasOwn(wanted, name)), ...Object.keys(wanted)]
+  const changes = names.filter((name) => fields[name] !== wanted[name]).map((name) => [name, wanted[name]] as const)
+  return { body: changed(body, Object.fromEntries(changes)), fields: wanted }
+}
+
+/** The client's own text with other members, so that its numbers reach the upstream as they were written. */
+function changed(body: Uint8Array, members: Fields): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(withMembers(decodeUtf8(body) ?? '', members))
+}
+
+/** The same for one member more, which most streams need. */
 function appendOptions(body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const end = body.lastIndexOf('}'.charCodeAt(0))
   return joinChunks([body.subarray(0, end), usageMember], end + usageMember.byteLength)
-}
-
-/** @throws Fault `invalid` for what is nested too deeply to be written */
-export function encode(fields: Fields): Uint8Array<ArrayBuffer> {
-  try {
-    return new TextEncoder().encode(JSON.stringify(fields))
-  } catch {
-    throw invalid('The body is nested too deeply')
-  }
 }
 
 function invalid(message: string): Fault {

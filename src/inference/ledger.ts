@@ -15,6 +15,9 @@ export type Ending = { status: number; completed: boolean; clientLeft: boolean; 
 export const statusClientLeft = 499
 export const nothingSeen: Inspected = { model: undefined, counts: undefined }
 
+/** What these answer is not counted in tokens. */
+const withoutCompletion = ['/embeddings', '/rerank']
+
 /** What is asked, and where; `presetVersion` is as `slug@3`. */
 type LedgerSubject = Pick<InferenceRequest, 'models' | 'streams'> & { endpoint: string; presetVersion: string | null }
 
@@ -43,7 +46,7 @@ export function openLedgerEntry(
     const price = [model, asked?.model]
       .map((name) => (name === undefined ? undefined : registry.priceOf(name)))
       .find(Boolean)
-    return price === undefined ? null : costOf(price, counts)
+    return price === undefined ? null : costOf(price, counts, { generates: !withoutCompletion.includes(endpoint) })
   }
 
   return {
@@ -81,8 +84,9 @@ export function openLedgerEntry(
         reasoningTokens: counts?.reasoningTokens ?? null,
         costNanodollars: costOfAnswer(inspected),
         usageSource: counts === undefined ? 'none' : 'upstream',
-        firstByteMilliseconds: firstByteAt === undefined ? null : firstByteAt - startedAt,
-        durationMilliseconds: now() - startedAt,
+        // A clock may be set back meanwhile.
+        firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
+        durationMilliseconds: Math.max(0, now() - startedAt),
       }
       try {
         await writer.appendUsage(row)

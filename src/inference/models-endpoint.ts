@@ -4,13 +4,13 @@ import { describeError, Fault } from '../fault.ts'
 import { json } from '../http/reply.ts'
 import { checkModels, checkPreset, isAllowed, isLimited } from '../keys/admission.ts'
 import { authenticateInference } from '../keys/bearer.ts'
-import { upstreamListBytesMax, upstreamListMillisecondsMax } from '../limits.ts'
+import { upstreamListMillisecondsMax } from '../limits.ts'
 import { presetMarker } from '../presets/reference.ts'
+import { checkCircle } from './circle.ts'
+import { type Model, modelsIn, readListBody } from './model-list.ts'
 import { listPresetModels } from './preset-models.ts'
 import { attemptsFor, type Upstream } from './targets.ts'
 import { forward } from './upstream.ts'
-
-type Model = { id: string }
 
 /**
  * The lists of all upstreams as one: each model once, at the first upstream that serves it. An upstream that cannot be asked is left out
@@ -62,7 +62,7 @@ export async function showModel(request: Request, context: Context, info: Reques
   if (model.includes(presetMarker) || model.split('/').some((segment) => ['', '.', '..'].includes(segment)))
     throw new Fault('not_found', 'Resource not found')
   checkPreset(principal, undefined)
-  checkModels(principal, { models: [model], namesMemberTwice: () => false })
+  checkModels(principal, [model])
   const [attempt] = attemptsFor(context.registry.upstreamsInOrder, [model])
   if (attempt === undefined)
     throw new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)
@@ -70,50 +70,52 @@ export async function showModel(request: Request, context: Context, info: Reques
   return relay(request, path, attempt.upstream, context, info)
 }
 
-async function relay(
+type Answer = { status: number; headers: Headers; body: Uint8Array<ArrayBuffer> }
+
+async function relay(...asked: Parameters<typeof ask>): Promise<Response> {
+  const { body, ...head } = await ask(...asked)
+  return new Response(body.byteLength === 0 ? null : body, head)
+}
+
+async function readModels(request: Request, upstream: Upstream, context: Context, info: RequestInfo): Promise<Model[]> {
+  const { status, body } = await ask(request, '/models', upstream, context, info)
+  const models = status === 200 ? modelsIn(body) : undefined
+  if (models !== undefined) return models
+  const reason = status === 200 ? 'not a list' : `status ${status}`
+  throw new Fault('bad_gateway', 'The inference server gave no list of models', { reason })
+}
+
+/**
+ * What an upstream answers under a path of models, whole.
+ * @throws Fault `gateway_timeout` when it is not there in time, `bad_gateway` when it cannot be had or is too large
+ */
+async function ask(
   request: Request,
   path: string,
   upstream: Upstream,
   context: Context,
   { requestId }: RequestInfo,
-): Promise<Response> {
-  const { response, headers } = await forward(
-    request,
-    { path, body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax },
-    upstream,
-    context,
+): Promise<Answer> {
+  checkCircle(request, context)
+  const startedAt = performance.now()
+  const outgoing = { path, body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax }
+  const { response, headers, abort } = await forward(request, outgoing, upstream, context)
+  let isLate = false
+  const timer = setTimeout(
+    () => {
+      isLate = true
+      abort()
+    },
+    upstreamListMillisecondsMax - (performance.now() - startedAt),
   )
-  return new Response(response.body, { status: response.status, headers })
-}
-
-async function readModels(
-  request: Request,
-  upstream: Upstream,
-  context: Context,
-  { requestId }: RequestInfo,
-): Promise<Model[]> {
-  const { response, abort } = await forward(
-    request,
-    { path: '/models', body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax },
-    upstream,
-    context,
-  )
-  const refuse = (why: string): never => {
-    abort()
-    throw new Fault('bad_gateway', 'The inference server gave no list of models', { reason: why })
-  }
-  if (response.status !== 200) return refuse(`status ${response.status}`)
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    length += chunk.byteLength
-    if (length > upstreamListBytesMax) return refuse('too large')
-    chunks.push(chunk)
-  }
   try {
-    const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: unknown }
-    return (data as Model[]).filter((model) => typeof model?.id === 'string')
-  } catch {
-    return refuse('not a list')
+    return { status: response.status, headers, body: await readListBody(response) }
+  } catch (cause) {
+    abort()
+    if (cause instanceof Fault) throw cause
+    if (isLate) throw new Fault('gateway_timeout', 'The inference server did not answer in time', { cause })
+    throw new Fault('bad_gateway', 'The inference server broke its answer off', { cause })
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -15,7 +15,7 @@ const connectionHeaders = [
   'content-length',
   'content-encoding',
 ]
-/** What carries the caller's credential or belongs to the hop between the caller and us. */
+/** What carries the caller's credential, belongs to the hop between the caller and us, or asks for less than a whole answer. */
 const callerHeaders = [
   'authorization',
   'proxy-authorization',
@@ -25,8 +25,14 @@ const callerHeaders = [
   'host',
   'accept-encoding',
   'expect',
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+  'if-range',
+  'range',
 ]
-/** What an upstream may not tell our callers: another origin's cookies, or how to authenticate there. */
+/** What an upstream may not tell our callers: another origin's cookies, how to authenticate there, or where else to go. */
 const upstreamHeaders = [
   'set-cookie',
   'www-authenticate',
@@ -37,12 +43,11 @@ const upstreamHeaders = [
   'api-key',
   'clear-site-data',
   'strict-transport-security',
+  'alt-svc',
+  'refresh',
 ]
 const droppedFromRequest = new Set([...connectionHeaders, ...callerHeaders])
 const droppedFromAnswer = [...connectionHeaders, ...upstreamHeaders]
-
-/** How we name ourselves to an upstream (RFC 9110 §7.6.3), so that a circle is seen at its second turn. */
-const via = '1.1 latchkey'
 
 export type Forwarded = {
   upstream: Upstream
@@ -71,9 +76,8 @@ export async function forward(
   upstream: Upstream,
   context: Context,
 ): Promise<Forwarded> {
+  const { via } = context
   const before = request.headers.get('via')
-  if (before?.includes(via) === true)
-    throw new Fault('bad_gateway', 'The request goes in a circle: an inference server leads back to this service')
   const headers = requestHeaders(request.headers)
   headers.via = before === null ? via : `${before}, ${via}`
   headers['accept-encoding'] = 'identity'

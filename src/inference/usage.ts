@@ -5,6 +5,7 @@ import {
   countMax,
   nanodollarsPerDollar,
   upstreamAnswerBytesInspectedMax,
+  upstreamAnswerHeadBytesInspectedMax,
   upstreamEventBytesInspectedMax,
 } from '../limits.ts'
 
@@ -48,20 +49,23 @@ const decoder = new TextDecoder('latin1')
 
 /**
  * Lets all but the newest chunk of a JSON answer through; that one waits until the usage is recorded. Of an answer too long to be kept the
- * end is, where the usage stands.
+ * end is, where the usage stands, and the beginning, where llama.cpp writes that of embeddings.
  */
 export function inspectJson(): Inspector {
   let held: Uint8Array = nothing
   const chunks: Uint8Array[] = []
   let length = 0
-  let isCut = false
+  let head: Uint8Array = nothing
+  const isLong = () => length - (chunks[0]?.byteLength ?? 0) >= upstreamAnswerBytesInspectedMax
   return {
     take: (chunk) => {
       length += chunk.byteLength
       chunks.push(chunk)
-      while (length > upstreamAnswerBytesInspectedMax && chunks.length > 1) {
-        length -= chunks.shift()?.byteLength ?? 0
-        isCut = true
+      while (isLong()) {
+        const gone = chunks.shift() ?? nothing
+        length -= gone.byteLength
+        const wanted = upstreamAnswerHeadBytesInspectedMax - head.byteLength
+        if (wanted > 0) head = Buffer.concat([head, gone.subarray(0, wanted)])
       }
       const released = held
       held = chunk
@@ -72,7 +76,11 @@ export function inspectJson(): Inspector {
     rest: () => held,
     result: () => {
       const text = Buffer.concat(chunks).toString()
-      if (isCut) return { model: undefined, counts: countsOf(lastUsageIn(text)) }
+      if (head.byteLength > 0) {
+        const beginning = Buffer.from(head).toString()
+        const usage = usageAt(text, text.lastIndexOf('"usage"')) ?? usageAt(beginning, beginning.indexOf('"usage"'))
+        return { model: undefined, counts: countsOf(usage) }
+      }
       const answer = parseObject(text)
       return { model: modelOf(answer), counts: countsOf(usageOf(answer)) }
     },
@@ -146,11 +154,15 @@ function endsEvent(chunk: Uint8Array): boolean {
   )
 }
 
-/** The usage that stands last in the end of a JSON text. Within a text its quotes would be escaped. */
-function lastUsageIn(text: string): Fields | undefined {
-  const start = text.indexOf('{', text.lastIndexOf('"usage"'))
+/** The usage that stands here in a piece of a JSON text. Within a text its quotes would be escaped. */
+function usageAt(text: string, at: number): Fields | undefined {
+  const start = at < 0 ? at : text.indexOf('{', at)
   // It holds numbers and objects of numbers; what is longer is something else.
-  for (let end = text.indexOf('}', start); end > 0 && end - start < 10_000; end = text.indexOf('}', end + 1)) {
+  for (
+    let end = text.indexOf('}', start);
+    start > 0 && end > 0 && end - start < 10_000;
+    end = text.indexOf('}', end + 1)
+  ) {
     const usage = parseObject(text.slice(start, end + 1))
     if (Object.keys(usage).length > 0) return usage
   }
@@ -167,9 +179,11 @@ function dataOf(event: string): string {
 }
 
 function parseObject(text: string): Fields {
-  if (!text.trimStart().startsWith('{')) return {}
+  // A byte order mark counts as white space here, and not when it is parsed.
+  const trimmed = text.trimStart()
+  if (!trimmed.startsWith('{')) return {}
   try {
-    return JSON.parse(text) as Fields
+    return JSON.parse(trimmed) as Fields
   } catch {
     return {}
   }

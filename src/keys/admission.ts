@@ -55,13 +55,10 @@ export function isAllowed(principal: Principal, list: List): (name: string) => b
   return (name) => bounds.every((fits) => fits(name))
 }
 
-/** @throws Fault `forbidden`, naming what is allowed, when the caller is limited to other models than these, or it is not sure which are asked for */
-export function checkModels(
-  principal: Principal,
-  { models, namesMemberTwice }: { models: readonly string[]; namesMemberTwice: () => boolean },
-): void {
+/** @throws Fault `forbidden`, naming what is allowed, when the caller is limited to other models than these; to name none is another */
+export function checkModels(principal: Principal, models: readonly string[]): void {
   for (const { who, names, reason } of boundsOf(principal, 'allowedModels')) {
-    if (models.length > 0 && models.every(compilePatterns(names)) && !namesMemberTwice()) continue
+    if (models.length > 0 && models.every(compilePatterns(names))) continue
     throw new Fault('forbidden', `This ${who} may only use the models: ${names.join(', ')}`, { reason })
   }
 }

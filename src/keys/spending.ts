@@ -1,5 +1,6 @@
 // What each key has spent, in memory: in all, and in the running day, week and month (UTC, weeks from Monday). Money is in nanodollars.
 import type { ApiKey } from '../../db/schema.ts'
+import { spentPeriodsMax } from '../limits.ts'
 
 export type Spent = { ever: number; daily: number; weekly: number; monthly: number }
 export type SpentDay = { keyId: string; day: number; costNanodollars: number }
@@ -10,48 +11,59 @@ export type Spending = {
   of: (keyId: string, now: number) => Spent
 }
 
-type Known = Spent & { day: number }
+/** Sums by the number of the day, week or month, in the order in which each was begun. */
+type Sums = Map<number, number>
+type Known = { ever: number; days: Sums; weeks: Sums; months: Sums }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 export const dayOf = (time: number) => Math.floor(time / dayMilliseconds)
 /** The first day of 1970 was a Thursday. */
 const weekOf = (day: number) => Math.floor((day + 3) / 7)
-const monthOf = (day: number) => new Date(day * dayMilliseconds).toISOString().slice(0, 7)
+const monthOf = (day: number) => {
+  const date = new Date(day * dayMilliseconds)
+  return date.getUTCFullYear() * 12 + date.getUTCMonth()
+}
 
-/** `rows` are the totals by day that the database has. */
-export function createSpending(rows: Iterable<SpentDay>): Spending {
+/**
+ * `rows` are the totals by day that the database has. A clock may go wrong and come right again: each period has a sum of its own, so that
+ * what is spent under a wrong clock counts for that time alone.
+ */
+export function createSpending(rows: readonly SpentDay[], now: number): Spending {
   const known = new Map<string, Known>()
 
-  function current(keyId: string, today: number): Known {
-    const spent = known.get(keyId) ?? { ever: 0, daily: 0, weekly: 0, monthly: 0, day: today }
-    known.set(keyId, spent)
-    if (today > spent.day) {
-      spent.daily = 0
-      if (weekOf(today) !== weekOf(spent.day)) spent.weekly = 0
-      if (monthOf(today) !== monthOf(spent.day)) spent.monthly = 0
-      spent.day = today
-    }
-    return spent
-  }
-
-  /** A cost of an earlier day, of a request that ran over midnight, belongs to the periods that hold that day. */
   function add(keyId: string, day: number, nanodollars: number): void {
-    const spent = current(keyId, day)
+    const spent = known.get(keyId) ?? { ever: 0, days: new Map(), weeks: new Map(), months: new Map() }
+    known.set(keyId, spent)
     spent.ever += nanodollars
-    if (day === spent.day) spent.daily += nanodollars
-    if (weekOf(day) === weekOf(spent.day)) spent.weekly += nanodollars
-    // To write out a month costs more than all else here.
-    if (day === spent.day || monthOf(day) === monthOf(spent.day)) spent.monthly += nanodollars
+    grow(spent.days, day, nanodollars)
+    grow(spent.weeks, weekOf(day), nanodollars)
+    grow(spent.months, monthOf(day), nanodollars)
   }
 
-  for (const { keyId, day, costNanodollars } of rows) add(keyId, day, costNanodollars)
+  const distanceOf = ({ day }: SpentDay) => Math.abs(day - dayOf(now))
+  // What is nearest comes last, and is kept.
+  for (const { keyId, day, costNanodollars } of rows.toSorted((one, other) => distanceOf(other) - distanceOf(one)))
+    add(keyId, day, costNanodollars)
   return {
     add: (keyId, at, nanodollars) => add(keyId, dayOf(at), nanodollars),
     of: (keyId, now) => {
-      const { ever, daily, weekly, monthly } = current(keyId, dayOf(now))
-      return { ever, daily, weekly, monthly }
+      const spent = known.get(keyId)
+      const day = dayOf(now)
+      return {
+        ever: spent?.ever ?? 0,
+        daily: spent?.days.get(day) ?? 0,
+        weekly: spent?.weeks.get(weekOf(day)) ?? 0,
+        monthly: spent?.months.get(monthOf(day)) ?? 0,
+      }
     },
   }
+}
+
+function grow(sums: Sums, period: number, nanodollars: number): void {
+  const sum = sums.get(period)
+  const [first] = sum === undefined && sums.size >= spentPeriodsMax ? sums.keys() : []
+  if (first !== undefined) sums.delete(first)
+  sums.set(period, (sum ?? 0) + nanodollars)
 }
 
 /** What is left of a key's limit, never below zero; null without a limit. */

@@ -106,6 +106,6 @@ describe('an issuer', () => {
   })
 
   test('that is not said is asked for', async () => {
-    await expect(verify({})).rejects.toThrow('--url')
+    await expect(verify({})).rejects.toThrow('or its URL')
   })
 })

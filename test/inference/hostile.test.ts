@@ -1,8 +1,8 @@
 // What a caller might do to spend nothing, reach further or see more, and what an inference server might do to those in front of it.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
-import { eventOf, type Inference, question, startInference, streamReply, usage } from '../support/inference.ts'
-import type { Row } from '../support/latchkey.ts'
+import { answer, eventOf, type Inference, question, startInference, streamReply, usage } from '../support/inference.ts'
+import { type Row, startTestServer } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 
 let latchkey: Inference
@@ -24,6 +24,7 @@ const post = (path: string, body: object, key = latchkey.key.key) =>
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
+const idOf = (response: Response) => response.headers.get('x-request-id')
 const rowOf = async (response: Response) => {
   await response.text()
   return (await latchkey.usageOf(response))[0]
@@ -33,6 +34,12 @@ describe('what was used is known', () => {
   test('of an answer of many megabytes, whose usage stands at its end', async () => {
     const data = Array.from({ length: 40 }, () => ({ embedding: 'x'.repeat(256 * 1024) }))
     answers(() => Response.json({ object: 'list', data, model: 'm', usage: { ...usage, cost: 2 } }))
+    expect(await rowOf(await post('/embeddings', { model: 'm', input: 'x' }))).toMatchObject({ ...usage, cost: 2 })
+  })
+
+  test('of one whose usage stands before what is long', async () => {
+    const data = Array.from({ length: 80 }, () => ({ embedding: 'x'.repeat(256 * 1024) }))
+    answers(() => Response.json({ model: 'm', object: 'list', usage: { ...usage, cost: 2 }, data }))
     expect(await rowOf(await post('/embeddings', { model: 'm', input: 'x' }))).toMatchObject({ ...usage, cost: 2 })
   })
 
@@ -70,6 +77,14 @@ describe('what was used is known', () => {
   })
 })
 
+test('a price and a count that are each allowed make no cost that cannot be read again', async () => {
+  await latchkey.admin('prices.set', { prices: [{ model: 'real-*', prompt: 1_000_000, completion: 1_000_000 }] })
+  answers(() => Response.json({ model: 'real-x', usage: { prompt_tokens: 1e9, completion_tokens: 1e9 } }))
+  expect(await rowOf(await post('/chat/completions', question))).toMatchObject({ prompt_tokens: 1e9, cost: null })
+  expect(await latchkey.admin<object>('usage.verify')).toEqual({ ok: true, data: [] })
+  await latchkey.admin('prices.remove', { model: 'real-*' })
+})
+
 describe('a caller is refused', () => {
   for (const [name, body] of [
     ['another case of model', { Model: 'secret', model: 'meta/a' }],
@@ -81,13 +96,35 @@ describe('a caller is refused', () => {
       expect(latchkey.upstream.requests).toHaveLength(0)
     })
 
-  test('a model named twice, where it is limited to some', async () => {
-    const { key } = await create({ allowed_models: ['meta/*'] })
-    const headers = { authorization: `Bearer ${key}` }
-    const body = '{"model":"secret","model":"meta/a"}'
-    expect((await latchkey.complete(body, headers)).status).toBe(403)
+  for (const body of [
+    '{"model":"secret","model":"meta/a"}',
+    '{"mod\\u0065l":"secret","model":"meta/a"}',
+    '{"model":"m","stream":true,"stream":false}',
+    '{"model":"m","stream":true,"stream_options":{"include_usage":true},"stream_options":{}}',
+  ])
+    test(`a member named twice, of which inference servers take this one or that: ${body}`, async () => {
+      expect((await latchkey.complete(body)).status).toBe(400)
+      expect(latchkey.upstream.requests).toHaveLength(0)
+    })
+
+  test('the same within a message, which decides nothing, is not', async () => {
+    const body = '{"model":"m","messages":[{"role":"user","role":"user","content":"hi"}]}'
     expect((await latchkey.complete(body)).status).toBe(200)
   })
+
+  for (const [name, body] of [
+    ['levels', `{"model":"m","x":${'['.repeat(5_000_000)}${']'.repeat(5_000_000)}}`],
+    ['objects', `${'{"a":'.repeat(5_000_000)}1${'}'.repeat(5_000_000)}`],
+    ['values', `{"model":"m","x":[${'{},'.repeat(5_000_000)}1]}`],
+  ] as const)
+    test(`a body of millions of ${name}, before anybody else has to wait`, async () => {
+      const { key } = await create({ allowed_models: ['m'] })
+      const startedAt = performance.now()
+      const response = await latchkey.complete(body, { authorization: `Bearer ${key}` })
+      expect([response.status, (await response.text()).includes('too much')]).toEqual([400, true])
+      // Measured were some 100; it was up to 19,000.
+      expect(performance.now() - startedAt).toBeLessThan(3_000)
+    })
 
   for (const climbing of ['..%2f..%2fmetrics', '%2e%2e%2fadmin', 'a%2f..%2f..%2fx', 'a%2f%2fb', '.'])
     test(`the model ${climbing}, whose path climbs out of the models`, async () => {
@@ -150,6 +187,8 @@ describe('an inference server', () => {
       'x-api-key': 'own',
       'clear-site-data': '*',
       'strict-transport-security': 'x',
+      'alt-svc': 'h2="elsewhere:443"',
+      refresh: '0;url=http://elsewhere',
     }
     answers(() => Response.json({}, { headers: { ...own, ...kept } }))
     const { headers } = await post('/chat/completions', question)
@@ -170,8 +209,9 @@ describe('an inference server', () => {
     answers(() => Response.json({}, { status: 503 }))
     const response = await post('/chat/completions', { ...question, model: 'round' })
     expect(response.status).toBe(502)
+    // One row: the request that came round was not forwarded again.
     const { data } = await latchkey.admin<{ data: Row[] }>('usage.requests', { limit: 10 })
-    expect(data.filter(({ model_asked }) => model_asked === 'round').length).toBeLessThan(4)
+    expect(data.filter(({ model_asked }) => model_asked === 'round')).toMatchObject([{ request_id: idOf(response) }])
 
     answers(() => Response.json({ data: [{ id: 'a' }] }))
     const headers = { authorization: `Bearer ${latchkey.key.key}` }
@@ -179,10 +219,76 @@ describe('an inference server', () => {
     expect(head.status).toBe(200)
     await latchkey.admin('upstreams.remove', { upstream: 'itself' })
   })
+
+  test('that is another Latchkey is none that leads back', async () => {
+    const settings = { LATCHKEY_UPSTREAM_API_KEY: latchkey.key.key }
+    const front = await startTestServer({ upstreamUrl: latchkey.server.baseUrl, settings })
+    const { key } = await front.admin<Key>('keys.create', { name: 'front' })
+    const headers = { authorization: `Bearer ${key}`, via: '1.0 proxy' }
+    const body = JSON.stringify(question)
+    const response = await fetch(`${front.server.baseUrl}/chat/completions`, { method: 'POST', headers, body })
+    expect([response.status, await response.json()]).toEqual([200, answer])
+    const via = latchkey.upstream.requests[0]?.headers.get('via') ?? ''
+    expect(via).toMatch(/^1\.0 proxy, 1\.1 latchkey-[0-9a-f]{8}, 1\.1 latchkey-[0-9a-f]{8}$/)
+    expect(new Set(via.split(', ')).size).toBe(3)
+    await front.stop()
+  })
 })
 
-test('a body with models: null goes on as it came', async () => {
-  const body = '{"model":5,"models":null,"z":1e400}'
-  await (await latchkey.complete(body)).text()
-  expect(latchkey.upstream.requests[0]?.body).toBe(body)
+test('what is never forwarded leaves no row, and the log tells whose it was', async () => {
+  const bare = await startTestServer()
+  const { key, id } = await bare.admin<Key>('keys.create', { name: 'k' })
+  const ask = async (model: string) => {
+    const headers = { authorization: `Bearer ${key}` }
+    const body = JSON.stringify({ ...question, model })
+    return (await fetch(`${bare.server.baseUrl}/chat/completions`, { method: 'POST', headers, body })).status
+  }
+  expect(await ask('x')).toBe(503)
+  await bare.admin('upstreams.add', { name: 'some', base_url: latchkey.upstream.url, models: ['some'] })
+  expect(await ask('x')).toBe(404)
+  expect(await bare.admin<object>('usage.requests')).toMatchObject({ data: [] })
+  expect(bare.logLines.filter((line) => line.includes(id))).toHaveLength(2)
+  await bare.stop()
+})
+
+test('a header that asks for an answer only if it is another one, or for a part of it, goes no further', async () => {
+  const conditional = {
+    'if-match': '"a"',
+    'if-none-match': '"a"',
+    'if-modified-since': 'Sat, 21 Nov 2026 00:00:00 GMT',
+    'if-unmodified-since': 'Sat, 21 Nov 2026 00:00:00 GMT',
+    'if-range': '"a"',
+    range: 'bytes=0-1',
+  }
+  answers(() => Response.json({ data: [] }, { headers: { etag: '"a"' } }))
+  const headers = { authorization: `Bearer ${latchkey.key.key}`, ...conditional }
+  expect((await fetch(`${latchkey.server.baseUrl}/models`, { headers })).status).toBe(200)
+  expect((await latchkey.complete(question, conditional)).status).toBe(200)
+  for (const { headers } of latchkey.upstream.requests)
+    for (const name of Object.keys(conditional))
+      expect({ name, value: headers.get(name) }).toEqual({ name, value: null })
+})
+
+describe('the numbers of a body', () => {
+  const numbers = '"seed":9223372036854775807, "x":[1.0,-0,1e400]'
+  const asksForUsage = '"stream_options":{"include_usage":true}'
+  for (const [name, sent, forwarded] of [
+    ['with models: null', `{"model":5,"models":null,${numbers}}`, `{"model":5,"models":null,${numbers}}`],
+    ['with a list of models', `{"models":["m"],${numbers}}`, `{${numbers},"model":"m"}`],
+    ['of a stream', `{"stream":true,${numbers}}`, `{"stream":true,${numbers},${asksForUsage}}`],
+    [
+      'of a stream with options',
+      `{"stream_options":{"include_usage":false},"stream":true,${numbers}}`,
+      `{"stream":true,${numbers},${asksForUsage}}`,
+    ],
+    [
+      'of a stream with both',
+      `{"stream_options":null,"model":"m","stream":true,"models":["n"],${numbers}}`,
+      `{"stream":true,${numbers},${asksForUsage},"model":"m"}`,
+    ],
+  ] as const)
+    test(`${name} go on as they came`, async () => {
+      await (await latchkey.complete(sent)).text()
+      expect(latchkey.upstream.requests[0]?.body).toBe(forwarded)
+    })
 })

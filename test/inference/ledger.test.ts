@@ -164,6 +164,21 @@ describe('the usage', () => {
     expect(await latchkey.usageOf(response)).toMatchObject([{ usage_source: 'none', total_tokens: null }])
   })
 
+  test('took no time at all where the clock was set back meanwhile', async () => {
+    const { context } = latchkey.server
+    let ahead = 0
+    context.now = () => Date.now() + ahead
+    latchkey.upstream.answer.current = () => {
+      ahead = -3_600_000
+      return Response.json(answer)
+    }
+    const response = await latchkey.complete()
+    await response.text()
+    context.now = Date.now
+    const row = { duration_milliseconds: 0, first_byte_milliseconds: 0, total_tokens: 7 }
+    expect(await latchkey.usageOf(response)).toMatchObject([row])
+  })
+
   test('keeps a model name whole, though it holds a NUL', async () => {
     latchkey.upstream.answer.current = () => Response.json({})
     const response = await latchkey.complete({ model: 'a\0b' })

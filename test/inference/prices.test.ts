@@ -12,11 +12,14 @@ const price = (model: string, prompt = 0, completion = 0, cached: number | null 
   updatedAt: 0,
   deletedAt: null,
 })
-const counts = (prompt: number | null, completion: number | null, cached: number | null = null) => ({
-  promptTokens: prompt,
-  completionTokens: completion,
-  cachedTokens: cached,
-})
+const counts = (
+  prompt: number | null,
+  completion: number | null,
+  cached: number | null = null,
+  total: number | null = null,
+) => ({ promptTokens: prompt, completionTokens: completion, totalTokens: total, cachedTokens: cached })
+const text = { generates: true }
+const vectors = { generates: false }
 
 describe('the price of a model', () => {
   const priceOf = compilePrices([price('*'), price('meta/*'), price('meta/llama*'), price('meta/llama-3')])
@@ -34,25 +37,43 @@ describe('the price of a model', () => {
 
 describe('a cost', () => {
   const dollar = 1_000_000_000
-  const rows: [name: string, price: Price, counts: ReturnType<typeof counts>, cost: number][] = [
-    ['of prompt and completion', price('m', 0.15 * dollar, 0.6 * dollar), counts(1_000, 500), 450_000],
-    ['with cached tokens at their price', price('m', dollar, 0, dollar / 10), counts(100, 0, 40), 64_000],
-    ['with cached tokens at the price of the others', price('m', dollar, 0), counts(100, 0, 40), 100_000],
-    ['with more cached tokens than there are', price('m', dollar, 0, 0), counts(100, 0, 400), 0],
-    ['of embeddings', price('m', dollar, dollar), counts(100, null), 100_000],
-    ['of nothing', price('m', dollar, dollar), counts(null, null), 0],
-    ['below a nanodollar', price('m', 400_000, 0), counts(1, 0), 0],
+  const most = 1_000_000 * dollar
+  const rows: [
+    name: string,
+    price: Price,
+    counts: ReturnType<typeof counts>,
+    kind: typeof text,
+    cost: number | null,
+  ][] = [
+    ['of prompt and completion', price('m', 0.15 * dollar, 0.6 * dollar), counts(1_000, 500), text, 450_000],
+    ['with cached tokens at their price', price('m', dollar, 0, dollar / 10), counts(100, 0, 40), text, 64_000],
+    ['with cached tokens at the price of the others', price('m', dollar, 0), counts(100, 0, 40), text, 100_000],
+    ['with more cached tokens than there are', price('m', dollar, 0, 0), counts(100, 0, 400), text, 0],
+    ['below a nanodollar', price('m', 400_000, 0), counts(1, 0), text, 0],
+    ['of embeddings', price('m', dollar, dollar), counts(100, null), vectors, 100_000],
+    ['of what counts the total alone', price('m', dollar, dollar), counts(null, null, null, 100), vectors, 100_000],
+    ['of nothing', price('m', dollar, dollar), counts(null, null), text, null],
+    ['of nothing but a sum', price('m', dollar, dollar), counts(null, null, null, 100), text, null],
+    ['of a prompt alone', price('m', dollar, dollar), counts(100, null), text, null],
+    ['of a completion alone', price('m', dollar, dollar), counts(null, 100), text, null],
+    ['of as much as an answer may cost', price('m', most, 0), counts(1_000, 0), text, 1_000 * dollar],
+    ['beyond that', price('m', most, 0), counts(1_001, 0), text, null],
+    ['beyond the whole numbers', price('m', most, most), counts(1e9, 1e9), text, null],
   ]
-  for (const [name, given, tokens, cost] of rows) test(name, () => expect(costOf(given, tokens)).toBe(cost))
+  for (const [name, given, tokens, kind, cost] of rows)
+    test(`${name} is ${cost ?? 'unknown'}`, () => expect(costOf(given, tokens, kind)).toBe(cost))
 
-  test('is a whole number that grows with the tokens', () => {
-    const amount = fc.integer({ min: 0, max: 1_000_000 * dollar })
-    const tokens = fc.integer({ min: 0, max: 1_000_000 })
+  test('is a whole number that grows with the tokens, up to what an answer may cost', () => {
+    const amount = fc.integer({ min: 0, max: most })
+    const tokens = fc.integer({ min: 0, max: 1_000_000_000 })
     fc.assert(
       fc.property(amount, amount, tokens, tokens, (prompt, completion, one, other) => {
-        const cost = costOf(price('m', prompt, completion), counts(one, other))
+        const cost = costOf(price('m', prompt, completion), counts(one, other), text)
+        const more = costOf(price('m', prompt, completion), counts(one + 1, other), text)
+        if (cost === null) return expect(more).toBeNull()
         expect(Number.isSafeInteger(cost)).toBe(true)
-        expect(costOf(price('m', prompt, completion), counts(one + 1, other))).toBeGreaterThanOrEqual(cost)
+        expect(cost).toBeLessThanOrEqual(1_000 * dollar)
+        if (more !== null) expect(more).toBeGreaterThanOrEqual(cost)
       }),
     )
   })

@@ -150,6 +150,15 @@ test('a check tells who answers and what is wrong with who does not', async () =
   ])
 })
 
+test('that of the settings is shown and checked as the others are, and changed in the settings alone', async () => {
+  const configured = { upstream: 'configured' }
+  expect(await latchkey.admin<Row>('upstreams.show', configured)).toMatchObject({ base_url: latchkey.upstream.url })
+  latchkey.upstream.answer.current = () => Response.json({ data: [] })
+  const { data } = await latchkey.admin<{ data: Row[] }>('upstreams.check', configured)
+  expect(data).toMatchObject([{ name: 'configured', ok: true }])
+  await expect(latchkey.admin('upstreams.remove', configured)).rejects.toThrow('LATCHKEY_UPSTREAM_URL')
+})
+
 test('a credential is nowhere to be seen again', async () => {
   const { data } = await latchkey.admin<{ data: Row[] }>('upstreams.list')
   const { data: changes } = await latchkey.admin<{ data: Row[] }>('audit.changes')

@@ -50,11 +50,30 @@ describe('a JSON answer', () => {
     expect(Buffer.from(inspector.rest())).toEqual(bytes)
   })
 
-  test('of more than 8 MiB goes through with its usage unknown', () => {
-    const bytes = Buffer.from(JSON.stringify({ usage, filler: 'x'.repeat(8 * 1024 * 1024) }))
-    const { text, result } = run(inspectJson(), bytes, [1_000, 2_000])
-    expect(text.equals(bytes)).toBe(true)
-    expect(result.counts).toBeUndefined()
+  const long = 'x'.repeat(9 * 1024 * 1024)
+  for (const [name, answer, expected] of [
+    ['at its end', { data: long, usage }, counts],
+    ['at its beginning', { model: 'm', usage, data: long }, counts],
+  ] as const)
+    test(`of more than 8 MiB goes through, with its usage ${name}`, () => {
+      const bytes = Buffer.from(JSON.stringify(answer))
+      for (const pieces of [[1_000, 2_000], [10], [1_000_000, 9_000_000], [bytes.byteLength - 10]]) {
+        const { text, result } = run(inspectJson(), bytes, pieces)
+        expect(text.equals(bytes)).toBe(true)
+        expect({ pieces, counts: result.counts }).toEqual({ pieces, counts: expected })
+      }
+    })
+
+  test('of more than 8 MiB with its usage in the middle, which is not kept, tells none', () => {
+    const bytes = Buffer.from(JSON.stringify({ a: long, usage, z: long }))
+    const pieces = Array.from({ length: 18 }, (_, index) => (index + 1) * 1_000_000)
+    const { text, result } = run(inspectJson(), bytes, pieces)
+    expect([text.equals(bytes), result.counts]).toEqual([true, undefined])
+  })
+
+  test('that begins with a byte order mark is read', () => {
+    const bytes = Buffer.from(`\ufeff${JSON.stringify({ model: 'm', usage })}`)
+    expect(run(inspectJson(), bytes)).toEqual({ text: bytes, result: { model: 'm', counts } })
   })
 
   const odd: [name: string, usage: unknown, expected: object | undefined][] = [

@@ -21,7 +21,7 @@ describe('what was spent', () => {
   ]
   for (const [now, daily, weekly, monthly] of rows) {
     test(`is counted from midnight, Monday and the first, seen at ${now}`, () => {
-      const spending = createSpending([])
+      const spending = createSpending([], 0)
       for (const time of spent) spending.add('k', at(time), 1)
       expect(spending.of('k', at(now))).toEqual({ ever: 5, daily, weekly, monthly })
       expect(spending.of('other', at(now))).toEqual({ ever: 0, daily: 0, weekly: 0, monthly: 0 })
@@ -29,10 +29,62 @@ describe('what was spent', () => {
   }
 
   test('of a request that ran over midnight belongs to the day it began', () => {
-    const spending = createSpending([])
+    const spending = createSpending([], 0)
     spending.add('k', at('2026-11-21T00:01Z'), 1)
     spending.add('k', at('2026-11-20T23:59Z'), 2)
     expect(spending.of('k', at('2026-11-21T01:00Z'))).toEqual({ ever: 3, daily: 1, weekly: 3, monthly: 3 })
+  })
+
+  test('under a clock that was wrong for a while counts for its own time alone', () => {
+    const spending = createSpending([], 0)
+    const [now, later] = [at('2026-11-21T12:00Z'), at('2027-12-26T12:00Z')]
+    spending.add('k', now, 1)
+    spending.add('k', later, 10)
+    spending.add('k', now, 2)
+    expect(spending.of('k', later)).toEqual({ ever: 13, daily: 10, weekly: 10, monthly: 10 })
+    expect(spending.of('k', now)).toEqual({ ever: 13, daily: 3, weekly: 3, monthly: 3 })
+    const rows = [20_778, 21_178].map((day) => ({ keyId: 'k', day, costNanodollars: 1 }))
+    expect(createSpending(rows, now).of('k', now)).toEqual({ ever: 2, daily: 1, weekly: 1, monthly: 1 })
+  })
+
+  test('is right for whatever time it is, as long as the clock does not jump on and on', () => {
+    const now = 20_400
+    const days = fc.array(fc.record({ jump: fc.constantFrom(0, 0, 400, -400), step: fc.nat(12), cost: fc.nat(9) }))
+    fc.assert(
+      fc.property(days, (costs) => {
+        const spending = createSpending([], 0)
+        const added: { day: number; cost: number }[] = []
+        let today = now
+        for (const { jump, step, cost } of costs) {
+          today += step
+          const day = today + jump
+          spending.add('k', day * 86_400_000, cost)
+          added.push({ day, cost })
+          if (step > 0) continue
+          const within = (isMeant: (day: number) => boolean) =>
+            added.filter((each) => isMeant(each.day)).reduce((sum, each) => sum + each.cost, 0)
+          const month = (of: number) => new Date(of * 86_400_000).toISOString().slice(0, 7)
+          expect(spending.of('k', day * 86_400_000)).toEqual({
+            ever: within(() => true),
+            daily: within((each) => each === day),
+            weekly: within((each) => Math.floor((each + 3) / 7) === Math.floor((day + 3) / 7)),
+            monthly: within((each) => month(each) === month(day)),
+          })
+        }
+      }),
+    )
+  })
+
+  test('of a key that is years old, and was used under a clock far ahead, is read from the database', () => {
+    const now = 20_778
+    const rows = Array.from({ length: 1_000 }, (_, index) => ({ keyId: 'k', day: now - index, costNanodollars: 1 }))
+    const ahead = Array.from({ length: 100 }, (_, index) => ({
+      keyId: 'k',
+      day: now + 400 + index,
+      costNanodollars: 1,
+    }))
+    const spending = createSpending([...ahead, ...rows], now * 86_400_000)
+    expect(spending.of('k', now * 86_400_000)).toEqual({ ever: 1_100, daily: 1, weekly: 6, monthly: 21 })
   })
 
   test('is the same whether it was added or read from the database', () => {
@@ -43,10 +95,10 @@ describe('what was spent', () => {
     fc.assert(
       fc.property(fc.array(cost), (costs) => {
         const days = costs.map((each) => ({ keyId: 'k', ...each })).toSorted((one, other) => one.day - other.day)
-        const added = createSpending([])
+        const added = createSpending([], 0)
         for (const { day, costNanodollars } of days) added.add('k', day * 86_400_000, costNanodollars)
         const now = 20_060 * 86_400_000
-        expect(createSpending(days).of('k', now)).toEqual(added.of('k', now))
+        expect(createSpending(days, now).of('k', now)).toEqual(added.of('k', now))
         expect(dayOf(now)).toBe(20_060)
       }),
     )

@@ -97,7 +97,7 @@ describe('a preset is applied', () => {
 describe('without a preset', () => {
   const texts = [
     '{ "model":"m",\n "seed": 12345678901234567890, "temperature": 1.0, "messages":[{"role":"user","content":"\\u00e9@preset/x"}] }',
-    '{"model":"m","model":"n","preset_id":"x"}',
+    '{"model":"m","preset_id":"x"}',
     '{}',
   ]
   for (const path of inferencePaths)
@@ -109,6 +109,18 @@ describe('without a preset', () => {
         expect(await presetVersionsOf(response)).toEqual([null])
       }
     })
+
+  test('what a preset completes keeps the numbers of what the caller wrote', async () => {
+    const slug = await latchkey.savePreset({ model: 'big', temperature: 0.5 })
+    const tools = '[{"type":"function","function":{"name":"f","parameters":{"maximum":9223372036854775807}}}]'
+    const text = `{"seed": 12345678901234567890, "tools":${tools}, "top_p":1.0, "preset":"${slug}", "messages":[ ]}`
+    expect((await latchkey.infer('/chat/completions', text)).status).toBe(200)
+    const sent = latchkey.upstream.requests.at(-1)?.body
+    for (const kept of ['"seed": 12345678901234567890', `"tools":${tools}`, '"top_p":1.0', '"messages":[ ]'])
+      expect(sent).toContain(kept)
+    expect(JSON.parse(sent ?? '')).toMatchObject({ model: 'big', temperature: 0.5 })
+    expect(sent).not.toContain('preset')
+  })
 
   test('a null that names none does not reach the upstream', async () => {
     const response = await ask({ model: 'm', preset: null })

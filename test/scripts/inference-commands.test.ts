@@ -66,6 +66,15 @@ test('an upstream is added, checked, put right and used at once', async () => {
   expect(await failure('upstreams', 'add', '--name', 'x', '--url', 'ftp://x')).toMatchObject({ code: 2 })
 })
 
+test('an upstream is shown as it was added', async () => {
+  expect(await json('upstreams', 'show', 'echo')).toMatchObject({ name: 'echo', base_url: `${upstream.url}/v1` })
+  expect((await run('upstreams', 'show', 'echo')).stdout).toMatch(/credential +set/)
+  expect(await failure('upstreams', 'show', 'none')).toMatchObject({
+    code: 1,
+    error: { message: 'There is no upstream "none"; see: latchkey upstreams list' },
+  })
+})
+
 test('prices are set, imported whole or not at all, and count from the next request on', async () => {
   expect(await json('prices', 'set', 'e*', '--prompt', '500000', '--completion', '1000000')).toMatchObject({
     data: [{ model: 'e*', prompt: 500_000, completion: 1_000_000, cached: null }],

@@ -320,7 +320,13 @@ describe('a failure is { error: { code, message } } on standard error, with its 
   const create = ['policies', 'create', '--name', 'x', '--issuer', 'idp', '--key', 'app', '--audience', 'a']
   const rows: [name: string, args: string[], code: number, error: string, message: RegExp][] = [
     ['neither subject nor condition', create, 2, 'invalid', /--subject, --condition/],
-    ['an unknown issuer', [...create, '--subject', 's', '--issuer', 'none'], 1, 'not_found', /"none"/],
+    [
+      'an unknown issuer',
+      [...create, '--subject', 's', '--issuer', 'none'],
+      1,
+      'not_found',
+      /"none".*; see: latchkey issuers list/,
+    ],
     [
       'a target that is a management key',
       [...create, '--subject', 's', '--key', 'first management key'],
