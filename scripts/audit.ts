@@ -83,11 +83,12 @@ export function auditCommand(): Command {
         data,
         [
           ['TIME (UTC)', (row) => moment(row.at)],
-          ['BY', (row) => row.actor_key_id ?? row.actor],
+          ['BY', (row) => row.actor_key_name ?? row.actor],
           ['OPERATION', (row) => row.operation],
           [
             'WHAT',
-            ({ kind, after, before }) => `${kind.replace('_', ' ')} ${after?.name ?? before?.name ?? ''}`.trimEnd(),
+            ({ kind, after, before }) =>
+              `${kind.replace('_', ' ')} ${after?.slug ?? after?.name ?? before?.name ?? ''}`.trimEnd(),
           ],
           ['CHANGED', differenceOf],
           ['ID', (row) => row.target_id],
@@ -111,6 +112,7 @@ type Change = {
   at: string
   actor: string
   actor_key_id: string | null
+  actor_key_name: string | null
   operation: string
   kind: string
   target_id: string

@@ -47,6 +47,13 @@ export const show = (row: Preset) => {
 export const state = ({ slug, status, designated_version: { version } }: Preset) =>
   `${slug} is ${status}, with version ${version} in use`
 
+/** What of a body was kept; what it had besides was checked and forgotten. */
+export function stateAndKept(preset: Preset): string {
+  const { config, system_prompt } = preset.designated_version
+  const kept = [...Object.keys(config), ...(system_prompt === null ? [] : ['system prompt'])]
+  return `${state(preset)}; it keeps: ${kept.map(printable).join(', ')}`
+}
+
 export function drawList(
   { data, total_count }: { data: Preset[]; total_count: number },
   { options }: Arguments,
@@ -55,7 +62,7 @@ export function drawList(
     data,
     [
       ['SLUG', (row) => row.slug],
-      ['NAME', (row) => (row.name === row.slug ? null : row.name)],
+      ['NAME', (row) => row.name],
       ['STATE', (row) => row.status],
       ['DESCRIPTION', (row) => row.description],
       ['UPDATED (UTC)', (row) => moment(row.updated_at)],

@@ -34,6 +34,7 @@ import {
   show,
   showVersion,
   state,
+  stateAndKept,
   type Version,
 } from './preset-views.ts'
 
@@ -44,7 +45,7 @@ export function presetsCommand(): Command {
     'presets show support --apply body.json',
     'presets show support --apply messages.json --target messages',
   ])
-    .option('--apply <file>', "a caller's request as JSON; prints what the inference server would get")
+    .option('--apply <file>', "a caller's request as JSON; prints the request as the preset completes it")
     .addOption(new Option('--target <kind>', 'which endpoint the request is for').choices([...targets]).default('chat'))
   const update = command('update <preset>', 'Rename or describe a preset', [
     'presets update support --name "Support desk" --description "Tier one"',
@@ -80,7 +81,9 @@ export function presetsCommand(): Command {
     ),
     operationCommand(
       inWorkspace(
-        command('diff <a> <b>', 'Show what differs between two versions', ['presets diff support@1 support@3']),
+        command('diff <preset@version> <preset@version>', 'Show what differs between two versions', [
+          'presets diff support@1 support@3',
+        ]),
       ),
       'presets.diff',
       (given) => ({ ...inWorkspaceOf(given), from: given.words[0], to: given.words[1] }),
@@ -88,7 +91,7 @@ export function presetsCommand(): Command {
     ),
     operationCommand(
       inWorkspace(
-        command('designate <version>', 'Let callers have this version from now on, older or newer', [
+        command('designate <preset@version>', 'Let callers have this version from now on, older or newer', [
           'presets designate support@2',
         ]),
       ),
@@ -112,7 +115,7 @@ export function presetsCommand(): Command {
       inWorkspace(importing()),
       ({ options }) => (options.as === undefined ? 'presets.import' : 'presets.save'),
       importInput,
-      (answer: { data: Imported[] } | Preset) => ('data' in answer ? drawImported(answer.data) : state(answer)),
+      (answer: { data: Imported[] } | Preset) => ('data' in answer ? drawImported(answer.data) : stateAndKept(answer)),
     ),
     exporting(),
   ])
@@ -156,11 +159,25 @@ function onOne(
 
 function applyInput({ options }: Arguments): object {
   if (options.apply === undefined) return {}
-  return { target: options.target, body: readTextFile(String(options.apply), presetBodyBytesMax) }
+  return { target: options.target, body: readBodyFile(String(options.apply)) }
+}
+
+/** As text, since its numbers may be larger than ours. */
+function readBodyFile(path: string): string {
+  const text = readTextFile(path, presetBodyBytesMax)
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch (error) {
+    throw new Fault('usage', `${JSON.stringify(path)} cannot be read as JSON: ${(error as Error).message}`)
+  }
+  if (typeof body === 'object' && body !== null && 'presets' in body)
+    throw new Fault('usage', `${JSON.stringify(path)} is a list of presets, not the body of a request; leave --as out`)
+  return text
 }
 
 function designateInput(given: Arguments) {
-  const [preset, version, ...more] = given.words[0]?.split('@') ?? []
+  const [preset, version, ...more] = (given.words[0] ?? '').replace(/^@preset\//, '').split('@')
   if (version === undefined || more.length > 0 || !/^\d{1,9}$/.test(version))
     throw new Fault('usage', 'Say which version, as in: latchkey presets designate support@2')
   return { ...inWorkspaceOf(given), preset, designated_version: Number(version) }
@@ -176,15 +193,14 @@ function importing(): Command {
     .addOption(new Option('--dialect <kind>', 'what kind of body it is').choices([...dialects]).default('chat'))
     .addHelpText(
       'after',
-      '\nThe file, unless --as is given, is what export prints: { "presets": [{ "slug", "name", "description", "system_prompt", "config" }] }.\nWhat is there already as it should be makes no new version.',
+      '\nThe file, unless --as is given, is what export prints: { "presets": [{ "slug", "name", "description", "status", "system_prompt", "config" }] }.\nIt is taken whole or not at all, and what it says is in use at once. What is there already as it should be makes no new version.',
     )
 }
 
 function importInput(given: Arguments): Record<string, unknown> {
   const { as, dialect } = given.options
   const file = given.words[0] ?? ''
-  if (as !== undefined)
-    return { ...inWorkspaceOf(given), preset: as, dialect, body: readTextFile(file, presetBodyBytesMax) }
+  if (as !== undefined) return { ...inWorkspaceOf(given), preset: as, dialect, body: readBodyFile(file) }
   const read = readJsonFile(file, socketBodyBytesMax) as { presets?: unknown } | null
   const presets = Array.isArray(read) ? read : read?.presets
   if (!Array.isArray(presets))

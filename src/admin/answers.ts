@@ -88,6 +88,7 @@ export const changeAnswer = type({
   at: time,
   actor: "'local' | 'key' | 'server'",
   actor_key_id: text,
+  actor_key_name: text,
   request_id: text,
   operation: 'string',
   organization_id: text,

@@ -37,7 +37,8 @@ export const auditOperations = {
     return { data: rows.map(showAudit), more_before_id: moreBeforeId }
   }),
   'audit.changes': operation(changesInput, async (context, input) => {
-    return { data: (await listChanges(context.orm, pageOf(context, input))).map(showChange) }
+    const rows = await listChanges(context.orm, pageOf(context, input))
+    return { data: rows.map((row) => showChange(row, context)) }
   }),
   'audit.show': operation(exchangeInput, async ({ orm, registry }, { request_id, organization }) => {
     const found = await findAudit(orm, request_id.toLowerCase())
@@ -92,12 +93,13 @@ function stepOfRow(reason: string | null): Step | null {
   return reason !== null && isReason(reason) ? stepOf(reason) : null
 }
 
-function showChange(row: AdminChange): typeof changeAnswer.infer {
+function showChange(row: AdminChange, { registry }: AdminContext): typeof changeAnswer.infer {
   return {
     id: row.id,
     at: timeOf(row.at),
     actor: row.actor,
     actor_key_id: row.actorKeyId,
+    actor_key_name: registry.keys.get(row.actorKeyId ?? '')?.name ?? null,
     request_id: row.requestId,
     operation: row.operation,
     organization_id: row.organizationId,

@@ -6,13 +6,29 @@ import { presetPageRowsMax, presetsAtOnceMax } from '../limits.ts'
 import { type PresetContent, readPresetContent } from '../presets/preset.ts'
 import { checkPresetSlug } from '../presets/reference.ts'
 import type { Version } from '../presets/versions.ts'
+import type { Preset } from '../registry.ts'
 import { type } from '../shape.ts'
 import { type OperationContext, operation } from './operation.ts'
-import { change, described, findPreset, findWorkspaceOf, jsonText, saveContent, within } from './presets.ts'
+import {
+  change,
+  described,
+  findVersion,
+  findWorkspaceOf,
+  jsonText,
+  saveContent,
+  type Within,
+  within,
+} from './presets.ts'
 import { referenceShape } from './references.ts'
 
 const exportInput = type({ ...within, 'presets?': referenceShape.array(), 'after?': referenceShape })
-const importedShape = type({ '+': 'reject', ...described, slug: 'string', content: jsonText })
+const importedShape = type({
+  '+': 'reject',
+  ...described,
+  slug: 'string',
+  'status?': "'active' | 'disabled'",
+  content: jsonText,
+})
 const importInput = type({ ...within, presets: importedShape.array().atMostLength(presetsAtOnceMax) })
 
 export const presetFileOperations = {
@@ -21,58 +37,66 @@ export const presetFileOperations = {
   'presets.import': operation(importInput, importAll, { runsAlone: false }),
 }
 
-/** In the order of their slugs, by pages: what `presets.import` takes. */
+/** Those that are named (`support@3` for its third version), or all in the order of their slugs, by pages: what `presets.import` takes. */
 async function exportSome(context: AdminContext, input: typeof exportInput.infer) {
-  const { registry, presets } = context
-  const named = input.presets?.map((preset) => findPreset(context, { ...input, preset }))
   const { id } = await findWorkspaceOf(context, input)
-  const all = named === undefined ? (registry.presetsOf.get(id)?.values() ?? []) : await Promise.all(named)
-  const left = [...all]
-    .filter(({ status, slug }) => status !== 'archived' && slug > (input.after ?? ''))
-    .toSorted((one, other) => (one.slug < other.slug ? -1 : 1))
+  const all = [...(context.registry.presetsOf.get(id)?.values() ?? [])].filter(({ status }) => status !== 'archived')
+  const asked = input.presets ?? all.map(({ slug }) => slug)
+  const left = [...new Set(asked)].toSorted().filter((text) => text > (input.after ?? ''))
   const data = []
-  for (const preset of left.slice(0, presetPageRowsMax)) {
-    const { slug, name, description } = preset
-    const { systemPrompt, config } = (await presets.versionOf(preset)) as Version
-    data.push({ slug, name, description, system_prompt: systemPrompt, config })
+  for (const text of left.slice(0, presetPageRowsMax)) {
+    const { preset, version } = await findVersion(context, { ...input, preset: text })
+    const { slug, name, description, status } = preset
+    data.push({ slug, name, description, status, system_prompt: version.systemPrompt, config: version.config })
   }
-  return { data, ...(left.length > data.length ? { more_after: data.at(-1)?.slug } : {}) }
+  return { data, ...(left.length > data.length ? { more_after: left[data.length - 1] } : {}) }
 }
+
+type Wanted = {
+  slug: string
+  described: Partial<Pick<Preset, 'name' | 'description' | 'status'>>
+  content: PresetContent
+}
+type Imported = { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }
 
 /** All are checked before one is saved. What is there already as it should be stays as it is. */
 async function importAll(context: OperationContext, input: typeof importInput.infer) {
-  const { organization, workspace } = input
-  const wanted = input.presets.map(({ slug, content, ...described }) => {
+  const { id: workspaceId } = await findWorkspaceOf(context, input)
+  const slugs = new Set<string>()
+  const wanted = input.presets.map(({ slug, content, ...described }): Wanted => {
     checkPresetSlug(slug)
+    if (slugs.has(slug)) throw new Fault('invalid', `The preset ${JSON.stringify(slug)} is in the file twice`)
+    slugs.add(slug)
+    if (context.registry.presetsOf.get(workspaceId)?.get(slug)?.status === 'archived')
+      throw new Fault('conflict', `The preset ${JSON.stringify(slug)} is archived; restore it first`)
     return { slug, described, content: readPresetContent(slug, content) }
   })
-  const { id: workspaceId } = await findWorkspaceOf(context, input)
-  const archived = wanted.find(
-    ({ slug }) => context.registry.presetsOf.get(workspaceId)?.get(slug)?.status === 'archived',
-  )
-  if (archived !== undefined)
-    throw new Fault('conflict', `The preset ${JSON.stringify(archived.slug)} is archived; restore it first`)
-  const data: { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }[] = []
-  for (const { slug, described, content } of wanted) {
-    const before = context.registry.presetsOf.get(workspaceId)?.get(slug)
-    const known = before === undefined ? undefined : await context.presets.versionOf(before)
-    if (known === undefined || !isSame(known, content))
-      await saveContent(context, { organization, workspace }, slug, content)
-    const saved = context.registry.presetsOf.get(workspaceId)?.get(slug)
-    if (saved === undefined) throw new Error(`The preset ${slug} was not saved`)
-    const isDescribed =
-      (described.name ?? saved.name) === saved.name &&
-      (described.description === undefined || described.description === saved.description)
-    if (!isDescribed) await context.takeTurn(() => change(context, saved, { ...described, updatedAt: context.now() }))
-    const outcome =
-      before === undefined
-        ? 'created'
-        : before.designatedVersion === saved.designatedVersion && isDescribed
-          ? 'unchanged'
-          : 'changed'
-    data.push({ slug, version: saved.designatedVersion, outcome })
-  }
+  const data: Imported[] = []
+  for (const each of wanted) data.push(await importOne(context, input, workspaceId, each))
   return { data }
+}
+
+async function importOne(
+  context: OperationContext,
+  { organization, workspace }: Within,
+  workspaceId: string,
+  { slug, described, content }: Wanted,
+): Promise<Imported> {
+  const find = () => context.registry.presetsOf.get(workspaceId)?.get(slug)
+  const before = find()
+  const known = before === undefined ? undefined : await context.presets.versionOf(before)
+  if (known === undefined || !isSame(known, content))
+    await saveContent(context, { organization, workspace }, slug, content)
+  const saved = find()
+  if (saved === undefined) throw new Error(`The preset ${slug} was not saved`)
+  const after = { ...saved, ...described }
+  if (!isDeepStrictEqual(after, saved)) {
+    const now = context.now()
+    const status = after.status === saved.status ? {} : { statusUpdatedAt: now }
+    await context.takeTurn(() => change(context, saved, { ...described, ...status, updatedAt: now }))
+  }
+  const outcome = before === undefined ? 'created' : find() === before ? 'unchanged' : 'changed'
+  return { slug, version: saved.designatedVersion, outcome }
 }
 
 function isSame(version: Version, { config, systemPrompt }: PresetContent): boolean {

@@ -16,7 +16,7 @@ import { showDesignated, showPreset, showVersion } from '../presets/answers.ts'
 import { applyPreset, targets } from '../presets/apply.ts'
 import type { Fields } from '../presets/check.ts'
 import { dialects, type PresetContent, readPreset } from '../presets/preset.ts'
-import { checkPresetSlug, parsePresetReference } from '../presets/reference.ts'
+import { checkPresetSlug, parsePresetReference, readPresetReference } from '../presets/reference.ts'
 import type { Version } from '../presets/versions.ts'
 import { commit, type Preset } from '../registry.ts'
 import { type } from '../shape.ts'
@@ -124,15 +124,25 @@ function showFound({ preset, version }: { preset: Preset; version: Version }) {
   return { preset_version: `${preset.slug}@${number}`, system_prompt: systemPrompt, config }
 }
 
-/** What a caller's body becomes. */
+/** What the preset makes of a caller's body, which need not name it. */
 async function apply(context: AdminContext, input: typeof applyInput.infer) {
   const { preset, version } = await findVersion(context, input)
-  const body = applyPreset(input.target, version, parseJsonObject(new TextEncoder().encode(input.body)))
+  const asked = parseJsonObject(new TextEncoder().encode(input.body))
+  const named = readPresetReference(asked)
+  const isAnother = named !== undefined && named.slug !== preset.slug
+  if (isAnother || (named?.version ?? version.version) !== version.version)
+    throw new Fault('invalid', 'The request names another preset, or another version of this one')
+  const body = applyPreset(input.target, version, asked)
   return { preset_version: `${preset.slug}@${version.version}`, target: input.target, body }
 }
 
 async function save(context: OperationContext, input: typeof saveInput.infer) {
   const content = readPreset(input.dialect, parseJsonObject(new TextEncoder().encode(input.body)))
+  if (content.systemPrompt === null && Object.keys(content.config).length === 0)
+    throw new Fault(
+      'invalid',
+      'The body has nothing in it that a preset keeps: no model, no settings, no system prompt',
+    )
   const { preset, version } = await saveContent(context, input, input.preset, content)
   return showDesignated(preset, version)
 }
@@ -171,7 +181,7 @@ async function setArchived(context: OperationContext, input: One, isArchived: bo
   if (preset.status === 'disabled')
     throw new Fault(
       'conflict',
-      `Resource conflict: the preset ${JSON.stringify(preset.slug)} is disabled; set its status to active first`,
+      `Resource conflict: the preset ${JSON.stringify(preset.slug)} is disabled; enable it first`,
     )
   const status = isArchived ? 'archived' : 'active'
   if (preset.status === status) return showWhole(context, preset)
@@ -194,26 +204,38 @@ export async function findWorkspaceOf(
   return found
 }
 
-export async function findPreset(
-  context: AdminContext,
-  input: Omit<One, 'archived'> & { archived?: boolean },
-): Promise<Preset> {
-  const { slug } = parsePresetReference(input.preset)
-  const { id } = await findWorkspaceOf(context, input)
-  const preset = context.registry.presetsOf.get(id)?.get(slug)
-  if (preset === undefined || (preset.status === 'archived' && input.archived !== true)) throw notFound('preset', slug)
-  return preset
+type Named = Within & { preset: string; archived?: boolean | undefined }
+
+/** A preset as a whole: by its slug, or by its id. */
+export async function findPreset(context: AdminContext, input: Named): Promise<Preset> {
+  const { slug, version } = parsePresetReference(input.preset)
+  if (version !== undefined)
+    throw new Fault(
+      'invalid',
+      `This is for a preset with all its versions: write ${slug} instead of ${slug}@${version}`,
+    )
+  return find(context, input, slug)
 }
 
 /** `slug` is the designated version, `slug@3` the third. */
-async function findVersion(context: AdminContext, input: One): Promise<{ preset: Preset; version: Version }> {
-  const preset = await findPreset(context, input)
-  const { version: number } = parsePresetReference(input.preset)
+export async function findVersion(context: AdminContext, input: Named): Promise<{ preset: Preset; version: Version }> {
+  const { slug, version: number } = parsePresetReference(input.preset)
+  const preset = await find(context, input, slug)
   const version = await context.presets.versionOf(preset, number)
   if (version === undefined)
     throw new Fault(
       'not_found',
-      `There is no version ${number} of the preset ${JSON.stringify(preset.slug)}; the latest is ${preset.latestVersion}`,
+      `There is no version ${number} of the preset ${JSON.stringify(slug)}; the latest is ${preset.latestVersion}`,
     )
   return { preset, version }
+}
+
+async function find(context: AdminContext, input: Within & { archived?: boolean | undefined }, slug: string) {
+  const { id } = await findWorkspaceOf(context, input)
+  const byId = context.registry.presets.get(slug)
+  const preset = context.registry.presetsOf.get(id)?.get(slug) ?? (byId?.workspaceId === id ? byId : undefined)
+  if (preset === undefined) throw notFound('preset', slug)
+  if (preset.status === 'archived' && input.archived !== true)
+    throw new Fault('not_found', `The preset ${JSON.stringify(slug)} is archived; see: latchkey presets restore`)
+  return preset
 }

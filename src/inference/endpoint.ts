@@ -50,7 +50,7 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   checkBudget(key, context.spending, context.now())
   const { presetVersion, ...given } = await complete(path, sent, principal, context)
   const asked = readInferenceRequest(given, paths[path])
-  checkModels(principal, asked.models)
+  checkModels(principal, asked.named)
   checkCircle(request, context)
   const attempts = findAttempts(context, asked, key.id)
   const restoreIdleLimit = info.peer.liftIdleLimit()

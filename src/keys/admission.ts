@@ -2,7 +2,7 @@
 import type { ApiKey } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import { compilePatterns } from '../inference/pattern.ts'
-import { nanodollarsPerDollar } from '../limits.ts'
+import { modelCharactersMax, nanodollarsPerDollar } from '../limits.ts'
 import type { Principal } from './bearer.ts'
 import type { KeyRates } from './key-rates.ts'
 import { remainingOf, type Spending } from './spending.ts'
@@ -31,16 +31,17 @@ export function takeRate(key: Readonly<ApiKey>, keyRates: KeyRates, now: number)
 }
 
 type List = 'allowedModels' | 'allowedPresets'
+const reasons: Record<List, string> = { allowedModels: 'model_not_allowed', allowedPresets: 'preset_not_allowed' }
 type Bound = { who: string; names: string[]; reason: string }
 
 /** What the key is limited to, and what the access token is, where they are. */
 function boundsOf({ key, accessToken }: Principal, list: List): Bound[] {
   const bounds: Bound[] = []
   const ofKey = key[list]
-  if (ofKey !== null) bounds.push({ who: 'key', names: ofKey, reason: `${list}, key ${key.id}` })
+  if (ofKey !== null) bounds.push({ who: 'key', names: ofKey, reason: `${reasons[list]}, key ${key.id}` })
   const ofToken = accessToken?.[list] ?? null
   if (ofToken !== null)
-    bounds.push({ who: 'access token', names: ofToken, reason: `${list}, policy ${accessToken?.policyId}` })
+    bounds.push({ who: 'access token', names: ofToken, reason: `${reasons[list]}, policy ${accessToken?.policyId}` })
   return bounds
 }
 
@@ -58,8 +59,14 @@ export function isAllowed(principal: Principal, list: List): (name: string) => b
 /** @throws Fault `forbidden`, naming what is allowed, when the caller is limited to other models than these; to name none is another */
 export function checkModels(principal: Principal, models: readonly string[]): void {
   for (const { who, names, reason } of boundsOf(principal, 'allowedModels')) {
-    if (models.length > 0 && models.every(compilePatterns(names))) continue
-    throw new Fault('forbidden', `This ${who} may only use the models: ${names.join(', ')}`, { reason })
+    const mayUse = compilePatterns(names)
+    const other = models.find((model) => !mayUse(model))
+    if (models.length > 0 && other === undefined) continue
+    const which =
+      other === undefined
+        ? 'a model has to be named'
+        : `${JSON.stringify(other.slice(0, modelCharactersMax))} is none of them`
+    throw new Fault('forbidden', `This ${who} may only use the models: ${names.join(', ')}; ${which}`, { reason })
   }
 }
 

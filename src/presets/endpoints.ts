@@ -31,6 +31,9 @@ const dialectOfPath: [path: string, dialect: Dialect][] = [
   ['responses', 'responses'],
 ]
 
+/** What a caller may change; an archived preset is made and unmade by requests of their own. */
+const settable = ['name', 'description', 'status', 'designated_version']
+
 export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
   const one = '/presets/{slug}'
   return [
@@ -76,8 +79,9 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
   async function update(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
     const fields = await readJson(request, operationBodyBytesMax)
-    const named = ['organization', 'workspace', 'preset'].find((name) => name in fields)
-    if (named !== undefined) throw new Fault('invalid', `${named} must be removed`)
+    const unknown = Object.keys(fields).find((name) => !settable.includes(name))
+    if (unknown !== undefined || Object.keys(fields).length === 0)
+      throw new Fault('invalid', `${unknown ?? 'Nothing'} cannot be changed here; there are ${settable.join(', ')}`)
     const input = { ...fields, ...within(key), preset: slugOf(params) }
     return reply({ data: await run('presets.update', input, actorOf(key, requestId)) })
   }
@@ -139,13 +143,15 @@ function notFound(): Fault {
   return new Fault('not_found', 'Resource not found')
 }
 
-/** Numbers as numbers; the operation refuses what is none. */
+/** @throws Fault `invalid` for what is no whole number; the operation knows how large it may be */
 function readPage({ url }: Request): Record<string, unknown> {
   const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
   const page: Record<string, unknown> = {}
   for (const name of ['offset', 'limit']) {
     const value = query.get(name)
-    if (value !== null) page[name] = /^\d{1,9}$/.test(value) ? Number(value) : value
+    if (value === null) continue
+    if (!/^\d{1,9}$/.test(value)) throw new Fault('invalid', `${name} must be a whole number`)
+    page[name] = Number(value)
   }
   return page
 }

@@ -20,12 +20,21 @@ export function isPresetSlug(text: string): boolean {
 /** @throws Fault `invalid` */
 export function checkPresetSlug(text: string): void {
   if (!isPresetSlug(text))
-    throw new Fault('invalid', `slug: must be 1 to ${presetSlugCharactersMax} letters, digits or . _ ~ -`)
+    throw new Fault(
+      'invalid',
+      `slug: must be 1 to ${presetSlugCharactersMax} letters, digits or . _ ~ -, and is ${JSON.stringify(text.slice(0, presetSlugCharactersMax))}`,
+    )
 }
 
-/** `slug`, or `slug@3` for its third version. @throws Fault `invalid` */
+/** `slug`, or `slug@3` for its third version, with or without `@preset/` before it. @throws Fault `invalid` */
 export function parsePresetReference(text: string): PresetReference {
-  return parseReference(text, 'preset')
+  const reference = parse(text.startsWith(presetMarker) ? text.slice(presetMarker.length) : text)
+  if (reference === undefined)
+    throw new Fault(
+      'invalid',
+      `${JSON.stringify(text)} is no preset: write support, or support@3 for its third version`,
+    )
+  return reference
 }
 
 /**
@@ -65,12 +74,16 @@ function markedPart(model: unknown): string | undefined {
 }
 
 function parseReference(text: unknown, field: 'model' | 'preset'): PresetReference {
-  const [slug = '', version, ...more] = typeof text === 'string' ? text.split('@', 3) : []
+  const reference = typeof text === 'string' ? parse(text) : undefined
+  if (reference !== undefined) return reference
+  const form = field === 'model' ? '"@preset/slug" or "vendor/model@preset/slug"' : '"slug"'
+  throw new Fault('invalid', `${field} must name a preset as ${form}, with "@3" at its end for version 3`)
+}
+
+function parse(text: string): PresetReference | undefined {
+  const [slug = '', version, ...more] = text.split('@', 3)
   const isVersion = version === undefined || (/^[1-9]\d{0,9}$/.test(version) && Number(version) <= presetVersionMax)
-  if (!isPresetSlug(slug) || !isVersion || more.length > 0) {
-    const form = field === 'model' ? '"@preset/slug" or "vendor/model@preset/slug"' : '"slug"'
-    throw new Fault('invalid', `${field} must name a preset as ${form}, with "@3" at its end for version 3`)
-  }
+  if (!isPresetSlug(slug) || !isVersion || more.length > 0) return undefined
   return { slug, version: version === undefined ? undefined : Number(version) }
 }
 

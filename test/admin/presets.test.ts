@@ -10,6 +10,7 @@ afterAll(() => latchkey.stop())
 
 const content = (config: unknown, more: object = {}) => JSON.stringify({ config, ...more })
 const good = { slug: 'new', content: content({ model: 'm' }) }
+const bodyOf = (seed: number) => JSON.stringify({ model: 'm', seed, messages: [{ role: 'user', content: 'x' }] })
 const importing = (presets: object[]) => latchkey.admin('presets.import', { presets })
 
 describe('an import is refused whole', () => {
@@ -46,6 +47,14 @@ describe('an import is refused whole', () => {
     await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
   })
 
+  test('for one that is there twice', async () => {
+    await expect(importing([good, { ...good }])).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringMatching(/twice/),
+    })
+    await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
+  })
+
   test('for one that is archived', async () => {
     await importing([{ ...good, slug: 'gone' }])
     await latchkey.admin('presets.archive', { preset: 'gone' })
@@ -68,6 +77,67 @@ test('an export has everything but archived presets, in the order of slugs, by p
     if (after === undefined) break
   }
   expect(seen).toEqual(slugs.filter((slug) => slug !== 'p-100'))
+})
+
+test('an export has the version that is named, and keeps a disabled preset disabled', async () => {
+  const save = (seed: number) => latchkey.admin('presets.save', { preset: 'two', dialect: 'chat', body: bodyOf(seed) })
+  await save(1)
+  await save(2)
+  await latchkey.admin('presets.update', { preset: 'two', status: 'disabled' })
+  const { data } = await latchkey.admin<{ data: object[] }>('presets.export', { presets: ['two@1', '@preset/two'] })
+  expect(data).toMatchObject([
+    { slug: 'two', status: 'disabled', config: { seed: 2 } },
+    { slug: 'two', status: 'disabled', config: { seed: 1 } },
+  ])
+  await latchkey.admin('workspaces.create', { name: 'copy' })
+  const { config: _config, system_prompt: _prompt, ...described } = data[0] as Record<string, unknown>
+  const presets = [{ ...described, content: content({ seed: 2 }) }]
+  await latchkey.admin('presets.import', { presets, workspace: 'copy' })
+  expect(await latchkey.admin('presets.show', { preset: 'two', workspace: 'copy' })).toMatchObject({
+    status: 'disabled',
+    status_updated_at: expect.any(String),
+  })
+})
+
+test.each(['presets.versions', 'presets.update', 'presets.archive', 'presets.restore', 'presets.show'] as const)(
+  '%s is for a preset with all its versions',
+  async (name) => {
+    await importing([{ ...good, slug: 'whole' }])
+    const input = { preset: 'whole@1', ...(name === 'presets.update' ? { status: 'disabled' } : {}) }
+    await expect(latchkey.admin(name, input)).rejects.toMatchObject({ code: 'invalid' })
+    expect(await latchkey.admin('presets.show', { preset: 'whole' })).toMatchObject({ status: 'active' })
+  },
+)
+
+test('a preset is found by its id, within its workspace', async () => {
+  await importing([{ ...good, slug: 'known' }])
+  const { id } = await latchkey.admin('presets.show', { preset: 'known' })
+  expect(await latchkey.admin('presets.show', { preset: id })).toMatchObject({ slug: 'known' })
+  await latchkey.admin('workspaces.create', { name: 'else' })
+  await expect(latchkey.admin('presets.show', { preset: id, workspace: 'else' })).rejects.toMatchObject({
+    code: 'not_found',
+  })
+})
+
+test('a body of which nothing would be kept makes no version by command', async () => {
+  const body = '{"temprature":1,"messages":[{"role":"user","content":"x"}]}'
+  await expect(latchkey.admin('presets.save', { preset: 'empty', dialect: 'chat', body })).rejects.toMatchObject({
+    code: 'invalid',
+    message: 'The body has nothing in it that a preset keeps: no model, no settings, no system prompt',
+  })
+})
+
+test('a request that names another preset or version is not applied to this one', async () => {
+  await latchkey.admin('presets.save', { preset: 'asked', dialect: 'chat', body: bodyOf(1) })
+  const apply = (model: string) =>
+    latchkey.admin('presets.apply', {
+      preset: 'asked@1',
+      target: 'chat',
+      body: JSON.stringify({ model, messages: [] }),
+    })
+  for (const model of ['@preset/asked', 'm@preset/asked@1', 'm']) expect(await apply(model)).toHaveProperty('body')
+  for (const model of ['@preset/other', '@preset/asked@2'])
+    await expect(apply(model)).rejects.toMatchObject({ code: 'invalid' })
 })
 
 test.each(['a@', 'a@0', 'a@x', 'a@1@2', '@1', 'a b'])('%j names no preset', async (preset) => {

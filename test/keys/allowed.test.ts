@@ -38,9 +38,9 @@ const onlyPresets = (who: string, names: string) => ({
   status: 403,
   message: `This ${who} may only use the presets: ${names}`,
 })
-const onlyModels = (who: string, names: string) => ({
+const onlyModels = (who: string, names: string, other = 'big') => ({
   status: 403,
-  message: `This ${who} may only use the models: ${names}`,
+  message: `This ${who} may only use the models: ${names}; "${other}" is none of them`,
 })
 
 /** A key, or a policy's token, with these bounds. */
@@ -91,6 +91,9 @@ describe.each(bearers)('a %s', (who, create) => {
       { preset: 'prod-mail' },
       { model: 'big@preset/lab' },
       { preset: 'lab', models: ['big'] },
+      { preset: 'lab', fallbacks: ['big'] },
+      { preset: 'lab', fallbacks: [{ model: 'small' }, { model: 'big' }] },
+      { model: 'small', fallbacks: 'big' },
     ])
       expect(await ask(credential, { ...question, ...naming })).toEqual(onlyModels(who, 'sm*'))
   })
@@ -125,7 +128,9 @@ describe('a key and a policy together', () => {
     expect(await ask(token, { ...question, preset: 'prod-chat' })).toEqual(allowed)
     expect(await ask(token, { ...question, preset: 'lab' })).toEqual(onlyPresets('key', 'prod-*'))
     expect(await ask(token, { ...question, preset: 'prod-mail' })).toEqual(onlyPresets('access token', '*chat, lab'))
-    expect(await ask(token, { ...question, model: 'small@preset/prod-chat' })).toEqual(onlyModels('key', 'big'))
+    expect(await ask(token, { ...question, model: 'small@preset/prod-chat' })).toEqual(
+      onlyModels('key', 'big', 'small'),
+    )
     // The key by itself is bound by no policy.
     expect(await ask(key.key, { ...question, model: 'big@preset/prod-mail' })).toEqual(allowed)
   })

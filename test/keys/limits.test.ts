@@ -67,8 +67,15 @@ test('a key for some models is refused the others, also as a fallback, and where
   const key = await create({ allowed_models: ['meta/*', 'b'] })
   const { messages } = question
   expect((await ask(key, { messages, model: 'meta/x' })).status).toBe(200)
-  for (const body of [{ messages, model: 'c' }, { messages, model: 'b', models: ['c'] }, { messages }])
-    expect(await ask(key, body)).toMatchObject({ status: 403, message: 'This key may only use the models: meta/*, b' })
+  for (const [body, why] of [
+    [{ messages, model: 'c' }, '"c" is none of them'],
+    [{ messages, model: 'b', models: ['c'] }, '"c" is none of them'],
+    [{ messages }, 'a model has to be named'],
+  ] as const)
+    expect(await ask(key, body)).toMatchObject({
+      status: 403,
+      message: `This key may only use the models: meta/*, b; ${why}`,
+    })
   expect(latchkey.upstream.requests).toHaveLength(1)
 })
 
