@@ -3,7 +3,7 @@ import { join, relative } from 'node:path'
 import type { Command } from 'commander'
 import { isServed } from '../src/admin/client.ts'
 import { type Config, socketPathFor } from '../src/config.ts'
-import { demonstration, prepareDemonstration, startCompanions } from '../src/dev/demonstration.ts'
+import { demonstration, findModel, prepareDemonstration, startCompanions } from '../src/dev/demonstration.ts'
 import { Fault } from '../src/fault.ts'
 import { raiseOutboundLimit } from '../src/runtime.ts'
 import { startServer } from '../src/server.ts'
@@ -23,12 +23,13 @@ type Facts = {
   socket: string
   database: string
   upstream: string
+  model: string
 }
 
 export function devCommand(): Command {
   const made = command(
     'dev',
-    'Try the whole product on this machine: server, test issuer, echo upstream (unless one is set), a policy and a preset; takes three ports in a row',
+    'Try the whole product on this machine: server, test issuer, echo upstream (unless one is set), and a policy; takes three ports in a row',
     ['dev', 'dev --listen 127.0.0.1:9000', 'dev --upstream-url http://127.0.0.1:11434/v1'],
   )
   const shown = [
@@ -58,6 +59,7 @@ export function devCommand(): Command {
       socket: shortest(socketPathFor(config)),
       database: shortest(config.databasePath),
       upstream: upstream.upstreamUrl,
+      model: await findModel(upstream),
     }
     print(options.json === true ? JSON.stringify(facts) : banner(facts))
     await stopOnSignal({ stop: () => server.stop().then(stop) })
@@ -76,7 +78,7 @@ function programName(): string {
     : `npx --yes bun@1.4.5 ${shortest(join(import.meta.dirname, '../src/main.ts'))}`
 }
 
-function banner({ base_url, issuer_url, policy_id, socket, database, upstream }: Facts): string {
+function banner({ base_url, issuer_url, policy_id, socket, database, upstream, model }: Facts): string {
   const { subject, audience } = demonstration
   return `Latchkey dev serves ${base_url}, with a test issuer at ${issuer_url} and the upstream ${upstream}. Not for production.
 Paste these into another terminal, in this folder:
@@ -89,11 +91,11 @@ ANSWER=$(curl -s '${base_url}/oauth/token' -d grant_type=urn:ietf:params:oauth:g
 TOKEN=$(echo "$ANSWER" | sed -n 's/.*"access_token":"\\([^"]*\\)".*/\\1/p')
 
 # 3. Call inference with it
-curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"echo","messages":[{"role":"user","content":"Hello from a workload"}]}'; echo
+curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello from a workload"}]}'; echo
 
-# 4. Let a preset say how: its model, settings and system prompt; and see what it makes of a request
-curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"@preset/${demonstration.name}","messages":[{"role":"user","content":"Hello by name"}]}'; echo
-echo '{"messages":[]}' | ${programName()} presets show ${demonstration.name} --apply - --database-url 'file:${database}'
+# 4. Make a preset of a request once, and let callers name it: model, settings and system prompt
+echo '{"model":"${model}","temperature":0.2,"messages":[{"role":"system","content":"Answer in two sentences."}]}' | ${programName()} presets import - --as brief --database-url 'file:${database}'
+curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"@preset/brief","messages":[{"role":"user","content":"Hello by name"}]}'; echo
 
 # 5. See the usage, over the local socket or with the command
 curl -s --unix-socket '${socket}' http://localhost/operations/usage.sum -d '{}'; echo

@@ -1,17 +1,38 @@
-// What `dev` shows: a test issuer and an upstream beside the server, and in a database of its own a key, an issuer, a policy and a preset that fit.
+// What `dev` shows: a test issuer and an upstream beside the server, and in a database of its own a key, an issuer and a policy that fit.
 import type { RunOperation } from '../admin/operation.ts'
 import { type Config, formatAddress } from '../config.ts'
 import { Fault } from '../fault.ts'
+import { upstreamListMillisecondsMax } from '../limits.ts'
 import { type Listener, listen } from '../runtime.ts'
 import { createEchoUpstream } from './echo-upstream.ts'
 import { createTestIssuer } from './test-issuer.ts'
 
 export const demonstration = { name: 'dev', audience: 'latchkey', subject: 'my-workload' }
-const preset = { model: 'echo', temperature: 0.2, messages: [{ role: 'system', content: 'Answer in two sentences.' }] }
 
 /** Owner of the first key, by which a database tells that dev made it. */
 const owner = 'latchkey dev'
 const loopback = '127.0.0.1'
+
+/** A model that the upstream has, for the lines that dev prints. */
+export async function findModel({
+  upstreamUrl,
+  upstreamApiKey,
+}: Pick<Companions, 'upstreamUrl' | 'upstreamApiKey'>): Promise<string> {
+  const headers: Record<string, string> =
+    upstreamApiKey === undefined ? {} : { authorization: `Bearer ${upstreamApiKey}` }
+  try {
+    const response = await fetch(`${upstreamUrl}/models`, {
+      headers,
+      signal: AbortSignal.timeout(upstreamListMillisecondsMax),
+    })
+    const { data } = (await response.json()) as { data: { id: unknown }[] }
+    const [model] = data.map(({ id }) => id).filter((id) => typeof id === 'string' && /^[\w./:@-]+$/.test(id))
+    return String(model ?? unknownModel)
+  } catch {
+    return unknownModel
+  }
+}
+const unknownModel = 'your-model'
 
 export type Companions = {
   issuerUrl: string
@@ -44,7 +65,7 @@ export async function startCompanions({ listen: { port }, upstreamUrl, upstreamA
 }
 
 /**
- * Finds or makes the key, issuer, policy and preset of the demonstration; answers the policy's id. A second start finds everything in place.
+ * Finds or makes the key, issuer and policy of the demonstration; answers the policy's id. A second start finds everything in place.
  * @throws Fault `configuration` for a database that dev did not make: the test issuer signs anything for anybody on this machine
  */
 export async function prepareDemonstration(runOperation: RunOperation, issuerUrl: string): Promise<string> {
@@ -62,8 +83,6 @@ export async function prepareDemonstration(runOperation: RunOperation, issuerUrl
   if (!(await has('keys.list'))) await runOperation('keys.create', { name })
   if (await has('issuers.list')) await runOperation('issuers.update', { issuer: name, issuer_url: issuerUrl })
   else await runOperation('issuers.add', { name, issuer_url: issuerUrl })
-  if (!(await has('presets.list')))
-    await runOperation('presets.save', { preset: name, dialect: 'chat', body: JSON.stringify(preset) })
   const policy = (await has('policies.list'))
     ? await runOperation('policies.show', { policy: name })
     : await runOperation('policies.create', { name, issuer: name, key: name, audience, subject })
