@@ -8,6 +8,8 @@ export type Peer = {
   address: string | null
   /** Lifts the limit on a silent connection, for an answer that may take long. The function it gives sets the limit back. */
   liftIdleLimit: () => () => void
+  /** Whether this service, stopping, has cut what was still running: a request that ends then was not ended by its client. */
+  isCut: () => boolean
 }
 export type Handler = (request: Request, peer: Peer) => Promise<Response>
 export type ListenOptions = { hostname: string; port: number } | { socketPath: string }
@@ -47,8 +49,15 @@ export async function listen(
   try {
     const deno = (globalThis as { Deno?: DenoRuntime }).Deno
     const { counted, ended } = countRunning(handler)
-    const listened = deno === undefined ? listenOnBun(options, counted, bounds) : listenOnDeno(deno, options, counted)
-    return { port: listened.port, drain: () => drain(listened, ended, bounds) }
+    let hasCut = false
+    const isCut = () => hasCut
+    const { port, stop, cut } =
+      deno === undefined ? listenOnBun(options, counted, bounds, isCut) : listenOnDeno(deno, options, counted, isCut)
+    const cutAll = () => {
+      hasCut = true
+      cut()
+    }
+    return { port, drain: () => drain({ stop, cut: cutAll }, ended, bounds) }
   } catch (cause) {
     const where = 'socketPath' in options ? options.socketPath : `${options.hostname}:${options.port}`
     const { code, message } = cause as NodeJS.ErrnoException
@@ -84,7 +93,9 @@ function countRunning(handler: Handler): { counted: Handler; ended: Ended } {
   return { counted, ended }
 }
 
-function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: Bounds): Listened {
+type IsCut = Peer['isCut']
+
+function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: Bounds, isCut: IsCut): Listened {
   const fetch = (request: Request, server: Bun.Server<undefined>) =>
     handler(request, {
       address: server.requestIP(request)?.address ?? null,
@@ -92,6 +103,7 @@ function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: 
         server.timeout(request, 0)
         return () => server.timeout(request, idleSeconds)
       },
+      isCut,
     })
   // Bodies are bounded by their readers; Bun's own bound would answer without our error shape. Outside development Bun shares a port
   // with whoever asks for it too, and two servers would then split the requests: not here. A local socket takes the idle limit only from
@@ -110,16 +122,20 @@ function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: 
   return { port: server.port ?? 0, stop: () => server.stop(), cut: () => server.stop(true) }
 }
 
-function listenOnDeno(deno: DenoRuntime, options: ListenOptions, handler: Handler): Listened {
+function listenOnDeno(deno: DenoRuntime, options: ListenOptions, handler: Handler, isCut: IsCut): Listened {
   const abort = new AbortController()
   const address = 'socketPath' in options ? { path: options.socketPath } : options
   const server = deno.serve({ ...address, signal: abort.signal, onListen: () => {} }, (request, info) =>
-    handler(request, { address: info.remoteAddr.hostname ?? null, liftIdleLimit: () => () => {} }),
+    handler(request, { address: info.remoteAddr.hostname ?? null, liftIdleLimit: () => () => {}, isCut }),
   )
   return { port: server.addr.port ?? 0, stop: () => server.shutdown(), cut: () => abort.abort() }
 }
 
-async function drain({ stop, cut }: Listened, ended: Ended, { drainMilliseconds }: Bounds): Promise<void> {
+async function drain(
+  { stop, cut }: Omit<Listened, 'port'>,
+  ended: Ended,
+  { drainMilliseconds }: Bounds,
+): Promise<void> {
   if (await isSettledWithin(stop(), drainMilliseconds)) return
   cut()
   await isSettledWithin(ended(), cutHandlersMillisecondsMax)

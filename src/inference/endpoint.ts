@@ -60,11 +60,13 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
     forwarded = await forwardToFirst(path, request, asked, attempts, entry, context, info)
   } catch (error) {
     restoreIdleLimit()
-    const clientLeft = request.signal.aborted
-    const status = clientLeft ? statusClientLeft : error instanceof Fault ? statusOf(error) : 500
+    const isCut = info.peer.isCut()
+    const clientLeft = request.signal.aborted && !isCut
+    const fault = isCut ? new Fault('unavailable', 'The service is stopping', { cause: error }) : error
+    const status = clientLeft ? statusClientLeft : fault instanceof Fault ? statusOf(fault) : 500
     await entry.write({ status, completed: false, clientLeft, inspected: nothingSeen })
     if (clientLeft) return new Response(null, { status: statusClientLeft })
-    throw error
+    throw fault
   }
   const { response, headers, abort, upstream } = forwarded
   if (response.status >= 400) logUpstreamRefusal(context, info, forwarded)
@@ -72,7 +74,7 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   const inspector = streams ? inspectEvents(asked.withholdsUsage) : inspectJson()
   const settle = ({ completed, clientLeft }: PassedThrough) => {
     restoreIdleLimit()
-    const hasLeft = !completed && (clientLeft || request.signal.aborted)
+    const hasLeft = !completed && (clientLeft || request.signal.aborted) && !info.peer.isCut()
     return entry.write({ status: response.status, completed, clientLeft: hasLeft, inspected: inspector.result() })
   }
   if (response.body === null) {

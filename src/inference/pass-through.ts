@@ -83,7 +83,10 @@ export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
   return new ReadableStream({ start, pull, cancel })
 }
 
-/** The same for a short answer of known length, in one piece. What the upstream breaks off is broken off for the client as well. */
+/**
+ * The same for a short answer of known length, in one piece, all of which has to come within `idleMilliseconds`: the upstream has it ready.
+ * What it breaks off is broken off for the client as well.
+ */
 export async function passWhole(
   { inspector, abort, idleMilliseconds, onFirstByte, settle }: Omit<Passing, 'body'>,
   response: Response,

@@ -278,28 +278,6 @@ test('what is refused is told without the credentials in it', async () => {
   }
 })
 
-test('what is refused over HTTP speaks of no commands, and what is refused to a command does', async () => {
-  await call('POST', issuers, admin, { name: 'kept', issuer_url: 'https://kept.example', jwks: { keys: [jwk] } })
-  for (const [method, path, body] of [
-    ['GET', `${policies}/none`, undefined],
-    ['POST', policies, { name: 'x', ...policy, key: 'none' }],
-    ['POST', policies, { name: 'x', ...policy, subject: undefined }],
-    ['PATCH', `${issuers}/idp`, {}],
-    ['POST', `${issuers}/verify`, {}],
-    ['POST', `${issuers}/kept/refresh`, undefined],
-    ['GET', `${audit}?policy=none`, undefined],
-    ['GET', `${audit}/none`, undefined],
-  ] as const) {
-    const { status, error } = await call(method, path, admin, body)
-    expect(status).toBeOneOf([400, 404])
-    expect(JSON.stringify(error)).not.toMatch(/latchkey [a-z]|--[a-z]/)
-  }
-  await expect(federation.admin('keys.show', { key: 'none' })).rejects.toMatchObject({
-    message: 'There is no key "none" in the organization "default"',
-    hint: '; see: latchkey keys list --organization default',
-  })
-})
-
 test('a pasted key set is kept as its public, usable keys alone', async () => {
   const jwks = { keys: [{ ...jwk, x5t: 'more' }, { kty: 'other' }], more: 1 }
   const { data } = await call('POST', issuers, admin, { ...pasted, jwks })
