@@ -21,13 +21,13 @@ export function countMembers(json: string): number {
     else if (character === colon) {
       members += 1
       if (levels === 1) outermost += 1
-      if (members > jsonMembersMax) throw tooMuch(`its objects may have ${jsonMembersMax} members in all`)
+      if (members > jsonMembersMax) throw beyond(`have at most ${jsonMembersMax} members in all its objects`)
     } else if (character === comma || character === openBracket || character === openBrace) {
       values += 1
-      if (values > jsonValuesMax) throw tooMuch(`it may hold ${jsonValuesMax} values`)
+      if (values > jsonValuesMax) throw beyond(`hold at most ${jsonValuesMax} values`)
       if (character === comma) continue
       levels += 1
-      if (levels > jsonLevelsMax) throw tooMuch(`it may be nested ${jsonLevelsMax} levels deep`)
+      if (levels > jsonLevelsMax) throw beyond(`be nested at most ${jsonLevelsMax} levels deep`)
     } else if (character === closeBracket || character === closeBrace) levels -= 1
   }
   return outermost
@@ -74,6 +74,6 @@ function endOfString(json: string, start: number): number {
   }
 }
 
-function tooMuch(rule: string): Fault {
-  return new Fault('invalid', `The JSON of the body is too much: ${rule}`, { reason: 'body_json_bounds' })
+function beyond(rule: string): Fault {
+  return new Fault('invalid', `The body must ${rule}`, { reason: 'body_json_bounds' })
 }

@@ -78,6 +78,9 @@ const numbered = (count: number, value: string) =>
   `{${Array.from({ length: count }, (_, index) => `"${index}":${value}`).join(',')}}`
 
 const tooDeep = /^body: must be nested at most 128 levels deep$/
+/** What no body of any endpoint may be, told before it is parsed. */
+const farTooDeep = /^The body must be nested at most 256 levels deep$/
+const tooManyMembers = /^The body must have at most 200000 members in all its objects$/
 const tooMuch = /^A preset keeps at most 262144 characters of settings and system prompt, and these are \d+$/
 const notAnObject = /^The body must be a JSON object$/
 
@@ -107,20 +110,22 @@ const chats: [what: string, body: () => string, status: number, message: RegExp]
     '100,000 levels of objects in a tool',
     () => withField('tools', `[${tool(`"parameters":${nested(100_000)}`)}]`),
     400,
-    tooDeep,
+    farTooDeep,
   ],
   [
     '100,000 levels of lists in a content',
     () => withMessage(`{"role":"user","content":${nested(100_000, '[', ']')}}`),
     400,
-    tooDeep,
+    farTooDeep,
   ],
-  ['100,000 levels in a field that nobody knows', () => withField('unknown', nested(100_000)), 400, tooDeep],
-  ['2,000,000 levels of lists', () => withField('stop', nested(2_000_000, '[', ']')), 400, tooDeep],
-  ['2,000,000 levels of lists that never end', () => `{"stop":${'['.repeat(2_000_000)}`, 400, notAnObject],
+  ['100,000 levels in a field that nobody knows', () => withField('unknown', nested(100_000)), 400, farTooDeep],
+  ['200 levels in a field that nobody knows', () => withField('unknown', nested(200)), 400, tooDeep],
+  ['2,000,000 levels of lists', () => withField('stop', nested(2_000_000, '[', ']')), 400, farTooDeep],
+  ['2,000,000 levels of lists that never end', () => `{"stop":${'['.repeat(2_000_000)}`, 400, farTooDeep],
+  ['lists that never end', () => `{"stop":${'['.repeat(200)}`, 400, notAnObject],
   ['10,000 messages', () => `{"messages":${list(10_000, '{"role":"user","content":"hello"}')}}`, 200, /^$/],
   ['10,000 system messages', () => `{"messages":${list(10_000, '{"role":"system","content":"hello"}')}}`, 200, /^$/],
-  ['100,000 system messages', () => `{"messages":${list(100_000, '{"role":"system","content":"x"}')}}`, 400, tooMuch],
+  ['90,000 system messages', () => `{"messages":${list(90_000, '{"role":"system","content":"x"}')}}`, 400, tooMuch],
   ['a megabyte of text', () => withMessage(`{"role":"user","content":"${megabyte}"}`), 200, /^$/],
   ['a megabyte of system prompt', () => withMessage(`{"role":"system","content":"${megabyte}"}`), 400, tooMuch],
   ['a megabyte of model', () => withField('model', `"${megabyte}"`), 400, /^model: must be at most 256 characters$/],
@@ -177,9 +182,10 @@ const chats: [what: string, body: () => string, status: number, message: RegExp]
     /^metadata: must have at most 16 pairs$/,
   ],
   ['20,000 biases', () => withField('logit_bias', numbered(20_000, '1')), 200, /^$/],
-  ['200,000 biases', () => withField('logit_bias', numbered(200_000, '1')), 400, tooMuch],
-  ['300,000 unknown fields', () => `{${conversation},${numbered(300_000, '1').slice(1)}`, 200, /^$/],
-  ['a field 300,000 times', () => `{${conversation},${times(300_000, '"seed":1')}}`, 200, /^$/],
+  ['190,000 biases', () => withField('logit_bias', numbered(190_000, '1')), 400, tooMuch],
+  ['100,000 unknown fields', () => `{${conversation},${numbered(100_000, '1').slice(1)}`, 200, /^$/],
+  ['300,000 unknown fields', () => `{${conversation},${numbered(300_000, '1').slice(1)}`, 400, tooManyMembers],
+  ['a field 300,000 times', () => `{${conversation},${times(300_000, '"seed":1')}}`, 400, tooManyMembers],
   ...['messages', 'tools', 'models', 'modalities', 'plugins', 'stop_server_tools_when', 'stop'].map(
     (name): (typeof chats)[number] => [
       `300,000 wrong items in ${name}`,
@@ -195,8 +201,8 @@ const chats: [what: string, body: () => string, status: number, message: RegExp]
     /^messages\[0\]\.content\[0\]: must be an object;/,
   ],
   [
-    '300,000 wrong biases',
-    () => withField('logit_bias', numbered(300_000, '""')),
+    '190,000 wrong biases',
+    () => withField('logit_bias', numbered(190_000, '""')),
     400,
     /^logit_bias\.0: must be a number;/,
   ],
@@ -210,7 +216,7 @@ const chats: [what: string, body: () => string, status: number, message: RegExp]
 
 const others: typeof chats = [
   ['messages', () => `{"messages":${list(300_000, '1')}}`, 400, /^messages\[0\]: must be an object;/],
-  ['messages', () => withField('tools', `[{"name":"f","input_schema":${nested(100_000)}}]`), 400, tooDeep],
+  ['messages', () => withField('tools', `[{"name":"f","input_schema":${nested(100_000)}}]`), 400, farTooDeep],
   ['messages', () => withField('system', list(300_000, '{}')), 400, /^system\[0\]\.type: is required;/],
   ['messages', () => withField('system', `"${megabyte}"`), 400, tooMuch],
   ['responses', () => `{"input":${list(300_000, '1')}}`, 400, /^input\[0\]: must be an object;/],
@@ -218,7 +224,7 @@ const others: typeof chats = [
     'responses',
     () => `{"input":"x","tools":[{"type":"function","name":"f","parameters":${nested(100_000)}}]}`,
     400,
-    tooDeep,
+    farTooDeep,
   ],
   ['responses', () => `{"input":"x","tools":${list(300_000, '{}')}}`, 400, /^tools\[0\]\.type: is required;/],
   ['responses', () => `{"input":"x","instructions":"${megabyte}"}`, 400, tooMuch],
