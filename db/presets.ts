@@ -1,56 +1,37 @@
 // Presets and their versions (interface §2.6, §2.7). A version never changes; a preset says which of its versions counts.
-import { and, asc, count, desc, eq, getTableColumns, ne } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { insertion, insertRows } from './rows.ts'
 import { type Preset, type PresetVersion, presets, presetVersions } from './schema.ts'
 import type { Statement } from './write.ts'
 
-/** A preset with the id of its designated version. */
-export type DesignatedPreset = Preset & { designatedVersionId: string }
+/** A preset with what its designated version is called by and which models it names. */
+export type DesignatedPreset = Preset & { designatedVersionId: string; models: string[] }
 export type Page = { offset: number; limit: number }
 
-function selectDesignated(orm: Orm) {
-  return orm
-    .select({ ...getTableColumns(presets), designatedVersionId: presetVersions.id })
+/** All presets, archived ones included, or one of them. */
+export async function listPresets(orm: Orm, id?: string): Promise<DesignatedPreset[]> {
+  const { config } = presetVersions
+  const rows = await orm
+    .select({
+      ...getTableColumns(presets),
+      designatedVersionId: presetVersions.id,
+      model: sql<string | null>`json_extract(${config}, '$.model')`,
+      fallbacks: sql<string | null>`json_extract(${config}, '$.models')`,
+    })
     .from(presets)
     .innerJoin(
       presetVersions,
       and(eq(presetVersions.presetId, presets.id), eq(presetVersions.version, presets.designatedVersion)),
     )
+    .where(id === undefined ? undefined : eq(presets.id, id))
+  return rows.map(({ model, fallbacks, ...row }) => ({ ...row, models: modelsOf({ model, models: fallbacks }) }))
 }
 
-/** All presets, archived ones included. */
-export function listAllPresets(orm: Orm): Promise<DesignatedPreset[]> {
-  return selectDesignated(orm)
-}
-
-export async function readPreset(orm: Orm, id: string): Promise<DesignatedPreset | undefined> {
-  const [row] = await selectDesignated(orm).where(eq(presets.id, id))
-  return row
-}
-
-type Shown = { withArchived: boolean }
-
-function shownIn(workspaceId: string, { withArchived }: Shown) {
-  return and(eq(presets.workspaceId, workspaceId), withArchived ? undefined : ne(presets.status, 'archived'))
-}
-
-/** The presets of a workspace, most recently updated first. */
-export function listPresets(
-  orm: Orm,
-  workspaceId: string,
-  { offset, limit, ...shown }: Page & Shown,
-): Promise<DesignatedPreset[]> {
-  return selectDesignated(orm)
-    .where(shownIn(workspaceId, shown))
-    .orderBy(desc(presets.updatedAt), asc(presets.slug))
-    .limit(limit)
-    .offset(offset)
-}
-
-export async function countPresets(orm: Orm, workspaceId: string, shown: Shown): Promise<number> {
-  const [row] = await orm.select({ count: count() }).from(presets).where(shownIn(workspaceId, shown))
-  return row?.count ?? 0
+/** The models that settings name; `models` as a list, or as its JSON. */
+export function modelsOf({ model, models }: { model?: unknown; models?: unknown }): string[] {
+  const fallbacks = (typeof models === 'string' ? JSON.parse(models) : (models ?? [])) as string[]
+  return [...(typeof model === 'string' ? [model] : []), ...fallbacks]
 }
 
 /** Oldest first. */
@@ -82,11 +63,11 @@ const newVersions = insertion(presetVersions)
 /** Makes the versions, and the presets that are new with them; the others designate their latest version from then on. */
 export function insertPresetVersions(made: Preset[], changedIds: string[], versions: PresetVersion[]): Statement[] {
   const latest = `select version, version, created_at from preset_versions where preset_id = presets.id order by version desc limit 1`
-  const sql = `update presets set (designated_version, latest_version, updated_at) = (${latest}) where id in (${changedIds.map(() => '?').join(',')})`
+  const update = `update presets set (designated_version, latest_version, updated_at) = (${latest}) where id in (${changedIds.map(() => '?').join(',')})`
   return [
     ...(made.length === 0 ? [] : [insertRows(newPresets, made)]),
     insertRows(newVersions, versions),
-    ...(changedIds.length === 0 ? [] : [{ toSQL: () => ({ sql, params: changedIds }) }]),
+    ...(changedIds.length === 0 ? [] : [{ toSQL: () => ({ sql: update, params: changedIds }) }]),
   ]
 }
 

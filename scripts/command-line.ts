@@ -1,12 +1,11 @@
 // What all commands share: settings as flags, JSON or text, errors and exit codes. Each command itself is in the file of its name.
-import { closeSync, openSync, readSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { callOperation } from '../src/admin/client.ts'
 import type { OperationName } from '../src/admin/operations.ts'
 import { type Config, loadConfig } from '../src/config.ts'
 import type { Surroundings } from '../src/context.ts'
 import { describeError, Fault, type FaultCode, tellForCommands } from '../src/fault.ts'
-import { operationBodyBytesMax, reportRowsDefault } from '../src/limits.ts'
+import { reportRowsDefault } from '../src/limits.ts'
 import { createLog } from '../src/observe/log.ts'
 import { outboundFetch, resolveHost } from '../src/runtime.ts'
 import { configFileSetting, flagOf, type SettingName, settings } from '../src/settings.ts'
@@ -209,36 +208,6 @@ function durationOf(text: string): number | undefined {
   const given = /^(\d{1,6})([mhd])$/.exec(text)
   const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[given?.[2] ?? '']
   return unit === undefined ? undefined : Number(given?.[1]) * unit
-}
-
-/** A JSON file that a command sends, e.g. a JWKS. */
-export function readJsonFile(path: string, bytesMax?: number): unknown {
-  const text = readTextFile(path, bytesMax)
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new Fault('usage', `${JSON.stringify(path)} cannot be read as JSON: ${(error as Error).message}`)
-  }
-}
-
-/** A text file that a command sends, e.g. certificates; `-` is standard input. It may be a device that never ends. */
-export function readTextFile(path: string, bytesMax = operationBodyBytesMax): string {
-  const bytes = Buffer.alloc(bytesMax)
-  let length = 0
-  try {
-    const file = path === '-' ? 0 : openSync(path, 'r')
-    for (;;) {
-      const read = readSync(file, bytes, length, bytes.byteLength - length, null)
-      length += read
-      if (read === 0 || length === bytes.byteLength) break
-    }
-    if (file !== 0) closeSync(file)
-  } catch (error) {
-    throw new Fault('usage', `${JSON.stringify(path)} cannot be read: ${(error as Error).message}`)
-  }
-  if (length === bytes.byteLength)
-    throw new Fault('usage', `${JSON.stringify(path)} must be smaller than ${bytes.byteLength} bytes`)
-  return bytes.subarray(0, length).toString('utf8')
 }
 
 /** Runs a program to its exit code, telling errors on standard error. Every way out of the process goes through here. */

@@ -8,12 +8,11 @@ import {
   group,
   inOrganization,
   operationCommand,
-  readJsonFile,
-  readTextFile,
   removable,
   runAlone,
   wholeNumber,
 } from './command-line.ts'
+import { readJsonFile, readTextFile } from './input-files.ts'
 import { few, moment, printable, record, table, withAffected } from './present.ts'
 
 type Issuer = {

@@ -7,12 +7,12 @@ import {
   group,
   inOrganization,
   operationCommand,
-  readTextFile,
   removable,
   runAlone,
   wholeNumber,
 } from './command-line.ts'
 import { drawExplanations, type Explanation } from './explanations.ts'
+import { readTextFile } from './input-files.ts'
 import { record, table } from './present.ts'
 
 type Policy = {

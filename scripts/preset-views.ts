@@ -95,10 +95,26 @@ function withRest(drawn: string, shown: number, total: number, { offset }: Argum
   return end < total && shown > 0 ? `${drawn}\n${total - end} more: --offset ${end}` : drawn
 }
 
-export function drawDiff({ from, to, changes }: { from: Found; to: Found; changes: unknown[] }): string {
+/** To compare texts of which every line differs takes minutes. */
+const diffMillisecondsMax = 3_000
+
+export function drawDiff({ from, to, changes }: { from: Found; to: Found; changes: { field: string }[] }): string {
   if (changes.length === 0) return `${from.preset_version} and ${to.preset_version} say the same`
   const [one, other] = [from, to].map((found) => `${showContent(found)}\n`)
-  return createTwoFilesPatch(from.preset_version, to.preset_version, one ?? '', other ?? '')
+  const patch = createTwoFilesPatch(
+    from.preset_version,
+    to.preset_version,
+    one ?? '',
+    other ?? '',
+    undefined,
+    undefined,
+    {
+      timeout: diffMillisecondsMax,
+    },
+  ) as string | undefined
+  if (patch === undefined)
+    return `${from.preset_version} and ${to.preset_version} differ too much to be shown line by line, in: ${changes.map(({ field }) => field).join(', ')}; see --json`
+  return patch
     .split('\n')
     .filter((line) => !/^(=+|\\ No newline.*|)$/.test(line))
     .map(coloured)

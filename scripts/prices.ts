@@ -1,6 +1,7 @@
 // `latchkey prices`: what a million tokens cost, for inference servers that tell no cost themselves.
 import type { Command } from 'commander'
-import { command, group, money, operationCommand, readJsonFile, runAlone } from './command-line.ts'
+import { command, group, money, operationCommand, runAlone } from './command-line.ts'
+import { readJsonFile } from './input-files.ts'
 import { dollars, table } from './present.ts'
 
 type Price = { model: string; prompt: number; completion: number; cached: number | null }

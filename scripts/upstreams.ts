@@ -6,11 +6,11 @@ import {
   commandOnOne,
   group,
   operationCommand,
-  readTextFile,
   removable,
   runAlone,
   wholeNumber,
 } from './command-line.ts'
+import { readTextFile } from './input-files.ts'
 import { record, table } from './present.ts'
 
 type Upstream = {

@@ -176,14 +176,18 @@ export const presetProblemsMax = 10
 /** A body with its messages, and what of it a version keeps: several hundred tools. A page of versions holds a hundred of these. */
 export const presetBodyBytesMax = 4 * 1024 * 1024
 export const presetConfigCharactersMax = 256 * 1024
-/** Presets of one workspace; the server holds them all in memory, some 500 bytes each. */
-export const presetsMax = 100_000
+/** Presets of one workspace; the server holds them all in memory, some 500 bytes each, and lists them in one go. */
+export const presetsMax = 10_000
 /** What versions say is kept in memory up to this size; what was not used for longest is read again when it is. */
 export const presetCacheCharactersMax = 32 * 1024 * 1024
-/** What a version takes up there beside its texts; without it, small ones would be kept by the million. */
-export const presetVersionOverheadCharacters = 500
-/** Presets that one import may hold. */
-export const presetsAtOnceMax = 1_000
+/** What each value in a version takes up there beside its text. */
+export const presetValueCharacters = 100
+/** Presets that one operation imports; a command takes a larger file apart. */
+export const presetsAtOnceMax = 500
+/** The same in characters of their JSON, the largest single preset being far below it. */
+export const presetsAtOnceCharactersMax = 4 * 1024 * 1024
+/** A file of presets: as many as a workspace may hold, of a usual size. */
+export const presetFileBytesMax = 64 * 1024 * 1024
 /** Versions of one commit, and rows of one page. */
 export const presetsPerCommitMax = 100
 export const presetPageRowsDefault = 50

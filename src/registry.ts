@@ -4,7 +4,7 @@ import { eq } from 'drizzle-orm'
 import { type ChangeKind, recordChange, recordKnownChanges } from '../db/admin-changes.ts'
 import { type IssuerWithKeySet, listIssuers } from '../db/issuers.ts'
 import type { Orm } from '../db/open.ts'
-import { type DesignatedPreset, listAllPresets, readPreset } from '../db/presets.ts'
+import { type DesignatedPreset, listPresets } from '../db/presets.ts'
 import {
   type ApiKey,
   apiKeys,
@@ -75,7 +75,7 @@ export async function loadRegistry(orm: Orm): Promise<Registry> {
   for (const row of await listIssuers(orm)) registry.issuers.set(row.id, Object.freeze(row))
   for (const row of await orm.select().from(policies)) registry.policies.set(row.id, compilePolicy(row))
   for (const row of await orm.select().from(upstreams)) putUpstream(registry, compileUpstream(row))
-  for (const row of await listAllPresets(orm)) putPreset(registry, row)
+  for (const row of await listPresets(orm)) putPreset(registry, row)
   return registry
 }
 
@@ -152,8 +152,7 @@ async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Prom
     for (const row of await orm.select().from(upstreams).where(eq(upstreams.id, id)))
       putUpstream(registry, compileUpstream(row))
   } else if (kind === 'preset') {
-    const row = await readPreset(orm, id)
-    if (row !== undefined) putPreset(registry, row)
+    for (const row of await listPresets(orm, id)) putPreset(registry, row)
   } else if (kind === 'price') {
     registry.priceOf = compilePrices(await listPrices(orm))
   }

@@ -29,7 +29,11 @@ const importedShape = type({
   'status?': "'active' | 'disabled'",
   content: jsonText,
 })
-const importInput = type({ ...within, presets: importedShape.array().atMostLength(presetsAtOnceMax) })
+const importInput = type({
+  ...within,
+  presets: importedShape.array().atMostLength(presetsAtOnceMax),
+  'dry_run?': 'boolean',
+})
 
 export const presetFileOperations = {
   'presets.export': operation(exportInput, exportSome, { runsAlone: false }),
@@ -59,7 +63,7 @@ type Wanted = {
 }
 type Imported = { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }
 
-/** All are checked before one is saved. What is there already as it should be stays as it is. */
+/** All are checked before one is saved; with `dry_run` that is all. What is there already as it should be stays as it is. */
 async function importAll(context: OperationContext, input: typeof importInput.infer) {
   const { id: workspaceId } = await findWorkspaceOf(context, input)
   const slugs = new Set<string>()
@@ -72,6 +76,7 @@ async function importAll(context: OperationContext, input: typeof importInput.in
     return { slug, described, content: readPresetContent(slug, content) }
   })
   const data: Imported[] = []
+  if (input.dry_run === true) return { data }
   for (const each of wanted) data.push(await importOne(context, input, workspaceId, each))
   return { data }
 }
@@ -82,20 +87,21 @@ async function importOne(
   workspaceId: string,
   { slug, described, content }: Wanted,
 ): Promise<Imported> {
-  const find = () => context.registry.presetsOf.get(workspaceId)?.get(slug)
-  const before = find()
+  const before = context.registry.presetsOf.get(workspaceId)?.get(slug)
   const known = before === undefined ? undefined : await context.presets.versionOf(before)
-  if (known === undefined || !isSame(known, content))
-    await saveContent(context, { organization, workspace }, slug, content)
-  const saved = find()
-  if (saved === undefined) throw new Error(`The preset ${slug} was not saved`)
+  const made =
+    known !== undefined && isSame(known, content)
+      ? undefined
+      : (await saveContent(context, { organization, workspace }, slug, content)).preset
+  const saved = made ?? (before as Preset)
   const after = { ...saved, ...described }
   if (!isDeepStrictEqual(after, saved)) {
     const now = context.now()
     const status = after.status === saved.status ? {} : { statusUpdatedAt: now }
     await context.takeTurn(() => change(context, saved, { ...described, ...status, updatedAt: now }))
   }
-  const outcome = before === undefined ? 'created' : find() === before ? 'unchanged' : 'changed'
+  const isChanged = made !== undefined || !isDeepStrictEqual(after, saved)
+  const outcome = made?.latestVersion === 1 ? 'created' : isChanged ? 'changed' : 'unchanged'
   return { slug, version: saved.designatedVersion, outcome }
 }
 

@@ -1,7 +1,7 @@
 // Admin operations on presets (interface §2.6): what the commands and the preset endpoints call, within one workspace.
 import { isDeepStrictEqual } from 'node:util'
 import { findWorkspace } from '../../db/organizations.ts'
-import { countPresets, listPresets, listPresetVersions, updatePreset } from '../../db/presets.ts'
+import { listPresetVersions, updatePreset } from '../../db/presets.ts'
 import type { Preset as PresetRow, Workspace } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -76,11 +76,12 @@ export const presetOperations = {
 }
 
 async function list(context: AdminContext, input: typeof listInput.infer) {
-  const { orm } = context
   const { id } = await findWorkspaceOf(context, input)
-  const shown = { withArchived: input.archived === true }
-  const rows = await listPresets(orm, id, { ...shown, ...pageOf(input) })
-  return { data: rows.map(showPreset), total_count: await countPresets(orm, id, shown) }
+  const all = [...(context.registry.presetsOf.get(id)?.values() ?? [])]
+    .filter(({ status }) => status !== 'archived' || input.archived === true)
+    .toSorted((one, other) => other.updatedAt - one.updatedAt || (one.slug < other.slug ? -1 : 1))
+  const { offset, limit } = pageOf(input)
+  return { data: all.slice(offset, offset + limit).map(showPreset), total_count: all.length }
 }
 
 function pageOf({ offset = 0, limit = presetPageRowsDefault }: { offset?: number; limit?: number }) {
@@ -150,7 +151,7 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
 export async function saveContent(context: OperationContext, input: Within, slug: string, content: PresetContent) {
   checkPresetSlug(slug)
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
-  const { id: creatorId } = await findOrMakeUser(context, organizationId, 'admin')
+  const { id: creatorId } = await context.takeTurn(() => findOrMakeUser(context, organizationId, 'admin'))
   const { actor, operation } = context
   return context.presets.save({ organizationId, workspaceId, slug, creatorId, content, actor, operation })
 }

@@ -8,7 +8,7 @@ import { upstreamListMillisecondsMax } from '../limits.ts'
 import { presetMarker } from '../presets/reference.ts'
 import { checkCircle } from './circle.ts'
 import { type Model, modelsIn, readListBody } from './model-list.ts'
-import { listPresetModels } from './preset-models.ts'
+import { findPresetModel, listPresetModels } from './preset-models.ts'
 import { attemptsFor, type Upstream } from './targets.ts'
 import { forward } from './upstream.ts'
 
@@ -18,7 +18,7 @@ import { forward } from './upstream.ts'
  */
 export async function listModels(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   const principal = await authenticateInference(request, context)
-  const presets = await listPresetModels(principal, context)
+  const presets = listPresetModels(principal, context)
   const upstreams = context.registry.upstreamsInOrder
   const [only] = upstreams
   if (only === undefined) throw new Fault('unavailable', 'No inference server is configured')
@@ -56,7 +56,7 @@ export async function listModels(request: Request, context: Context, info: Reque
 export async function showModel(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   const principal = await authenticateInference(request, context)
   const model = info.params.model ?? ''
-  const preset = (await listPresetModels(principal, context)).find(({ id }) => id === model)
+  const preset = findPresetModel(model, principal, context)
   if (preset !== undefined) return json(200, preset)
   // A path that climbs would reach whatever else the inference server has, under its own credential.
   if (model.includes(presetMarker) || model.split('/').some((segment) => ['', '.', '..'].includes(segment)))

@@ -1,6 +1,6 @@
 // Presets as the entries of a list of models (decisions §7).
 import type { Context } from '../context.ts'
-import { isAllowed, isLimited } from '../keys/admission.ts'
+import { isAllowed } from '../keys/admission.ts'
 import type { Principal } from '../keys/bearer.ts'
 import { presetMarker } from '../presets/reference.ts'
 import type { Preset } from '../registry.ts'
@@ -14,23 +14,24 @@ export type PresetModel = {
   description: string | null
 }
 
-/** The workspace's active presets that the caller may use, with the models that they name. */
-export async function listPresetModels(principal: Principal, context: Context): Promise<PresetModel[]> {
-  const mayUse = isAllowed(principal, 'allowedPresets')
-  const listed: PresetModel[] = []
-  for (const preset of context.registry.presetsOf.get(principal.key.workspaceId)?.values() ?? []) {
-    if (preset.status !== 'active' || !mayUse(preset.slug)) continue
-    if (await mayUseModelsOf(preset, principal, context)) listed.push(asModel(preset))
-  }
-  return listed
+/** The workspace's active presets that the caller may use, with all the models that they name; one without a model is for callers to name theirs. */
+export function listPresetModels(principal: Principal, { registry }: Context): PresetModel[] {
+  const isUsable = usableBy(principal)
+  return [...(registry.presetsOf.get(principal.key.workspaceId)?.values() ?? [])].filter(isUsable).map(asModel)
 }
 
-/** One without a model is for callers to name theirs. */
-async function mayUseModelsOf(preset: Preset, principal: Principal, { presets }: Context): Promise<boolean> {
-  if (!isLimited(principal, 'allowedModels')) return true
-  const { model, models } = (await presets.versionOf(preset))?.config ?? {}
-  const named = [...(typeof model === 'string' ? [model] : []), ...(Array.isArray(models) ? (models as string[]) : [])]
-  return named.every(isAllowed(principal, 'allowedModels'))
+/** The one that is called `@preset/slug`. */
+export function findPresetModel(id: string, principal: Principal, { registry }: Context): PresetModel | undefined {
+  const preset = registry.presetsOf.get(principal.key.workspaceId)?.get(id.slice(presetMarker.length))
+  return id.startsWith(presetMarker) && preset !== undefined && usableBy(principal)(preset)
+    ? asModel(preset)
+    : undefined
+}
+
+function usableBy(principal: Principal): (preset: Preset) => boolean {
+  const mayUse = isAllowed(principal, 'allowedPresets')
+  const mayAsk = isAllowed(principal, 'allowedModels')
+  return ({ status, slug, models }) => status === 'active' && mayUse(slug) && models.every(mayAsk)
 }
 
 function asModel({ slug, name, description, createdAt }: Preset): PresetModel {

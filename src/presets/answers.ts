@@ -1,5 +1,5 @@
 // What is told of presets on the wire (interface §2.6, §2.7): the shapes for the OpenAPI document, and the functions that are held to them.
-import { presetStatuses } from '../../db/schema.ts'
+import { type PresetVersion, presetStatuses } from '../../db/schema.ts'
 import type { Preset } from '../registry.ts'
 import { type } from '../shape.ts'
 import type { Version } from './versions.ts'
@@ -63,6 +63,12 @@ export function showVersion(version: Version): typeof versionAnswer.infer {
     created_at: timeOf(version.createdAt),
     updated_at: timeOf(version.createdAt),
   }
+}
+
+/** The same as JSON, from a row as the database has it: its config is JSON already, and may be long. */
+export function versionText({ config, ...row }: PresetVersion): string {
+  const { config: _config, ...shown } = showVersion({ ...row, config: {} })
+  return `${JSON.stringify(shown).slice(0, -1)},"config":${config}}`
 }
 
 export function showDesignated(preset: Preset, version: Version): typeof designatedPresetAnswer.infer {

@@ -1,13 +1,14 @@
 // The preset endpoints (interface §4.3, decisions §7): any credential of the workspace reads, a management key that may write changes.
+import { readPresetVersion } from '../../db/presets.ts'
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { authenticate, authenticateManagement } from '../keys/bearer.ts'
-import { operationBodyBytesMax, presetBodyBytesMax } from '../limits.ts'
+import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault, presetPageRowsMax } from '../limits.ts'
 import type { Actor } from '../registry.ts'
-import { showDesignated } from './answers.ts'
+import { showDesignated, versionText } from './answers.ts'
 import {
   archiveDescription,
   listDescription,
@@ -64,11 +65,6 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
     return reply({ data: await run('presets.show', { ...within(key), preset: slugOf(params) }) })
   }
 
-  async function listVersions(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
-    const { key } = await authenticate(request, context)
-    return reply(await run('presets.versions', { ...within(key), preset: slugOf(params), ...readPage(request) }))
-  }
-
   async function showOneVersion(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
     const { key } = await authenticate(request, context)
     if (!/^[1-9]\d{0,8}$/.test(params.version ?? '')) throw notFound()
@@ -121,6 +117,34 @@ async function save(
   return reply({ data: showDesignated(preset, version) })
 }
 
+/** A page of long versions is many megabytes, so each is read when the one before it has gone out, and none is parsed. */
+async function listVersions(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
+  const { key } = await authenticate(request, context)
+  const { offset = 0, limit = presetPageRowsDefault } = readPage(request)
+  if (limit < 1 || limit > presetPageRowsMax) throw new Fault('invalid', `limit must be from 1 to ${presetPageRowsMax}`)
+  const preset = context.registry.presetsOf.get(key.workspaceId)?.get(slugOf(params))
+  if (preset === undefined || preset.status === 'archived') throw notFound()
+  const { id, latestVersion, designatedVersion } = preset
+  const last = Math.min(offset + limit, latestVersion)
+  const end = JSON.stringify({ total_count: latestVersion, designated_version: designatedVersion }).replace('{', '],')
+  let next = offset + 1
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(encoder.encode('{"data":[')),
+    pull: async (controller) => {
+      const row = next <= last ? await readPresetVersion(context.orm, id, next) : undefined
+      if (row === undefined) {
+        controller.enqueue(encoder.encode(end))
+        controller.close()
+        return
+      }
+      controller.enqueue(encoder.encode((next > offset + 1 ? ',' : '') + versionText(row)))
+      next += 1
+    },
+  })
+  return new Response(body, { headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } })
+}
+
 function within({ organizationId, workspaceId }: Key) {
   return { organization: organizationId, workspace: workspaceId }
 }
@@ -144,10 +168,10 @@ function notFound(): Fault {
 }
 
 /** @throws Fault `invalid` for what is no whole number; the operation knows how large it may be */
-function readPage({ url }: Request): Record<string, unknown> {
+function readPage({ url }: Request): { offset?: number; limit?: number } {
   const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
-  const page: Record<string, unknown> = {}
-  for (const name of ['offset', 'limit']) {
+  const page: { offset?: number; limit?: number } = {}
+  for (const name of ['offset', 'limit'] as const) {
     const value = query.get(name)
     if (value === null) continue
     if (!/^\d{1,9}$/.test(value)) throw new Fault('invalid', `${name} must be a whole number`)

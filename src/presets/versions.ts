@@ -1,7 +1,7 @@
 // The versions of presets: makes new ones, as many in one commit as there wait, and keeps at hand what those in use say.
 import { setImmediate } from 'node:timers'
 import { isBusy, type Orm } from '../../db/open.ts'
-import { insertPresetVersions, readPresetVersion } from '../../db/presets.ts'
+import { insertPresetVersions, modelsOf, readPresetVersion } from '../../db/presets.ts'
 import type { PresetVersion } from '../../db/schema.ts'
 import type { Statement, Writer } from '../../db/write.ts'
 import { Fault } from '../fault.ts'
@@ -11,7 +11,7 @@ import {
   presetConfigCharactersMax,
   presetsMax,
   presetsPerCommitMax,
-  presetVersionOverheadCharacters,
+  presetValueCharacters,
 } from '../limits.ts'
 import { type Actor, commitPresets, type Preset, type PresetChange, type Registry } from '../registry.ts'
 import type { TakeTurn } from '../turns.ts'
@@ -82,7 +82,6 @@ export function createPresets(surroundings: Surroundings): Presets {
     }
     for (const { waiting, change, row } of planned) {
       const version = Object.freeze({ ...row, config: waiting.draft.content.config })
-      atHand.keep(version, sizeOf(row))
       waiting.done({ preset: change.after, version })
     }
   }
@@ -139,6 +138,7 @@ export function createPresets(surroundings: Surroundings): Presets {
       }),
       ...designated,
       designatedVersionId: id,
+      models: modelsOf(content.config),
     })
     const { config } = waiting
     const row = {
@@ -187,9 +187,11 @@ function statementsOf(changes: PresetChange[], rows: PresetVersion[]): Statement
   return insertPresetVersions([...made.values()], [...changed], rows)
 }
 
-/** In characters, with what a version takes up beside its texts. */
+/** What a version takes up, in characters: that of its texts, and of each value in its settings. */
 function sizeOf({ config, systemPrompt }: PresetVersion): number {
-  return config.length + (systemPrompt?.length ?? 0) + presetVersionOverheadCharacters
+  let values = 0
+  for (let at = 0; at < config.length; at++) if (',[{'.includes(config[at] ?? '')) values += 1
+  return config.length + (systemPrompt?.length ?? 0) + presetValueCharacters * values
 }
 
 type VersionCache = {

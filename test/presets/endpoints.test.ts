@@ -252,6 +252,24 @@ describe('a list', () => {
     expect(await call('GET', `/presets?offset=${total_count}`)).toEqual({ status: 200, data: [], total_count })
   })
 
+  test('of long versions is read one by one, and stops when the reader leaves', async () => {
+    const slug = await createPreset()
+    for (let index = 0; index < 20; index++)
+      await call('POST', `/presets/${slug}/chat/completions`, {
+        body: { ...chat, stop: [`${index}`.padEnd(200_000, 'x')] },
+      })
+    const headers = { authorization: `Bearer ${inference}` }
+    const response = await fetch(`${latchkey.server.baseUrl}/presets/${slug}/versions`, { headers })
+    const reader = response.body?.getReader()
+    await reader?.read()
+    await reader?.cancel()
+    const { data, total_count } = await call('GET', `/presets/${slug}/versions?offset=1`)
+    expect(total_count).toBe(21)
+    expect((data as { config: { stop: string[] } }[]).map(({ config }) => config.stop[0]?.slice(0, 2))).toEqual(
+      Array.from({ length: 20 }, (_, index) => `${index}`.padEnd(2, 'x')),
+    )
+  })
+
   test('of versions has the oldest first, by pages', async () => {
     const slug = await createPreset()
     for (const model of ['b', 'c'])

@@ -157,6 +157,16 @@ describe('with presets', () => {
     expect(await (await get('/models/big')).text()).toBe('{ "id":"big" }')
   })
 
+  test('no version is read for it, however the reader is limited', async () => {
+    const { presets } = latchkey.server.context
+    const { versionOf } = presets
+    presets.versionOf = () => Promise.reject(new Error('a version was read'))
+    const credential = await createKey({ allowed_models: ['small', 'big'] })
+    for (const path of ['/models', '/models/small', '/models/@preset/lab', '/models/@preset/nobody-made-it'])
+      expect([200, 404]).toContain((await get(path, credential)).status)
+    presets.versionOf = versionOf
+  })
+
   test('a management key is refused', async () => {
     for (const path of ['/models', '/models/@preset/lab'])
       expect((await get(path, latchkey.management)).status).toBe(403)

@@ -1,0 +1,147 @@
+// Presets as files: `latchkey presets import` and `export`, which take a large file apart for the operations behind them.
+import { type Command, Option } from 'commander'
+import { callOperation } from '../src/admin/client.ts'
+import type { OperationName } from '../src/admin/operations.ts'
+import { Fault } from '../src/fault.ts'
+import { presetBodyBytesMax, presetFileBytesMax, presetsAtOnceCharactersMax, presetsAtOnceMax } from '../src/limits.ts'
+import { dialects } from '../src/presets/preset.ts'
+import {
+  type Arguments,
+  command,
+  givenTo,
+  inOrganization,
+  print,
+  readConfig,
+  surroundings,
+  withSettings,
+} from './command-line.ts'
+import { readJsonFile, readTextFile } from './input-files.ts'
+import { drawImported, type Imported, type Preset, stateAndKept } from './preset-views.ts'
+
+export function inWorkspace(made: Command): Command {
+  return inOrganization(made).option('--workspace <workspace>', 'workspace, by name or id (default: default)')
+}
+
+export function inWorkspaceOf({ options }: Arguments) {
+  return { organization: options.organization, workspace: options.workspace }
+}
+
+/** As text, since its numbers may be larger than ours. */
+export function readBodyFile(path: string): string {
+  const text = readTextFile(path, presetBodyBytesMax)
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch (error) {
+    throw new Fault('usage', `${JSON.stringify(path)} cannot be read as JSON: ${(error as Error).message}`)
+  }
+  if (typeof body === 'object' && body !== null && 'presets' in body)
+    throw new Fault('usage', `${JSON.stringify(path)} is a list of presets, not the body of a request; leave --as out`)
+  return text
+}
+
+export function importCommand(): Command {
+  const made = command('import <file>', 'Make or update all presets of a JSON file, or one of a request body', [
+    'presets import presets.json',
+    'presets import body.json --as support',
+    'presets import messages.json --as support --dialect messages',
+  ])
+    .option('--as <slug>', 'the file is the body of a request; make it the next version of this preset')
+    .addOption(new Option('--dialect <kind>', 'what kind of body it is').choices([...dialects]).default('chat'))
+    .addHelpText(
+      'after',
+      '\nThe file, unless --as is given, is what export prints: { "presets": [{ "slug", "name", "description", "status", "system_prompt", "config" }] }.\nAll of it is checked before anything is saved, and what it says is in use at once. What is there already as it should be makes no new version.',
+    )
+  return withSettings(inWorkspace(made), { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
+    const given = givenTo(all)
+    const { as: preset, dialect, json } = given.options
+    const file = given.words[0] ?? ''
+    if (preset === undefined) {
+      const data = await importAll(given, readPresets(file))
+      print(json === true ? JSON.stringify({ data }, null, 2) : drawImported(data))
+      return
+    }
+    const saved = (await call(given, 'presets.save', { preset, dialect, body: readBodyFile(file) })) as Preset
+    print(json === true ? JSON.stringify(saved, null, 2) : stateAndKept(saved))
+  })
+}
+
+function call(given: Arguments, name: OperationName, input: object): Promise<unknown> {
+  const whole = JSON.parse(JSON.stringify({ ...inWorkspaceOf(given), ...input })) as object
+  return callOperation(readConfig(given.options), surroundings, name, whole)
+}
+
+/** Part by part, each checked before the first is saved. */
+async function importAll(given: Arguments, presets: unknown[]): Promise<Imported[]> {
+  const parts = partsOf(presets)
+  for (const part of parts) await call(given, 'presets.import', { presets: part, dry_run: true })
+  const imported: Imported[] = []
+  for (const part of parts) {
+    const { data } = (await call(given, 'presets.import', { presets: part })) as { data: Imported[] }
+    imported.push(...data)
+  }
+  return imported
+}
+
+function partsOf(presets: unknown[]): unknown[][] {
+  const parts: unknown[][] = [[]]
+  let characters = 0
+  for (const preset of presets) {
+    const entry = entryOf(preset)
+    const { length } = JSON.stringify(entry)
+    const isFull = characters + length > presetsAtOnceCharactersMax || parts.at(-1)?.length === presetsAtOnceMax
+    if (isFull) parts.push([])
+    characters = (isFull ? 0 : characters) + length
+    parts.at(-1)?.push(entry)
+  }
+  return parts
+}
+
+function readPresets(file: string): unknown[] {
+  const read = readJsonFile(file, presetFileBytesMax) as { presets?: unknown } | null
+  const presets: unknown = Array.isArray(read) ? read : read?.presets
+  if (!Array.isArray(presets))
+    throw new Fault('usage', `${JSON.stringify(file)} has no list "presets"; for the body of a request, say --as SLUG`)
+  const slugs = new Set<unknown>()
+  for (const { slug } of presets as { slug?: unknown }[]) {
+    if (slugs.has(slug)) throw new Fault('usage', `The preset ${JSON.stringify(slug)} is in the file twice`)
+    slugs.add(slug)
+  }
+  return presets
+}
+
+/** Settings nest deep and in an order that counts, so they go as text. */
+function entryOf(preset: unknown): unknown {
+  if (typeof preset !== 'object' || preset === null) return preset
+  const { config, system_prompt, ...described } = preset as Record<string, unknown>
+  return { ...described, content: JSON.stringify({ config, system_prompt }, withFiniteNumbers) }
+}
+
+/** JSON has no number for what was written as 1e999, and null would mean that nothing was. */
+function withFiniteNumbers(name: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new Fault('usage', `${JSON.stringify(name)} is a number that is too large`)
+  return value
+}
+
+export function exportCommand(): Command {
+  const made = inWorkspace(
+    command('export [presets...]', 'Print presets as JSON, for import elsewhere or for a repository', [
+      'presets export > presets.json',
+      'presets export support triage',
+    ]),
+  )
+  return withSettings(made, { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
+    const given = givenTo(all)
+    const presets: unknown[] = []
+    const named = given.words.length === 0 ? {} : { presets: given.words }
+    for (let after: string | undefined; ; ) {
+      const page = await call(given, 'presets.export', { ...named, after })
+      const { data, more_after } = page as { data: unknown[]; more_after?: string }
+      presets.push(...data)
+      after = more_after
+      if (after === undefined) break
+    }
+    print(JSON.stringify({ presets }, null, 2))
+  })
+}
