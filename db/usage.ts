@@ -3,9 +3,7 @@ import { and, asc, count, desc, eq, getTableColumns, gte, lt, max, min, type SQL
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
 import { apiKeys, issuers, policies, usage, usageDays } from './schema.ts'
-
-export const usageGroupings = ['key', 'policy', 'subject', 'model', 'preset', 'upstream', 'day'] as const
-export type UsageGrouping = (typeof usageGroupings)[number]
+import type { UsageGrouping } from './usage-groupings.ts'
 
 export type UsageFilter = {
   organizationId?: string

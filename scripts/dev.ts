@@ -3,10 +3,8 @@ import { join, relative } from 'node:path'
 import type { Command } from 'commander'
 import { isServed } from '../src/admin/client.ts'
 import { type Config, socketPathFor } from '../src/config.ts'
-import { demonstration, findModel, prepareDemonstration, startCompanions } from '../src/dev/demonstration.ts'
 import { Fault } from '../src/fault.ts'
 import { raiseOutboundLimit } from '../src/runtime.ts'
-import { startServer } from '../src/server.ts'
 import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
 import { stopOnSignal } from './serve.ts'
 
@@ -17,6 +15,9 @@ const defaults = {
 }
 
 type Facts = {
+  name: string
+  audience: string
+  subject: string
   base_url: string
   issuer_url: string
   policy_id: string
@@ -41,6 +42,11 @@ export function devCommand(): Command {
   ] as const
   return withSettings(made, { shown, defaults }).action(async (...all: unknown[]) => {
     raiseOutboundLimit()
+    // Every command loads this file, and only this one needs a server.
+    const { startServer } = await import('../src/server.ts')
+    const { demonstration, findModel, prepareDemonstration, startCompanions } = await import(
+      '../src/dev/demonstration.ts'
+    )
     const { options } = givenTo(all)
     const given = readConfig(options, defaults)
     if (await isServed(socketPathFor(given)))
@@ -53,6 +59,7 @@ export function devCommand(): Command {
     }
     const server = await startServer(config, surroundings, { create: true, prepare })
     const facts: Facts = {
+      ...demonstration,
       base_url: server.baseUrl,
       issuer_url: issuerUrl,
       policy_id: policyId,
@@ -78,8 +85,8 @@ function programName(): string {
     : `npx --yes bun@1.4.5 ${shortest(join(import.meta.dirname, '../src/main.ts'))}`
 }
 
-function banner({ base_url, issuer_url, policy_id, socket, database, upstream, model }: Facts): string {
-  const { subject, audience } = demonstration
+function banner(facts: Facts): string {
+  const { base_url, issuer_url, policy_id, socket, database, upstream, model, subject, audience } = facts
   return `Latchkey dev serves ${base_url}, with a test issuer at ${issuer_url} and the upstream ${upstream}. Not for production.
 Paste these into another terminal, in this folder:
 

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { formatAddress, socketPathFor } from '../src/config.ts'
 import { raiseOutboundLimit } from '../src/runtime.ts'
-import { type Server, startServer } from '../src/server.ts'
+import type { Server } from '../src/server.ts'
 import { settings } from '../src/settings.ts'
 import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
 
@@ -16,6 +16,8 @@ export function serveCommand(): Command {
     raiseOutboundLimit()
     const { options } = givenTo(all)
     const config = readConfig(options)
+    // Every command loads this file, and only this one needs a server.
+    const { startServer } = await import('../src/server.ts')
     const server = await startServer(config, surroundings)
     const upstreams = server.context.registry.upstreamsInOrder.map(({ name, baseUrl }) => ({ name, base_url: baseUrl }))
     const fields = {

@@ -1,6 +1,6 @@
 // `latchkey usage`: what was used, by key or by something else, or the single requests; as a table, JSON or CSV.
 import { type Command, Option } from 'commander'
-import { usageGroupings } from '../db/usage.ts'
+import { usageGroupings } from '../db/usage-groupings.ts'
 import {
   type Arguments,
   command,

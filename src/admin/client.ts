@@ -1,21 +1,10 @@
 // Runs an admin operation where the database is: in the server that owns it, over its socket, or else in this process.
 import { request } from 'node:http'
 import { type Config, socketPathFor } from '../config.ts'
-import {
-  closeContext,
-  isInitialized,
-  notInitialized,
-  openContext,
-  retryWhileOwned,
-  type Surroundings,
-} from '../context.ts'
+import type { Surroundings } from '../context.ts'
 import { Fault, type FaultCode } from '../fault.ts'
 import { operationMillisecondsMax } from '../limits.ts'
-import { type } from '../shape.ts'
-import { createOperationRunner } from './operation.ts'
-import { type OperationName, operations } from './operations.ts'
-
-const answerShape = type({ 'error?': { code: 'string', message: 'string' } })
+import type { OperationName } from './operations.ts'
 
 /**
  * The same answer whether a server runs or not. While another process holds the file without serving its socket (a command, or a
@@ -28,25 +17,12 @@ export async function callOperation(
   name: OperationName,
   input: unknown,
 ): Promise<unknown> {
-  return retryWhileOwned(async () => {
-    const answered = await askServer(socketPathFor(config), name, input)
-    return answered === undefined ? runHere(config, surroundings, name, input) : answered.result
-  })
-}
-
-async function runHere(
-  config: Config,
-  surroundings: Surroundings,
-  name: OperationName,
-  input: unknown,
-): Promise<unknown> {
-  const context = await openContext(config, surroundings, { create: name === 'init' })
-  try {
-    if (name !== 'init' && !isInitialized(context)) throw notInitialized(config)
-    return await createOperationRunner(operations, context)(name, input)
-  } finally {
-    await closeContext(context)
-  }
+  const ask = () => askServer(socketPathFor(config), name, input)
+  const answered = await ask()
+  if (answered !== undefined) return answered.result
+  // All that an operation needs takes longer to load than a server takes to answer.
+  const { runHere } = await import('./here.ts')
+  return runHere(config, surroundings, name, input, ask)
 }
 
 /** Whether a server listens there. */
@@ -63,9 +39,8 @@ export async function askServer(
   const text = await post(socketPath, `/operations/${name}`, JSON.stringify(input))
   if (text === undefined) return undefined
   const result: unknown = JSON.parse(text)
-  const answer = answerShape(result)
-  if (!(answer instanceof type.errors) && answer.error !== undefined)
-    throw new Fault(answer.error.code as FaultCode, answer.error.message)
+  const { error } = (result ?? {}) as { error?: { code: FaultCode; message: string } }
+  if (typeof error === 'object' && error !== null) throw new Fault(error.code, error.message)
   return { result }
 }
 

@@ -1,5 +1,6 @@
 // Admin operations that read what was used: sums by key or something else, the single requests, and the proof that both agree.
-import { findDrift, listUsage, sumUsage, type UsageFilter, type UsageGrouping, usageGroupings } from '../../db/usage.ts'
+import { findDrift, listUsage, sumUsage, type UsageFilter } from '../../db/usage.ts'
+import { type UsageGrouping, usageGroupings } from '../../db/usage-groupings.ts'
 import type { AdminContext } from '../context.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
