@@ -6,6 +6,7 @@ import { messagesFields } from './messages-config.ts'
 import type { PresetContent } from './preset.ts'
 import { withoutPresetReference } from './reference.ts'
 import { responsesFields } from './responses-config.ts'
+import { isChoiceAmong, toolName } from './tools.ts'
 
 /** The endpoints that take a preset, by what their bodies look like. */
 export const targets = ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank'] as const
@@ -48,7 +49,8 @@ const translations: Record<Target, (config: Fields) => Fields> = {
 
 /**
  * The body for the upstream (decisions §7): the preset's fields under the request's, of which a null counts as absent; tools united; the
- * system prompt in front unless the request brings its own. Names of the preset are gone from it. Neither argument is changed.
+ * system prompt in front unless the request brings its own; without what of the preset names or needs something that is not there. Names
+ * of the preset are gone from it. Neither argument is changed.
  * @throws Fault `invalid` when neither names a model
  */
 export function applyPreset(target: Target, { config, systemPrompt }: PresetContent, body: Fields): Fields {
@@ -59,6 +61,7 @@ export function applyPreset(target: Target, { config, systemPrompt }: PresetCont
   const merged = merge(offered, request)
   const tools = unite(offered.tools, request.tools)
   if (tools !== undefined) merged.tools = tools
+  for (const name of danglingIn(target, merged)) if (memberOf(request, name) === undefined) delete merged[name]
   if (memberOf(merged, 'model') === undefined && !hasFallbacks(merged))
     throw new Fault('invalid', 'The preset names no model: name one, as in "vendor/model@preset/slug"')
   return systemPrompt === null ? merged : withSystemPrompt(target, merged, systemPrompt)
@@ -96,8 +99,6 @@ function withoutRivals(
   if (hasFallbacks(request) && !asksPresetModel) rivals.push('model')
   if (target === 'chat' && isGiven('max_tokens')) rivals.push('max_completion_tokens')
   if (target === 'chat' && isGiven('max_completion_tokens')) rivals.push('max_tokens')
-  // Anthropic refuses a choice among no tools, and the preset's may say no more than how many to call at once.
-  if (target === 'messages' && offered.tools === undefined && !isGiven('tools')) rivals.push('tool_choice')
   const reasoning = memberOf(request, 'reasoning')
   if (isObject(reasoning) && memberOf(reasoning, 'effort') !== undefined) rivals.push('reasoning_effort')
   const left = { ...offered }
@@ -106,6 +107,15 @@ function withoutRivals(
   const { effort: _effort, ...others } = left.reasoning
   const { reasoning: _reasoning, ...rest } = left
   return Object.keys(others).length === 0 ? rest : { ...rest, reasoning: others }
+}
+
+/** Fields that name or need something that is not there: upstreams refuse a choice among no tools, or of another one. */
+function danglingIn(target: Target, { tools, tool_choice: choice, logprobs }: Fields): string[] {
+  const dangling: string[] = []
+  if (!Array.isArray(tools) || tools.length === 0) dangling.push('tool_choice', 'parallel_tool_calls')
+  else if (!isChoiceAmong(tools, choice)) dangling.push('tool_choice')
+  if (target === 'chat' && logprobs !== true) dangling.push('top_logprobs')
+  return dangling
 }
 
 /** The preset's tools in their order, those that the request has too in the request's form, then the request's others. */
@@ -127,7 +137,7 @@ function unite(offered: unknown, given: unknown): unknown[] | undefined {
 /** A function goes by its name, wherever the body puts it; a server tool by its type, of which two would be the same tool twice. */
 function nameOf(tool: unknown): string | undefined {
   if (!isObject(tool)) return undefined
-  const name = isObject(tool.function) ? tool.function.name : tool.name
+  const name = toolName(tool)
   if (typeof name === 'string') return `name ${name}`
   return typeof tool.type === 'string' ? `type ${tool.type}` : undefined
 }

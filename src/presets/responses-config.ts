@@ -1,6 +1,7 @@
 // A preset's config in the terms of an OpenAI Responses body: what has a counterpart there, and nothing else.
 import { type Fields, isObject, memberOf, present } from './check.ts'
 import { sharedNames } from './responses-body.ts'
+import { serverToolShapes } from './tools.ts'
 
 const formats = ['text', 'json_object', 'json_schema']
 
@@ -28,9 +29,12 @@ function translateTool(tool: Fields): Fields {
   return { type: 'function', ...tool.function }
 }
 
+/** A choice among allowed tools reads otherwise there. */
 function toolChoice(choice: unknown): unknown {
-  if (!isObject(choice) || choice.type !== 'function' || !isObject(choice.function)) return choice
-  return { type: 'function', name: choice.function.name }
+  if (!isObject(choice)) return choice
+  if (choice.type === 'function')
+    return isObject(choice.function) ? { type: 'function', name: choice.function.name } : undefined
+  return Object.hasOwn(serverToolShapes, choice.type as string) ? choice : undefined
 }
 
 function textFormat(format: unknown): Fields | undefined {

@@ -2,8 +2,10 @@
 import {
   anything,
   type Check,
+  type Fields,
   flag,
   integer,
+  isObject,
   list,
   number,
   object,
@@ -123,4 +125,46 @@ export const toolChoice: Check = (value, judgement) => {
   if (typeof value !== 'object') return oneOf('none', 'auto', 'required')(value, judgement)
   chosenTool(value, judgement)
   if ((value as { type?: unknown } | null)?.type === 'function') namedFunction(value, judgement)
+}
+
+/** They say how to choose, and name nothing. */
+const modes = ['none', 'auto', 'any', 'required']
+
+/** Whether each tool that a choice names is among these, both in the terms of the same body, whichever that is. */
+export function isChoiceAmong(tools: readonly unknown[], choice: unknown): boolean {
+  return namedBy(choice).every((named) => tools.some((tool) => isObject(tool) && isNamed(tool, named)))
+}
+
+/**
+ * Tools, the choice among them and whether they are called side by side, as a config keeps them of a body of another dialect: what names
+ * or needs a tool that was not kept is not kept either. Where the body tells no tools, they are the request's.
+ */
+export function keptTools({
+  tools,
+  tool_choice,
+  parallel_tool_calls,
+}: Fields & { tools: Fields[] | undefined }): Fields {
+  if (tools === undefined) return { tool_choice, parallel_tool_calls }
+  if (tools.length === 0) return { tool_choice: undefined, parallel_tool_calls: undefined }
+  return { tools, tool_choice: isChoiceAmong(tools, tool_choice) ? tool_choice : undefined, parallel_tool_calls }
+}
+
+/** The name of a function, wherever the body puts it. */
+export function toolName(tool: Fields): unknown {
+  return isObject(tool.function) ? tool.function.name : tool.name
+}
+
+function namedBy(choice: unknown): Fields[] {
+  if (!isObject(choice) || modes.includes(choice.type as string)) return []
+  if (choice.type !== 'allowed_tools') return [choice]
+  const { tools } = isObject(choice.allowed_tools) ? choice.allowed_tools : choice
+  return Array.isArray(tools) ? tools.filter(isObject) : []
+}
+
+/** Functions go by their name, in `/messages` whatever has one; a server tool by its type, of which web search has several. */
+function isNamed(tool: Fields, named: Fields): boolean {
+  if (named.type === 'tool') return toolName(tool) === named.name
+  if (named.type === 'function') return tool.type === 'function' && toolName(tool) === toolName(named)
+  const names: readonly unknown[] = webSearchShorthands
+  return tool.type === named.type || (names.includes(tool.type) && names.includes(named.type))
 }

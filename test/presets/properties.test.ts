@@ -113,6 +113,14 @@ function expectedChat(preset: { config: Fields; systemPrompt: string | null }, r
     const left = theirs.filter((tool) => !own.some((other) => sameTool(tool, other)))
     result.tools = [...tools, ...left]
   }
+  // What the preset says of tools and probabilities waits for them.
+  const there = (result.tools ?? []) as Fields[]
+  const choice = result.tool_choice as Fields | string | null | undefined
+  const isNamed = (tool: Fields) => key(tool) === key(choice as Fields)
+  if (isOpen('tool_choice') && (there.length === 0 || (choice && typeof choice === 'object' && !there.some(isNamed))))
+    delete result.tool_choice
+  if (isOpen('parallel_tool_calls') && there.length === 0) delete result.parallel_tool_calls
+  if (isOpen('top_logprobs') && result.logprobs !== true) delete result.top_logprobs
   const list = request.messages as { role: string }[]
   if (preset.systemPrompt !== null && !list.some(({ role }) => role === 'system' || role === 'developer'))
     result.messages = [{ role: 'system', content: preset.systemPrompt }, ...list]

@@ -21,6 +21,7 @@ const same: Record<string, unknown>[] = [
   { tool_choice: 'required' },
   { tools: [{ type: 'openrouter:web_search' }, { type: 'web_search', filters: {} }] },
   { tool_choice: { type: 'web_search_preview' } },
+  { tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search_preview' } },
   { provider: { order: ['a'] } },
   { plugins: [{ id: 'web' }] },
   { modalities: ['text'] },
@@ -37,6 +38,22 @@ const translated: [body: Record<string, unknown>, config: Record<string, unknown
   [{ tools: [f] }, { tools: [chatF] }],
   [{ tools: [f, { type: 'mcp', server_label: 'a' }] }, { tools: [chatF] }, { tools: [f] }],
   [{ tools: [{ type: 'shell' }], tool_choice: { type: 'shell' } }, {}, {}],
+  [{ tools: [{ type: 'mcp' }], tool_choice: 'required', parallel_tool_calls: true }, {}, {}],
+  [
+    { tools: [{ type: 'custom', name: 'c' }, f], tool_choice: { type: 'function', name: 'c' } },
+    { tools: [chatF] },
+    { tools: [f] },
+  ],
+  [
+    {
+      tools: [{ type: 'custom', name: 'c' }, f],
+      tool_choice: { type: 'custom', name: 'c' },
+      parallel_tool_calls: true,
+    },
+    { tools: [chatF], parallel_tool_calls: true },
+    { tools: [f], parallel_tool_calls: true },
+  ],
+  [{ tools: [f], tool_choice: { type: 'openrouter:bash' } }, { tools: [chatF] }, { tools: [f] }],
   [
     { tools: [{ type: 'function', name: 'f', parameters: null }] },
     { tools: [{ type: 'function', function: { name: 'f' } }] },
