@@ -1,7 +1,7 @@
 // A preset applied to the body of a request: what the request leaves open, the preset fills in, in the terms of that body.
 import { Fault } from '../fault.ts'
 import { isInstruction } from './chat-messages.ts'
-import { type Fields, isObject, memberOf } from './check.ts'
+import { type Fields, isObject, memberOf, present } from './check.ts'
 import { messagesFields } from './messages-config.ts'
 import type { PresetContent } from './preset.ts'
 import { withoutPresetReference } from './reference.ts'
@@ -99,14 +99,50 @@ function withoutRivals(
   if (hasFallbacks(request) && !asksPresetModel) rivals.push('model')
   if (target === 'chat' && isGiven('max_tokens')) rivals.push('max_completion_tokens')
   if (target === 'chat' && isGiven('max_completion_tokens')) rivals.push('max_tokens')
-  const reasoning = memberOf(request, 'reasoning')
-  if (isObject(reasoning) && memberOf(reasoning, 'effort') !== undefined) rivals.push('reasoning_effort')
-  const left = { ...offered }
+  const left = target === 'messages' ? withoutRivalThinking(offered, request) : withoutRivalReasoning(offered, request)
   for (const name of rivals) delete left[name]
-  if (!isGiven('reasoning_effort') || !isObject(left.reasoning) || left.reasoning.effort === undefined) return left
-  const { effort: _effort, ...others } = left.reasoning
-  const { reasoning: _reasoning, ...rest } = left
-  return Object.keys(others).length === 0 ? rest : { ...rest, reasoning: others }
+  return left
+}
+
+/** That there is to be reasoning leaves open how much, unless there was to be none. */
+function withoutRivalReasoning(offered: Fields, request: Fields): Fields {
+  const { reasoning, reasoning_effort: effort, ...others } = offered
+  const asked = fieldsIn(request, 'reasoning')
+  const enabled = memberOf(asked, 'enabled')
+  const saysEffort =
+    ['effort', 'max_tokens'].some((name) => memberOf(asked, name) !== undefined) ||
+    enabled === false ||
+    (enabled === true && effort === 'none')
+  const isEffortGiven = memberOf(request, 'reasoning_effort') !== undefined
+  return present({
+    ...others,
+    reasoning: isEffortGiven ? without(reasoning, ['effort', 'max_tokens', 'enabled']) : reasoning,
+    reasoning_effort: saysEffort ? undefined : effort,
+  })
+}
+
+/** The same in Anthropic's words, where thinking that adapts goes with any effort. */
+function withoutRivalThinking(offered: Fields, request: Fields): Fields {
+  const { thinking, output_config: output, ...others } = offered
+  const saysEffort = ['enabled', 'disabled'].includes(fieldsIn(request, 'thinking').type as string)
+  const isEffortGiven = memberOf(fieldsIn(request, 'output_config'), 'effort') !== undefined
+  return present({
+    ...others,
+    thinking: isEffortGiven && fieldsIn(offered, 'thinking').type !== 'adaptive' ? undefined : thinking,
+    output_config: saysEffort ? without(output, ['effort']) : output,
+  })
+}
+
+function fieldsIn(fields: Fields, name: string): Fields {
+  const found = memberOf(fields, name)
+  return isObject(found) ? found : {}
+}
+
+/** Nothing where nothing is left. */
+function without(fields: unknown, names: readonly string[]): unknown {
+  if (!isObject(fields)) return fields
+  const left = Object.entries(fields).filter(([name]) => !names.includes(name))
+  return left.length === 0 ? undefined : Object.fromEntries(left)
 }
 
 /** Fields that name or need something that is not there: upstreams refuse a choice among no tools, or of another one. */

@@ -89,16 +89,18 @@ function expectedChat(preset: { config: Fields; systemPrompt: string | null }, r
     if (isOpen(key) && isOpenByOtherName) result[key] = value
   }
   // One effort: the request's, by whichever name.
-  type Reasoning = { effort?: string } | null | undefined
-  if (!isOpen('reasoning_effort') && isOpen('reasoning') && (preset.config.reasoning as Reasoning)?.effort) {
-    const { effort: _effort, ...others } = preset.config.reasoning as Fields
+  type Reasoning = { effort?: string; enabled?: boolean } | null | undefined
+  if (!isOpen('reasoning_effort') && isOpen('reasoning') && preset.config.reasoning) {
+    const { effort: _effort, enabled: _enabled, ...others } = preset.config.reasoning as Fields
     result.reasoning = others
     if (Object.keys(others).length === 0) {
       if (request.reasoning === null) result.reasoning = null
       else delete result.reasoning
     }
   }
-  if ((request.reasoning as Reasoning)?.effort && isOpen('reasoning_effort')) {
+  const { effort, enabled } = (request.reasoning as Reasoning) ?? {}
+  const hasEffort = effort || enabled === false || (enabled && preset.config.reasoning_effort === 'none')
+  if (hasEffort && isOpen('reasoning_effort')) {
     if (request.reasoning_effort === null) result.reasoning_effort = null
     else delete result.reasoning_effort
   }
