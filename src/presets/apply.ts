@@ -1,5 +1,6 @@
 // A preset applied to the body of a request: what the request leaves open, the preset fills in, in the terms of that body.
 import { Fault } from '../fault.ts'
+import { configKeys } from './chat-body.ts'
 import { isInstruction } from './chat-messages.ts'
 import { type Fields, isObject, memberOf, present } from './check.ts'
 import { messagesFields } from './messages-config.ts'
@@ -47,6 +48,12 @@ const translations: Record<Target, (config: Fields) => Fields> = {
   rerank: (config) => pick(config, vectorKeys),
 }
 
+/** What a preset may hold that goes by another name in that body. */
+const ownNames: Partial<Record<Target, readonly string[]>> = {
+  messages: ['system', 'stop_sequences', 'thinking', 'output_config'],
+  responses: ['instructions', 'max_output_tokens', 'text'],
+}
+
 /**
  * The body for the upstream (decisions §7): the preset's fields under the request's, of which a null counts as absent; tools united; the
  * system prompt in front unless the request brings its own; without what of the preset names or needs something that is not there. Names
@@ -58,7 +65,7 @@ export function applyPreset(target: Target, { config, systemPrompt }: PresetCont
   const offered = withoutRivals(target, translations[target](config), request, {
     asksPresetModel: asksPresetModel(body),
   })
-  const merged = merge(offered, request)
+  const merged = merge(target, offered, request)
   const tools = unite(offered.tools, request.tools)
   if (tools !== undefined) merged.tools = tools
   for (const name of danglingIn(target, merged)) if (memberOf(request, name) === undefined) delete merged[name]
@@ -73,9 +80,11 @@ function hasFallbacks(body: Fields): boolean {
   return models !== undefined && !(Array.isArray(models) && models.length === 0)
 }
 
-function merge(offered: Fields, request: Fields): Fields {
+/** A null of what presets hold says nothing more, and an upstream that takes none would refuse it. */
+function merge(target: Target, offered: Fields, request: Fields): Fields {
   const given = { ...request }
-  for (const name of Object.keys(offered)) if ((given[name] ?? null) === null) delete given[name]
+  for (const name of [...configKeys, ...(ownNames[target] ?? []), ...Object.keys(offered)])
+    if (memberOf(given, name) === undefined) delete given[name]
   return { ...offered, ...given }
 }
 

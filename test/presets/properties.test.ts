@@ -75,7 +75,8 @@ test('applied to a chat, the request’s fields win, tools are united, and the p
 
 /** Decisions §7 in plain steps: start from the request, and fill in what it leaves open. */
 function expectedChat(preset: { config: Fields; systemPrompt: string | null }, request: Fields): Fields {
-  const result: Fields = { ...request }
+  const result: Fields = {}
+  for (const [key, value] of Object.entries(request)) if (value !== null || !(key in kept)) result[key] = value
   const isOpen = (key: string) => request[key] === undefined || request[key] === null
   const otherNames: Record<string, string> = {
     model: 'models',
@@ -93,17 +94,11 @@ function expectedChat(preset: { config: Fields; systemPrompt: string | null }, r
   if (!isOpen('reasoning_effort') && isOpen('reasoning') && preset.config.reasoning) {
     const { effort: _effort, enabled: _enabled, ...others } = preset.config.reasoning as Fields
     result.reasoning = others
-    if (Object.keys(others).length === 0) {
-      if (request.reasoning === null) result.reasoning = null
-      else delete result.reasoning
-    }
+    if (Object.keys(others).length === 0) delete result.reasoning
   }
   const { effort, enabled } = (request.reasoning as Reasoning) ?? {}
   const hasEffort = effort || enabled === false || (enabled && preset.config.reasoning_effort === 'none')
-  if (hasEffort && isOpen('reasoning_effort')) {
-    if (request.reasoning_effort === null) result.reasoning_effort = null
-    else delete result.reasoning_effort
-  }
+  if (hasEffort && isOpen('reasoning_effort')) delete result.reasoning_effort
   const own = preset.config.tools as Fields[] | undefined
   const theirs = request.tools as Fields[] | null | undefined
   if (own !== undefined && theirs) {

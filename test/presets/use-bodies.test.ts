@@ -182,6 +182,12 @@ describe('fallbacks', () => {
       model: 'own',
       messages,
     })
+    const nulls = { models: null, seed: null, user: null }
+    expect(await sentWith({}, '/chat/completions', { messages, ...nulls })).toEqual({
+      model: 'own',
+      messages,
+      user: null,
+    })
     const slug = await latchkey.savePreset({ models: [] })
     latchkey.reset()
     const response = await latchkey.infer('/chat/completions', { preset: slug, messages })
