@@ -86,6 +86,8 @@ describe('a field', () => {
     { modalities: ['text'] },
     { route: 'sort' },
     { response_format: { type: 'json_object' } },
+    { response_format: { type: 'text', json_schema: { name: 'n', schema } } },
+    { response_format: { type: 'json_schema', json_schema: { name: 'n' } } },
     { tools: [{ type: 'openrouter:advisor' }] },
   ]
   for (const config of dropped)

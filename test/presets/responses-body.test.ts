@@ -100,6 +100,23 @@ describe('a field', () => {
       reasoning: { summary: 'auto', effort: 'low' },
     })
   })
+
+  test('of a config keeps its type, whatever is in it', () => {
+    expect(responsesFields({ tools: [{ type: 'function', function: { name: 'f', type: 'mcp' } }] })).toEqual({
+      tools: [{ type: 'function', name: 'f' }],
+    })
+    const format = (response_format: unknown) => responsesFields({ response_format })
+    expect(format({ type: 'json_schema', json_schema: { name: 'n', schema, type: 'grammar' } })).toEqual({
+      text: { format: { type: 'json_schema', name: 'n', schema } },
+    })
+    for (const type of ['text', 'json_object'])
+      expect(format({ type, json_schema: { name: 'n', schema } })).toEqual({ text: { format: { type } } })
+  })
+
+  test('of a config that tells no schema has no counterpart', () => {
+    for (const json_schema of [undefined, null, {}, { name: 'n' }, { name: 'n', schema: null }])
+      expect(responsesFields({ response_format: { type: 'json_schema', json_schema } })).toEqual({})
+  })
 })
 
 describe('the system prompt', () => {
