@@ -132,7 +132,8 @@ const modes = ['none', 'auto', 'any', 'required']
 
 /** Whether each tool that a choice names is among these, both in the terms of the same body, whichever that is. */
 export function isChoiceAmong(tools: readonly unknown[], choice: unknown): boolean {
-  return namedBy(choice).every((named) => tools.some((tool) => isObject(tool) && isNamed(tool, named)))
+  const keys = new Set(tools.filter(isObject).flatMap(keysOf))
+  return namedBy(choice).every((named) => keys.has(keyOf(named)))
 }
 
 /**
@@ -161,10 +162,22 @@ function namedBy(choice: unknown): Fields[] {
   return Array.isArray(tools) ? tools.filter(isObject) : []
 }
 
-/** Functions go by their name, in `/messages` whatever has one; a server tool by its type, of which web search has several. */
-function isNamed(tool: Fields, named: Fields): boolean {
-  if (named.type === 'tool') return toolName(tool) === named.name
-  if (named.type === 'function') return tool.type === 'function' && toolName(tool) === toolName(named)
-  const names: readonly unknown[] = webSearchShorthands
-  return tool.type === named.type || (names.includes(tool.type) && names.includes(named.type))
+/** What a choice may name a tool by: a function by its name, in `/messages` whatever has one; a server tool by its type. */
+function keysOf(tool: Fields): string[] {
+  const byName = key('tool', toolName(tool))
+  return tool.type === 'function' ? [byName, key('function', toolName(tool))] : [byName, typeKey(tool)]
+}
+
+function keyOf(named: Fields): string {
+  return named.type === 'tool' || named.type === 'function' ? key(named.type, toolName(named)) : typeKey(named)
+}
+
+/** Web search in short is one tool by each of its names. */
+function typeKey({ type }: Fields): string {
+  return key('type', webSearchShorthands.some((name) => name === type) ? 'web_search' : type)
+}
+
+/** A request's tools may hold anything, and not every object can be made text. */
+function key(kind: string, value: unknown): string {
+  return `${kind} ${typeof value === 'string' ? value : ''}`
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { applyPreset, type Target } from '../../src/presets/apply.ts'
 import { type Dialect, readPreset } from '../../src/presets/preset.ts'
-import type { Fields } from '../support/preset-bodies.ts'
+import { cpuMilliseconds, type Fields } from '../support/preset-bodies.ts'
 
 const targets: Target[] = ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank']
 const schema = { type: 'object' }
@@ -58,6 +58,21 @@ describe('a choice of the preset', () => {
     expect(chosen(among(tool('a'), tool('c')))).toBe(undefined)
     // It reads otherwise there.
     expect(apply('responses', { tools, tool_choice: among(tool('a')) }, {})).not.toHaveProperty('tool_choice')
+  })
+
+  test('is looked for among whatever the request calls a tool', () => {
+    const odd: unknown = JSON.parse('[{"name":{"toString":1},"type":{"toString":1}},{"type":"function"},7,null]')
+    expect(apply('chat', { tool_choice: tool('a') }, { tools: odd })).toEqual({ model: 'own', tools: odd })
+    expect(apply('messages', { tool_choice: tool('a') }, { tools: odd })).toEqual({ model: 'own', tools: odd })
+  })
+
+  test('among thousands is judged in no time', () => {
+    const many = Array.from({ length: 20_000 }, (_, index) => tool(`f${index}`))
+    const choice = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: many.toReversed() } }
+    const run = () => apply('chat', { tools: many, tool_choice: choice }, {})
+    expect(run()).toHaveProperty('tool_choice')
+    expect(cpuMilliseconds(run)).toBeLessThan(100)
+    expect(cpuMilliseconds(() => apply('chat', {}, { tools: many, tool_choice: choice }))).toBeLessThan(100)
   })
 
   test('gives way, and that of the request is the upstream’s to judge', () => {
