@@ -4,6 +4,7 @@ import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { withMembers } from '../http/json-text.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
+import { isLonger } from '../presets/check.ts'
 
 const foldedNames = ['model', 'models', 'stream', 'stream_options']
 const inLowerCase = /^[a-z_]*$/
@@ -66,7 +67,7 @@ function readModels({ model, models }: Fields): string[] {
   const named = [...(typeof model === 'string' ? [model] : []), ...fallbacks]
   for (const name of named) {
     if (typeof name !== 'string' || name === '') throw invalid('model must be a name, and models a list of names')
-    if (name.length > modelCharactersMax) throw invalid(`A model has at most ${modelCharactersMax} characters`)
+    if (isLonger(name, modelCharactersMax)) throw invalid(`A model has at most ${modelCharactersMax} characters`)
   }
   return [...new Set(named as string[])]
 }

@@ -1,11 +1,13 @@
 // A preset applied to the body of a request: what the request leaves open, the preset fills in, in the terms of that body.
 import { Fault } from '../fault.ts'
+import { configKeys } from './chat-body.ts'
 import { isInstruction } from './chat-messages.ts'
-import { type Fields, isObject, memberOf } from './check.ts'
+import { type Fields, isObject, memberOf, present } from './check.ts'
 import { messagesFields } from './messages-config.ts'
 import type { PresetContent } from './preset.ts'
 import { withoutPresetReference } from './reference.ts'
 import { responsesFields } from './responses-config.ts'
+import { isChoiceAmong, toolName } from './tools.ts'
 
 /** The endpoints that take a preset, by what their bodies look like. */
 export const targets = ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank'] as const
@@ -46,9 +48,16 @@ const translations: Record<Target, (config: Fields) => Fields> = {
   rerank: (config) => pick(config, vectorKeys),
 }
 
+/** What a preset may hold that goes by another name in that body. */
+const ownNames: Partial<Record<Target, readonly string[]>> = {
+  messages: ['system', 'stop_sequences', 'thinking', 'output_config'],
+  responses: ['instructions', 'max_output_tokens', 'text'],
+}
+
 /**
  * The body for the upstream (decisions §7): the preset's fields under the request's, of which a null counts as absent; tools united; the
- * system prompt in front unless the request brings its own. Names of the preset are gone from it. Neither argument is changed.
+ * system prompt in front unless the request brings its own; without what of the preset names or needs something that is not there. Names
+ * of the preset are gone from it. Neither argument is changed.
  * @throws Fault `invalid` when neither names a model
  */
 export function applyPreset(target: Target, { config, systemPrompt }: PresetContent, body: Fields): Fields {
@@ -56,9 +65,10 @@ export function applyPreset(target: Target, { config, systemPrompt }: PresetCont
   const offered = withoutRivals(target, translations[target](config), request, {
     asksPresetModel: asksPresetModel(body),
   })
-  const merged = merge(offered, request)
+  const merged = merge(target, offered, request)
   const tools = unite(offered.tools, request.tools)
   if (tools !== undefined) merged.tools = tools
+  for (const name of danglingIn(target, merged)) if (memberOf(request, name) === undefined) delete merged[name]
   if (memberOf(merged, 'model') === undefined && !hasFallbacks(merged))
     throw new Fault('invalid', 'The preset names no model: name one, as in "vendor/model@preset/slug"')
   return systemPrompt === null ? merged : withSystemPrompt(target, merged, systemPrompt)
@@ -70,9 +80,11 @@ function hasFallbacks(body: Fields): boolean {
   return models !== undefined && !(Array.isArray(models) && models.length === 0)
 }
 
-function merge(offered: Fields, request: Fields): Fields {
+/** A null of what presets hold says nothing more, and an upstream that takes none would refuse it. */
+function merge(target: Target, offered: Fields, request: Fields): Fields {
   const given = { ...request }
-  for (const name of Object.keys(offered)) if ((given[name] ?? null) === null) delete given[name]
+  for (const name of [...configKeys, ...(ownNames[target] ?? []), ...Object.keys(offered)])
+    if (memberOf(given, name) === undefined) delete given[name]
   return { ...offered, ...given }
 }
 
@@ -96,16 +108,59 @@ function withoutRivals(
   if (hasFallbacks(request) && !asksPresetModel) rivals.push('model')
   if (target === 'chat' && isGiven('max_tokens')) rivals.push('max_completion_tokens')
   if (target === 'chat' && isGiven('max_completion_tokens')) rivals.push('max_tokens')
-  // Anthropic refuses a choice among no tools, and the preset's may say no more than how many to call at once.
-  if (target === 'messages' && offered.tools === undefined && !isGiven('tools')) rivals.push('tool_choice')
-  const reasoning = memberOf(request, 'reasoning')
-  if (isObject(reasoning) && memberOf(reasoning, 'effort') !== undefined) rivals.push('reasoning_effort')
-  const left = { ...offered }
+  const left = target === 'messages' ? withoutRivalThinking(offered, request) : withoutRivalReasoning(offered, request)
   for (const name of rivals) delete left[name]
-  if (!isGiven('reasoning_effort') || !isObject(left.reasoning) || left.reasoning.effort === undefined) return left
-  const { effort: _effort, ...others } = left.reasoning
-  const { reasoning: _reasoning, ...rest } = left
-  return Object.keys(others).length === 0 ? rest : { ...rest, reasoning: others }
+  return left
+}
+
+/** That there is to be reasoning leaves open how much, unless there was to be none. */
+function withoutRivalReasoning(offered: Fields, request: Fields): Fields {
+  const { reasoning, reasoning_effort: effort, ...others } = offered
+  const asked = fieldsIn(request, 'reasoning')
+  const enabled = memberOf(asked, 'enabled')
+  const saysEffort =
+    ['effort', 'max_tokens'].some((name) => memberOf(asked, name) !== undefined) ||
+    enabled === false ||
+    (enabled === true && effort === 'none')
+  const isEffortGiven = memberOf(request, 'reasoning_effort') !== undefined
+  return present({
+    ...others,
+    reasoning: isEffortGiven ? without(reasoning, ['effort', 'max_tokens', 'enabled']) : reasoning,
+    reasoning_effort: saysEffort ? undefined : effort,
+  })
+}
+
+/** The same in Anthropic's words, where thinking that adapts goes with any effort. */
+function withoutRivalThinking(offered: Fields, request: Fields): Fields {
+  const { thinking, output_config: output, ...others } = offered
+  const saysEffort = ['enabled', 'disabled'].includes(fieldsIn(request, 'thinking').type as string)
+  const isEffortGiven = memberOf(fieldsIn(request, 'output_config'), 'effort') !== undefined
+  return present({
+    ...others,
+    thinking: isEffortGiven && fieldsIn(offered, 'thinking').type !== 'adaptive' ? undefined : thinking,
+    output_config: saysEffort ? without(output, ['effort']) : output,
+  })
+}
+
+function fieldsIn(fields: Fields, name: string): Fields {
+  const found = memberOf(fields, name)
+  return isObject(found) ? found : {}
+}
+
+/** Nothing where nothing is left. */
+function without(fields: unknown, names: readonly string[]): unknown {
+  if (!isObject(fields)) return fields
+  const left = Object.entries(fields).filter(([name]) => !names.includes(name))
+  return left.length === 0 ? undefined : Object.fromEntries(left)
+}
+
+/** Fields that name or need something that is not there: upstreams refuse a choice among no tools, or of another one. */
+function danglingIn(target: Target, { tools, tool_choice: choice, logprobs }: Fields): string[] {
+  const dangling: string[] = []
+  if (!Array.isArray(tools) || tools.length === 0) dangling.push('tool_choice', 'parallel_tool_calls')
+  else if (!isChoiceAmong(tools, choice)) dangling.push('tool_choice')
+  if (target === 'chat' && logprobs !== true) dangling.push('top_logprobs')
+  return dangling
 }
 
 /** The preset's tools in their order, those that the request has too in the request's form, then the request's others. */
@@ -127,7 +182,7 @@ function unite(offered: unknown, given: unknown): unknown[] | undefined {
 /** A function goes by its name, wherever the body puts it; a server tool by its type, of which two would be the same tool twice. */
 function nameOf(tool: unknown): string | undefined {
   if (!isObject(tool)) return undefined
-  const name = isObject(tool.function) ? tool.function.name : tool.name
+  const name = toolName(tool)
   if (typeof name === 'string') return `name ${name}`
   return typeof tool.type === 'string' ? `type ${tool.type}` : undefined
 }

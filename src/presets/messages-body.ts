@@ -23,7 +23,7 @@ import {
   variants,
 } from './check.ts'
 import { cacheControl, serviceTiers, trace } from './parameters.ts'
-import { serverToolShapes } from './tools.ts'
+import { keptTools, serverToolShapes } from './tools.ts'
 
 const { model, models, temperature, top_p, top_k, plugins, provider, stop_server_tools_when } = keptParameters
 
@@ -106,7 +106,7 @@ export function messagesSystemTexts(fields: Fields): string[] {
 export function messagesConfig(fields: Fields): Fields {
   const get = (name: string) => memberOf(fields, name)
   const tools = (get('tools') as Fields[] | undefined)?.map(chatTool).filter((tool) => tool !== undefined)
-  const choice = tools?.length === 0 ? undefined : (get('tool_choice') as Fields | undefined)
+  const choice = get('tool_choice') as Fields | undefined
   const parallel = choice?.disable_parallel_tool_use
   const format = memberOf((get('output_config') ?? {}) as Fields, 'format') as Fields | undefined
   return present({
@@ -118,9 +118,11 @@ export function messagesConfig(fields: Fields): Fields {
     max_tokens: get('max_tokens'),
     stop: get('stop_sequences'),
     response_format: format && { type: 'json_schema', json_schema: { name: 'output', schema: format.schema } },
-    tools: tools?.length === 0 ? undefined : tools,
-    tool_choice: choice && chatToolChoice(choice),
-    parallel_tool_calls: typeof parallel === 'boolean' ? !parallel : undefined,
+    ...keptTools({
+      tools,
+      tool_choice: choice && chatToolChoice(choice),
+      parallel_tool_calls: typeof parallel === 'boolean' ? !parallel : undefined,
+    }),
     reasoning: reasoning(get('thinking') as Fields | undefined, (get('output_config') ?? {}) as Fields),
     provider: get('provider'),
     plugins: get('plugins'),

@@ -86,8 +86,9 @@ function thinking(enabled: unknown, effort: unknown, budget: unknown): Fields | 
 }
 
 function jsonSchema(format: unknown): Fields | undefined {
-  if (!isObject(format) || !isObject(format.json_schema) || !isObject(format.json_schema.schema)) return undefined
-  return { type: 'json_schema', schema: format.json_schema.schema }
+  if (!isObject(format) || format.type !== 'json_schema') return undefined
+  const { json_schema: told } = format
+  return isObject(told) && isObject(told.schema) ? { type: 'json_schema', schema: told.schema } : undefined
 }
 
 /** The other tiers have no name there. */

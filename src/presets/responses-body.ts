@@ -21,7 +21,7 @@ import {
   variants,
 } from './check.ts'
 import { jsonSchemaFormat, reasoningShape } from './parameters.ts'
-import { functionShape, serverToolShapes } from './tools.ts'
+import { functionShape, keptTools, serverToolShapes } from './tools.ts'
 
 /** What goes by the same name, and means the same, in a config. */
 export const sharedNames = [
@@ -136,8 +136,11 @@ export function responsesConfig(fields: Fields): Fields {
     ...Object.fromEntries(sharedNames.map((name) => [name, get(name)])),
     max_completion_tokens: get('max_output_tokens'),
     response_format: format && chatFormat(format),
-    tools: tools?.length === 0 ? undefined : tools,
-    tool_choice: tools?.length === 0 ? undefined : chatToolChoice(get('tool_choice')),
+    ...keptTools({
+      tools,
+      tool_choice: chatToolChoice(get('tool_choice')),
+      parallel_tool_calls: get('parallel_tool_calls'),
+    }),
     service_tier: tier === 'fast' ? 'priority' : tier,
   })
 }
@@ -157,7 +160,7 @@ function chatTool(tool: Fields): Fields | undefined {
 function chatToolChoice(choice: unknown): unknown {
   const { type, name } = (typeof choice === 'object' ? choice : {}) as Fields
   if (type === 'function') return { type, function: { name } }
-  // What is chosen must be something that was kept.
+  // Of what chat completions do not know, none is kept.
   return typeof choice === 'string' || Object.hasOwn(serverToolShapes, type as string) ? choice : undefined
 }
 

@@ -1,8 +1,7 @@
 // A preset's config in the terms of an OpenAI Responses body: what has a counterpart there, and nothing else.
 import { type Fields, isObject, memberOf, present } from './check.ts'
 import { sharedNames } from './responses-body.ts'
-
-const formats = ['text', 'json_object', 'json_schema']
+import { serverToolShapes } from './tools.ts'
 
 /** The fields of a `/responses` body that mean what the config means. It is read as data of unknown age: what does not fit is left out. */
 export function responsesFields(config: Fields): Fields {
@@ -25,15 +24,26 @@ export function responsesFields(config: Fields): Fields {
 /** Every server tool of chat completions is one here by the same type. */
 function translateTool(tool: Fields): Fields {
   if (tool.type !== 'function' || !isObject(tool.function)) return tool
-  return { type: 'function', ...tool.function }
+  return { type: 'function', ...members(tool.function, ['name', 'description', 'parameters', 'strict']) }
 }
 
+/** A choice among allowed tools reads otherwise there. */
 function toolChoice(choice: unknown): unknown {
-  if (!isObject(choice) || choice.type !== 'function' || !isObject(choice.function)) return choice
-  return { type: 'function', name: choice.function.name }
+  if (!isObject(choice)) return choice
+  if (choice.type === 'function')
+    return isObject(choice.function) ? { type: 'function', name: choice.function.name } : undefined
+  return Object.hasOwn(serverToolShapes, choice.type as string) ? choice : undefined
 }
 
 function textFormat(format: unknown): Fields | undefined {
-  if (!isObject(format) || !formats.includes(format.type as string)) return undefined
-  return isObject(format.json_schema) ? { type: format.type, ...format.json_schema } : { type: format.type }
+  if (!isObject(format)) return undefined
+  const { type, json_schema: told } = format
+  if (type === 'text' || type === 'json_object') return { type }
+  // Without a schema the Responses API takes none.
+  if (type !== 'json_schema' || !isObject(told) || !isObject(told.schema)) return undefined
+  return { type, ...members(told, ['name', 'description', 'schema', 'strict']) }
+}
+
+function members(fields: Fields, names: readonly string[]): Fields {
+  return present(Object.fromEntries(names.map((name) => [name, memberOf(fields, name)])))
 }

@@ -2,8 +2,10 @@
 import {
   anything,
   type Check,
+  type Fields,
   flag,
   integer,
+  isObject,
   list,
   number,
   object,
@@ -123,4 +125,59 @@ export const toolChoice: Check = (value, judgement) => {
   if (typeof value !== 'object') return oneOf('none', 'auto', 'required')(value, judgement)
   chosenTool(value, judgement)
   if ((value as { type?: unknown } | null)?.type === 'function') namedFunction(value, judgement)
+}
+
+/** They say how to choose, and name nothing. */
+const modes = ['none', 'auto', 'any', 'required']
+
+/** Whether each tool that a choice names is among these, both in the terms of the same body, whichever that is. */
+export function isChoiceAmong(tools: readonly unknown[], choice: unknown): boolean {
+  const keys = new Set(tools.filter(isObject).flatMap(keysOf))
+  return namedBy(choice).every((named) => keys.has(keyOf(named)))
+}
+
+/**
+ * Tools, the choice among them and whether they are called side by side, as a config keeps them of a body of another dialect: what names
+ * or needs a tool that was not kept is not kept either. Where the body tells no tools, they are the request's.
+ */
+export function keptTools({
+  tools,
+  tool_choice,
+  parallel_tool_calls,
+}: Fields & { tools: Fields[] | undefined }): Fields {
+  if (tools === undefined) return { tool_choice, parallel_tool_calls }
+  if (tools.length === 0) return { tool_choice: undefined, parallel_tool_calls: undefined }
+  return { tools, tool_choice: isChoiceAmong(tools, tool_choice) ? tool_choice : undefined, parallel_tool_calls }
+}
+
+/** The name of a function, wherever the body puts it. */
+export function toolName(tool: Fields): unknown {
+  return isObject(tool.function) ? tool.function.name : tool.name
+}
+
+function namedBy(choice: unknown): Fields[] {
+  if (!isObject(choice) || modes.includes(choice.type as string)) return []
+  if (choice.type !== 'allowed_tools') return [choice]
+  const { tools } = isObject(choice.allowed_tools) ? choice.allowed_tools : choice
+  return Array.isArray(tools) ? tools.filter(isObject) : []
+}
+
+/** What a choice may name a tool by: a function by its name, in `/messages` whatever has one; a server tool by its type. */
+function keysOf(tool: Fields): string[] {
+  const byName = key('tool', toolName(tool))
+  return tool.type === 'function' ? [byName, key('function', toolName(tool))] : [byName, typeKey(tool)]
+}
+
+function keyOf(named: Fields): string {
+  return named.type === 'tool' || named.type === 'function' ? key(named.type, toolName(named)) : typeKey(named)
+}
+
+/** Web search in short is one tool by each of its names. */
+function typeKey({ type }: Fields): string {
+  return key('type', webSearchShorthands.some((name) => name === type) ? 'web_search' : type)
+}
+
+/** A request's tools may hold anything, and not every object can be made text. */
+function key(kind: string, value: unknown): string {
+  return `${kind} ${typeof value === 'string' ? value : ''}`
 }

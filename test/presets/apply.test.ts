@@ -52,11 +52,32 @@ describe('a field', () => {
     })
   })
 
-  test('that is null leaves the choice to the preset, and is passed on where the preset has none', () => {
-    expect(apply('chat', { temperature: 1 }, { temperature: null, seed: null })).toEqual({
+  test('that is null leaves the choice to the preset, and is absent where the preset has none', () => {
+    expect(apply('chat', { temperature: 1 }, { temperature: null, seed: null, models: null })).toEqual({
       model: 'own',
       temperature: 1,
-      seed: null,
+    })
+    const nulls = { model: null, models: null, tools: null, tool_choice: null, provider: null }
+    for (const target of ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank'] as const)
+      expect(apply(target, {}, nulls)).toEqual({ model: 'own' })
+    expect(apply('messages', {}, { system: null, stop_sequences: null, thinking: null, output_config: null })).toEqual({
+      model: 'own',
+    })
+    expect(apply('responses', {}, { instructions: null, max_output_tokens: null, text: null })).toEqual({
+      model: 'own',
+    })
+    expect(applyPreset('chat', { config: { models: ['a'] }, systemPrompt: null }, { model: null })).toEqual({
+      models: ['a'],
+    })
+  })
+
+  test('that no preset holds passes as it is, null or not', () => {
+    const body = { user: null, stream: null, metadata: null, unknown: null, thinking: null, messages: null }
+    expect(apply('chat', {}, body)).toEqual({ model: 'own', ...body })
+    expect(apply('messages', {}, { metadata: null, seed: null, input: null })).toEqual({
+      model: 'own',
+      metadata: null,
+      input: null,
     })
   })
 

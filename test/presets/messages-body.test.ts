@@ -13,6 +13,7 @@ const chatF = {
   function: { name: 'f', description: 'd', parameters: schema },
   cache_control: { type: 'ephemeral' },
 }
+const bash = { type: 'bash_20250124', name: 'bash' }
 const choose = (tool_choice: unknown) => ({ tools: [f], tool_choice })
 
 /** A field of the body, what it is in the config, and what that is in a body again where it differs. */
@@ -28,8 +29,19 @@ const translated: [body: Record<string, unknown>, config: Record<string, unknown
   [{ tools: [f] }, { tools: [chatF] }],
   [{ tools: [{ ...f, type: 'custom' }] }, { tools: [chatF] }, { tools: [f] }],
   [{ tools: [{ type: 'openrouter:datetime' }] }, { tools: [{ type: 'openrouter:datetime' }] }],
-  [{ tools: [{ type: 'bash_20250124', name: 'bash' }], tool_choice: { type: 'auto' } }, {}, {}],
+  [{ tools: [bash], tool_choice: { type: 'auto' } }, {}, {}],
   [{ tools: [f, { type: 'web_search_20250305', name: 'web_search' }] }, { tools: [chatF] }, { tools: [f] }],
+  [{ tools: [bash, f], tool_choice: { type: 'tool', name: 'bash' } }, { tools: [chatF] }, { tools: [f] }],
+  [
+    { tools: [bash, f], tool_choice: { type: 'tool', name: 'bash', disable_parallel_tool_use: true } },
+    { tools: [chatF], parallel_tool_calls: false },
+    { tools: [f], tool_choice: { type: 'auto', disable_parallel_tool_use: true } },
+  ],
+  [{ tools: [bash], tool_choice: { type: 'any', disable_parallel_tool_use: true } }, {}, {}],
+  [
+    { tool_choice: { type: 'tool', name: 'of the request' } },
+    { tool_choice: { type: 'function', function: { name: 'of the request' } } },
+  ],
   [choose({ type: 'auto' }), { tools: [chatF], tool_choice: 'auto' }],
   [choose({ type: 'any' }), { tools: [chatF], tool_choice: 'required' }],
   [choose({ type: 'none' }), { tools: [chatF], tool_choice: 'none' }],
@@ -74,6 +86,8 @@ describe('a field', () => {
     { modalities: ['text'] },
     { route: 'sort' },
     { response_format: { type: 'json_object' } },
+    { response_format: { type: 'text', json_schema: { name: 'n', schema } } },
+    { response_format: { type: 'json_schema', json_schema: { name: 'n' } } },
     { tools: [{ type: 'openrouter:advisor' }] },
   ]
   for (const config of dropped)

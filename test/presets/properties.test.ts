@@ -75,7 +75,8 @@ test('applied to a chat, the request’s fields win, tools are united, and the p
 
 /** Decisions §7 in plain steps: start from the request, and fill in what it leaves open. */
 function expectedChat(preset: { config: Fields; systemPrompt: string | null }, request: Fields): Fields {
-  const result: Fields = { ...request }
+  const result: Fields = {}
+  for (const [key, value] of Object.entries(request)) if (value !== null || !(key in kept)) result[key] = value
   const isOpen = (key: string) => request[key] === undefined || request[key] === null
   const otherNames: Record<string, string> = {
     model: 'models',
@@ -89,19 +90,15 @@ function expectedChat(preset: { config: Fields; systemPrompt: string | null }, r
     if (isOpen(key) && isOpenByOtherName) result[key] = value
   }
   // One effort: the request's, by whichever name.
-  type Reasoning = { effort?: string } | null | undefined
-  if (!isOpen('reasoning_effort') && isOpen('reasoning') && (preset.config.reasoning as Reasoning)?.effort) {
-    const { effort: _effort, ...others } = preset.config.reasoning as Fields
+  type Reasoning = { effort?: string; enabled?: boolean } | null | undefined
+  if (!isOpen('reasoning_effort') && isOpen('reasoning') && preset.config.reasoning) {
+    const { effort: _effort, enabled: _enabled, ...others } = preset.config.reasoning as Fields
     result.reasoning = others
-    if (Object.keys(others).length === 0) {
-      if (request.reasoning === null) result.reasoning = null
-      else delete result.reasoning
-    }
+    if (Object.keys(others).length === 0) delete result.reasoning
   }
-  if ((request.reasoning as Reasoning)?.effort && isOpen('reasoning_effort')) {
-    if (request.reasoning_effort === null) result.reasoning_effort = null
-    else delete result.reasoning_effort
-  }
+  const { effort, enabled } = (request.reasoning as Reasoning) ?? {}
+  const hasEffort = effort || enabled === false || (enabled && preset.config.reasoning_effort === 'none')
+  if (hasEffort && isOpen('reasoning_effort')) delete result.reasoning_effort
   const own = preset.config.tools as Fields[] | undefined
   const theirs = request.tools as Fields[] | null | undefined
   if (own !== undefined && theirs) {
@@ -113,6 +110,14 @@ function expectedChat(preset: { config: Fields; systemPrompt: string | null }, r
     const left = theirs.filter((tool) => !own.some((other) => sameTool(tool, other)))
     result.tools = [...tools, ...left]
   }
+  // What the preset says of tools and probabilities waits for them.
+  const there = (result.tools ?? []) as Fields[]
+  const choice = result.tool_choice as Fields | string | null | undefined
+  const isNamed = (tool: Fields) => key(tool) === key(choice as Fields)
+  if (isOpen('tool_choice') && (there.length === 0 || (choice && typeof choice === 'object' && !there.some(isNamed))))
+    delete result.tool_choice
+  if (isOpen('parallel_tool_calls') && there.length === 0) delete result.parallel_tool_calls
+  if (isOpen('top_logprobs') && result.logprobs !== true) delete result.top_logprobs
   const list = request.messages as { role: string }[]
   if (preset.systemPrompt !== null && !list.some(({ role }) => role === 'system' || role === 'developer'))
     result.messages = [{ role: 'system', content: preset.systemPrompt }, ...list]

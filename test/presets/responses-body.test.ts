@@ -21,6 +21,7 @@ const same: Record<string, unknown>[] = [
   { tool_choice: 'required' },
   { tools: [{ type: 'openrouter:web_search' }, { type: 'web_search', filters: {} }] },
   { tool_choice: { type: 'web_search_preview' } },
+  { tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search_preview' } },
   { provider: { order: ['a'] } },
   { plugins: [{ id: 'web' }] },
   { modalities: ['text'] },
@@ -37,6 +38,22 @@ const translated: [body: Record<string, unknown>, config: Record<string, unknown
   [{ tools: [f] }, { tools: [chatF] }],
   [{ tools: [f, { type: 'mcp', server_label: 'a' }] }, { tools: [chatF] }, { tools: [f] }],
   [{ tools: [{ type: 'shell' }], tool_choice: { type: 'shell' } }, {}, {}],
+  [{ tools: [{ type: 'mcp' }], tool_choice: 'required', parallel_tool_calls: true }, {}, {}],
+  [
+    { tools: [{ type: 'custom', name: 'c' }, f], tool_choice: { type: 'function', name: 'c' } },
+    { tools: [chatF] },
+    { tools: [f] },
+  ],
+  [
+    {
+      tools: [{ type: 'custom', name: 'c' }, f],
+      tool_choice: { type: 'custom', name: 'c' },
+      parallel_tool_calls: true,
+    },
+    { tools: [chatF], parallel_tool_calls: true },
+    { tools: [f], parallel_tool_calls: true },
+  ],
+  [{ tools: [f], tool_choice: { type: 'openrouter:bash' } }, { tools: [chatF] }, { tools: [f] }],
   [
     { tools: [{ type: 'function', name: 'f', parameters: null }] },
     { tools: [{ type: 'function', function: { name: 'f' } }] },
@@ -82,6 +99,23 @@ describe('a field', () => {
     expect(responsesFields({ reasoning: { summary: 'auto' }, reasoning_effort: 'low' })).toEqual({
       reasoning: { summary: 'auto', effort: 'low' },
     })
+  })
+
+  test('of a config keeps its type, whatever is in it', () => {
+    expect(responsesFields({ tools: [{ type: 'function', function: { name: 'f', type: 'mcp' } }] })).toEqual({
+      tools: [{ type: 'function', name: 'f' }],
+    })
+    const format = (response_format: unknown) => responsesFields({ response_format })
+    expect(format({ type: 'json_schema', json_schema: { name: 'n', schema, type: 'grammar' } })).toEqual({
+      text: { format: { type: 'json_schema', name: 'n', schema } },
+    })
+    for (const type of ['text', 'json_object'])
+      expect(format({ type, json_schema: { name: 'n', schema } })).toEqual({ text: { format: { type } } })
+  })
+
+  test('of a config that tells no schema has no counterpart', () => {
+    for (const json_schema of [undefined, null, {}, { name: 'n' }, { name: 'n', schema: null }])
+      expect(responsesFields({ response_format: { type: 'json_schema', json_schema } })).toEqual({})
   })
 })
 

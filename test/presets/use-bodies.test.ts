@@ -37,7 +37,7 @@ describe('a field', () => {
     ['/chat/completions', 'temperature', 1, 'temperature', 0],
     ['/chat/completions', 'stop', ['a', 'b'], 'stop', []],
     ['/chat/completions', 'provider', { order: ['a'], zdr: true }, 'provider', { order: ['b'] }],
-    ['/chat/completions', 'parallel_tool_calls', true, 'parallel_tool_calls', false],
+    ['/chat/completions', 'logprobs', true, 'logprobs', false],
     ['/completions', 'max_completion_tokens', 50, 'max_tokens', 9],
     ['/completions', 'logit_bias', { 1: 5 }, 'logit_bias', {}],
     ['/responses', 'max_tokens', 50, 'max_output_tokens', 9],
@@ -181,6 +181,12 @@ describe('fallbacks', () => {
     expect(await sentWith({ models: ['b'] }, '/chat/completions', { messages, models: [] })).toEqual({
       model: 'own',
       messages,
+    })
+    const nulls = { models: null, seed: null, user: null }
+    expect(await sentWith({}, '/chat/completions', { messages, ...nulls })).toEqual({
+      model: 'own',
+      messages,
+      user: null,
     })
     const slug = await latchkey.savePreset({ models: [] })
     latchkey.reset()

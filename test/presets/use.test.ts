@@ -71,6 +71,20 @@ describe('a preset is applied', () => {
         ])
       })
 
+  test('with the longest names of models, counted in code points', async () => {
+    const model = '😀'.repeat(256)
+    const fallback = `${'😀'.repeat(255)}x`
+    const named = await latchkey.savePreset({ model, models: [fallback] })
+    latchkey.reset()
+    expect((await ask({ preset: named })).status).toBe(200)
+    expect(latchkey.sent()).toMatchObject([{ model }])
+    latchkey.reset()
+    const longer = await ask({ preset: named, model: `${model}x` })
+    expect(longer.status).toBe(400)
+    expect(await longer.text()).toContain('A model has at most 256 characters')
+    await expect(latchkey.savePreset({ model: `${model}x` })).rejects.toThrow('model: must be at most 256 characters')
+  })
+
   test('in its designated version where none is pinned', async () => {
     const response = await ask({ model: `@preset/${slug}` })
     expect(latchkey.sent()).toEqual([{ ...bodyOf['/chat/completions'], model: 'second', seed: 2 }])
