@@ -57,8 +57,9 @@ export function withMembers(json: string, changes: Record<string, unknown>): str
       name = undefined
     }
   }
-  for (const [set, value] of Object.entries(changes))
-    if (value !== undefined) members.push(`${JSON.stringify(set)}:${JSON.stringify(value)}`)
+  // Without its braces; what is undefined is left out.
+  const set = JSON.stringify(changes).slice(1, -1)
+  if (set !== '') members.push(set)
   return `{${members.join(',')}}`
 }
 

@@ -62,9 +62,9 @@ const ownNames: Partial<Record<Target, readonly string[]>> = {
  */
 export function applyPreset(target: Target, { config, systemPrompt }: PresetContent, body: Fields): Fields {
   const request = withoutPresetReference(body)
-  const offered = withoutRivals(target, translations[target](config), request, {
-    asksPresetModel: asksPresetModel(body),
-  })
+  // Whether the model was to be the preset's: `"model": "@preset/slug"`.
+  const asksPresetModel = memberOf(body, 'model') !== undefined && memberOf(request, 'model') === undefined
+  const offered = withoutRivals(target, translations[target](config), request, { asksPresetModel })
   const merged = merge(target, offered, request)
   const tools = unite(offered.tools, request.tools)
   if (tools !== undefined) merged.tools = tools
@@ -82,15 +82,11 @@ function hasFallbacks(body: Fields): boolean {
 
 /** A null of what presets hold says nothing more, and an upstream that takes none would refuse it. */
 function merge(target: Target, offered: Fields, request: Fields): Fields {
+  const isHeld = (name: string) =>
+    configKeys.some((key) => key === name) || ownNames[target]?.includes(name) === true || Object.hasOwn(offered, name)
   const given = { ...request }
-  for (const name of [...configKeys, ...(ownNames[target] ?? []), ...Object.keys(offered)])
-    if (memberOf(given, name) === undefined) delete given[name]
+  for (const name of Object.keys(request)) if ((request[name] ?? null) === null && isHeld(name)) delete given[name]
   return { ...offered, ...given }
-}
-
-/** Whether the model was to be the preset's: `"model": "@preset/slug"`. */
-function asksPresetModel(body: Fields): boolean {
-  return memberOf(body, 'model') !== undefined && memberOf(withoutPresetReference(body), 'model') === undefined
 }
 
 /**

@@ -22,10 +22,13 @@ const warmUps = 6
 type Loaded = Contestant & { load: (count: number) => Promise<void> }
 
 export async function benchPresets(): Promise<void> {
-  const upstream = await startUpstream()
-  const installed = await installLatchkey({ LATCHKEY_UPSTREAM_URL: `${upstream.origin}/v1` })
+  await comparePosts()
+  await compareUses()
+}
+
+async function comparePosts(): Promise<void> {
+  const installed = await installLatchkey()
   const { key: managementKey } = await installed.run('keys', 'create', '--name', 'bench', '--management')
-  const { key } = await installed.run('keys', 'create', '--name', 'caller')
   const latchkey = await installed.serve()
   const posts: Loaded = { name: 'post of a preset', ...latchkey, load: postsTo(latchkey, managementKey) }
   await measureEach(
@@ -36,14 +39,24 @@ export async function benchPresets(): Promise<void> {
       ['the same by @libsql/client', posts.name, 'at least 0.5'],
     ],
   )
+  await latchkey.stop()
+}
 
+/** The same request to one server, with its settings and with the name of a preset that has them. */
+async function compareUses(): Promise<void> {
+  const upstream = await startUpstream()
+  const installed = await installLatchkey({ LATCHKEY_UPSTREAM_URL: `${upstream.origin}/v1` })
+  const { key } = await installed.run('keys', 'create', '--name', 'caller')
+  const { key: managementKey } = await installed.run('keys', 'create', '--name', 'bench', '--management')
+  const latchkey = await installed.serve()
+  await post(`${latchkey.baseUrl}/presets/bench/chat/completions`, managementKey, presetBody)
   const messages = [
     { role: 'user', content: 'Summarize what follows in a few sentences, for somebody in a hurry. '.repeat(14) },
   ]
   const settings = { ...JSON.parse(presetBody), messages: [...JSON.parse(presetBody).messages, ...messages] }
   const asking = (name: string, body: object): Loaded => ({ name, ...latchkey, load: asksOf(latchkey, key, body) })
   const bare = asking('without a preset', settings)
-  const named = asking('with a preset', { model: '@preset/p1', messages })
+  const named = asking('with a preset', { model: '@preset/bench', messages })
   await measureEach('an inference request', [bare, named], [[named.name, bare.name, 'at most 1.15']])
   for (const { stop } of [latchkey, upstream]) await stop()
 }
