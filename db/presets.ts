@@ -60,15 +60,30 @@ export async function readPresetVersion(
 const newPresets = insertion(presets)
 const newVersions = insertion(presetVersions)
 
-/** Makes the versions, and the presets that are new with them; the others designate their latest version from then on. */
-export function insertPresetVersions(made: Preset[], changedIds: string[], versions: PresetVersion[]): Statement[] {
-  const latest = `select version, version, created_at from preset_versions where preset_id = presets.id order by version desc limit 1`
-  const update = `update presets set (designated_version, latest_version, updated_at) = (${latest}) where id in (${changedIds.map(() => '?').join(',')})`
+/** How many versions more presets have, by id; all of them since that time. */
+export type Advance = { at: number; versionsMore: Map<string, number> }
+
+/** Makes the versions, and the presets that are new with them; the others go on to their latest version, and designate it. */
+export function insertPresetVersions(made: Preset[], advance: Advance, versions: PresetVersion[]): Statement[] {
+  const alike = Map.groupBy(advance.versionsMore, ([, more]) => more)
   return [
     ...(made.length === 0 ? [] : [insertRows(newPresets, made)]),
     insertRows(newVersions, versions),
-    ...(changedIds.length === 0 ? [] : [{ toSQL: () => ({ sql: update, params: changedIds }) }]),
+    ...[...alike].map(([more, ids]) =>
+      advancePresets(
+        ids.map(([id]) => id),
+        more,
+        advance.at,
+      ),
+    ),
   ]
+}
+
+/** Not by way of the versions, whose numbers it would have to look up one by one. */
+function advancePresets(ids: string[], more: number, at: number): Statement {
+  const sql = `update presets set designated_version = latest_version + ?, latest_version = latest_version + ?, updated_at = ?
+    where id in (${ids.map(() => '?').join(',')})`
+  return { toSQL: () => ({ sql, params: [more, more, at, ...ids] }) }
 }
 
 export function updatePreset(orm: Orm, id: string, change: Partial<Preset>): Statement {

@@ -69,12 +69,12 @@ export function createPresets(surroundings: Surroundings): Presets {
 
   /** One that the database refuses fails alone: the others belong to other callers. */
   async function commitTogether(group: Waiting[]): Promise<void> {
-    const planned = plan(group)
+    const at = now()
+    const planned = plan(group, at)
     if (planned.length === 0) return
-    const rows = planned.map(({ row }) => row)
     const changes = planned.map(({ change }) => change)
     try {
-      await commitPresets(surroundings, statementsOf(changes, rows), changes)
+      await commitPresets(surroundings, statementsOf(planned, at), changes)
     } catch (error) {
       if (planned.length === 1 || isBusy(error)) for (const { waiting } of planned) waiting.failed(error)
       else for (const { waiting } of planned) await commitTogether([waiting])
@@ -87,7 +87,7 @@ export function createPresets(surroundings: Surroundings): Presets {
   }
 
   /** What each draft makes, after those before it. */
-  function plan(group: Waiting[]): Planned[] {
+  function plan(group: Waiting[], at: number): Planned[] {
     const latest = new Map<string, Preset>()
     /** Presets that this group makes, by workspace. */
     const made = new Map<string, number>()
@@ -100,7 +100,7 @@ export function createPresets(surroundings: Surroundings): Presets {
         const madeBefore = made.get(workspaceId) ?? 0
         if (before === undefined && (ofWorkspace?.size ?? 0) + madeBefore >= presetsMax)
           throw new Fault('invalid', `A workspace holds at most ${presetsMax} presets`)
-        const one = planOne(waiting, before, now())
+        const one = planOne(waiting, before, at)
         if (before === undefined) made.set(workspaceId, madeBefore + 1)
         latest.set(`${workspaceId} ${slug}`, one.change.after)
         planned.push(one)
@@ -179,12 +179,20 @@ export function createPresets(surroundings: Surroundings): Presets {
   }
 }
 
-function statementsOf(changes: PresetChange[], rows: PresetVersion[]): Statement[] {
-  const made = new Map(changes.filter(({ before }) => before === undefined).map(({ after }) => [after.id, after]))
-  const changed = new Set(changes.map(({ after }) => after.id).filter((id) => !made.has(id)))
-  // A new one may have had its second version in the same commit.
-  for (const { after } of changes) if (made.has(after.id)) made.set(after.id, after)
-  return insertPresetVersions([...made.values()], [...changed], rows)
+function statementsOf(planned: Planned[], at: number): Statement[] {
+  const made = new Map<string, Preset>()
+  const versionsMore = new Map<string, number>()
+  for (const { change } of planned) {
+    const { before, after } = change
+    // A new one may have its second version in the same commit.
+    if (before === undefined || made.has(after.id)) made.set(after.id, after)
+    else versionsMore.set(after.id, (versionsMore.get(after.id) ?? 0) + 1)
+  }
+  return insertPresetVersions(
+    [...made.values()],
+    { at, versionsMore },
+    planned.map(({ row }) => row),
+  )
 }
 
 /** What a version takes up, in characters: that of its texts, and of each value in its settings. */

@@ -37,13 +37,14 @@ beforeAll(async () => {
   own = await createDatabase()
   writer = createWriter(own.database, () => {})
   await writer.write([...insertOrganizationRows(own.database, acme), ...insertOrganizationRows(own.database, other)])
-  await writer.write(insertPresetVersions([draft], [], [versionOf('preset', 1), versionOf('preset', 2)]))
+  await writer.write(insertPresetVersions([draft], none, [versionOf('preset', 1), versionOf('preset', 2)]))
 })
 afterAll(async () => {
   await writer.close()
   await own.close()
 })
 
+const none = { at: 1, versionsMore: new Map() }
 const sql = (text: string): Statement => ({ toSQL: () => ({ sql: text, params: [] }) })
 const everything = () =>
   rowsInFile(
@@ -84,7 +85,8 @@ test.each([
 })
 
 test('a number is given once, from 1', async () => {
-  const insert = (version: PresetVersion) => insertPresetVersions([], ['preset'], [version])
+  const insert = (version: PresetVersion) =>
+    insertPresetVersions([], { at: 2, versionsMore: new Map([['preset', 1]]) }, [version])
   await expectRefused(insert({ ...versionOf('preset', 2), id: 'again' }), 'UNIQUE')
   await expectRefused(insert(versionOf('preset', 0)), 'CHECK')
   await expectRefused(insert(versionOf('nobody', 1)), 'FOREIGN KEY')
@@ -94,21 +96,21 @@ test('a slug is one preset of its workspace, archived or not, and free in others
   await writer.write([updatePreset(own.database.orm, 'preset', { status: 'archived' })])
   const single = { designatedVersion: 1, latestVersion: 1 }
   await expectRefused(
-    insertPresetVersions([{ ...draft, ...single, id: 'third' }], [], [versionOf('third', 1)]),
+    insertPresetVersions([{ ...draft, ...single, id: 'third' }], none, [versionOf('third', 1)]),
     'UNIQUE',
   )
   await writer.write([updatePreset(own.database.orm, 'preset', { status: 'active' })])
   const { organization, workspace, user } = other
   const theirs = { organizationId: organization.id, workspaceId: workspace.id, creatorId: user.id }
   await writer.write(
-    insertPresetVersions([{ ...draft, ...theirs, ...single, id: 'theirs' }], [], [versionOf('theirs', 1)]),
+    insertPresetVersions([{ ...draft, ...theirs, ...single, id: 'theirs' }], none, [versionOf('theirs', 1)]),
   )
 })
 
 test('a preset has no workspace and no creator of another organization, and no status that there is not', async () => {
   const preset = { ...draft, id: 'wrong', slug: 'wrong', designatedVersion: 1, latestVersion: 1 }
   const expectWrong = (change: Partial<Preset>, message: string) =>
-    expectRefused(insertPresetVersions([{ ...preset, ...change }], [], [versionOf('wrong', 1)]), message)
+    expectRefused(insertPresetVersions([{ ...preset, ...change }], none, [versionOf('wrong', 1)]), message)
   await expectWrong({ workspaceId: other.workspace.id }, 'FOREIGN KEY')
   await expectWrong({ organizationId: other.organization.id }, 'FOREIGN KEY')
   await expectWrong({ creatorId: other.user.id }, 'FOREIGN KEY')
