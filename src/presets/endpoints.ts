@@ -1,4 +1,5 @@
 // The preset endpoints (interface §4.3, decisions §7): any credential of the workspace reads, a management key that may write changes.
+import { setImmediate } from 'node:timers'
 import { readPresetVersion } from '../../db/presets.ts'
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -132,6 +133,8 @@ async function listVersions(request: Request, context: Context, { params }: Requ
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(encoder.encode('{"data":[')),
     pull: async (controller) => {
+      // Reading takes no turn of the event loop by itself, and others wait for theirs.
+      await new Promise((resolve) => setImmediate(resolve))
       const row = next <= last ? await readPresetVersion(context.orm, id, next) : undefined
       if (row === undefined) {
         controller.enqueue(encoder.encode(end))
