@@ -208,7 +208,7 @@ export async function findWorkspaceOf(
 type Named = Within & { preset: string; archived?: boolean | undefined }
 
 /** A preset as a whole: by its slug, or by its id. */
-export async function findPreset(context: AdminContext, input: Named): Promise<Preset> {
+async function findPreset(context: AdminContext, input: Named): Promise<Preset> {
   const { slug, version } = parsePresetReference(input.preset)
   if (version !== undefined)
     throw new Fault(

@@ -1,5 +1,5 @@
-// Two programs post to one preset, 200 posts at a time, while a third archives, restores and designates it: every answer is true, every
-// version is there once, and all changes are one history without a gap.
+// Two programs post to one preset, 200 posts at a time, while a third and commands archive, restore and designate it: every answer is true,
+// every version is there once, and all changes are one history without a gap.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Installation, install, type Served } from '../support/installation.ts'
@@ -56,6 +56,31 @@ afterAll(async () => {
   await installation.remove()
 })
 
+/** What an admin types meanwhile. A preset that another has just archived is not there to be designated. */
+async function changeByCommand(
+  until: Promise<unknown>,
+): Promise<Pick<Changed, 'archived' | 'restored' | 'designated'>> {
+  let hasEnded = false
+  void until.finally(() => {
+    hasEnded = true
+  })
+  const changed = { archived: [] as Preset[], restored: [] as Preset[], designated: [] as Preset[] }
+  const commands = {
+    designated: ['designate', 'shared@1'],
+    archived: ['archive', 'shared'],
+    restored: ['restore', 'shared'],
+  }
+  const names = Object.keys(commands) as (keyof typeof commands)[]
+  do
+    for (const name of names) {
+      const { code, stdout } = await installation.run('presets', ...commands[name], '--json')
+      if (code === 0) changed[name].push(JSON.parse(stdout) as Preset)
+    }
+  while (!hasEnded)
+  expect([changed.archived.length > 0, changed.restored.length > 0]).toEqual([true, true])
+  return changed
+}
+
 const timed = (at: unknown, version: number) => `${new Date(at as string | number).toISOString()} ${version}`
 
 test('versions are consecutive, answers true, and the last designation counts', async () => {
@@ -81,9 +106,17 @@ test('versions are consecutive, answers true, and the last designation counts', 
     // All their posts conflict until the third client restores the preset.
     for (const client of posting) expect(await client.told()).toBe('refused')
     changing.begin()
-    posted = (await Promise.all(posting.map(({ told }) => told()))) as Posted[]
+    const posts = Promise.all(posting.map(({ told }) => told()))
+    const commanded = await changeByCommand(posts)
+    posted = (await posts) as Posted[]
     changing.end()
-    changed = (await changing.told()) as Changed
+    const { archived, restored, designated, read } = (await changing.told()) as Changed
+    changed = {
+      archived: [...archived, ...commanded.archived],
+      restored: [...restored, ...commanded.restored],
+      designated: [...designated, ...commanded.designated],
+      read,
+    }
   } finally {
     await Promise.all(clients.map(({ kill }) => kill()))
   }
