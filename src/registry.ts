@@ -1,5 +1,5 @@
-// What the hot path looks up, in memory: organizations, keys, issuers and policies as immutable values, deleted ones included.
-// It equals the database at every acknowledged change: it is loaded at the start and reloaded, row by row, by `commit` alone.
+// What the hot path looks up, in memory: organizations, keys, issuers, policies, upstreams and presets as immutable values, deleted ones
+// included. It equals the database at every acknowledged change: it is loaded at the start, and changed by `commit` and `commitPresets` alone.
 import { eq } from 'drizzle-orm'
 import { type ChangeKind, recordChange, recordKnownChanges } from '../db/admin-changes.ts'
 import { type IssuerWithKeySet, listIssuers } from '../db/issuers.ts'

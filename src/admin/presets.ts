@@ -207,7 +207,7 @@ export async function findWorkspaceOf(
 
 type Named = Within & { preset: string; archived?: boolean | undefined }
 
-/** A preset as a whole: by its slug, or by its id. */
+/** A preset as a whole. */
 async function findPreset(context: AdminContext, input: Named): Promise<Preset> {
   const { slug, version } = parsePresetReference(input.preset)
   if (version !== undefined)
@@ -233,8 +233,7 @@ export async function findVersion(context: AdminContext, input: Named): Promise<
 
 async function find(context: AdminContext, input: Within & { archived?: boolean | undefined }, slug: string) {
   const { id } = await findWorkspaceOf(context, input)
-  const byId = context.registry.presets.get(slug)
-  const preset = context.registry.presetsOf.get(id)?.get(slug) ?? (byId?.workspaceId === id ? byId : undefined)
+  const preset = context.registry.presetsOf.get(id)?.get(slug)
   if (preset === undefined) throw notFound('preset', slug)
   if (preset.status === 'archived' && input.archived !== true)
     throw new Fault('not_found', `The preset ${JSON.stringify(slug)} is archived; see: latchkey presets restore`)

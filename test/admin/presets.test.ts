@@ -109,16 +109,6 @@ test.each(['presets.versions', 'presets.update', 'presets.archive', 'presets.res
   },
 )
 
-test('a preset is found by its id, within its workspace', async () => {
-  await importing([{ ...good, slug: 'known' }])
-  const { id } = await latchkey.admin('presets.show', { preset: 'known' })
-  expect(await latchkey.admin('presets.show', { preset: id })).toMatchObject({ slug: 'known' })
-  await latchkey.admin('workspaces.create', { name: 'else' })
-  await expect(latchkey.admin('presets.show', { preset: id, workspace: 'else' })).rejects.toMatchObject({
-    code: 'not_found',
-  })
-})
-
 test('a body of which nothing would be kept makes no version by command', async () => {
   const body = '{"temprature":1,"messages":[{"role":"user","content":"x"}]}'
   await expect(latchkey.admin('presets.save', { preset: 'empty', dialect: 'chat', body })).rejects.toMatchObject({

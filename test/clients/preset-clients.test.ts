@@ -1,6 +1,6 @@
 // The presets of the official client, @openrouter/sdk: every call decodes what we answer, its pagers end, and its error classes are raised.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { OpenRouter } from '@openrouter/sdk'
+import type { OpenRouter } from '@openrouter/sdk'
 import type { PresetDesignatedVersion } from '@openrouter/sdk/models'
 import {
   BadRequestResponseError,
@@ -10,9 +10,7 @@ import {
   UnauthorizedResponseError,
 } from '@openrouter/sdk/models/errors'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
-
-// The client would send it where a test means to send no credential.
-delete process.env.OPENROUTER_API_KEY
+import { createPreset, failureOf, officialClient, question } from '../support/official-client.ts'
 
 let latchkey: Federation
 let management: OpenRouter
@@ -26,25 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => latchkey.stop())
 
-const clientWith = (apiKey?: string) =>
-  new OpenRouter({ serverURL: latchkey.server.baseUrl, apiKey, retryConfig: { strategy: 'none' } })
-const failureOf = (call: PromiseLike<unknown>) =>
-  call.then(
-    () => undefined,
-    (error: unknown) => error,
-  )
-const question = { role: 'user' as const, content: 'two words' }
-let made = 0
-/** A preset of the test's own. */
-async function createPreset(chatRequest: object = {}) {
-  const slug = `preset-${made++}`
-  const messages = [{ role: 'system' as const, content: 'Be brief' }]
-  await management.presets.createPresetsChatCompletions({
-    slug,
-    chatRequest: { model: 'own', temperature: 0.5, messages, ...chatRequest },
-  })
-  return slug
-}
+const clientWith = (apiKey?: string) => officialClient(latchkey.server.baseUrl, apiKey)
 
 test('createPresetsChatCompletions makes one, with its settings as the client sends them', async () => {
   const { data } = await management.presets.createPresetsChatCompletions({
@@ -98,7 +78,7 @@ test('createPresetsChatCompletions makes one, with its settings as the client se
 })
 
 test('createPresetsMessages and createPresetsResponses make the next versions', async () => {
-  const slug = await createPreset()
+  const slug = await createPreset(management)
   const { data: fromMessages } = await management.presets.createPresetsMessages({
     slug,
     messagesRequest: { model: 'claude', maxTokens: 9, system: 'Be kind', messages: [question], stopSequences: ['x'] },
@@ -121,7 +101,7 @@ test('createPresetsMessages and createPresetsResponses make the next versions', 
 })
 
 test('list gives every preset once, page by page, to whoever may infer', async () => {
-  const slugs = [await createPreset(), await createPreset(), await createPreset()]
+  const slugs = [await createPreset(management), await createPreset(management), await createPreset(management)]
   const whole = await reader.presets.list({ limit: 100 })
   expect(whole.result.data.length).toBe(whole.result.totalCount)
   const found: string[] = []
@@ -137,7 +117,7 @@ test('list gives every preset once, page by page, to whoever may infer', async (
 })
 
 test('listVersions gives every version once, oldest first, and getVersion each', async () => {
-  const slug = await createPreset({ model: 'model-1' })
+  const slug = await createPreset(management, { model: 'model-1' })
   for (const version of [2, 3, 4])
     await management.presets.createPresetsChatCompletions({
       slug,
@@ -229,7 +209,7 @@ describe('throws', () => {
   })
 
   test('ConflictResponseError for an archived preset', async () => {
-    const slug = await createPreset()
+    const slug = await createPreset(management)
     await latchkey.admin('presets.archive', { preset: slug })
     for (const call of [
       management.presets.createPresetsChatCompletions({ slug, chatRequest }),

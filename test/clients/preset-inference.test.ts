@@ -2,14 +2,12 @@
 // that it names a preset in `model`.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
-import { OpenRouter } from '@openrouter/sdk'
+import type { OpenRouter } from '@openrouter/sdk'
 import type { ChatResult, ChatStreamChunk } from '@openrouter/sdk/models'
 import OpenAI, { BadRequestError, NotFoundError, PermissionDeniedError } from 'openai'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { type Federation, listenLocally, type Row, startFederation, upstreamApiKey } from '../support/latchkey.ts'
-
-// The client would send it where a test means to send no credential.
-delete process.env.OPENROUTER_API_KEY
+import { createPreset, failureOf, officialClient, question } from '../support/official-client.ts'
 
 type Fields = Record<string, unknown>
 let latchkey: Federation
@@ -38,27 +36,9 @@ afterAll(async () => {
   await upstream.listener.drain()
 })
 
-const clientWith = (apiKey?: string) =>
-  new OpenRouter({ serverURL: latchkey.server.baseUrl, apiKey, retryConfig: { strategy: 'none' } })
-const failureOf = (call: PromiseLike<unknown>) =>
-  call.then(
-    () => undefined,
-    (error: unknown) => error,
-  )
+const clientWith = (apiKey?: string) => officialClient(latchkey.server.baseUrl, apiKey)
 const lastVersion = async () =>
   (await latchkey.admin<{ data: Row[] }>('usage.requests', { limit: 1 })).data[0]?.preset_version
-const question = { role: 'user' as const, content: 'two words' }
-let made = 0
-/** A preset of the test's own. */
-async function createPreset(chatRequest: object = {}) {
-  const slug = `preset-${made++}`
-  const messages = [{ role: 'system' as const, content: 'Be brief' }]
-  await management.presets.createPresetsChatCompletions({
-    slug,
-    chatRequest: { model: 'own', temperature: 0.5, messages, ...chatRequest },
-  })
-  return slug
-}
 
 const completed = { temperature: 0.5, messages: [{ role: 'system', content: 'Be brief' }, question] }
 const inModel: [form: string, model: string][] = [
@@ -69,7 +49,7 @@ const inModel: [form: string, model: string][] = [
 
 describe.each(inModel)('the model %s', (form, model) => {
   test('is taken from the OpenRouter client, plain and streamed', async () => {
-    const slug = await createPreset()
+    const slug = await createPreset(management)
     const chatRequest = { model: form.replace('slug', slug), messages: [question] }
     const answer = (await reader.chat.send({ chatRequest: { ...chatRequest, stream: false } })) as ChatResult
     expect(answer.choices[0]?.message.content).toBe('two words')
@@ -87,7 +67,7 @@ describe.each(inModel)('the model %s', (form, model) => {
   })
 
   test('is taken from the openai and the Anthropic client', async () => {
-    const slug = await createPreset()
+    const slug = await createPreset(management)
     const named = form.replace('slug', slug)
     const openai = new OpenAI({ apiKey: latchkey.key.key, baseURL: latchkey.server.baseUrl, maxRetries: 0 })
     const answer = await openai.chat.completions.create({ model: named, messages: [question] })
@@ -111,7 +91,12 @@ describe.each(inModel)('the model %s', (form, model) => {
 })
 
 test('the OpenRouter client drops a preset that stands beside the model', async () => {
-  const chatRequest = { model: 'theirs', messages: [question], stream: false as const, preset: await createPreset() }
+  const chatRequest = {
+    model: 'theirs',
+    messages: [question],
+    stream: false as const,
+    preset: await createPreset(management),
+  }
   await reader.chat.send({ chatRequest })
   expect(sent).toEqual([{ model: 'theirs', messages: [question], stream: false }])
   expect(await lastVersion()).toBeNull()
@@ -121,7 +106,7 @@ describe('the openai client', () => {
   const openai = (apiKey = latchkey.key.key) => new OpenAI({ apiKey, baseURL: latchkey.server.baseUrl, maxRetries: 0 })
 
   test('names a preset beside the model, plain and streamed', async () => {
-    const slug = await createPreset()
+    const slug = await createPreset(management)
     const body = { model: 'theirs', messages: [question], preset: slug }
     const answer = await openai().chat.completions.create(body)
     expect(answer.choices[0]?.message.content).toBe('two words')
@@ -137,7 +122,7 @@ describe('the openai client', () => {
   })
 
   test('lists presets as models, and finds one', async () => {
-    const slug = await createPreset()
+    const slug = await createPreset(management)
     const { data } = await openai().models.list()
     expect(data.map(({ id }) => id)).toContain('echo')
     expect(data.map(({ id }) => id)).toContain(`@preset/${slug}`)

@@ -296,6 +296,22 @@ test.each(['0', '01', '4', '1e0', '-1', 'x', '%00', '99999999999999'])('version 
   })
 })
 
+test('an id is no slug: it finds nothing, and a post to it makes a preset of that name', async () => {
+  const slug = await createPreset()
+  const { data: known } = await call('GET', `/presets/${slug}`)
+  for (const [method, path, body] of [
+    ['GET', ''],
+    ['GET', '/versions'],
+    ['GET', '/versions/1'],
+    ['PATCH', '', { name: 'x' }],
+    ['DELETE', ''],
+  ] as [string, string, unknown?][])
+    expect((await call(method, `/presets/${known.id}${path}`, { body })).status).toBe(404)
+  expect((await call('GET', `/presets/${slug}`)).data).toEqual(known)
+  const { data: made } = await call('POST', `/presets/${known.id}/chat/completions`, { body: chat })
+  expect(made).toMatchObject({ slug: known.id, designated_version: { version: 1 } })
+})
+
 test('every change is recorded with who made it', async () => {
   const slug = await createPreset()
   await call('PATCH', `/presets/${slug}`, { body: { name: 'x' } })

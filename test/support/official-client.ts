@@ -1,0 +1,31 @@
+// The official client for tests of presets: how it is made, how it fails, and presets of a test's own.
+import { OpenRouter } from '@openrouter/sdk'
+
+// The client would send it where a test means to send no credential.
+delete process.env.OPENROUTER_API_KEY
+
+export const question = { role: 'user' as const, content: 'two words' }
+
+export function officialClient(serverURL: string, apiKey?: string): OpenRouter {
+  return new OpenRouter({ serverURL, apiKey, retryConfig: { strategy: 'none' } })
+}
+
+/** What a call is rejected with, if it is. */
+export function failureOf(call: PromiseLike<unknown>): PromiseLike<unknown> {
+  return call.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+}
+
+let made = 0
+/** A new preset; answers its slug. */
+export async function createPreset({ presets }: OpenRouter, chatRequest: object = {}): Promise<string> {
+  const slug = `preset-${made++}`
+  const messages = [{ role: 'system' as const, content: 'Be brief' }]
+  await presets.createPresetsChatCompletions({
+    slug,
+    chatRequest: { model: 'own', temperature: 0.5, messages, ...chatRequest },
+  })
+  return slug
+}
