@@ -69,7 +69,8 @@ export function devCommand(): Command {
       model: await findModel(upstream),
     }
     print(options.json === true ? JSON.stringify(facts) : banner(facts))
-    await stopOnSignal({ stop: () => server.stop().then(stop) })
+    // It belongs to its terminal, which sends SIGHUP when it closes.
+    await stopOnSignal({ stop: () => server.stop().then(stop) }, ['SIGINT', 'SIGTERM', 'SIGHUP'])
   })
 }
 

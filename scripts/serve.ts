@@ -16,6 +16,7 @@ export function serveCommand(): Command {
     raiseOutboundLimit()
     const { options } = givenTo(all)
     const config = readConfig(options)
+    process.on('SIGHUP', () => surroundings.log('warn', 'signal_ignored', { signal: 'SIGHUP', reason: noReload }))
     // Every command loads this file, and only this one needs a server.
     const { startServer } = await import('../src/server.ts')
     const server = await startServer(config, surroundings)
@@ -36,6 +37,8 @@ export function serveCommand(): Command {
   })
 }
 
+const noReload = 'Settings are read at start only: restart the server to apply a change'
+
 type Upstreams = { name: string; base_url: string }[]
 
 function banner(fields: { listening: string; base_url: string; database: string; upstreams: Upstreams }): string {
@@ -52,11 +55,14 @@ function banner(fields: { listening: string; base_url: string; database: string;
 }
 
 /** Resolves when the server has stopped in order; a second signal ends the process at once. */
-export async function stopOnSignal(server: Pick<Server, 'stop'>): Promise<void> {
+export async function stopOnSignal(
+  server: Pick<Server, 'stop'>,
+  signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'],
+): Promise<void> {
   await new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+    for (const signal of signals) process.once(signal, () => resolve())
   })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  for (const signal of signals) process.once(signal, () => process.exit(1))
   await server.stop()
   process.exit(0)
 }

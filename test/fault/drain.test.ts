@@ -5,6 +5,7 @@ import type { Handler } from '../../src/runtime.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Installation, install, type Served, trust } from '../support/installation.ts'
 import { postExchange, upstreamApiKey } from '../support/latchkey.ts'
+import { until } from '../support/until.ts'
 
 let installation: Installation
 let served: Served
@@ -99,6 +100,33 @@ test('a server with idle connections ends at once, with its log moved into the f
   expect(await served.serving.stop()).toBe(0)
   expect(Bun.file(`${installation.databasePath}-wal`).size).toBe(0)
   expect(rowsInFile(installation.databasePath, "select name from api_keys where name = 'kept'")).toHaveLength(1)
+})
+
+test('SIGHUP interrupts nothing: the server logs it and keeps serving', async () => {
+  installation = await install()
+  served = await installation.serve()
+  const held = hold('/jwks')
+  const { policyId, subjectToken } = await trust(served, await installation.startIssuer(held.around))
+  const response = postExchange(served.baseUrl, { federation_policy_id: policyId, subject_token: subjectToken })
+  await held.asked
+  served.serving.process.kill('SIGHUP')
+  await until('a log line or the end', () => {
+    return served.serving.stderr().includes('signal_ignored') || served.serving.process.exitCode !== null
+  })
+  held.release()
+
+  expect((await response).status).toBe(200)
+  expect(served.serving.process.signalCode).toBeNull()
+  const line = served.serving
+    .stderr()
+    .split('\n')
+    .find((text) => text.includes('signal_ignored'))
+  expect(JSON.parse(line ?? '')).toMatchObject({
+    level: 'warn',
+    signal: 'SIGHUP',
+    reason: expect.stringContaining('restart'),
+  })
+  expect(await served.serving.stop()).toBe(0)
 })
 
 function pausedAfterFirst(gate: Promise<void>): TransformStream<Uint8Array, Uint8Array> {

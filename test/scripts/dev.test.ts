@@ -69,6 +69,12 @@ test('a second start finds everything in place', async () => {
   expect(policyIds[1]).toBe(policyIds[0])
 })
 
+test('a terminal that closes (SIGHUP) stops it in order', async () => {
+  const dev = await startServing(['dev', ...anyPort], { cwd })
+  await exchangeAt(dev)
+  expect(await dev.stop('SIGHUP')).toBe(0)
+})
+
 test('an upstream that is set takes the place of the echo', async () => {
   const { url, listener } = await listenLocally(createEchoUpstream('own-secret'))
   const env = { LATCHKEY_UPSTREAM_API_KEY: 'own-secret' }
