@@ -10,6 +10,7 @@ import { tellTokenEndpointFault } from './federation/refusal.ts'
 import { exchangeToken } from './federation/token-endpoint.ts'
 import { clientAddressOf } from './http/client-address.ts'
 import { type Description, errorResponses } from './http/description.ts'
+import { findNearestPath } from './http/nearest-path.ts'
 import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
@@ -55,7 +56,8 @@ function listEndpoints(runOperation: RunOperation): Endpoint[] {
 
 /** The whole service as one function from request to response; it never rejects. */
 export function createApp(context: Context, runOperation: RunOperation): Handler {
-  const route = createRouter(new URL(context.baseUrl).pathname, listEndpoints(runOperation))
+  const basePath = new URL(context.baseUrl).pathname
+  const route = createRouter(basePath, listEndpoints(runOperation))
   return async (request, peer) => {
     const path = pathOf(request)
     const match = route(request.method, path)
@@ -67,7 +69,7 @@ export function createApp(context: Context, runOperation: RunOperation): Handler
     }
     let response: Response
     try {
-      if (match === undefined) throw new Fault('not_found', 'Resource not found')
+      if (match === undefined) throw notFound(findNearestPath(path, basePath, route))
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
       response = await match.found.handle(request, context, info)
     } catch (error) {
@@ -78,7 +80,7 @@ export function createApp(context: Context, runOperation: RunOperation): Handler
         path: loggablePath(path),
       })
       const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
-      response = (endpoint?.tell ?? errorReply)(fault)
+      response = (endpoint?.tell ?? errorReply)(fault, info.requestId)
     }
     response.headers.set('x-request-id', info.requestId)
     return response
@@ -94,6 +96,11 @@ function pathOf({ url }: Request): string {
 /** A path for the log: a credential that slipped into it is longer than anything of ours, ids included. */
 function loggablePath(path: string): string {
   return path.replaceAll(/[^/]{41,}/g, '…').slice(0, 256)
+}
+
+/** The paths of the service are public, so that naming one gives nothing away. */
+function notFound(nearest: string | undefined): Fault {
+  return new Fault('not_found', `Resource not found${nearest === undefined ? '' : `; did you mean ${nearest}?`}`)
 }
 
 function methodNotAllowed(method: string, allowed: string[]): Fault {

@@ -72,7 +72,7 @@ export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string
 /** A route with its handler, and how it tells a fault where that is not the common error shape. */
 export type Endpoint = Route<(request: Request, context: Context, info: RequestInfo) => Promise<Response>> & {
   describes: Description
-  tell?: (fault: Fault) => Response
+  tell?: (fault: Fault, requestId: string) => Response
 }
 
 /** What comes from outside and differs in tests. */

@@ -14,18 +14,7 @@ const at = (path: string) => new URL(federation.server.baseUrl).origin + path
 const bearer = () => ({ authorization: `Bearer ${federation.key.key}` })
 
 describe('404', () => {
-  const paths = [
-    '/',
-    '/v1',
-    '/v1/',
-    '/v1/unknown',
-    '/v2/oauth/token',
-    '/oauth/token',
-    '/v1/oauth/token/',
-    '/v1/OAUTH/TOKEN',
-    '/v1/%6fauth/jwks',
-    '/v1/completions/x',
-  ]
+  const paths = ['/', '/v1', '/v1/', '/v1/unknown', '/v1/%6fauth/jwks', '/v1/completions/x']
   for (const path of paths) {
     test(`${path} is not found, with or without a credential`, async () => {
       for (const headers of [{}, bearer()]) {
@@ -34,6 +23,26 @@ describe('404', () => {
         expect(await response.json()).toEqual({ error: { code: 404, message: 'Resource not found' } })
         expect(response.headers.get('content-type')).toBe('application/json')
       }
+    })
+  }
+})
+
+describe('404 with the nearest path', () => {
+  const rows: [path: string, nearest: string][] = [
+    ['/oauth/token', '/v1/oauth/token'],
+    ['/v1/v1/oauth/token', '/v1/oauth/token'],
+    ['/v2/oauth/token', '/v1/oauth/token'],
+    ['/v1/oauth/token/', '/v1/oauth/token'],
+    ['/v1/OAUTH/TOKEN', '/v1/oauth/token'],
+    ['/v1/v1/keys/0a1b/', '/v1/keys/{hash}'],
+    ['/models/vendor/model', '/v1/models/{model}'],
+  ]
+  for (const [path, nearest] of rows) {
+    test(`${path} asks for ${nearest}`, async () => {
+      const response = await fetch(at(path))
+      expect(response.status).toBe(404)
+      const message = `Resource not found; did you mean ${nearest}?`
+      expect(await response.json()).toEqual({ error: { code: 404, message } })
     })
   }
 })

@@ -7,7 +7,7 @@ import { isSignedBy } from '../federation/jws.ts'
 import { parseJwtText } from '../federation/jwt-text.ts'
 import { describeMismatch } from '../federation/mismatch.ts'
 import { type Policy, rules } from '../federation/policy.ts'
-import { isRefusal, type Refusal, refuse, type Step } from '../federation/refusal.ts'
+import { isRefusal, type Refusal, refuse, refuseNotJwt, type Step } from '../federation/refusal.ts'
 import { hashTokenId } from '../federation/replay.ts'
 import { checkStanding, readStanding } from '../federation/standing.ts'
 
@@ -24,7 +24,7 @@ export type Explanation = {
 /** The claims of a token that is at least one by its form, or the refusal. */
 export function readToken(text: string): SubjectToken | Refusal {
   const jwt = parseJwtText(text)
-  return jwt === undefined ? refuse('subject_token_not_jwt') : narrowSubjectToken(jwt)
+  return jwt === undefined ? refuseNotJwt(text) : narrowSubjectToken(jwt)
 }
 
 /** All steps for one policy. Nothing is used up: whether the token was exchanged before is only looked at. */

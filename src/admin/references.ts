@@ -3,6 +3,7 @@
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import type { Policy } from '../federation/policy.ts'
+import { keyHashText, uuidText } from '../id-text.ts'
 import {
   claimCharactersMax,
   modelCharactersMax,
@@ -15,9 +16,6 @@ import { presetMarker } from '../presets/reference.ts'
 import type { Issuer, Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 
-/** A UUID, or the hash of a key. */
-const idText = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})$/i
-
 /** A name that people give: visible characters, and nothing that could be taken for an id. */
 export const nameShape = type('string').narrow((text, context) => {
   if (text === '' || [...text].length > nameCharactersMax)
@@ -27,7 +25,10 @@ export const nameShape = type('string').narrow((text, context) => {
   // A path of these means another place, and one below the policies asks for something else.
   if (['.', '..', 'check', 'verify'].includes(text))
     return context.mustBe('another word than this one, which has a meaning in paths')
-  return !idText.test(text) || context.mustBe('something that does not look like an id')
+  return (
+    !(uuidText.test(text) || keyHashText.test(text.toLowerCase())) ||
+    context.mustBe('something that does not look like an id')
+  )
 })
 
 /** A value that is compared with a claim, so no longer than an accepted claim can be. */

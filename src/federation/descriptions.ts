@@ -24,6 +24,7 @@ const oauthError = type({
   error:
     "'invalid_request' | 'unsupported_grant_type' | 'invalid_scope' | 'invalid_grant' | 'temporarily_unavailable' | 'server_error'",
   error_description: 'string',
+  request_id: 'string',
 })
 const jwks = type({
   keys: type({

@@ -1,5 +1,6 @@
 // The form of an exchange (interface §4.1, RFC 8693 §2.1): which fields there are, what they may hold, and in which order they are judged.
 import { decodeUtf8 } from '../bytes.ts'
+import { uuidText } from '../id-text.ts'
 import { subjectTokenBytesMax } from '../limits.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
@@ -7,6 +8,7 @@ export const tokenExchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchan
 export const jwtTokenType = 'urn:ietf:params:oauth:token-type:jwt'
 export const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token'
 
+/** `policyId` is a UUID in lower case. */
 export type ExchangeForm = { policyId: string; subjectToken: string }
 
 /** Fields that may come once. `audience` and `resource` may repeat and are ignored, like every field not known here. */
@@ -42,11 +44,17 @@ export function parseExchangeForm(body: Uint8Array): ExchangeForm | Refusal {
 
   const policyId = value('federation_policy_id')
   if (policyId === undefined) return refuse('field_missing', 'federation_policy_id')
+  if (!uuidText.test(policyId)) return refuse('policy_id_malformed', recordable(policyId))
   const subjectToken = value('subject_token')
   if (subjectToken === undefined) return refuse('field_missing', 'subject_token')
   if (Buffer.byteLength(subjectToken) > subjectTokenBytesMax) return refuse('subject_token_too_large')
   if ((value('scope') ?? 'inference') !== 'inference') return refuse('scope')
-  return { policyId, subjectToken }
+  return { policyId: policyId.toLowerCase(), subjectToken }
+}
+
+/** What was sent instead of an id, for the audit: perhaps the policy's name. A credential that slipped into the field must not be kept. */
+function recordable(text: string): string {
+  return /^[\w-]{1,64}$/.test(text) ? text : '(not an id)'
 }
 
 function readFields(body: Uint8Array): Map<string, string> | Refusal {

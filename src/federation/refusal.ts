@@ -42,10 +42,14 @@ const answers = {
     'The requested_token_type must be urn:ietf:params:oauth:token-type:access_token when sent',
   ),
   actor_token: badRequest('Delegation is not offered: send no actor_token'),
+  policy_id_malformed: badRequest('The federation_policy_id must be a UUID: the id of the policy, not its name'),
   scope: { status: 400, error: 'invalid_scope', description: 'The scope must be inference when sent' },
   subject_token_too_large: badRequest(`The subject_token must be at most ${subjectTokenBytesMax} bytes`),
   subject_token_not_jwt: badRequest(
     'The subject_token is not a JWT: three base64url parts, without padding or white space, around JSON objects',
+  ),
+  subject_token_white_space: badRequest(
+    'The subject_token has white space around it, such as the line feed at the end of a file; send the JWT alone',
   ),
   // The policy and what it names
   policy_unknown: notAccepted,
@@ -144,6 +148,7 @@ const stepOfReason: Partial<Record<Reason, Step>> = {
   key_disabled: 'policy',
   key_expired: 'policy',
   subject_token_not_jwt: 'token',
+  subject_token_white_space: 'token',
   token_duplicate_member: 'token',
   token_header: 'token',
   token_algorithm: 'token',
@@ -189,6 +194,11 @@ export function refuse(reason: Reason, detail?: string): Refusal {
   return detail === undefined ? { refused: reason } : { refused: reason, detail }
 }
 
+/** For a subject token that is not the text of a JWT. */
+export function refuseNotJwt(text: string): Refusal {
+  return refuse(text === text.trim() ? 'subject_token_not_jwt' : 'subject_token_white_space')
+}
+
 export function isRefusal<T extends object>(value: T | Refusal): value is Refusal {
   return 'refused' in value
 }
@@ -205,21 +215,22 @@ export function oauthErrorOf(reason: Reason): OAuthError {
 /** Headers that every answer of the token endpoint carries (RFC 6749 §5.1). */
 export const noStore = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
-/** RFC 6749 §5.2: `error` and `error_description`, both always present. */
-export function refusalReply(refusal: Refusal): Response {
+/** RFC 6749 §5.2: `error` and `error_description`, both always present, and the id under which log and audit have the details. */
+export function refusalReply(refusal: Refusal, requestId: string): Response {
   const answer: Answer = answers[refusal.refused]
   const field = refusal.refused === 'field_missing' || refusal.refused === 'field_repeated' ? `: ${refusal.detail}` : ''
   const retry = answer.retryAfterSeconds === undefined ? undefined : { 'retry-after': String(answer.retryAfterSeconds) }
   return json(
     answer.status,
-    { error: answer.error, error_description: answer.description + field },
+    { error: answer.error, error_description: answer.description + field, request_id: requestId },
     { ...noStore, ...retry },
   )
 }
 
 /** What the token endpoint answers for a fault that is not a refusal: a wrong method, or something unforeseen. */
-export function tellTokenEndpointFault(fault: Fault): Response {
+export function tellTokenEndpointFault(fault: Fault, requestId: string): Response {
   const status = statusOf(fault)
-  if (status >= 500) return refusalReply(refuse('unforeseen'))
-  return json(status, { error: 'invalid_request', error_description: fault.message }, { ...noStore, ...fault.headers })
+  if (status >= 500) return refusalReply(refuse('unforeseen'), requestId)
+  const body = { error: 'invalid_request', error_description: fault.message, request_id: requestId }
+  return json(status, body, { ...noStore, ...fault.headers })
 }

@@ -15,7 +15,16 @@ import { isSignedBy } from './jws.ts'
 import { parseJwtText } from './jwt-text.ts'
 import { describeMismatch } from './mismatch.ts'
 import { checkRules } from './policy.ts'
-import { isReason, isRefusal, noStore, oauthErrorOf, type Refusal, refusalReply, refuse } from './refusal.ts'
+import {
+  isReason,
+  isRefusal,
+  noStore,
+  oauthErrorOf,
+  type Refusal,
+  refusalReply,
+  refuse,
+  refuseNotJwt,
+} from './refusal.ts'
 import { checkStanding, isCurrent, readStanding, type Standing } from './standing.ts'
 
 /**
@@ -63,7 +72,7 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
   if (!hasMediaType(request, 'application/x-www-form-urlencoded')) return refuse('content_type')
   const form = parseExchangeForm(await readBody(request, exchangeBodyBytesLimit))
   if (isRefusal(form)) return form
-  record.policyNamed = policyNamed(form.policyId)
+  record.policyNamed = form.policyId
   record.subjectTokenSha256 = hash('sha256', form.subjectToken, 'hex')
   const text = parseJwtText(form.subjectToken)
 
@@ -71,7 +80,7 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
     const standing = readStanding(context.registry, form.policyId)
     // Before the token is judged: what comes under a policy is for its organization to see, whatever was sent.
     if (standing !== undefined) recordStanding(record, standing)
-    if (text === undefined) return refuse('subject_token_not_jwt')
+    if (text === undefined) return refuseNotJwt(form.subjectToken)
     if (standing === undefined) return refuse('policy_unknown')
     const token = narrowSubjectToken(text)
     if (isRefusal(token)) return token
@@ -142,7 +151,7 @@ async function refused(refusal: Refusal, context: Context, record: AuditRow): Pr
     subject: record.subject ?? undefined,
   })
   await context.writer.appendAudit({ ...record, outcome: 'refused', error, reason, detail: detail ?? null })
-  return refusalReply(refusal)
+  return refusalReply(refusal, record.requestId)
 }
 
 function refusalFromError(error: unknown, { log }: Context, { requestId }: RequestInfo): Refusal {
@@ -192,9 +201,4 @@ function bounded(whole: string): string {
   if (text.length <= claimCharactersMax) return text
   const characters = [...text.slice(0, 2 * claimCharactersMax + 1)]
   return characters.length <= claimCharactersMax ? text : `${characters.slice(0, claimCharactersMax).join('')}…`
-}
-
-/** What was sent as the policy's id, unless it cannot be one: a token that slipped into that field must not be kept. */
-function policyNamed(text: string): string {
-  return /^[\w-]{1,64}$/.test(text) ? text : '(not an id)'
 }

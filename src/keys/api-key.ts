@@ -34,9 +34,9 @@ export function checkKeyState(key: Readonly<ApiKey> | undefined, now: number): R
   return key
 }
 
-/** The caller learns no more than that; the reason goes to the log. */
-export function invalidCredential(reason: string): Fault {
-  return new Fault('unauthorized', 'Invalid credentials', {
+/** The caller learns no more than the message, which may depend on what was sent alone; the reason goes to the log. */
+export function invalidCredential(reason: string, message = 'Invalid credentials'): Fault {
+  return new Fault('unauthorized', message, {
     reason,
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
   })

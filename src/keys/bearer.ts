@@ -3,6 +3,7 @@ import type { ApiKey } from '../../db/schema.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { type AccessTokenClaims, verifyAccessToken } from '../federation/access-token.ts'
+import { parseJwtText } from '../federation/jwt-text.ts'
 import { checkKeyState, hashApiKey, invalidCredential, isApiKeyText } from './api-key.ts'
 
 export type Principal = {
@@ -21,7 +22,8 @@ export async function authenticate(request: Request, context: Context): Promise<
     throw new Fault('unauthorized', 'Missing Authentication header', { headers: { 'www-authenticate': 'Bearer' } })
   }
   const credential = /^bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(header)?.[1]
-  if (credential === undefined) throw invalidCredential('header_malformed')
+  if (credential === undefined)
+    throw invalidCredential('header_malformed', 'The Authorization header must be "Bearer", a space and one credential')
   return isApiKeyText(credential) ? fromApiKey(credential, context) : fromAccessToken(credential, context)
 }
 
@@ -69,7 +71,19 @@ async function fromAccessToken(text: string, context: Context): Promise<Principa
 
 async function verify(text: string, context: Context): Promise<AccessTokenClaims> {
   const verified = await verifyAccessToken(context, text, context.now())
-  if (typeof verified === 'string') throw invalidCredential(verified)
+  if (typeof verified === 'string')
+    throw isForeignJwt(text, context) ? notExchanged(context) : invalidCredential(verified)
   context.verifiedTokens.keep(text, verified)
   return verified.claims
+}
+
+/** A JWT of another issuer: most likely the subject token of a workload that has yet to exchange it. */
+function isForeignJwt(text: string, { baseUrl }: Context): boolean {
+  const jwt = parseJwtText(text)
+  return jwt !== undefined && jwt.payload.iss !== baseUrl
+}
+
+function notExchanged({ baseUrl }: Context): Fault {
+  const message = `This JWT is not an access token: exchange it first at ${baseUrl}/oauth/token`
+  return invalidCredential('token_not_exchanged', message)
 }

@@ -3,6 +3,7 @@ import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import { json } from '../http/reply.ts'
+import { keyHashText } from '../id-text.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
 import type { Actor } from '../registry.ts'
 import { authenticate, authenticateManagement } from './bearer.ts'
@@ -44,7 +45,7 @@ const settable = [
 
 export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
   const one = async (key: { organizationId: string }, hash: string | undefined) => {
-    if (!/^[0-9a-f]{64}$/.test(hash ?? '')) throw new Fault('not_found', 'Resource not found')
+    if (!keyHashText.test(hash ?? '')) throw new Fault('not_found', 'Resource not found')
     try {
       return (await runOperation('keys.show', { organization: key.organizationId, key: hash })) as Shown
     } catch (error) {

@@ -58,8 +58,16 @@ const badRequests: Row[] = [
   ['a JWE', withToken((token) => `${token}.AAAA.AAAA`), 'subject_token_not_jwt'],
   ['an empty header', withToken((token) => token.replace(/^[^.]+/, '')), 'subject_token_not_jwt'],
   ['padding', withToken((token) => `${token}==`), 'subject_token_not_jwt'],
-  ['white space before', withToken((token) => ` ${token}`), 'subject_token_not_jwt'],
-  ['a line feed after', withToken((token) => `${token}\n`), 'subject_token_not_jwt'],
+  ['white space before', withToken((token) => ` ${token}`), 'subject_token_white_space'],
+  ['a line feed after', withToken((token) => `${token}\n`), 'subject_token_white_space'],
+  ['white space inside', withToken((token) => token.replace('.', '. ')), 'subject_token_not_jwt'],
+  ...['deploy', '__proto__', "' or 1=1 --", 'p'.repeat(2_000), `${crypto.randomUUID()} `].map(
+    (id): Row => [
+      `the policy id ${JSON.stringify(id.slice(0, 40))}`,
+      withFields({ federation_policy_id: id }),
+      'policy_id_malformed',
+    ],
+  ),
   ['the alphabet of base64', withToken((token) => `${token.slice(0, -3)}+/A`), 'subject_token_not_jwt'],
   ['loose trailing bits', withToken(loosenLastCharacter), 'subject_token_not_jwt'],
   [
@@ -127,6 +135,32 @@ describe('400 invalid_request', () => {
     expect(response.status).toBe(400)
     expectNoTokenText(JSON.stringify(await auditOf(latchkey, response)), token)
     expectNoTokenText(latchkey.logLines.join(''), token)
+  })
+})
+
+describe('the description says what to change', () => {
+  const descriptionOf = async (fields: Record<string, string>) => {
+    const response = await postForm(latchkey, await goodForm(latchkey, fields))
+    return ((await response.json()) as { error_description: string }).error_description
+  }
+
+  test('when a line feed follows the token, as in a file', async () => {
+    const description = await descriptionOf({ subject_token: `${await latchkey.sign()}\n` })
+    expect(description).toMatch(/white space.*line feed/)
+  })
+
+  test('when the policy is named by anything but its id, which the audit then shows unless it may be a secret', async () => {
+    expect(await descriptionOf({ federation_policy_id: 'deploy' })).toMatch(/federation_policy_id.*UUID/)
+    const { data } = await latchkey.admin<{ data: object[] }>('audit.list', { limit: 1 })
+    expect(data).toMatchObject([{ reason: 'policy_id_malformed', step: 'form', detail: 'deploy', policy_id: null }])
+    await descriptionOf({ federation_policy_id: `sk-lk-v1-${'0'.repeat(64)}` })
+    const { data: later } = await latchkey.admin<{ data: object[] }>('audit.list', { limit: 1 })
+    expect(later).toMatchObject([{ detail: '(not an id)', policy_named: null }])
+  })
+
+  test('a policy id may be written in upper case', async () => {
+    const body = await goodForm(latchkey, { federation_policy_id: String(latchkey.policy.id).toUpperCase() })
+    expect((await postForm(latchkey, body)).status).toBe(200)
   })
 })
 

@@ -138,7 +138,12 @@ describe('405', () => {
       expectNoStore(response)
       const body = await response.text()
       if (method === 'HEAD') expect(body).toBe('')
-      else expect(JSON.parse(body)).toEqual({ error: 'invalid_request', error_description: expect.any(String) })
+      else
+        expect(JSON.parse(body)).toEqual({
+          error: 'invalid_request',
+          error_description: expect.any(String),
+          request_id: response.headers.get('x-request-id'),
+        })
       expect(await auditOf(latchkey, response)).toEqual([])
     })
   }
@@ -210,7 +215,11 @@ describe('500 server_error', () => {
     expect(response.status).toBe(500)
     expectNoStore(response)
     const text = await response.text()
-    expect(JSON.parse(text)).toEqual({ error: 'server_error', error_description: expect.any(String) })
+    expect(JSON.parse(text)).toEqual({
+      error: 'server_error',
+      error_description: expect.any(String),
+      request_id: response.headers.get('x-request-id'),
+    })
     expect(text).not.toContain('sector')
     await broken.stop()
   })
@@ -237,6 +246,7 @@ describe('429', () => {
     expect(await refused.json()).toEqual({
       error: 'invalid_request',
       error_description: expect.stringMatching(/later/),
+      request_id: refused.headers.get('x-request-id'),
     })
     expect((await from('203.0.113.2')).status).toBe(200)
     now += 1_000

@@ -77,8 +77,9 @@ function check(response: Response, text: string, sentToken: string): Answer {
   const body = JSON.parse(text) as Json
   expect(documented).toContain(`${status} ${body.error}`)
   if (status !== 200) {
-    expect(Object.keys(body).toSorted()).toEqual(['error', 'error_description'])
+    expect(Object.keys(body).toSorted()).toEqual(['error', 'error_description', 'request_id'])
     expect([typeof body.error, typeof body.error_description]).toEqual(['string', 'string'])
+    expect(body.request_id).toBe(headers.get('x-request-id'))
   }
   expect(headers.get('content-type')).toBe('application/json')
   expectNoStore(response)

@@ -77,7 +77,7 @@ export async function expectIssued(
 
 export type Expected = { status: number; error: string; reason: string; detail?: string; extraHeaders?: string[] }
 
-/** Answers the text of the body and the one audit record. */
+/** Returns the body without its request id, as text, and the one audit record. */
 export async function expectRefused(
   test: Pick<TestServer, 'admin' | 'logLines'>,
   response: Response,
@@ -95,12 +95,13 @@ export async function expectRefused(
   expect(names.toSorted()).toEqual([...headersOfRefusal, ...extraHeaders].toSorted())
   expect(response.headers.get('content-type')).toBe('application/json')
   const body = JSON.parse(text) as Record<string, unknown>
-  expect(Object.keys(body).toSorted()).toEqual(['error', 'error_description'])
+  expect(Object.keys(body).toSorted()).toEqual(['error', 'error_description', 'request_id'])
+  expect(body.request_id).toBe(response.headers.get('x-request-id'))
   expect(body.error).toBe(error)
   expect(String(body.error_description).length).toBeGreaterThan(10)
   const audit = records[0] as AuditEntry
   expect(audit).toMatchObject({ outcome: 'refused', error, access_token_id: null, access_token_expires_at: null })
   if (detail !== undefined) expect(audit.detail).toBe(detail)
   expectNoTokenText(text + JSON.stringify(records) + test.logLines, token)
-  return { text, audit }
+  return { text: text.replace(String(body.request_id), ''), audit }
 }

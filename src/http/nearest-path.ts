@@ -1,0 +1,26 @@
+// Which path a caller probably meant who asked for one that is not there. It suggests templates, never a text that was sent.
+import type { Match, Route } from './router.ts'
+
+/** A base URL is given twice or thrice by mistake, not more often. */
+const segmentsDroppedMax = 4
+
+/**
+ * The nearest path with a route: with the base path in front of it once, without slashes too many, and in lower case. `/oauth/token`,
+ * `/v1/v1/oauth/token` and `/v1/oauth/token/` all find `/v1/oauth/token`. Undefined where none of these has a route.
+ */
+export function findNearestPath<R extends Route<unknown>>(
+  pathname: string,
+  basePath: string,
+  route: (method: string, pathname: string) => Match<R>,
+): string | undefined {
+  const segments = pathname.split('/').filter((segment) => segment !== '')
+  const ofBase = basePath.split('/')
+  for (let dropped = 0; dropped <= segmentsDroppedMax; dropped++) {
+    const rest = `${basePath}/${segments.slice(dropped).join('/')}`
+    const match = route('GET', rest) ?? route('GET', rest.toLowerCase())
+    if (match !== undefined) return basePath + ('found' in match ? match.found : match.sibling).path.replace('+}', '}')
+    const next = segments[dropped]
+    if (next === undefined || (!ofBase.includes(next) && !/^v\d{1,3}$/.test(next))) return undefined
+  }
+  return undefined
+}

@@ -1,0 +1,7 @@
+// The form of ids, as they are on the wire and as people type them. Whether anything has such an id is not known here.
+
+/** A UUID of any version, in either case (RFC 9562 §4). */
+export const uuidText = /^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/
+
+/** The public identifier of a key (decisions §6). */
+export const keyHashText = /^[0-9a-f]{64}$/
