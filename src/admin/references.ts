@@ -137,7 +137,7 @@ export function checkNameIsFree(
 /** Refuses an update that names a thing and changes nothing of it. */
 export function checkChanges(input: object, naming: string[]): void {
   if (Object.keys(input).every((field) => naming.includes(field)))
-    throw new Fault('invalid', 'Nothing to change: say what', { hint: ' (--help lists it)' })
+    throw new Fault('invalid', 'Nothing to change: give at least one field to change', { hint: '; see --help' })
 }
 
 /** `organization` is told where there is more than one, since the thing may be in another. */

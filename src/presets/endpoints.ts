@@ -76,9 +76,11 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
   async function update(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
     const fields = await readJson(request, operationBodyBytesMax)
-    const unknown = Object.keys(fields).find((name) => !settable.includes(name))
-    if (unknown !== undefined || Object.keys(fields).length === 0)
-      throw new Fault('invalid', `${unknown ?? 'Nothing'} cannot be changed here; there are ${settable.join(', ')}`)
+    const given = Object.keys(fields)
+    if (given.length === 0) throw new Fault('invalid', `Nothing to change: send at least one of ${settable.join(', ')}`)
+    const unknown = given.find((name) => !settable.includes(name))
+    if (unknown !== undefined)
+      throw new Fault('invalid', `${JSON.stringify(unknown)} cannot be changed: use one of ${settable.join(', ')}`)
     const input = { ...fields, ...within(key), preset: slugOf(params) }
     return reply({ data: await run('presets.update', input, actorOf(key, requestId)) })
   }

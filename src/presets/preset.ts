@@ -13,6 +13,7 @@ export type Dialect = (typeof dialects)[number]
 export type PresetContent = { config: Fields; systemPrompt: string | null }
 
 type Reading = {
+  name: string
   problems: (body: Fields) => Problem[]
   config: (body: Fields) => Fields
   systemTexts: (body: Fields) => string[]
@@ -21,14 +22,22 @@ type Reading = {
 }
 
 const readings: Record<Dialect, Reading> = {
-  chat: { problems: chatBodyProblems, config: chatConfig, systemTexts: chatSystemTexts, systemField: 'messages' },
+  chat: {
+    name: 'chat completions',
+    problems: chatBodyProblems,
+    config: chatConfig,
+    systemTexts: chatSystemTexts,
+    systemField: 'messages',
+  },
   messages: {
+    name: 'messages',
     problems: messagesBodyProblems,
     config: messagesConfig,
     systemTexts: messagesSystemTexts,
     systemField: 'system',
   },
   responses: {
+    name: 'responses',
     problems: responsesBodyProblems,
     config: responsesConfig,
     systemTexts: responsesSystemTexts,
@@ -39,10 +48,12 @@ const readings: Record<Dialect, Reading> = {
 /**
  * What a preset made of this body holds: the kept fields that are not null, and the system prompt apart from them (decisions §7).
  * The values are those of the body, not copies.
- * @throws Fault `invalid`, naming each problem as path and rule, ten at most: `metadata.trace_id: must be at most 512 characters`
+ * @throws Fault `invalid` when the body has no members, or naming each problem as path and rule, ten at most: `metadata.trace_id: must be at most 512 characters`
  */
 export function readPreset(dialect: Dialect, body: Fields): PresetContent {
-  const { problems, config, systemTexts, systemField } = readings[dialect]
+  const { name, problems, config, systemTexts, systemField } = readings[dialect]
+  if (Object.keys(body).length === 0)
+    throw new Fault('invalid', `The body is empty: send the JSON of a ${name} request`)
   const found = problems(body)
   if (found.length > 0) throw new Fault('invalid', describeProblems(found))
   const systemPrompt = joinTexts(systemTexts(body))

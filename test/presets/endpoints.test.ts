@@ -100,6 +100,16 @@ describe('a post', () => {
     expect(await call('GET', '/presets')).toEqual(before)
   })
 
+  test.each(['chat/completions', 'messages', 'responses'])('without a body to /%s is refused', async (path) => {
+    const slug = await createPreset()
+    for (const body of [undefined, {}])
+      expect(await call('POST', `/presets/${slug}/${path}`, { body })).toEqual({
+        status: 400,
+        error: { code: 400, message: expect.stringMatching(/^The body is empty: send the JSON of a .+ request$/) },
+      })
+    expect(await call('GET', `/presets/${slug}`)).toMatchObject({ data: { designated_version: { version: 1 } } })
+  })
+
   test('to an archived preset conflicts until it is restored', async () => {
     const slug = await createPreset()
     await call('DELETE', `/presets/${slug}`)
@@ -226,6 +236,19 @@ describe('a patch', () => {
     expect((await call('PATCH', `/presets/${slug}`, { body })).status).toBe(400)
     expect(await call('GET', `/presets/${slug}`)).toEqual(before)
   })
+})
+
+test.each([
+  ['of nothing', undefined, 'Nothing to change: send at least one of name, description, status, designated_version'],
+  ['of nothing', {}, 'Nothing to change: send at least one of name, description, status, designated_version'],
+  [
+    'of an unknown field',
+    { nmae: 'x' },
+    '"nmae" cannot be changed: use one of name, description, status, designated_version',
+  ],
+])('an update %s says what can be changed', async (_, body, message) => {
+  const slug = await createPreset()
+  expect((await call('PATCH', `/presets/${slug}`, { body })).error).toEqual({ code: 400, message })
 })
 
 /** What is updated in one millisecond is listed by slug. */
