@@ -4,7 +4,10 @@ import type { ApiKey } from '../../db/schema.ts'
 export type KeyRates = {
   /** Takes one request; answers 0, or after how many whole seconds the key may ask again. `now` in milliseconds. */
   take: (key: Pick<ApiKey, 'id' | 'requestsPerMinute' | 'tokensPerMinute'>, now: number) => number
-  /** Takes tokens that an answer has used. What an answer will use nobody knows before, so a bucket may end below zero. */
+  /**
+   * Takes the tokens that an answer used. Nobody knows them before the answer, so a bucket may end below zero: never so far that the key
+   * waits for more than a minute.
+   */
   use: (keyId: string, tokens: number, now: number) => void
 }
 
@@ -26,19 +29,21 @@ export function createKeyRates(): KeyRates {
     },
     use: (keyId, count, now) => {
       const bucket = tokens.get(keyId)
-      if (bucket !== undefined) refilled(tokens, keyId, bucket.perMinute, now).left -= count
+      if (bucket === undefined) return
+      const { left, perMinute } = refilled(tokens, keyId, bucket.perMinute, now)
+      // A minute refills `perMinute`, and one must be left to pass.
+      bucket.left = Math.max(left - count, 1 - perMinute)
     },
   }
 }
 
-/** A changed limit raises or lowers what is left by as much; what was used too much stays owed. */
+/** A raised bound adds what it was raised by; a lowered one leaves as much of what was left as it holds. */
 function refilled(buckets: Map<string, Bucket>, id: string, perMinute: number, now: number): Bucket {
-  const known = buckets.get(id)
-  const bucket = known ?? { left: perMinute, at: now, perMinute }
-  bucket.left += perMinute - bucket.perMinute
-  bucket.perMinute = perMinute
-  bucket.left = Math.min(perMinute, bucket.left + (Math.max(0, now - bucket.at) * perMinute) / 60_000)
-  bucket.at = now
+  const bucket = buckets.get(id) ?? { left: perMinute, at: now, perMinute }
+  const raisedBy = Math.max(0, perMinute - bucket.perMinute)
+  const gained = (Math.max(0, now - bucket.at) * perMinute) / 60_000
+  const left = Math.min(perMinute, bucket.left + raisedBy + gained)
+  Object.assign(bucket, { left: Math.max(left, 1 - perMinute), at: now, perMinute })
   buckets.set(id, bucket)
   return bucket
 }
