@@ -7,11 +7,12 @@ export type Log = (level: LogLevel, event: string, fields?: Record<string, unkno
 /** A log that writes lines such as `{"time":"…","level":"warn","event":"exchange_refused",…}`. */
 export function createLog(writeLine: (line: string) => void, now: () => number = Date.now): Log {
   return (level, event, fields = {}) => {
-    const plain = Object.entries(fields).map(([name, value]) => [
-      name,
-      typeof value === 'string' ? withoutSecrets(value) : value,
-    ])
-    const line = { time: new Date(now()).toISOString(), level, event, ...Object.fromEntries(plain) }
-    writeLine(`${JSON.stringify(line)}\n`)
+    const line = { time: new Date(now()).toISOString(), level, event, ...fields }
+    writeLine(`${JSON.stringify(line, withoutSecretsIn)}\n`)
   }
+}
+
+/** At any depth: a field may hold a list or an object. */
+function withoutSecretsIn(_name: string, value: unknown): unknown {
+  return typeof value === 'string' ? withoutSecrets(value) : value
 }
