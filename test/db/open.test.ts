@@ -161,18 +161,19 @@ test('every migration is recorded once, however often the file is opened', async
   )
 })
 
-test('a file of a newer program is refused by the database and by every command with exit code 3', async () => {
+test('a file that is one version newer is refused by the database and by every command with exit code 3', async () => {
   const path = newPath()
   expect(await openElsewhere(path)).toBeNull()
+  const latest = migrations.at(-1)?.version ?? 0
   const newer = new OtherSqlite(path)
-  newer.run("insert into schema_migrations values (999, 'from the future', 1)")
+  newer.run('insert into schema_migrations values (?, ?, 1)', [latest + 1, 'from the future'])
   newer.close()
 
   const env = { LATCHKEY_DATABASE_URL: `file:${path}` }
   for (const args of [['keys', 'list'], ['serve', '--listen', '127.0.0.1:0'], ['init']]) {
     const { code, stdout, stderr } = await runCommand(args, { cwd: folder.path, env })
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toContain('schema version 999, this program knows up to')
+    expect(stderr).toContain(`schema version ${latest + 1}, this program knows up to ${latest}`)
   }
   expect(await refusalAt(path)).toMatchObject({ refused: 'newer_schema' })
 })
@@ -197,6 +198,26 @@ test('a migration that fails is undone as a whole, and the ones before it stay',
   )
   expect(versions).toEqual([{ latest }])
   expect(tables).toEqual([{ name: 'policies' }])
+})
+
+test('a migration whose record cannot be written is undone as a whole', async () => {
+  const path = newPath()
+  const latest = migrations.at(-1)?.version ?? 0
+  // It takes its own number, so that the record meets a row that is there.
+  const taken = `insert into schema_migrations values (${latest + 1}, 'taken', 1)`
+  migrations.push({ version: latest + 1, name: 'next', statements: ['create table half_way (id integer)', taken] })
+  try {
+    expect(await refusalAt(path)).toMatchObject({ refused: 'unreadable' })
+  } finally {
+    migrations.pop()
+  }
+  const [versions, tables] = readDatabaseFile(
+    path,
+    'select max(version) as latest from schema_migrations',
+    "select name from sqlite_schema where name = 'half_way'",
+  )
+  expect(versions).toEqual([{ latest }])
+  expect(tables).toEqual([])
 })
 
 test('a migration is split at the ends of statements, with triggers whole', () => {

@@ -124,3 +124,25 @@ test('a preset designates none but its versions, and an update that is refused l
   await writer.write([updatePreset(orm, 'preset', { designatedVersion: 1 })])
   await writer.write([updatePreset(orm, 'preset', { designatedVersion: 2 })])
 })
+
+test('new versions of a preset become its latest and its designated one, whichever that was before', async () => {
+  const preset = { ...draft, id: 'advanced', slug: 'advanced', designatedVersion: 1, latestVersion: 1 }
+  const beside = { ...preset, id: 'beside', slug: 'beside' }
+  await writer.write(insertPresetVersions([preset, beside], none, [versionOf('advanced', 1), versionOf('beside', 1)]))
+  const advance = (at: number, more: number, first: number) =>
+    writer.write(
+      insertPresetVersions(
+        [],
+        { at, versionsMore: new Map([['advanced', more]]) },
+        Array.from({ length: more }, (_, index) => versionOf('advanced', first + index)),
+      ),
+    )
+  const numbersOf = (id: string) =>
+    rowsInFile(own.path, `select designated_version, latest_version, updated_at from presets where id = '${id}'`)
+  await advance(5, 1, 2)
+  expect(numbersOf('advanced')).toEqual([{ designated_version: 2, latest_version: 2, updated_at: 5 }])
+  await writer.write([updatePreset(own.database.orm, 'advanced', { designatedVersion: 1 })])
+  await advance(6, 3, 3)
+  expect(numbersOf('advanced')).toEqual([{ designated_version: 5, latest_version: 5, updated_at: 6 }])
+  expect(numbersOf('beside')).toEqual([{ designated_version: 1, latest_version: 1, updated_at: 1 }])
+})

@@ -190,6 +190,22 @@ describe('a document', () => {
     }
   }
 
+  test('that has moved is fetched after exactly 3 redirects, and not after 4', async () => {
+    const movedTimes = (times: number) =>
+      fetching((at) => {
+        const next = Number(new URL(at).searchParams.get('n') ?? 0) + 1
+        return next > times
+          ? Response.json({ found: true })
+          : new Response(null, { status: 302, headers: { location: `?n=${next}` } })
+      })
+    const three = movedTimes(3)
+    expect((await fetchDocument(three.outbound, url, null)).document).toEqual({ found: true })
+    expect(three.asked).toHaveLength(4)
+    const four = movedTimes(4)
+    await expect(fetchDocument(four.outbound, url, null)).rejects.toThrow('redirects more than 3 times')
+    expect(four.asked).toHaveLength(4)
+  })
+
   const networks: [name: string, addresses: string[], allowed: string | undefined, isFetched: boolean][] = [
     ['a public address', ['203.0.113.1'], undefined, true],
     ['an address of the site', ['10.1.2.3'], undefined, true],
@@ -258,10 +274,23 @@ describe('a document', () => {
     await listener.drain()
   })
 
-  test('may have 256 KiB', async () => {
-    const text = `"${'x'.repeat(bytesMax - 2)}"`
-    const { document } = await fetchDocument(fetching(() => new Response(text)).outbound, url, null)
-    expect(document).toHaveLength(bytesMax - 2)
+  test('may have 262,144 bytes, and no byte more', async () => {
+    const documentOf = (bytes: number) => `"${'x'.repeat(bytes - 2)}"`
+    const { outbound } = fetching(() => new Response(documentOf(262_144)))
+    expect((await fetchDocument(outbound, url, null)).document).toHaveLength(262_142)
+    expect((await faultOf(() => new Response(documentOf(262_145)))).message).toContain('262144 bytes')
+    // The same with two bytes a character, and in chunks.
+    const { body } = bodyOf(Buffer.from('é'.repeat(64 * 1024)), 2)
+    expect((await faultOf(() => new Response(body))).message).toContain('JSON')
+    const parts = [Buffer.from('"'), Buffer.from('é'.repeat(131_071)), Buffer.from('" ')]
+    const longer = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const part = parts.shift()
+        if (part === undefined) controller.close()
+        else controller.enqueue(part)
+      },
+    })
+    expect((await faultOf(() => new Response(longer))).message).toContain('262144 bytes')
   })
 
   test('is given up at the first byte more than 256 KiB, though it never ends', async () => {

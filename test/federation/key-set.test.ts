@@ -25,6 +25,9 @@ const modulus = (bits: number) => {
   bytes[0] = 0xff >> (bytes.length * 8 - bits)
   return bytes.toString('base64url')
 }
+/** The same behind bytes of zeros, which add nothing to it. */
+const padded = (zeros: number, bits: number) =>
+  Buffer.concat([Buffer.alloc(zeros), Buffer.from(modulus(bits), 'base64url')]).toString('base64url')
 const algorithmsOf = (keys: unknown[]) => readKeySet({ keys }).map(({ algorithm }) => algorithm)
 
 describe('a key', () => {
@@ -33,15 +36,15 @@ describe('a key', () => {
     ['of P-256', () => ec, 'ES256'],
     ['of RSA with 2048 bits', () => ({ kty: 'RSA', e: 'AQAB', n: modulus(2_048) }), 'RS256'],
     ['of RSA with 2047 bits', () => ({ kty: 'RSA', e: 'AQAB', n: modulus(2_047) }), undefined],
-    [
-      'of RSA with 1024 bits behind zeros',
-      () => ({
-        kty: 'RSA',
-        e: 'AQAB',
-        n: Buffer.concat([Buffer.alloc(128), Buffer.alloc(128, 0xff)]).toString('base64url'),
-      }),
+    ...[1, 128, 129, 130, 255, 1_000].map((zeros): (typeof rows)[number] => [
+      `of RSA with 1024 bits behind ${zeros} zeros`,
+      () => ({ kty: 'RSA', e: 'AQAB', n: padded(zeros, 1_024) }),
       undefined,
-    ],
+    ]),
+    ['of RSA with 2048 bits behind zeros', () => ({ kty: 'RSA', e: 'AQAB', n: padded(129, 2_048) }), 'RS256'],
+    ['of RSA with 8192 bits', () => ({ kty: 'RSA', e: 'AQAB', n: modulus(8_192) }), 'RS256'],
+    ['of RSA with 8193 bits', () => ({ kty: 'RSA', e: 'AQAB', n: modulus(8_193) }), undefined],
+    ['of RSA with 8192 bits behind zeros', () => ({ kty: 'RSA', e: 'AQAB', n: padded(129, 8_192) }), 'RS256'],
     ['of RSA with 16384 bits', () => ({ kty: 'RSA', e: 'AQAB', n: modulus(16_384) }), undefined],
     ['of RSA without a modulus', () => ({ kty: 'RSA', e: 'AQAB' }), undefined],
     ['of P-384', () => ({ ...ec, crv: 'P-384' }), undefined],
@@ -96,6 +99,8 @@ describe('a set', () => {
 
   test('passes over what is no key beside the keys', () =>
     expect(algorithmsOf([null, 1, 'x', [], rsa, { kty: 1 }])).toEqual(['RS256']))
+
+  test('may have 2,000 entries', () => expect(algorithmsOf([...Array(1_999).fill({}), ec])).toEqual(['ES256']))
 
   const refused: [name: string, document: unknown][] = [
     ['more entries than are read', { keys: Array(2_001).fill({}) }],

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
+import { conditionEnvironment } from '../../src/federation/condition.ts'
 import { checkRules, compilePolicy } from '../../src/federation/policy.ts'
 
 const row: PolicyRow = {
@@ -85,11 +86,24 @@ describe('a token is judged by', () => {
         undefined,
       ],
       [
-        'a condition of another environment, which waits to be saved again',
-        { condition: 'true' },
+        'both checks, when neither passes',
+        { requiredScope: 'r', requiredTokenType: 't' },
+        { scopes: ['q'], token_type: 'u' },
+        'scopes_mismatch',
+      ],
+      [
+        'both claim checks before the condition',
+        { requiredTokenType: 't', condition: 'false', conditionEnvironment },
+        {},
+        'token_type_missing',
+      ],
+      ['a condition of this environment', { condition: 'true', conditionEnvironment }, {}, undefined],
+      ...[null, 0, conditionEnvironment - 1, conditionEnvironment + 1].map((environment): (typeof rows)[number] => [
+        `a condition of environment ${environment}, which waits to be saved again`,
+        { condition: 'true', conditionEnvironment: environment },
         {},
         'policy_unsupported',
-      ],
+      ]),
     ]
   for (const [name, rules, token, reason] of rows) {
     test(`${name}: ${reason ?? 'accepted'}`, () => expect(judge(rules, token)).toBe(reason as never))

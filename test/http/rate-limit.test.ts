@@ -65,3 +65,15 @@ test('only so many networks are remembered, those heard last', () => {
   for (let index = 0; index < rateBucketsMax - 2; index++) limiter.take(`m${index}`, 0)
   expect(limiter.take('kept', 0)).toBeGreaterThan(0)
 })
+
+test('a network heard again outlives those heard before that', () => {
+  const limiter = createRateLimiter({ perMinute: 1, burst: 1 })
+  const hear = (address: string) => limiter.take(address, 0)
+  hear('again')
+  for (let index = 0; index < rateBucketsMax - 1; index++) hear(`n${index}`)
+  hear('again')
+  hear('new')
+  // The newcomer took the place of n0; whoever is still known has nothing left of its burst.
+  expect(hear('again')).toBeGreaterThan(0)
+  expect(hear('n0')).toBe(0)
+})

@@ -1,8 +1,12 @@
-// The text of API keys (decisions §6): its form, its randomness, its hash, and a label that gives nothing away.
+// The text of API keys (decisions §6): its form, its randomness, its hash, and a label that gives nothing away; and whether one is in force.
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { createApiKeyText, hashApiKey, isApiKeyText, labelApiKey } from '../../src/keys/api-key.ts'
+import type { ApiKey } from '../../db/schema.ts'
+import { compilePolicy } from '../../src/federation/policy.ts'
+import { checkStanding } from '../../src/federation/standing.ts'
+import { checkKeyState, createApiKeyText, hashApiKey, isApiKeyText, labelApiKey } from '../../src/keys/api-key.ts'
+import { organizationRows } from '../support/rows.ts'
 
 describe('a new key', () => {
   test('is sk-lk-v1- and 64 hex digits, and another one each time', () => {
@@ -48,4 +52,36 @@ describe('its label', () => {
     expect(labelApiKey(key)).toBe('sk-lk-v1-0a1b…9f8e')
     expect(isApiKeyText(labelApiKey(key))).toBe(false)
   })
+})
+
+describe('a key', () => {
+  const { key } = organizationRows('acme')
+  const rows: [name: string, change: Partial<ApiKey>, isInForce: boolean][] = [
+    ['that never expires is in force', {}, true],
+    ['that expires a moment from now is in force', { expiresAt: 1_001 }, true],
+    ['is refused at its very expiry', { expiresAt: 1_000 }, false],
+    ['is refused after its expiry', { expiresAt: 999 }, false],
+    ['is refused while it is disabled', { disabled: true }, false],
+    ['is refused once it is deleted', { deletedAt: 2_000 }, false],
+  ]
+  for (const [name, change, isInForce] of rows) {
+    test(name, () => {
+      const check = () => checkKeyState({ ...key, ...change }, 1_000)
+      if (isInForce) expect(check()).toEqual({ ...key, ...change })
+      else expect(check).toThrow('Invalid credentials')
+    })
+
+    test(`${name}, also as the target of a policy`, () => {
+      const { organization, issuer, policy } = organizationRows('acme')
+      const binding = {
+        organization,
+        issuer: { ...issuer, lastKeySet: null },
+        policy: compilePolicy(policy),
+        key: { ...key, ...change },
+      }
+      expect(checkStanding(binding, 1_000) === undefined).toBe(isInForce)
+    })
+  }
+
+  test('that nobody knows is refused', () => expect(() => checkKeyState(undefined, 0)).toThrow('Invalid credentials'))
 })
