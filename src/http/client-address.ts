@@ -33,7 +33,7 @@ export function clientAddressOf(request: Request, peerAddress: string | null, pr
   if (!proxies.has(client)) return client
   const chain = (request.headers.get('x-forwarded-for') ?? '').split(',').reverse()
   for (const entry of chain) {
-    const address = canonicalAddress(plainAddress(entry.trim()))
+    const address = canonicalAddress(plainAddress(withoutPort(entry.trim())))
     if (isIP(address) === 0) break
     client = address
     if (!proxies.has(client)) break
@@ -54,6 +54,14 @@ export function networkOf(address: string): string {
 function canonicalAddress(address: string): string {
   if (isIP(address) !== 6 || address.includes('%')) return address
   return new URL(`http://[${address}]`).hostname.slice(1, -1)
+}
+
+/** Some proxies write the client's port too: `192.0.2.1:50123`, `[2001:db8::1]:50123`. Anything else stays as it is. */
+function withoutPort(entry: string): string {
+  const [, bracketed, ipv4, port = '0'] = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::(\d{1,5}))?$/i.exec(entry) ?? []
+  if (Number(port) > 65_535) return entry
+  if (bracketed !== undefined) return isIP(bracketed) === 6 ? bracketed : entry
+  return ipv4 ?? entry
 }
 
 /** A socket that takes both versions tells an IPv4 address as an IPv6 one. */

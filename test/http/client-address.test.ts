@@ -43,6 +43,17 @@ describe('the client', () => {
     ['is what a proxy on IPv6 says', '::1', '2001:db8::1', '2001:db8::1'],
     ['is the same however it is spelled', '::1', '2001:0DB8:0:0::0001', '2001:db8::1'],
     ['is the proxy where it says an address of one link', '::1', 'fe80::1%eth0', 'fe80::1%eth0'],
+    ['is an address without the port that a proxy writes', '10.0.0.1', '203.0.113.1:50123', '203.0.113.1'],
+    ['is a bracketed IPv6 address without its port', '::1', '[2001:db8::1]:50123', '2001:db8::1'],
+    ['is a bracketed IPv6 address without a port', '::1', '[2001:0DB8::1]', '2001:db8::1'],
+    ['is the IPv4 address in a bracketed IPv6 one', '::1', '[::ffff:203.0.113.1]:80', '203.0.113.1'],
+    ['is found before a proxy that wrote its port', '10.0.0.1', '203.0.113.1:9, 10.0.0.2:443', '203.0.113.1'],
+    ['is an IPv6 address whose last group looks like a port', '::1', '2001:db8::1:8080', '2001:db8::1:8080'],
+    ['is the proxy where the port is too large', '10.0.0.1', '203.0.113.1:65536', '10.0.0.1'],
+    ['is the proxy where the port is no number', '10.0.0.1', '203.0.113.1:http', '10.0.0.1'],
+    ['is the proxy where the port is missing', '10.0.0.1', '203.0.113.1:', '10.0.0.1'],
+    ['is the proxy where brackets hold an IPv4 address', '10.0.0.1', '[203.0.113.1]:80', '10.0.0.1'],
+    ['is the proxy where brackets hold a name', '::1', '[client]:80', '::1'],
   ]
   for (const [name, peer, forwarded, client] of rows) {
     test(name, () => {
