@@ -44,6 +44,8 @@ const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/g
 const finalTypes = ['response.completed', 'response.incomplete', 'response.failed', 'message_stop']
 /** An event without any of these tells nothing once the model is known. */
 const telling = /"usage"|\[DONE\]|response\.(?:completed|incomplete|failed)|message_stop/
+/** A choice, its delta or logprobs, and a function call in the delta. */
+const choiceLevels = 3
 /** Good for what is ASCII, whatever stands around it. */
 const decoder = new TextDecoder('latin1')
 
@@ -109,7 +111,7 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
     const told = usageOf(answer)
     if (told === undefined) return true
     Object.assign(usage, withoutNulls(told))
-    const isUsageOnly = Array.isArray(answer.choices) && answer.choices.length === 0
+    const isUsageOnly = Array.isArray(answer.choices) && answer.choices.every(isChoiceEmpty)
     return !(withholdsUsage && isUsageOnly)
   }
 
@@ -203,6 +205,17 @@ function modelOf(answer: Fields): string | undefined {
 function usageOf(answer: Fields): Fields | undefined {
   const usage = answer.usage ?? within(answer).usage
   return isObject(usage) ? usage : undefined
+}
+
+/** LiteLLM's proxy sends the usage beside a choice that holds nothing but its index. */
+function isChoiceEmpty(choice: unknown): boolean {
+  return isObject(choice) && isEmpty({ ...choice, index: null }, choiceLevels)
+}
+
+function isEmpty(value: unknown, levels: number): boolean {
+  if (Array.isArray(value)) return value.length === 0
+  if (isObject(value)) return levels > 0 && Object.values(value).every((member) => isEmpty(member, levels - 1))
+  return value === null || value === ''
 }
 
 function withoutNulls(fields: Fields): Fields {

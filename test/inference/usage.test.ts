@@ -172,7 +172,19 @@ describe('an event stream', () => {
   })
 
   const kept: [name: string, event: string, expected?: object][] = [
-    ['usage beside a choice', eventOf({ choices: [{ delta: {} }], usage }), counts],
+    ...[
+      { index: 0, delta: { content: 'x' } },
+      { index: 0, delta: { role: 'assistant', content: '' } },
+      { index: 0, delta: { tool_calls: [{ index: 0 }] } },
+      { index: 0, delta: {}, finish_reason: 'stop' },
+      { index: 0, delta: {}, logprobs: { content: [{ token: 'x' }] } },
+      { index: 0, text: 'x' },
+      1,
+    ].map((choice): [string, string, object] => [
+      `usage beside a choice that says something: ${JSON.stringify(choice)}`,
+      eventOf({ choices: [{ index: 1, delta: {} }, choice], usage }),
+      counts,
+    ]),
     ['usage null on every event', eventOf({ choices: [{ delta: { content: 'x' } }], usage: null })],
     ['no choices and no usage', eventOf({ choices: [] })],
     ['a comment', ': keep-alive\n\n'],
@@ -193,6 +205,26 @@ describe('an event stream', () => {
       expect(result.counts).toEqual(expected as never)
     })
   }
+
+  test.each([
+    [[{ index: 0, delta: {} }]],
+    [[{ index: 0, delta: { role: null, content: '', tool_calls: [] }, finish_reason: null, logprobs: null }]],
+    [
+      [
+        { index: 0, delta: {} },
+        { index: 1, delta: {} },
+      ],
+    ],
+    [[{ index: 0, text: '', finish_reason: null }]],
+    [[{ index: 0 }]],
+  ])('withholds a usage event whose choices say nothing: %j', (choices) => {
+    const event = eventOf({ model: 'm', choices, usage })
+    expect(run(inspectEvents(true), Buffer.from(event + done()))).toEqual({
+      text: Buffer.from(done()),
+      result: { model: 'm', counts },
+    })
+    expect(run(inspectEvents(false), Buffer.from(event)).text.toString()).toBe(event)
+  })
 
   test('reads a usage event of several data lines and without a space after the colon', () => {
     const event = `id: 1\ndata:{"choices":[],\ndata:"usage":${JSON.stringify(usage)}}\n\n`
