@@ -43,28 +43,33 @@ const common: ChangeKind[] = ['signing_key', 'upstream', 'price']
 /** Ciphertext helps no reader of the changes. */
 const omitted = ['private_key_encrypted', 'credential_encrypted']
 
-/** A statement to follow those that make the change: it notes the row as they leave it. */
-export function recordChange(change: NewChange): Statement {
+/** Who changes rows of one kind, and how the rows were before, as drizzle gives them. */
+export type NewChanges = Omit<NewChange, 'targetId' | 'before'> & { targets: Map<string, object | undefined> }
+
+/** A statement to follow those that make the changes: it notes each row as they leave it, whatever the number of rows. */
+export function recordChanges({ targets, ...change }: NewChanges): Statement {
   const table = tables[change.kind]
-  const columns = Object.entries(getTableColumns(table)).filter(([, { name }]) => !omitted.includes(name))
-  const after = `json_object(${columns.map(([, { name, dataType }]) => `'${name}', ${dataType === 'json' ? `json(${name})` : name}`).join(', ')})`
-  const organization = change.kind === 'organization' ? 'id' : common.includes(change.kind) ? 'null' : 'organization_id'
-  const { before } = change
+  const name = getTableName(table)
+  const columns = Object.entries(getTableColumns(table)).filter(([, column]) => !omitted.includes(column.name))
+  const values = columns.map(([, column]) => {
+    const value = `${name}.${column.name}`
+    return `'${column.name}', ${column.dataType === 'json' ? `json(${value})` : value}`
+  })
+  const owner = change.kind === 'organization' ? 'id' : 'organization_id'
+  const organization = common.includes(change.kind) ? 'null' : `${name}.${owner}`
+  // Joined in this order, so that the rows are looked up by their key, and recorded in the order of `targets`.
   const sql = `insert into ${getTableName(adminChanges)}
     (at, actor, actor_key_id, request_id, operation, kind, target_id, before, organization_id, after)
-    select ?, ?, ?, ?, ?, ?, ?, ?, ${organization}, ${after} from ${getTableName(table)} where ${change.kind === 'price' ? 'model' : 'id'} = ?`
-  const params = [
-    change.at,
-    change.actor,
-    change.actorKeyId,
-    change.requestId,
-    change.operation,
-    change.kind,
-    change.targetId,
-    before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
-    change.targetId,
-  ]
-  return { toSQL: () => ({ sql, params }) }
+    select ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
+      ${organization}, json_object(${values.join(', ')})
+    from json_each(?) as target
+      cross join ${name} on ${name}.${change.kind === 'price' ? 'model' : 'id'} = target.value ->> 'id'`
+  const told = [...targets].map(([id, before]) => ({
+    id,
+    before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
+  }))
+  const { at, actor, actorKeyId, requestId, operation, kind } = change
+  return { toSQL: () => ({ sql, params: [at, actor, actorKeyId, requestId, operation, kind, JSON.stringify(told)] }) }
 }
 
 const newChanges = insertion(adminChanges)

@@ -1,18 +1,18 @@
 // Trusted issuers and the last good key set of each.
-import { eq } from 'drizzle-orm'
+import { eq, inArray } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { type Issuer, type IssuerKeySet, issuerKeySets, issuers } from './schema.ts'
 import type { Statement } from './write.ts'
 
 export type IssuerWithKeySet = Issuer & { lastKeySet: IssuerKeySet | null }
 
-/** All issuers, or the one with an id, deleted or not, each with its last good key set. */
-export async function listIssuers(orm: Orm, id?: string): Promise<IssuerWithKeySet[]> {
+/** All issuers, or those with these ids, deleted or not, each with its last good key set. */
+export async function listIssuers(orm: Orm, ids?: string[]): Promise<IssuerWithKeySet[]> {
   const rows = await orm
     .select()
     .from(issuers)
     .leftJoin(issuerKeySets, eq(issuerKeySets.issuerId, issuers.id))
-    .where(id === undefined ? undefined : eq(issuers.id, id))
+    .where(ids === undefined ? undefined : inArray(issuers.id, ids))
     .orderBy(issuers.createdAt)
   return rows.map((row) => ({ ...row.issuers, lastKeySet: row.issuer_key_sets }))
 }

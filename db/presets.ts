@@ -1,5 +1,5 @@
 // Presets and their versions (interface §2.6, §2.7). A version never changes; a preset says which of its versions counts.
-import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { insertion, insertRows } from './rows.ts'
 import { type Preset, type PresetVersion, presets, presetVersions } from './schema.ts'
@@ -9,8 +9,8 @@ import type { Statement } from './write.ts'
 export type DesignatedPreset = Preset & { designatedVersionId: string; models: string[] }
 export type Page = { offset: number; limit: number }
 
-/** All presets, archived ones included, or one of them. */
-export async function listPresets(orm: Orm, id?: string): Promise<DesignatedPreset[]> {
+/** All presets, archived ones included, or those with these ids. */
+export async function listPresets(orm: Orm, ids?: string[]): Promise<DesignatedPreset[]> {
   const { config } = presetVersions
   const rows = await orm
     .select({
@@ -24,7 +24,7 @@ export async function listPresets(orm: Orm, id?: string): Promise<DesignatedPres
       presetVersions,
       and(eq(presetVersions.presetId, presets.id), eq(presetVersions.version, presets.designatedVersion)),
     )
-    .where(id === undefined ? undefined : eq(presets.id, id))
+    .where(ids === undefined ? undefined : inArray(presets.id, ids))
   return rows.map(({ model, fallbacks, ...row }) => ({ ...row, models: modelsOf({ model, models: fallbacks }) }))
 }
 

@@ -1,7 +1,7 @@
 // What the hot path looks up, in memory: organizations, keys, issuers, policies, upstreams and presets as immutable values, deleted ones
 // included. It equals the database at every acknowledged change: it is loaded at the start, and changed by `commit` and `commitPresets` alone.
-import { eq } from 'drizzle-orm'
-import { type ChangeKind, recordChange, recordKnownChanges } from '../db/admin-changes.ts'
+import { inArray } from 'drizzle-orm'
+import { type ChangeKind, recordChanges, recordKnownChanges } from '../db/admin-changes.ts'
 import { type IssuerWithKeySet, listIssuers } from '../db/issuers.ts'
 import type { Orm } from '../db/open.ts'
 import { type DesignatedPreset, listPresets } from '../db/presets.ts'
@@ -11,12 +11,11 @@ import {
   type Organization,
   organizations,
   policies,
-  prices,
   signingKeys,
   upstreams,
   workspaces,
 } from '../db/schema.ts'
-import { listPrices } from '../db/upstreams.ts'
+import { findPrices, listPrices } from '../db/upstreams.ts'
 import type { Statement, Writer } from '../db/write.ts'
 import { compilePolicy, type Policy } from './federation/policy.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
@@ -81,7 +80,7 @@ export async function loadRegistry(orm: Orm): Promise<Registry> {
 
 /**
  * The way every admin change is made: commits the statements together with a record of who changed what, then replaces what they
- * touched in the registry. When it resolves, the change is durable and in force.
+ * touched in the registry, each kind once. When it resolves, the change is durable and in force.
  */
 export async function commit(
   { writer, orm, registry, now, actor, operation }: Changing,
@@ -89,11 +88,13 @@ export async function commit(
   touched: Touched[],
 ): Promise<void> {
   const by = { at: now(), ...columnsOf(actor), operation }
+  const byKind = [...Map.groupBy(touched, ({ kind }) => kind)]
+  const idsByKind = byKind.map(([kind, rows]) => ({ kind, ids: rows.map(({ id }) => id) }))
   const records: Statement[] = []
-  for (const { kind, id } of touched)
-    records.push(recordChange({ ...by, kind, targetId: id, before: await rowOf(registry, orm, kind, id) }))
+  for (const { kind, ids } of idsByKind)
+    records.push(recordChanges({ ...by, kind, targets: await rowsOf(registry, orm, kind, ids) }))
   await writer.write([...statements, ...records])
-  for (const entry of touched) await reload(registry, orm, entry)
+  for (const { kind, ids } of idsByKind) await reload(registry, orm, kind, ids)
 }
 
 export type PresetChange = { before: Preset | undefined; after: Preset; actor: Actor; operation: string }
@@ -124,35 +125,51 @@ function columnsOf(actor: Actor) {
   return { actor: actor.kind, actorKeyId: keyId, requestId }
 }
 
-/** The row as it is before a change, if there is one. */
-async function rowOf(registry: Registry, orm: Orm, kind: ChangeKind, id: string): Promise<object | undefined> {
-  if (kind === 'organization') return registry.organizations.get(id)
-  if (kind === 'key') return registry.keys.get(id)
-  if (kind === 'issuer') return registry.issuers.get(id)
-  if (kind === 'policy') return registry.policies.get(id)
-  if (kind === 'upstream') return registry.upstreams.get(id)
-  if (kind === 'preset') return registry.presets.get(id)
-  if (kind === 'price') return (await orm.select().from(prices).where(eq(prices.model, id)))[0]
-  const table = kind === 'workspace' ? workspaces : signingKeys
-  return (await orm.select().from(table).where(eq(table.id, id)))[0]
+/** The rows as they are before a change, by id; undefined for those that are new. */
+async function rowsOf(
+  registry: Registry,
+  orm: Orm,
+  kind: ChangeKind,
+  ids: string[],
+): Promise<Map<string, object | undefined>> {
+  const known = await findRows(registry, orm, kind, ids)
+  return new Map(ids.map((id) => [id, known.get(id)]))
 }
 
-async function reload(registry: Registry, orm: Orm, { kind, id }: Touched): Promise<void> {
+async function findRows(
+  registry: Registry,
+  orm: Orm,
+  kind: ChangeKind,
+  ids: string[],
+): Promise<ReadonlyMap<string, object>> {
+  if (kind === 'organization') return registry.organizations
+  if (kind === 'key') return registry.keys
+  if (kind === 'issuer') return registry.issuers
+  if (kind === 'policy') return registry.policies
+  if (kind === 'upstream') return registry.upstreams
+  if (kind === 'preset') return registry.presets
+  if (kind === 'price') return new Map((await findPrices(orm, ids)).map((row) => [row.model, row]))
+  const table = kind === 'workspace' ? workspaces : signingKeys
+  const rows: { id: string }[] = await orm.select().from(table).where(inArray(table.id, ids))
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+async function reload(registry: Registry, orm: Orm, kind: ChangeKind, ids: string[]): Promise<void> {
   if (kind === 'organization') {
-    for (const row of await orm.select().from(organizations).where(eq(organizations.id, id)))
-      registry.organizations.set(id, Object.freeze(row))
+    for (const row of await orm.select().from(organizations).where(inArray(organizations.id, ids)))
+      registry.organizations.set(row.id, Object.freeze(row))
   } else if (kind === 'key') {
-    for (const row of await orm.select().from(apiKeys).where(eq(apiKeys.id, id))) putKey(registry, row)
+    for (const row of await orm.select().from(apiKeys).where(inArray(apiKeys.id, ids))) putKey(registry, row)
   } else if (kind === 'issuer') {
-    for (const row of await listIssuers(orm, id)) registry.issuers.set(id, Object.freeze(row))
+    for (const row of await listIssuers(orm, ids)) registry.issuers.set(row.id, Object.freeze(row))
   } else if (kind === 'policy') {
-    for (const row of await orm.select().from(policies).where(eq(policies.id, id)))
-      registry.policies.set(id, compilePolicy(row))
+    for (const row of await orm.select().from(policies).where(inArray(policies.id, ids)))
+      registry.policies.set(row.id, compilePolicy(row))
   } else if (kind === 'upstream') {
-    for (const row of await orm.select().from(upstreams).where(eq(upstreams.id, id)))
+    for (const row of await orm.select().from(upstreams).where(inArray(upstreams.id, ids)))
       putUpstream(registry, compileUpstream(row))
   } else if (kind === 'preset') {
-    for (const row of await listPresets(orm, id)) putPreset(registry, row)
+    for (const row of await listPresets(orm, ids)) putPreset(registry, row)
   } else if (kind === 'price') {
     registry.priceOf = compilePrices(await listPrices(orm))
   }

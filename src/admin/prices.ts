@@ -1,6 +1,6 @@
 // Admin operations on prices: US dollars per million tokens, by pattern of the model. They count where an upstream tells no cost of its own.
 import type { Price } from '../../db/schema.ts'
-import { deletePrice, listPrices, putPrice } from '../../db/upstreams.ts'
+import { deletePrice, listPrices, putPrices } from '../../db/upstreams.ts'
 import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnceMax } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
@@ -34,10 +34,9 @@ export const priceOperations = {
         deletedAt: null,
       }),
     )
-    const statements = rows.map((row) => putPrice(context.orm, row))
     await commit(
       context,
-      statements,
+      putPrices(rows),
       rows.map(({ model: id }) => ({ kind: 'price', id })),
     )
     return { data: rows.map(showPrice) }
