@@ -31,8 +31,11 @@ const rsaBitsMin = 2_048
 /** A larger modulus only makes verification slow. */
 const rsaBitsMax = 8_192
 
+/** In a SPIFFE bundle, the keys that sign JWT-SVIDs (JWT-SVID standard §6). SPIFFE defines no `alg` there, so it is not read. */
+const spiffeUse = 'jwt-svid'
+
 /**
- * The usable keys of a set: RSA of at least 2048 bits for RS256, P-256 for ES256, with `use`, `key_ops` and `alg` honoured.
+ * The usable keys of a set: RSA of at least 2048 bits for RS256, P-256 for ES256, with `use`, `key_ops` and `alg` honored.
  * Keys for other purposes, and whatever is no key at all, are passed over; private members are dropped.
  * @throws Fault `invalid` when it is not a key set, has more than `keySetEntriesMax` entries, or holds no usable key
  */
@@ -50,14 +53,14 @@ export function readKeySet(document: unknown): VerificationKey[] {
 function readKey(candidate: unknown): VerificationKey | undefined {
   const jwk = jwkShape(candidate)
   if (jwk instanceof type.errors) return undefined
-  if (jwk.use !== undefined && jwk.use !== 'sig') return undefined
+  if (jwk.use !== undefined && jwk.use !== 'sig' && jwk.use !== spiffeUse) return undefined
   if (jwk.key_ops !== undefined && !jwk.key_ops.includes('verify')) return undefined
   const { kty, crv, n, e, x, y } = jwk
   const bits = kty === 'RSA' ? modulusBits(n) : 0
   const isRsa = bits >= rsaBitsMin && bits <= rsaBitsMax
   if (!isRsa && !(kty === 'EC' && crv === 'P-256')) return undefined
   const algorithm = isRsa ? 'RS256' : 'ES256'
-  if (jwk.alg !== undefined && jwk.alg !== algorithm) return undefined
+  if (jwk.use !== spiffeUse && jwk.alg !== undefined && jwk.alg !== algorithm) return undefined
   return keyOf(jwk.kid, algorithm, isRsa ? { kty, n, e } : { kty, crv, x, y })
 }
 
