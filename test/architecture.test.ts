@@ -29,6 +29,7 @@ const pureRules = [
     'jwt-text',
     'claims',
     'policy',
+    'github-subject',
     'key-set',
     'standing',
     'issuer-address',

@@ -8,6 +8,7 @@ import {
   conditionEnvironment,
   isConditionFault,
 } from './condition.ts'
+import { explainGithubSubject } from './github-subject.ts'
 import { describeMismatch } from './mismatch.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
@@ -33,10 +34,12 @@ type Rule = (policy: Policy, token: SubjectToken) => Refusal | undefined
 
 /** What a policy demands, in order; each by itself, so that an admin can be told everything that a token lacks. */
 export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_type' | 'condition', Rule>> = {
-  subject: ({ subject }, token) =>
-    subject === null || token.subject === subject
-      ? undefined
-      : refuse('subject_mismatch', describeMismatch(token.subject, subject)),
+  subject: ({ subject }, token) => {
+    if (subject === null || token.subject === subject) return undefined
+    const explained = explainGithubSubject(token.subject, subject)
+    const detail = describeMismatch(token.subject, subject)
+    return refuse('subject_mismatch', explained === undefined ? detail : `${detail}; ${explained}`)
+  },
   audience: ({ audience }, token) =>
     token.audience.includes(audience)
       ? undefined

@@ -113,6 +113,12 @@ describe('a token is judged by', () => {
 describe('the detail of a refusal shows what the token has and what the policy wants:', () => {
   const rows: [name: string, rules: Partial<PolicyRow>, token: Claims, detail: string][] = [
     ['subject', {}, { subject: 'a "b"\n' }, String.raw`the token has "a \"b\"\n", the policy wants "s"`],
+    [
+      'a GitHub subject with ids',
+      { subject: 'repo:a/b:pull_request' },
+      { subject: 'repo:a@1/b@2:pull_request' },
+      'the token has "repo:a@1/b@2:pull_request", the policy wants "repo:a/b:pull_request"; GitHub adds ids for repositories created or renamed since July 2026: use the token\'s sub if owner 1 and repository 2 are yours',
+    ],
     ['one audience', {}, { audience: ['x'] }, 'the token has "x", the policy wants "a"'],
     ['audiences', {}, { audience: ['x y', 'z'] }, 'the token has ["x y","z"], the policy wants "a"'],
     ['no audience', {}, { audience: [] }, 'the token has [], the policy wants "a"'],
