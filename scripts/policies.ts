@@ -71,7 +71,7 @@ export function policiesCommand(): Command {
     .option('--dry-run', 'check everything and save nothing')
   const update = command('update <policy>', 'Change a policy; takes effect at once', [
     'policies update ci --subject repo:acme/app:environment:production',
-    'policies update ci --condition "subject.startsWith(\'repo:acme/\')" --no-subject',
+    'policies update ci --condition "claims.repository_owner_id == \'162148032\'" --no-subject',
     'policies update batch --no-require-scope',
   ])
     .option('--name <name>', 'new name')
@@ -163,7 +163,10 @@ export function policiesCommand(): Command {
 function ruleOptions(made: Command): Command {
   return inOrganization(
     made
-      .option('--subject <subject>', 'value that the sub claim must equal')
+      .option(
+        '--subject <subject>',
+        'value that the sub claim must equal; for GitHub, repo:OWNER@OWNER_ID/REPO@REPO_ID:… or the older repo:OWNER/REPO:…',
+      )
       .option('--condition <cel>', 'CEL condition on the token, e.g. "claims.environment == \'production\'"')
       .option('--require-scope <scope>', 'the scopes claim must contain this value')
       .option('--require-token-type <type>', 'the token_type claim must equal this value')

@@ -2,6 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { checkCondition } from '../../src/federation/condition.ts'
+import keycloak from '../fixtures/claims/keycloak.json' with { type: 'json' }
+import { compiled, conditionToken } from '../support/condition.ts'
 import { type Federation, type Row, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -29,10 +32,16 @@ afterAll(async () => {
   folder.remove()
 })
 
-/** The code block under a heading. */
+/** The text under a heading. */
+function sectionOf(heading: string): string {
+  const section = readme.split(/^###? /m).find((text) => text.startsWith(`${heading}\n`))
+  if (section === undefined) throw new Error(`The README has no section ${heading}`)
+  return section
+}
+
+/** The first code block under a heading. */
 function snippetOf(heading: string): string {
-  const section = readme.split(/^### /m).find((text) => text.startsWith(`${heading}\n`))
-  const code = section?.match(/^```\w+\n([\s\S]*?)^```$/m)?.[1]
+  const code = sectionOf(heading).match(/^```\w+\n([\s\S]*?)^```$/m)?.[1]
   if (code === undefined) throw new Error(`The README has no snippet under ${heading}`)
   return code
 }
@@ -46,6 +55,53 @@ for (const client of ['`@openrouter/sdk`', '`openai`']) {
     expect(data).toMatchObject([{ policy_id: federation.policy.id, completed: true }])
   })
 }
+
+const python = Bun.which('python3')
+const pythonClients = ['openai', 'requests']
+const lacksPython =
+  python === null || Bun.spawnSync([python, '-c', `import ${pythonClients.join(', ')}`]).exitCode !== 0
+
+for (const client of pythonClients) {
+  const needs = 'needs python3 with openai and requests'
+  test.skipIf(lacksPython)(`Python with ${client} prints what the upstream answers (${needs})`, async () => {
+    const program = [python ?? '', '-c', snippetOf(`Python: \`${client}\``)]
+    const { code, stdout, stderr } = await runCommand([], { cwd: folder.path, env, program })
+    expect({ code, text: stdout.trim(), stderr }).toEqual({ code: 0, text: 'Hello', stderr: '' })
+    const { data } = await federation.admin<{ data: Row[] }>('usage.requests', { limit: 1 })
+    expect(data).toMatchObject([{ policy_id: federation.policy.id, completed: true }])
+    const refused = await runCommand([], { cwd: folder.path, env: { ...env, JWT_FILE: '/dev/null' }, program })
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('subject_token') })
+  })
+}
+
+test('Keycloak: the conditions hold for a token of its service account, and only for that', () => {
+  const conditions = [...sectionOf('Keycloak').matchAll(/--condition '([^']+)'/g)].map((match) => match[1] ?? '')
+  expect(conditions).toHaveLength(2)
+  const token = (more: object) => ({ ...conditionToken({ ...keycloak.claims, ...more }), subject: keycloak.claims.sub })
+  for (const source of conditions) expect(checkCondition(compiled(source), token({}))).toBeUndefined()
+  const [role = '', scope = ''] = conditions
+  const withoutRole = token({ realm_access: { roles: ['default-roles-acme'] } })
+  expect(checkCondition(compiled(role), withoutRole)).toMatchObject({ refused: 'condition_false' })
+  for (const text of ['email profile', 'llm-admin', 'all llms', ''])
+    expect(checkCondition(compiled(scope), token({ scope: text }))).toMatchObject({ refused: 'condition_false' })
+  for (const text of ['llm', 'llm email', 'email llm'])
+    expect(checkCondition(compiled(scope), token({ scope: text }))).toBeUndefined()
+})
+
+test('GitHub Actions: both forms of the subject are those of the recorded tokens', () => {
+  const subjects = [...sectionOf('GitHub Actions').matchAll(/`(repo:[^`]+)`/g)].map((match) => match[1])
+  expect(subjects).toContain('repo:acme/app:ref:refs/heads/main')
+  expect(subjects).toContain('repo:acme@162148032/app@797215326:ref:refs/heads/main')
+})
+
+test('nginx: the host, the client address and the scheme are forwarded', () => {
+  for (const line of [
+    'proxy_set_header Host $host;',
+    'proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;',
+    'proxy_set_header X-Forwarded-Proto $scheme;',
+  ])
+    expect(readme).toContain(line)
+})
 
 const shell = ['bash', 'curl', 'jq']
 test.skipIf(shell.some((tool) => !Bun.which(tool)))(

@@ -1,4 +1,4 @@
-// The tokens of six identity providers as they document them, each under the policy that an admin would write for it, and what nearly fits.
+// The tokens of seven identity providers as they document them, each under the policy that an admin would write for it, and what nearly fits.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
 import type { Reason } from '../../src/federation/refusal.ts'

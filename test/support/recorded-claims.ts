@@ -6,6 +6,7 @@ import githubBranch from '../fixtures/claims/github-actions-branch.json' with { 
 import githubEnvironment from '../fixtures/claims/github-actions-environment.json' with { type: 'json' }
 import gitlab from '../fixtures/claims/gitlab.json' with { type: 'json' }
 import google from '../fixtures/claims/google-service-account.json' with { type: 'json' }
+import keycloak from '../fixtures/claims/keycloak.json' with { type: 'json' }
 import kubernetes from '../fixtures/claims/kubernetes.json' with { type: 'json' }
 
 type Claims = Record<string, unknown> & { iss: string; iat: number; exp: number }
@@ -115,6 +116,20 @@ export const recorded: Recorded[] = [
         'from another cluster',
         'https://oidc.eks.us-east-2.amazonaws.com/id/2F331C82755EF3E43731C8D6E299FAEF',
       ),
+    ],
+  },
+  {
+    name: 'a Keycloak service account',
+    ...keycloak,
+    audience,
+    subject: '5f4a0f5c-5f0d-4a8f-a9c4-9a4d6f3f8d2e',
+    nearMisses: [
+      wrongSubject('for another service account', '0c6bb0f4-9f4e-4b7a-8d53-6a1a5d1b7c20', { azp: 'other' }),
+      wrongSubject('with the name of the client as subject', 'batch'),
+      wrongSubject('with the name of the service account as subject', 'service-account-batch'),
+      wrongAudience('without an audience mapper', 'account'),
+      wrongAudience('for another service', ['https://other.example', 'account']),
+      wrongIssuer('from another realm', 'https://sso.example.com/realms/other'),
     ],
   },
   {
