@@ -1,15 +1,8 @@
 // `latchkey audit`: every exchange with its outcome and, if it was refused, the reason that the caller was not told.
 import type { Command } from 'commander'
-import {
-  type Arguments,
-  command,
-  drawReport,
-  operationCommand,
-  reportInput,
-  reportOptions,
-  runAlone,
-} from './command-line.ts'
+import { type Arguments, command, operationCommand, runAlone } from './command-line.ts'
 import { moment, record } from './present.ts'
+import { drawReport, reportInput, reportOptions } from './reports.ts'
 
 type Exchange = {
   id: number

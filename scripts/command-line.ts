@@ -1,27 +1,22 @@
 // What all commands share: settings as flags, JSON or text, errors and exit codes. Each command itself is in the file of its name.
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { callOperation } from '../src/admin/client.ts'
 import type { OperationName } from '../src/admin/operations.ts'
-import { type Config, loadConfig } from '../src/config.ts'
+import { type Config, isBoolean, loadConfig } from '../src/config.ts'
 import type { Surroundings } from '../src/context.ts'
-import { describeError, Fault, type FaultCode, tellForCommands } from '../src/fault.ts'
-import { reportRowsDefault } from '../src/limits.ts'
+import { Fault } from '../src/fault.ts'
 import { createLog } from '../src/observe/log.ts'
 import { outboundFetch, resolveHost } from '../src/runtime.ts'
-import { configFileSetting, flagOf, type SettingName, settings } from '../src/settings.ts'
+import { configFileSetting, flagOf, type Setting, type SettingName, settings } from '../src/settings.ts'
 import { readTime } from '../src/time-text.ts'
-import { type Column, printable, table } from './present.ts'
-
-/** 0 is success. */
-const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: 3 }
-const exitCodeElse = 1
+import { exitCodeFailed, pathOf, prepareCommands, reportError } from './program.ts'
 
 export type Options = Record<string, string | boolean | undefined>
 export type Arguments = { words: string[]; options: Options }
 
 /** A group of commands, e.g. `latchkey keys …`. */
 export function group(name: string, description: string, commands: Command[]): Command {
-  const made = new Command(name).description(description)
+  const made = withSettingsBefore(new Command(name).description(description))
   for (const command of commands) made.addCommand(command)
   return made
 }
@@ -37,19 +32,43 @@ type SettingsShown = { shown: readonly SettingName[]; defaults?: Partial<Record<
 
 /** Adds the settings as flags. All work; help shows those that matter to the command, with its own defaults. */
 export function withSettings(made: Command, { shown, defaults = {} }: SettingsShown): Command {
-  made.option('--json', 'print JSON, also for errors (on standard error)')
-  made.addOption(new Option('--config <file>', `settings file of NAME=value lines (${configFileSetting})`))
+  for (const option of commonOptions()) made.addOption(option)
   for (const setting of settings) {
-    const { env, value, help } = setting
-    const byDefault = defaults[env] ?? ('default' in setting ? setting.default : undefined)
-    const text = `${help}${byDefault === undefined ? '' : ` (default: ${byDefault})`} (${env})`
-    const option = new Option(
-      `--${flagOf(env)} ${value === 'BOOLEAN' ? '[true|false]' : `<${value.toLowerCase()}>`}`,
-      text,
-    )
-    made.addOption(shown.includes(env) ? option : option.hideHelp())
+    const option = settingOption(setting, defaults[setting.env])
+    made.addOption(shown.includes(setting.env) ? option : option.hideHelp())
   }
   return made
+}
+
+/** The same options for what has commands below it: given there, they count for the command. */
+export function withSettingsBefore(made: Command, { isShown = false }: { isShown?: boolean } = {}): Command {
+  for (const option of commonOptions()) made.addOption(isShown ? option : option.hideHelp())
+  for (const setting of settings) {
+    const option = settingOption(setting).hideHelp()
+    made.addOption(option.optional ? option.argParser((text) => switchBeforeCommand(option, text)) : option)
+  }
+  return made
+}
+
+function commonOptions(): Option[] {
+  return [
+    new Option('--json', 'print JSON, also for errors (on standard error)'),
+    new Option('--config <file>', `settings file of NAME=value lines (${configFileSetting})`),
+  ]
+}
+
+function settingOption(
+  { env, value, help, default: common }: Setting,
+  ownDefault: string | undefined = common,
+): Option {
+  const text = `${help}${ownDefault === undefined ? '' : ` (default: ${ownDefault})`} (${env})`
+  return new Option(`--${flagOf(env)} ${value === 'BOOLEAN' ? '[true|false]' : `<${value.toLowerCase()}>`}`, text)
+}
+
+/** The word after a switch is its value when it is one, and otherwise most likely the command. */
+function switchBeforeCommand({ long }: Option, text: string): string {
+  if (isBoolean(text)) return text
+  throw new InvalidArgumentError(`Before a command, write ${long}=true or ${long}=false.`)
 }
 
 export function readConfig(options: Options, defaults: Partial<Record<SettingName, string>> = {}): Config {
@@ -69,7 +88,7 @@ export const surroundings: Surroundings = {
   log: createLog((line) => process.stderr.write(line)),
   onBroken: () => {
     // A moment for the running requests to be answered with 500; then a restart, since this connection may lose writes.
-    setTimeout(() => process.exit(exitCodeElse), 100)
+    setTimeout(() => process.exit(exitCodeFailed), 100)
   },
 }
 
@@ -99,7 +118,7 @@ export function operationCommand(
       withoutUndefined(toInput(given)),
     )
     print(given.options.json === true ? JSON.stringify(answer, null, 2) : present(answer as never, given))
-    if (isNegative?.(answer as never) === true) process.exitCode = exitCodeElse
+    if (isNegative?.(answer as never) === true) process.exitCode = exitCodeFailed
   })
 }
 
@@ -128,36 +147,30 @@ export function commandOnOne(
   )
 }
 
-/** What every report takes. */
-export function reportOptions(made: Command): Command {
-  return made
-    .option('--organization <organization>', 'only this organization, by name or id')
-    .option('--since <time>', 'from this time on, e.g. 2026-11-21T09:30:00Z or 24h', momentText as never)
-    .option('--limit <rows>', 'at most this many rows (default: 50)', wholeNumber as never)
-    .option('--before-id <id>', 'only rows before this id: the next page', wholeNumber as never)
-}
-
-export function reportInput({ options }: Arguments): Record<string, unknown> {
-  return { organization: options.organization, since: options.since, limit: options.limit, before_id: options.beforeId }
-}
-
-/** A report as a table, told apart from an empty one by what was asked, with the way to the next page. */
-export function drawReport<Row extends { id: number }>(
-  rows: Row[],
-  columns: Column<Row>[],
-  { options }: Arguments,
-): string {
-  const { limit = reportRowsDefault, since, organization, beforeId, outcome, key } = options
-  const isNarrowed = [since, organization, beforeId, outcome, key].some((option) => option !== undefined)
-  const drawn = table(rows, columns, isNarrowed ? 'Nothing that matches' : 'Nothing yet')
-  const last = rows.at(-1)
-  return last === undefined || rows.length < Number(limit) ? drawn : `${drawn}\nMore may follow: --before-id ${last.id}`
-}
-
-/** Commander hands over the arguments, the options and last the command itself. */
+/** Commander hands over the arguments, the options and last the command itself. What was given before it counts too, unless repeated. */
 export function givenTo(all: unknown[]): Arguments {
   const made = all.at(-1) as Command
-  return { words: made.args, options: made.opts() }
+  return { words: made.args, options: { ...givenBefore(made), ...made.opts() } }
+}
+
+function givenBefore(made: Command): Options {
+  const given: Options = {}
+  for (let above = made.parent; above !== null; above = above.parent) {
+    for (const [name, value] of Object.entries(above.opts<Options>())) {
+      if (above.getOptionValueSource(name) !== 'cli') continue
+      if (!made.options.some((option) => option.attributeName() === name))
+        throw new Fault(
+          'usage',
+          `${longFlag(above, name)} is not an option of ${JSON.stringify(pathOf(made))}; see --help`,
+        )
+      given[name] ??= value
+    }
+  }
+  return given
+}
+
+function longFlag(made: Command, name: string): string {
+  return made.options.find((option) => option.attributeName() === name)?.long ?? name
 }
 
 export function print(text: string): void {
@@ -217,52 +230,19 @@ export async function runProgram(program: Command, argv: string[]): Promise<void
   // A reader that has seen enough is no failure; a full disk is, and what was printed, a key above all, is lost.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
-    const lost = new Fault(
-      'internal',
-      `The output could not be written (${error.message}); what was to be done is done`,
-    )
-    void tell(lost, argv.includes('--json')).then((code) => process.exit(code))
+    const lost = new Fault('internal', `The command succeeded, but its output could not be written: ${error.message}`)
+    void reportError(lost, argv.includes('--json')).then((code) => process.exit(code))
   })
-  prepare(program)
+  prepareCommands(program)
   try {
     await program.parseAsync(argv, { from: 'user' })
   } catch (error) {
     // A command that failed half-way may have left a listener open; it is not to keep the process alive.
-    process.exit(await tell(error, argv.includes('--json')))
+    process.exit(await reportError(error, argv.includes('--json')))
   }
 }
 
 /** Runs one script's command when that script is the program. */
 export function runAlone(made: Command): Promise<void> {
   return runProgram(made, process.argv.slice(2))
-}
-
-function prepare(made: Command): void {
-  made
-    .exitOverride()
-    .configureOutput({ outputError: () => {} })
-    .showHelpAfterError(false)
-    // Options after a command are that command's own, also where the one above it has the same.
-    .enablePositionalOptions()
-  for (const child of made.commands) prepare(child)
-}
-
-async function tell(error: unknown, asJson: boolean): Promise<number> {
-  if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return 0
-    // A group without a command has shown its help.
-    if (error.code === 'commander.help') return exitCodes.usage ?? exitCodeElse
-    const message = error.message
-      .replace(/^error: /, '')
-      .replaceAll(/\.?\n/g, ' ')
-      .replace(/\.$/, '')
-    return tell(new Fault('usage', `${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help`), asJson)
-  }
-  const fault = error instanceof Fault ? error : new Fault('internal', describeError(error), { cause: error })
-  const message = tellForCommands(fault)
-  const line = asJson
-    ? JSON.stringify({ error: { code: fault.code, message } })
-    : `latchkey: ${message.split('\n').map(printable).join('\n')}`
-  await new Promise((written) => process.stderr.write(`${line}\n`, written))
-  return exitCodes[fault.code] ?? exitCodeElse
 }

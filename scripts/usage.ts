@@ -1,17 +1,9 @@
 // `latchkey usage`: what was used, by key or by something else, or the single requests; as a table, JSON or CSV.
 import { type Command, Option } from 'commander'
 import { usageGroupings } from '../db/usage-groupings.ts'
-import {
-  type Arguments,
-  command,
-  drawReport,
-  momentText,
-  operationCommand,
-  reportInput,
-  reportOptions,
-  runAlone,
-} from './command-line.ts'
+import { type Arguments, command, momentText, operationCommand, runAlone } from './command-line.ts'
 import { bar, csv, dollars, moment, table } from './present.ts'
+import { drawReport, reportInput, reportOptions } from './reports.ts'
 
 type Sum = Record<string, string | number | boolean | null> & {
   requests: number

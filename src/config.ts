@@ -73,8 +73,7 @@ export function loadConfig(sources: ConfigSources): Config {
       parseNetworks('LATCHKEY_ISSUER_NETWORKS', text),
     ),
     signingKeyDays: parseCount('LATCHKEY_SIGNING_KEY_DAYS', read('LATCHKEY_SIGNING_KEY_DAYS') ?? '', 0) || undefined,
-    insecureIssuers:
-      parseChoice('LATCHKEY_INSECURE_ISSUERS', read('LATCHKEY_INSECURE_ISSUERS'), ['true', 'false']) === 'true',
+    insecureIssuers: parseBoolean('LATCHKEY_INSECURE_ISSUERS', read('LATCHKEY_INSECURE_ISSUERS') ?? ''),
   })
 }
 
@@ -143,6 +142,18 @@ function parseChoice<const T extends string>(name: SettingName, value: string | 
   const choice = choices.find((candidate) => candidate === value)
   if (choice === undefined) throw wrong(name, `is ${JSON.stringify(value)}, but must be ${choices.join(' or ')}`)
   return choice
+}
+
+const booleans: Partial<Record<string, boolean>> = { true: true, yes: true, 1: true, false: false, no: false, 0: false }
+
+export function isBoolean(text: string): boolean {
+  return Object.hasOwn(booleans, text)
+}
+
+function parseBoolean(name: SettingName, text: string): boolean {
+  const value = isBoolean(text) ? booleans[text] : undefined
+  if (value === undefined) throw wrong(name, `is ${JSON.stringify(text)}, but must be true or false`)
+  return value
 }
 
 function parseDatabaseUrl(text: string): string {

@@ -3,8 +3,9 @@
 import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { auditCommand } from '../scripts/audit.ts'
-import { runProgram } from '../scripts/command-line.ts'
+import { runProgram, withSettingsBefore } from '../scripts/command-line.ts'
 import { devCommand } from '../scripts/dev.ts'
+import { helpCommand } from '../scripts/help.ts'
 import { initCommand } from '../scripts/init.ts'
 import { issuersCommand } from '../scripts/issuers.ts'
 import { keysCommand } from '../scripts/keys.ts'
@@ -17,11 +18,12 @@ import { signingKeysCommand } from '../scripts/signing-keys.ts'
 import { upstreamsCommand } from '../scripts/upstreams.ts'
 import { usageCommand } from '../scripts/usage.ts'
 
-const program = new Command('latchkey')
+const program = withSettingsBefore(new Command('latchkey'), { isShown: true })
   .description(
     'Workload identity federation for self-hosted inference: workloads exchange the JWT they hold for a short-lived access token',
   )
   .version(packageJson.version)
+  .helpCommand(false)
   .addHelpText(
     'after',
     `
@@ -48,6 +50,7 @@ const commands = [
   pricesCommand,
   usageCommand,
   auditCommand,
+  helpCommand,
 ]
 for (const make of commands) program.addCommand(make())
 

@@ -106,6 +106,23 @@ describe('every setting', () => {
     })
   }
 
+  const switches: [text: string, isOn: boolean][] = [
+    ['true', true],
+    ['yes', true],
+    ['1', true],
+    ['false', false],
+    ['no', false],
+    ['0', false],
+  ]
+  for (const [text, isOn] of switches) {
+    test(`that is a switch is ${isOn ? 'on' : 'off'} as ${text}, by flag, environment and file`, () => {
+      const given = { LATCHKEY_INSECURE_ISSUERS: text }
+      const file = { LATCHKEY_CONFIG: fileOf(`LATCHKEY_INSECURE_ISSUERS=${text}\n`) }
+      for (const sources of [{ flags: given }, { environment: given }, { flags: file }])
+        expect(load(sources).insecureIssuers).toBe(isOn)
+    })
+  }
+
   test("has a flag of its name, and a command's own default comes before the common one", () => {
     expect(settings.map(({ env }) => flagOf(env)).slice(0, 2)).toEqual(['database-url', 'database-synchronous'])
     const defaults = { LATCHKEY_DATABASE_URL: 'file:/own.db' }
@@ -174,7 +191,7 @@ describe('a wrong value is refused with the name of the setting:', () => {
       (value): [SettingName, string] => ['LATCHKEY_UPSTREAM_URL', value],
     ),
     ...['a b', 'a\nb', 'schlüssel'].map((value): [SettingName, string] => ['LATCHKEY_UPSTREAM_API_KEY', value]),
-    ...['yes', '1', 'TRUE'].map((value): [SettingName, string] => ['LATCHKEY_INSECURE_ISSUERS', value]),
+    ...['maybe', '2', 'TRUE', 'toString'].map((value): [SettingName, string] => ['LATCHKEY_INSECURE_ISSUERS', value]),
     ...['x', hex('a').slice(1), `${hex('a')}a`].map((value): [SettingName, string] => ['LATCHKEY_MASTER_KEY', value]),
   ]
   for (const [name, value] of wrong) {
