@@ -1,6 +1,6 @@
 // What holds for every answer of the service, whichever route it is: the request id, the error shape, methods and unknown paths.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Federation, startFederation } from './support/latchkey.ts'
+import { type Federation, type Row, startFederation } from './support/latchkey.ts'
 import { openRawRequest } from './support/raw-request.ts'
 
 let federation: Federation
@@ -129,13 +129,21 @@ describe('500', () => {
 })
 
 describe('a request that is hardly one', () => {
-  for (const host of ['a b:c', '']) {
+  for (const host of ['a b:c', '', '[::1', 'a:99999']) {
     test(`with Host ${JSON.stringify(host)} is answered by its path alone`, async () => {
+      const { key } = await federation.admin<Row & { key: string }>('keys.create', {
+        name: `host ${host}`.trim(),
+        kind: 'management',
+      })
       for (const [path, status] of [
         ['/v1/oauth/jwks', 200],
         ['/v1/none', 404],
+        ['/v1/keys?offset=0', 200],
+        ['/v1/keys?offset=x', 400],
+        ['/v1/presets?limit=x', 400],
+        ['/v1/workload-identity/policies?limit=x', 400],
       ] as const) {
-        const { socket, answer } = openRawRequest(at(path), 'GET', { host })
+        const { socket, answer } = openRawRequest(at(path), 'GET', { host, authorization: `Bearer ${key}` })
         expect((await answer).status).toBe(status)
         socket.destroy()
       }

@@ -3,6 +3,7 @@ import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import { type Description, errorResponses, type Shape } from '../http/description.ts'
+import { queryOf } from '../http/query.ts'
 import { json } from '../http/reply.ts'
 import { authenticateManagement } from '../keys/bearer.ts'
 import { operationBodyBytesMax } from '../limits.ts'
@@ -63,9 +64,7 @@ function checkFields(given: object, path: string, isBare: boolean): void {
 /** The operation refuses what it does not know. */
 function readQuery(request: Request): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
-  // The URL may have a host that is none, so only what follows the question mark is read.
-  const query = request.url.slice(request.url.indexOf('?') + 1 || request.url.length)
-  for (const [name, value] of new URLSearchParams(query))
+  for (const [name, value] of queryOf(request))
     fields[name] = numeric.includes(name) && /^\d{1,15}$/.test(value) ? Number(value) : value
   return fields
 }

@@ -2,6 +2,7 @@
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
+import { queryOf } from '../http/query.ts'
 import { json } from '../http/reply.ts'
 import { keyHashText } from '../id-text.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
@@ -81,7 +82,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
 
   async function list(request: Request, context: Context): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: false })
-    const query = new URL(request.url, 'http://localhost').searchParams
+    const query = queryOf(request)
     const offset = query.get('offset') ?? '0'
     if (!/^\d{1,9}$/.test(offset)) throw new Fault('invalid', 'offset must be a whole number')
     const workspaceId = query.get('workspace_id') ?? key.workspaceId

@@ -4,6 +4,7 @@ import { readPresetVersion } from '../../db/presets.ts'
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
+import { queryOf } from '../http/query.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { authenticate, authenticateManagement } from '../keys/bearer.ts'
@@ -173,8 +174,8 @@ function notFound(): Fault {
 }
 
 /** @throws Fault `invalid` for what is no whole number; the operation knows how large it may be */
-function readPage({ url }: Request): { offset?: number; limit?: number } {
-  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
+function readPage(request: Request): { offset?: number; limit?: number } {
+  const query = queryOf(request)
   const page: { offset?: number; limit?: number } = {}
   for (const name of ['offset', 'limit'] as const) {
     const value = query.get(name)

@@ -10,10 +10,10 @@ export type RawRequest = {
 
 /** Sends the head of a request and leaves the rest to the test. */
 export function openRawRequest(url: string, method: string, headers: Record<string, string>): RawRequest {
-  const { hostname, port, pathname } = new URL(url)
+  const { hostname, port, pathname, search } = new URL(url)
   const socket = connect(Number(port), hostname)
   const lines = Object.entries({ host: `${hostname}:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}`)
-  socket.write(`${[`${method} ${pathname} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n`)
+  socket.write(`${[`${method} ${pathname}${search} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n`)
   const answer = new Promise<RawAnswer>((resolve, reject) => {
     let text = ''
     socket.on('data', (chunk: Buffer) => {
