@@ -21,13 +21,30 @@ export type FaultCode =
 /** What says more than that is a value that somebody sent, told back. */
 const textCharactersMax = 8_000
 
-/** A text without the credentials that slipped into it: keys of ours, and whatever begins like a JWT. Cut to what a person would read. */
+/**
+ * A text without the credentials that slipped into it: keys of ours, passwords in URLs, and whatever begins like a JWT. Cut to what a
+ * person would read. Its time grows with the length alone, whatever the text is: callers choose many of these texts.
+ */
 export function withoutSecrets(text: string): string {
   const cut = text.length > textCharactersMax ? `${text.slice(0, textCharactersMax)}…` : text
   return cut
     .replaceAll(/(\/\/)[^\s/@]{1,512}@/g, '$1…@')
     .replaceAll(/sk-lk-v1-[0-9a-f]{9,}/gi, 'sk-lk-v1-…')
-    .replaceAll(/eyJ[\w-]{8,}(?:\.|%2e)[\w.%-]+/gi, '(a token)')
+    .replaceAll(/[\w.%-]+/g, withoutToken)
+}
+
+/**
+ * A run of the characters of tokens, without the token in it and what follows: a part of it that begins like a JWT, with a separator and
+ * more behind. One expression for this would try every `eyJ` up to the end of the run.
+ */
+function withoutToken(run: string): string {
+  for (const { 0: part, index } of run.matchAll(/[\w-]{11,}/g)) {
+    const start = part.search(/eyj/i)
+    const isLongEnough = start >= 0 && part.length - start >= 'eyJ'.length + 8
+    const rest = run.slice(index + part.length, index + part.length + 4)
+    if (isLongEnough && /^(?:\.|%2e)./i.test(rest)) return `${run.slice(0, index + start)}(a token)`
+  }
+  return run
 }
 
 /**

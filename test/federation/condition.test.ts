@@ -11,7 +11,7 @@ import {
 } from '../../src/federation/condition.ts'
 import { conditionNanosecondsMax } from '../../src/limits.ts'
 import { compiled, conditionToken } from '../support/condition.ts'
-import { cpuMilliseconds } from '../support/preset-bodies.ts'
+import { cpuMilliseconds } from '../support/cpu-time.ts'
 
 const token = conditionToken({ constructor: 'c' })
 const judge = (source: string, changes: Partial<SubjectToken> = {}) =>

@@ -5,15 +5,8 @@ import { Fault } from '../../src/fault.ts'
 import { applyPreset, type Target } from '../../src/presets/apply.ts'
 import { type Dialect, readPreset } from '../../src/presets/preset.ts'
 import { readPresetReference } from '../../src/presets/reference.ts'
-import {
-  chatBody,
-  config,
-  cpuMilliseconds,
-  type Fields,
-  kept,
-  messages,
-  requestFields,
-} from '../support/preset-bodies.ts'
+import { cpuMilliseconds } from '../support/cpu-time.ts'
+import { chatBody, config, type Fields, kept, messages, requestFields } from '../support/preset-bodies.ts'
 
 const dialects: Dialect[] = ['chat', 'messages', 'responses']
 const targets: Target[] = [...dialects, 'completions', 'embeddings', 'rerank']

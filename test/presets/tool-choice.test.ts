@@ -3,7 +3,8 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { applyPreset, type Target } from '../../src/presets/apply.ts'
 import { type Dialect, readPreset } from '../../src/presets/preset.ts'
-import { cpuMilliseconds, type Fields } from '../support/preset-bodies.ts'
+import { cpuMilliseconds } from '../support/cpu-time.ts'
+import type { Fields } from '../support/preset-bodies.ts'
 
 const targets: Target[] = ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank']
 const schema = { type: 'object' }
