@@ -14,6 +14,7 @@ import { findNearestPath } from './http/nearest-path.ts'
 import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
+import { isPlainPath } from './http/sent-path.ts'
 import { modelDescription, modelsDescription } from './inference/descriptions.ts'
 import { inferenceEndpoints } from './inference/endpoint.ts'
 import { listModels, showModel } from './inference/models-endpoint.ts'
@@ -60,7 +61,7 @@ export function createApp(context: Context, runOperation: RunOperation): Handler
   const route = createRouter(basePath, listEndpoints(runOperation))
   return async (request, peer) => {
     const path = pathOf(request)
-    const match = route(request.method, path)
+    const match = isPlainPath(path, peer.sentSegments) ? route(request.method, path) : undefined
     const info: RequestInfo = {
       requestId: createRequestId(context.now()),
       peer,
@@ -87,7 +88,7 @@ export function createApp(context: Context, runOperation: RunOperation): Handler
   }
 }
 
-/** The path as it was sent. Without a Host header, as in HTTP/1.0, there is nothing before it. */
+/** The path as the runtime shows it. Without a Host header, as in HTTP/1.0, there is nothing before it. */
 function pathOf({ url }: Request): string {
   const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
   return start < 0 ? '/' : (url.slice(start).split('?', 1)[0] ?? '')

@@ -6,6 +6,8 @@ import { connectionIdleSecondsMax, drainMillisecondsMax } from './limits.ts'
 /** What a handler knows of the caller beside the request. */
 export type Peer = {
   address: string | null
+  /** The segments of the path as they were sent, each decoded, where the runtime shows the URL in its normal form only. */
+  sentSegments?: readonly string[]
   /** Lifts the limit on a silent connection, for an answer that may take long. The function it gives sets the limit back. */
   liftIdleLimit: () => () => void
   /** Whether this service, stopping, has cut what was still running: a request that ends then was not ended by its client. */
@@ -33,6 +35,9 @@ type DenoRuntime = {
     handler: (request: Request, info: { remoteAddr: { hostname?: string } }) => Promise<Response>,
   ) => DenoServer
 }
+
+/** Deeper paths are taken for ones that were changed on their way; a model's name may have slashes, but not so many. */
+const pathSegmentsMax = 32
 
 /** How long handlers may take to end once their connections are cut. */
 const cutHandlersMillisecondsMax = 2_000
@@ -96,9 +101,11 @@ function countRunning(handler: Handler): { counted: Handler; ended: Ended } {
 type IsCut = Peer['isCut']
 
 function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: Bounds, isCut: IsCut): Listened {
-  const fetch = (request: Request, server: Bun.Server<undefined>) =>
+  type Asked = Request & { params?: Record<string, string> }
+  const fetch = (request: Asked, server: Bun.Server<undefined>) =>
     handler(request, {
       address: server.requestIP(request)?.address ?? null,
+      sentSegments: Object.values(request.params ?? {}),
       liftIdleLimit: () => {
         server.timeout(request, 0)
         return () => server.timeout(request, idleSeconds)
@@ -108,7 +115,13 @@ function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: 
   // Bodies are bounded by their readers; Bun's own bound would answer without our error shape. Outside development Bun shares a port
   // with whoever asks for it too, and two servers would then split the requests: not here. A local socket takes the idle limit only from
   // here, and its own is ten seconds, less than an operation may take.
-  const common = { fetch, maxRequestBodySize: Number.MAX_SAFE_INTEGER, development: false, idleTimeout: idleSeconds }
+  const common = {
+    fetch,
+    routes: routesOf(fetch),
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    development: false,
+    idleTimeout: idleSeconds,
+  }
   const server: Bun.Server<undefined> =
     'socketPath' in options
       ? // The types leave the idle limit out for a local socket; the runtime does not.
@@ -122,13 +135,32 @@ function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: 
   return { port: server.port ?? 0, stop: () => server.stop(), cut: () => server.stop(true) }
 }
 
+/**
+ * One route for each number of segments. Bun's `Request` has the URL without its dot segments and with slashes for backslashes; only the
+ * parameters of a route are what was sent. A path that no route takes has an empty segment or too many of them.
+ */
+function routesOf<Serve>(serve: Serve): Record<string, Serve> {
+  const names = Array.from({ length: pathSegmentsMax }, (_, index) => `/:s${index}`)
+  return Object.fromEntries(names.map((_, index) => [names.slice(0, index + 1).join(''), serve]))
+}
+
 function listenOnDeno(deno: DenoRuntime, options: ListenOptions, handler: Handler, isCut: IsCut): Listened {
   const abort = new AbortController()
   const address = 'socketPath' in options ? { path: options.socketPath } : options
   const server = deno.serve({ ...address, signal: abort.signal, onListen: () => {} }, (request, info) =>
-    handler(request, { address: info.remoteAddr.hostname ?? null, liftIdleLimit: () => () => {}, isCut }),
+    handler(request, {
+      address: info.remoteAddr.hostname ?? null,
+      ...(hasPlainHost(request) ? {} : { sentSegments: [] }),
+      liftIdleLimit: () => () => {},
+      isCut,
+    }),
   )
   return { port: server.addr.port ?? 0, stop: () => server.shutdown(), cut: () => abort.abort() }
+}
+
+/** Deno's URL is the Host header and what was sent, one after the other, so that a Host with a slash in it would begin the path. */
+function hasPlainHost({ headers }: Request): boolean {
+  return /^[\w.:[\]-]*$/.test(headers.get('host') ?? '')
 }
 
 async function drain(

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { audience, type Federation, subject } from '../support/latchkey.ts'
+import { openRawRequest } from '../support/raw-request.ts'
 
 export type Scenario = { name: string; run: (federation: Federation) => Promise<void> }
 
@@ -43,6 +44,24 @@ export const scenarios: Scenario[] = [
       })
       assert.equal(response.status, 413)
       assert.equal(((await response.json()) as Answer).error, 'invalid_request')
+    },
+  },
+  {
+    name: 'a path is found as it was sent or not at all',
+    run: async ({ server }) => {
+      const rows: [target: string, host: string, status: number][] = [
+        ['/v1/oauth/jwks', 'x', 200],
+        ['/v1/x\\..\\oauth\\jwks', 'x', 404],
+        ['/v1/x/../oauth/jwks', 'x', 404],
+        ['/v1/x/%2e%2E/oauth/jwks', 'x', 404],
+        ['/v1//oauth/jwks', 'x', 404],
+        ['/other', 'x/v1/oauth/jwks?', 404],
+      ]
+      for (const [target, host, status] of rows) {
+        const { socket, answer } = openRawRequest(server.baseUrl, 'GET', { host, connection: 'close' }, target)
+        assert.equal((await answer).status, status, target)
+        socket.destroy()
+      }
     },
   },
   {

@@ -8,12 +8,17 @@ export type RawRequest = {
   answer: Promise<RawAnswer>
 }
 
-/** Sends the head of a request and leaves the rest to the test. */
-export function openRawRequest(url: string, method: string, headers: Record<string, string>): RawRequest {
-  const { hostname, port, pathname, search } = new URL(url)
+/** Sends the head of a request and leaves the rest to the test. `target` is sent as it is, where that is not the path of the URL. */
+export function openRawRequest(
+  url: string,
+  method: string,
+  headers: Record<string, string>,
+  target = pathOf(url),
+): RawRequest {
+  const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   const lines = Object.entries({ host: `${hostname}:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}`)
-  socket.write(`${[`${method} ${pathname}${search} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n`)
+  socket.write(`${[`${method} ${target} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n`)
   const answer = new Promise<RawAnswer>((resolve, reject) => {
     let text = ''
     socket.on('data', (chunk: Buffer) => {
@@ -26,6 +31,11 @@ export function openRawRequest(url: string, method: string, headers: Record<stri
   })
   answer.catch(() => {})
   return { socket, answer }
+}
+
+function pathOf(url: string): string {
+  const { pathname, search } = new URL(url)
+  return pathname + search
 }
 
 /** One chunk of a chunked body. */
