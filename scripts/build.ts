@@ -1,5 +1,6 @@
 // `bun run build`: makes dist/latchkey, one file that holds the program, its migrations and libSQL's native part.
-import { mkdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { BunPlugin } from 'bun'
@@ -31,14 +32,29 @@ const embedNativePart: BunPlugin = {
   },
 }
 
+const root = join(import.meta.dirname, '..')
+
+/** What the binary is made of: the commit, `-modified` when files differ from it, or `unknown` outside a checkout of this project. */
+function readCommit(): string {
+  const [folder, commit] = [git('rev-parse', '--show-toplevel'), git('rev-parse', 'HEAD')]
+  if (folder === undefined || commit === undefined || realpathSync(folder) !== realpathSync(root)) return 'unknown'
+  return git('status', '--porcelain') === '' ? commit : `${commit}-modified`
+}
+
+function git(...args: string[]): string | undefined {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : undefined
+}
+
 mkdirSync(dirname(outfile), { recursive: true })
 const result = await Bun.build({
-  entrypoints: [join(import.meta.dirname, '../src/main.ts')],
+  entrypoints: [join(root, 'src/main.ts')],
   format: 'esm',
   minify: true,
   bytecode: true,
   // The settings come from flags, environment and --config alone, never from files that happen to lie in the folder.
   compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
+  define: { LATCHKEY_COMMIT: JSON.stringify(readCommit()) },
   plugins: [embedNativePart],
 })
 if (!result.success) {

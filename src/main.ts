@@ -17,12 +17,14 @@ import { serveCommand } from '../scripts/serve.ts'
 import { signingKeysCommand } from '../scripts/signing-keys.ts'
 import { upstreamsCommand } from '../scripts/upstreams.ts'
 import { usageCommand } from '../scripts/usage.ts'
+import { versionCommand, withVersionOption } from '../scripts/version.ts'
 
+const argv = process.argv.slice(2)
 const program = withSettingsBefore(new Command('latchkey'), { isShown: true })
   .description(
     'Workload identity federation for self-hosted inference: workloads exchange the JWT they hold for a short-lived access token',
   )
-  .version(packageJson.version)
+  .version(packageJson.version, '-V, --version', 'print the version alone')
   .helpCommand(false)
   .addHelpText(
     'after',
@@ -50,8 +52,9 @@ const commands = [
   pricesCommand,
   usageCommand,
   auditCommand,
+  versionCommand,
   helpCommand,
 ]
 for (const make of commands) program.addCommand(make())
 
-await runProgram(program, process.argv.slice(2))
+await runProgram(withVersionOption(program, argv), argv)

@@ -1,7 +1,9 @@
 // The compiled file alone in an empty folder with an empty environment: the whole main job, by commands and over HTTP.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { migrations } from '../../db/migrate.ts'
+import packageJson from '../../package.json' with { type: 'json' }
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime.ts'
@@ -41,12 +43,16 @@ async function locally(handler: Parameters<typeof listenLocally>[0]): Promise<st
   return url
 }
 
-beforeAll(async () => {
-  const built = await runCommand(['--outfile', program[0] ?? ''], {
+function build(outfile: string) {
+  return runCommand(['--outfile', outfile], {
     cwd: folder.path,
     env: { PATH: process.env.PATH ?? '', HOME: folder.path },
     program: [process.execPath, join(import.meta.dirname, '../../scripts/build.ts')],
   })
+}
+
+beforeAll(async () => {
+  const built = await build(program[0] ?? '')
   expect(built.code, built.stderr).toBe(0)
   mkdirSync(cwd)
   issuerUrl = await locally(await createTestIssuer(() => issuerUrl))
@@ -65,6 +71,31 @@ test('the binary tells its version and teaches', async () => {
   expect([help.code, help.stderr]).toEqual([0, ''])
   expect(help.stdout).toContain('Examples:\n  $ latchkey policies create')
 })
+
+test('the binary names the commit it was made of, its Bun and its schema', async () => {
+  const git = (...args: string[]) =>
+    Bun.spawnSync(['git', ...args], { cwd: import.meta.dirname })
+      .stdout.toString()
+      .trim()
+  const commit = git('rev-parse', 'HEAD') || 'unknown'
+  const shown = await json<Record<string, unknown>>('version')
+  expect(shown).toEqual({
+    version: packageJson.version,
+    commit: expect.stringMatching(new RegExp(`^${commit}(-modified)?$`)),
+    bun: Bun.version,
+    schema: migrations.at(-1)?.version,
+  })
+  expect(JSON.parse((await run(['-v', '--json'])).stdout)).toEqual(shown)
+})
+
+test('a second build of the same files gives the same bytes', async () => {
+  const again = join(folder.path, 'again')
+  expect((await build(again)).code).toBe(0)
+  const [one, other] = [program[0] ?? '', again].map((path) =>
+    Bun.CryptoHasher.hash('sha256', readFileSync(path), 'hex'),
+  )
+  expect(other).toBe(one)
+}, 120_000)
 
 test('a command before init says what to do and leaves the folder empty', async () => {
   const { code, stderr } = await run(['keys', 'list'])
