@@ -122,7 +122,8 @@ export async function openContext(
     onBroken(error)
   })
   const { registry, spending } = await loadOrRefuse(database, now())
-  const { insecureIssuers, issuerNetworks } = config
+  const { insecureIssuers, issuerNetworks, upstreamUrl } = config
+  if (upstreamUrl !== undefined) putUpstream(registry, configuredUpstream(upstreamUrl))
   const outbound: Outbound = { fetch, resolve, insecureIssuers, issuerNetworks }
   const issuerKeys = createIssuerKeys({
     outbound,
@@ -188,8 +189,6 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   admin.signingKeys = signingKeys
   const { rateLimit } = admin.config
   const exchangeRate = rateLimit === undefined ? noRateLimit : createRateLimiter(rateLimit)
-  const { upstreamUrl, upstreamApiKey } = admin.config
-  if (upstreamUrl !== undefined) putUpstream(admin.registry, configuredUpstream(upstreamUrl))
   return {
     ...admin,
     baseUrl,
@@ -200,7 +199,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     keyRates: createKeyRates(),
     verifiedTokens: createTokenCache(signingKeys),
     via: nameInstallation(admin.registry),
-    credentialOf: createCredentials(masterKey, upstreamApiKey),
+    credentialOf: createCredentials(masterKey, admin.config.upstreamApiKey),
   }
 }
 

@@ -54,6 +54,20 @@ test('a server that starts beside commands waits for them', async () => {
   expect((await Promise.all(commands)).map(({ code }) => code)).toEqual([0, 0, 0])
 }, 60_000)
 
+test('the upstream of the settings is listed and checked with and without a server', async () => {
+  const answers = async () => {
+    const [list, check] = await Promise.all(
+      ['list', 'check'].map((verb) => installation.run('upstreams', verb, '--json')),
+    )
+    return { list, checked: check?.code, problem: JSON.parse(check?.stdout ?? '').data[0].problem }
+  }
+  const without = await answers()
+  expect(JSON.parse(without.list?.stdout ?? '')).toMatchObject({ data: [{ name: 'configured', priority: 0 }] })
+  expect(without).toMatchObject({ checked: 0, problem: null })
+  await serve()
+  expect(await answers()).toEqual(without)
+}, 60_000)
+
 test('a server that has ended in order leaves the file and no socket to the next one', async () => {
   const first = await serve()
   await first.ask('keys.create', { name: 'kept' })
