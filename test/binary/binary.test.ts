@@ -89,7 +89,7 @@ test('the binary names the commit it was made of, its Bun and its schema', async
 })
 
 test('a second build of the same files gives the same bytes', async () => {
-  const again = join(folder.path, 'again')
+  const again = join(folder.path, 'again', 'latchkey')
   expect((await build(again)).code).toBe(0)
   const [one, other] = [program[0] ?? '', again].map((path) =>
     Bun.CryptoHasher.hash('sha256', readFileSync(path), 'hex'),
