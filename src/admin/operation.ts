@@ -6,6 +6,7 @@ import { checkKeyState } from '../keys/api-key.ts'
 import { operationInputDepthMax } from '../limits.ts'
 import type { Actor } from '../registry.ts'
 import { type } from '../shape.ts'
+import type { TakeTurn } from '../turns.ts'
 
 /** What an operation gets: the context, who asks, and its own name, which the record of its changes tells. */
 export type OperationContext = AdminContext & { actor: Actor; operation: string }
@@ -41,15 +42,18 @@ export function createOperationRunner(operations: Record<string, Operation>, con
     checkText(value, 1)
     const input = found.input(value)
     if (input instanceof type.errors) throw new Fault('invalid', input.summary)
-    const run = async () => {
+    const act = async <Result>(work: () => Promise<Result>): Promise<Result> => {
       checkActor(actor, context)
-      return found.run({ ...context, actor, operation: name }, input as never).catch(tellConflict)
+      return work()
     }
-    return JSON.parse(JSON.stringify(await (found.runsAlone ? context.takeTurn(run) : run()))) as unknown
+    // An operation that steps aside may still wait for a turn of its own.
+    const takeTurn: TakeTurn = (work) => context.takeTurn(() => act(work))
+    const run = () => found.run({ ...context, takeTurn, actor, operation: name }, input as never).catch(tellConflict)
+    return JSON.parse(JSON.stringify(await (found.runsAlone ? takeTurn(run) : act(run)))) as unknown
   }
 }
 
-/** The key was in force when its request began; what it asks for begins now. */
+/** The key was in force when its request arrived; what it asks for begins now. */
 function checkActor(actor: Actor, { registry, now }: AdminContext): void {
   if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId), now())
 }

@@ -12,6 +12,7 @@ import {
   nanodollarsPerDollar,
   presetSlugCharactersMax,
 } from '../limits.ts'
+import { isLonger } from '../presets/check.ts'
 import { presetMarker } from '../presets/reference.ts'
 import type { Issuer, Registry } from '../registry.ts'
 import { type } from '../shape.ts'
@@ -48,7 +49,7 @@ export function moneyShape(max: number) {
 /** Patterns of models. A comma is in no name of a model, and in many a list that was meant to be several. */
 export const modelPatternsShape = type('string')
   .narrow((text, context) => {
-    if (text === '' || text.length > modelCharactersMax)
+    if (text === '' || isLonger(text, modelCharactersMax))
       return context.mustBe(`1 to ${modelCharactersMax} characters long`)
     if (text.includes(',')) return context.mustBe('one model or pattern; give several one by one, without commas')
     return !text.includes(presetMarker) || context.mustBe('a model; presets are allowed by allowed_presets')

@@ -1,0 +1,162 @@
+// A change waits for its turn. What its key may do is judged when the turn comes: a key that is disabled by then changes nothing.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { type OperationName, operations } from '../../src/admin/operations.ts'
+import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
+
+/** What reads, and what asks an issuer or an upstream: these make no change that an admin is named for. */
+const others: OperationName[] = [
+  'organizations.list',
+  'workspaces.list',
+  'keys.list',
+  'keys.show',
+  'issuers.list',
+  'issuers.show',
+  'issuers.verify',
+  'issuers.refresh',
+  'policies.list',
+  'policies.show',
+  'policies.check',
+  'audit.list',
+  'audit.show',
+  'audit.changes',
+  'usage.sum',
+  'usage.verify',
+  'usage.requests',
+  'signing_keys.list',
+  'upstreams.list',
+  'upstreams.show',
+  'upstreams.check',
+  'prices.list',
+  'presets.list',
+  'presets.show',
+  'presets.versions',
+  'presets.version',
+  'presets.diff',
+  'presets.apply',
+  'presets.export',
+]
+
+const url = 'https://idp.example.com'
+const policy = { issuer: 'idp', key: 'target', audience: 'a', subject: 's' }
+const upstream = { base_url: 'http://127.0.0.1:1/v1' }
+const price = { prompt: 1, completion: 1 }
+const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
+const save = (preset: string) => ({ preset, dialect: 'chat', body })
+const file = (slug: string, model: string) => ({
+  presets: [{ slug, name: 'Imported', content: JSON.stringify({ config: { model } }) }],
+})
+
+/** What the changes below rest on; each has a thing to itself. */
+const there: [name: OperationName, input: object][] = [
+  // Without a user, so that who makes a preset there has to be made as well.
+  ['organizations.create', { name: 'for save' }],
+  ['organizations.create', { name: 'for import' }],
+  ['organizations.create', { name: 'for plan' }],
+  ...['target', 'for update', 'for disable', 'for enable', 'for delete'].map(
+    (name): (typeof there)[number] => ['keys.create', { name }],
+  ),
+  ['keys.disable', { key: 'for enable' }],
+  ...['idp', 'for update', 'for delete'].map(
+    (name): (typeof there)[number] => ['issuers.add', { name, issuer_url: `${url}/${encodeURI(name)}` }],
+  ),
+  ...['for update', 'for pause', 'for resume', 'for delete'].map(
+    (name): (typeof there)[number] => ['policies.create', { ...policy, name }],
+  ),
+  ['policies.pause', { policy: 'for resume' }],
+  ...['for update', 'for remove'].map((name): (typeof there)[number] => ['upstreams.add', { ...upstream, name }]),
+  ['prices.set', { prices: [{ ...price, model: 'for-remove' }] }],
+  ...['for-version', 'for-import', 'for-update', 'for-archive', 'for-restore'].map(
+    (preset): (typeof there)[number] => ['presets.save', save(preset)],
+  ),
+  ['presets.archive', { preset: 'for-restore' }],
+]
+
+/** Every other operation but `init`, with an input that it takes. */
+const changes: [name: OperationName, input: object, what?: string][] = [
+  ['organizations.create', { name: 'new' }],
+  ['organizations.plan', { organization: 'for plan', plan: 'business' }],
+  ['workspaces.create', { name: 'new' }],
+  ['keys.create', { name: 'new', owner: 'somebody' }],
+  ['keys.update', { key: 'for update', requests_per_minute: 5 }],
+  ['keys.disable', { key: 'for disable' }],
+  ['keys.enable', { key: 'for enable' }],
+  ['keys.delete', { key: 'for delete' }],
+  ['issuers.add', { name: 'new', issuer_url: `${url}/new` }],
+  ['issuers.update', { issuer: 'for update', clock_skew_seconds: 5 }],
+  ['issuers.delete', { issuer: 'for delete' }],
+  ['policies.create', { ...policy, name: 'new' }],
+  ['policies.update', { policy: 'for update', subject: 'other' }],
+  ['policies.pause', { policy: 'for pause' }],
+  ['policies.resume', { policy: 'for resume' }],
+  ['policies.delete', { policy: 'for delete' }],
+  ['upstreams.add', { ...upstream, name: 'new' }],
+  ['upstreams.update', { upstream: 'for update', priority: 5 }],
+  ['upstreams.remove', { upstream: 'for remove' }],
+  ['prices.set', { prices: [{ ...price, model: 'new' }] }],
+  ['prices.remove', { model: 'for-remove' }],
+  ['presets.save', { ...save('new'), organization: 'for save' }, ' of a new one, with a user who makes it'],
+  ['presets.save', save('for-version'), ' of one that is there'],
+  ['presets.import', { ...file('new', 'm'), organization: 'for import' }, ' of a new one, with a user who makes it'],
+  ['presets.import', file('for-import', 'm'), ' of a name alone'],
+  ['presets.update', { preset: 'for-update', name: 'Updated' }],
+  ['presets.archive', { preset: 'for-archive' }],
+  ['presets.restore', { preset: 'for-restore' }],
+  ['signing_keys.rotate', { at_once: true }],
+]
+
+let served: TestServer
+let boss: Row
+let writes = 0
+beforeAll(async () => {
+  served = await startTestServer()
+  boss = await served.admin('keys.create', { name: 'boss', kind: 'management' })
+  for (const [name, input] of there) await served.server.runOperation(name, input)
+  const { writer } = served.server.context
+  const { write } = writer
+  writer.write = (statements) => {
+    writes += 1
+    return write(statements)
+  }
+})
+beforeEach(async () => {
+  await served.admin('keys.enable', { key: boss.id })
+  writes = 0
+})
+afterAll(() => served.stop())
+
+const run = (name: OperationName, input: object) =>
+  served.server.runOperation(name, input, { kind: 'key', keyId: boss.id, requestId: crypto.randomUUID() })
+
+/** Asks for a change while another one has the turn and the end of the key is next; gives what became of it. */
+async function runTooLate(name: OperationName, input: object): Promise<unknown> {
+  const turn = Promise.withResolvers<void>()
+  const first = served.server.context.takeTurn(() => turn.promise)
+  const disabled = served.admin('keys.disable', { key: boss.id })
+  const outcome = run(name, input).then(
+    () => 'done',
+    (error: unknown) => error,
+  )
+  turn.resolve()
+  await Promise.all([first, disabled])
+  return outcome
+}
+
+test('every operation is one that changes something or one that does not', () => {
+  const known = new Set<OperationName>(['init', ...others, ...changes.map(([name]) => name)])
+  expect([...known].toSorted()).toEqual((Object.keys(operations) as OperationName[]).toSorted())
+})
+
+describe('with a key that is disabled meanwhile, nothing is changed by', () => {
+  for (const [name, input, what = ''] of [['init', {}] as (typeof changes)[number], ...changes]) {
+    test(name + what, async () => {
+      expect(await runTooLate(name, input)).toMatchObject({ code: 'unauthorized', reason: 'key_disabled' })
+      // The end of the key itself.
+      expect(writes).toBe(1)
+      await served.admin('keys.enable', { key: boss.id })
+      if (name === 'init') return
+      writes = 0
+      await run(name, input)
+      expect(writes).toBeGreaterThan(0)
+    })
+  }
+})
