@@ -8,7 +8,7 @@ import { issuerDocumentBytesMax } from '../limits.ts'
  * @throws Fault `invalid` when it is too large, holds anything private, or no usable key
  */
 export function readPastedKeySet(text: string): VerificationKey[] {
-  if (text.length > issuerDocumentBytesMax)
+  if (Buffer.byteLength(text) > issuerDocumentBytesMax)
     throw new Fault('invalid', `The JWKS must be at most ${issuerDocumentBytesMax} bytes`)
   if (/"(d|p|q|dp|dq|qi|k)"\s*:/.test(text)) {
     throw new Fault(

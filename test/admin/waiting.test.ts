@@ -52,22 +52,26 @@ const there: [name: OperationName, input: object][] = [
   ['organizations.create', { name: 'for save' }],
   ['organizations.create', { name: 'for import' }],
   ['organizations.create', { name: 'for plan' }],
-  ...['target', 'for update', 'for disable', 'for enable', 'for delete'].map(
-    (name): (typeof there)[number] => ['keys.create', { name }],
-  ),
+  ...['target', 'for update', 'for disable', 'for enable', 'for delete'].map((name): (typeof there)[number] => [
+    'keys.create',
+    { name },
+  ]),
   ['keys.disable', { key: 'for enable' }],
-  ...['idp', 'for update', 'for delete'].map(
-    (name): (typeof there)[number] => ['issuers.add', { name, issuer_url: `${url}/${encodeURI(name)}` }],
-  ),
-  ...['for update', 'for pause', 'for resume', 'for delete'].map(
-    (name): (typeof there)[number] => ['policies.create', { ...policy, name }],
-  ),
+  ...['idp', 'for update', 'for delete'].map((name): (typeof there)[number] => [
+    'issuers.add',
+    { name, issuer_url: `${url}/${encodeURI(name)}` },
+  ]),
+  ...['for update', 'for pause', 'for resume', 'for delete'].map((name): (typeof there)[number] => [
+    'policies.create',
+    { ...policy, name },
+  ]),
   ['policies.pause', { policy: 'for resume' }],
   ...['for update', 'for remove'].map((name): (typeof there)[number] => ['upstreams.add', { ...upstream, name }]),
   ['prices.set', { prices: [{ ...price, model: 'for-remove' }] }],
-  ...['for-version', 'for-import', 'for-update', 'for-archive', 'for-restore'].map(
-    (preset): (typeof there)[number] => ['presets.save', save(preset)],
-  ),
+  ...['for-version', 'for-import', 'for-update', 'for-archive', 'for-restore'].map((preset): (typeof there)[number] => [
+    'presets.save',
+    save(preset),
+  ]),
   ['presets.archive', { preset: 'for-restore' }],
 ]
 
