@@ -105,8 +105,26 @@ describe('with presets', () => {
         await latchkey.savePreset({ temperature: 1 }),
       ]
       const credential = await create({ allowed_models: ['small'] })
-      expect((await idsFor(credential)).toSorted()).toEqual([...slugs.map((slug) => `@preset/${slug}`), 'small'])
+      expect((await idsFor(credential)).toSorted()).toEqual(
+        [...slugs.map((slug) => `@preset/${slug}`), 'small'].toSorted(),
+      )
       for (const slug of slugs) await latchkey.call('DELETE', `/presets/${slug}`)
+    })
+
+    test(`a ${who} for some models is not shown a preset with one other among its fallbacks`, async () => {
+      const credential = await create({ allowed_models: ['small', 'mid*'] })
+      for (const [models, isShown] of [
+        [['small', 'middle'], true],
+        [['big'], false],
+        [['small', 'big'], false],
+        [['big', 'small'], false],
+        [['small', 'middle', 'big', 'small'], false],
+      ] as const) {
+        const slug = await latchkey.savePreset({ model: 'small', models })
+        expect((await idsFor(credential)).includes(`@preset/${slug}`)).toBe(isShown)
+        expect((await get(`/models/@preset/${slug}`, credential)).status).toBe(isShown ? 200 : 404)
+        await latchkey.call('DELETE', `/presets/${slug}`)
+      }
     })
 
     test(`a ${who} for some presets is shown these alone`, async () => {

@@ -254,6 +254,50 @@ describe('a post that fails', () => {
   })
 })
 
+describe('at a bound', () => {
+  test('of presets, of several new ones in one commit only those that fit are made, in each workspace', async () => {
+    const { preset } = await save('a')
+    const theirs = { organizationId: 'other', workspaceId: other.workspace.id, creatorId: other.user.id }
+    for (const { workspace } of [acme, other]) {
+      const full = new Map<string, Preset>([['a', preset]])
+      for (let index = 3; index < presetsMax; index++) full.set(String(index), preset)
+      registry.presetsOf.set(workspace.id, full)
+    }
+    watched.batches.length = 0
+    const slugs = ['b', 'c', 'd', 'e']
+    const outcomes = await Promise.allSettled(slugs.flatMap((slug) => [save(slug), save(slug, theirs)]))
+    expect(outcomes.map(({ status }) => status === 'fulfilled')).toEqual([
+      ...[true, true, true, true],
+      ...[false, false, false, false],
+    ])
+    expect(watched.batches).toHaveLength(1)
+    expect(presetsInFile().map(({ slug }) => slug)).toEqual(['a', 'b', 'b', 'c', 'c'])
+  })
+
+  const most = presetConfigCharactersMax
+  const rows: [what: string, content: (characters: number) => Draft['content']][] = [
+    [
+      'settings',
+      (characters) => ({ config: { stop: 'x'.repeat(characters - '{"stop":""}'.length) }, systemPrompt: null }),
+    ],
+    ['system prompt', (characters) => ({ config: {}, systemPrompt: 'x'.repeat(characters - '{}'.length) })],
+    [
+      'both together',
+      (characters) => ({
+        config: { stop: 'x'.repeat(1_000 - '{"stop":""}'.length) },
+        systemPrompt: 'x'.repeat(characters - 1_000),
+      }),
+    ],
+  ]
+  for (const [what, content] of rows)
+    test(`of 262,144 characters ${what} are kept, and one more is refused`, async () => {
+      expect(most).toBe(262_144)
+      expect(numberOf(await save('a', { content: content(most) }))).toBe(1)
+      expect(() => save('a', { content: content(most + 1) })).toThrow('these are 262145')
+      expect(countOf('preset_versions')).toBe(1)
+    })
+})
+
 describe('what is kept at hand', () => {
   /** The largest content there may be, so that few fill what is kept. */
   const filling: [string, (text: string) => Draft['content']][] = [

@@ -1,0 +1,115 @@
+// The key endpoints (decisions §6): whose keys are listed, and what a caller cannot set.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Row } from '../support/latchkey.ts'
+import { type PresetServer, startPresets } from '../support/presets.ts'
+
+type KeyRow = Row & { key: string; hash: string; workspace_id: string }
+
+let latchkey: PresetServer
+/** A management key of each workspace, and one of another organization. */
+let own: KeyRow
+let beside: KeyRow
+let reader: KeyRow
+let stranger: KeyRow
+beforeAll(async () => {
+  latchkey = await startPresets()
+  await latchkey.admin('workspaces.create', { name: 'beside' })
+  await latchkey.admin('organizations.create', { name: 'other' })
+  const create = (name: string, input: object = {}) =>
+    latchkey.admin<KeyRow>('keys.create', { name, kind: 'management', ...input })
+  own = await create('own')
+  beside = await create('beside', { workspace: 'beside' })
+  reader = await create('reader', { workspace: 'beside', kind: 'management_read_only' })
+  stranger = await create('stranger', { organization: 'other' })
+})
+beforeEach(() => latchkey.reset())
+afterAll(() => latchkey.stop())
+
+const namesFor = async ({ key }: KeyRow, query = '') => {
+  const { data } = await latchkey.call('GET', `/keys${query}`, { key })
+  return (data as Row[]).map(({ name }) => name).toSorted()
+}
+
+describe('a list of keys', () => {
+  test("is of the key's own workspace", async () => {
+    expect(await namesFor(beside)).toEqual(['beside', 'reader'])
+    expect(await namesFor(reader)).toEqual(['beside', 'reader'])
+    expect(await namesFor(own)).toEqual(['admin', 'first management key', 'own', 'target'])
+    expect(await namesFor(stranger)).toEqual(['stranger'])
+  })
+
+  test('may be of another workspace of the organization, and never of another organization', async () => {
+    expect(await namesFor(own, `?workspace_id=${beside.workspace_id}`)).toEqual(['beside', 'reader'])
+    expect(await namesFor(stranger, `?workspace_id=${beside.workspace_id}`)).toEqual([])
+    expect(await namesFor(own, `?workspace_id=${stranger.workspace_id}`)).toEqual([])
+  })
+
+  test('has disabled keys unless they are left out, and no deleted ones', async () => {
+    const workspace = 'listed'
+    const { id } = await latchkey.admin('workspaces.create', { name: workspace })
+    const query = `?workspace_id=${id}`
+    for (const name of ['on', 'off', 'gone']) await latchkey.admin('keys.create', { name, workspace })
+    await latchkey.admin('keys.disable', { key: 'off' })
+    await latchkey.admin('keys.delete', { key: 'gone' })
+    expect(await namesFor(own, query)).toEqual(['off', 'on'])
+    expect(await namesFor(own, `${query}&include_disabled=false`)).toEqual(['on'])
+  })
+})
+
+describe('a new key', () => {
+  const post = (body: object, key = own) => latchkey.call('POST', '/keys', { body, key: key.key })
+
+  for (const kind of ['management', 'management_read_only', 'inference'])
+    test(`cannot be made as ${kind}: over HTTP every key is for inference`, async () => {
+      const before = await namesFor(own)
+      expect(await post({ name: 'raised', kind })).toMatchObject({ status: 400, error: { code: 400 } })
+      expect(await namesFor(own)).toEqual(before)
+    })
+
+  test('is for inference, of the workspace and the owner of the key that made it', async () => {
+    const { status, data, key } = await post({ name: 'made' }, beside)
+    expect({ status, data }).toMatchObject({
+      status: 201,
+      data: { workspace_id: beside.workspace_id, creator_user_id: beside.owner_id },
+    })
+    const shown = await latchkey.call('GET', '/key', { key })
+    expect(shown.data).toMatchObject({ name: 'made', is_management_key: false, is_provisioning_key: false })
+    expect((await latchkey.call('GET', '/keys', { key })).status).toBe(403)
+    await latchkey.admin('keys.delete', { key: 'made' })
+  })
+
+  test('cannot be put into another organization', async () => {
+    expect(await post({ name: 'x', workspace_id: stranger.workspace_id })).toMatchObject({ status: 404 })
+    for (const field of ['organization', 'owner', 'hash', 'id'])
+      expect(await post({ name: 'x', [field]: 'other' })).toMatchObject({ status: 400 })
+  })
+
+  test('is not made by a key that only reads or infers', async () => {
+    for (const key of [reader, latchkey.key as unknown as KeyRow])
+      expect(await post({ name: 'x' }, key)).toMatchObject({ status: 403 })
+  })
+})
+
+describe('a key of another organization', () => {
+  for (const [method, body] of [
+    ['GET', undefined],
+    ['PATCH', { name: 'taken' }],
+    ['PATCH', { disabled: true }],
+    ['DELETE', undefined],
+  ] as const)
+    test(`is not found by ${method} ${JSON.stringify(body ?? '')}`, async () => {
+      const found = await latchkey.call(method, `/keys/${own.hash}`, { key: stranger.key, body })
+      expect(found).toMatchObject({ status: 404, error: { message: 'Resource not found' } })
+      expect((await latchkey.call('GET', `/keys/${own.hash}`, { key: own.key })).data).toMatchObject({
+        name: 'own',
+        disabled: false,
+      })
+    })
+
+  test('cannot be raised by a change', async () => {
+    const { hash } = await latchkey.admin<KeyRow>('keys.create', { name: 'plain' })
+    for (const body of [{ kind: 'management' }, { workspace_id: beside.workspace_id }, { owner: 'somebody' }])
+      expect(await latchkey.call('PATCH', `/keys/${hash}`, { key: own.key, body })).toMatchObject({ status: 400 })
+    expect((await latchkey.admin('keys.show', { key: hash })).kind).toBe('inference')
+  })
+})
