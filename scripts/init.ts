@@ -1,7 +1,9 @@
 // `latchkey init`: makes the database and the first management key.
 import type { Command } from 'commander'
-import { command, operationCommand, runAlone } from './command-line.ts'
+import { command, type Options, operationCommand, runAlone } from './command-line.ts'
 import { printable } from './present.ts'
+
+type Made = { database: string; master_key_file: string | null; key: string }
 
 export function initCommand(): Command {
   const made = command(
@@ -13,8 +15,10 @@ export function initCommand(): Command {
     made,
     'init',
     ({ options }) => ({ owner: options.owner }),
-    ({ database, master_key_file, key }: { database: string; master_key_file: string | null; key: string }) =>
-      [
+    ({ database, master_key_file, key }: Made, { options }) => {
+      const where = flagsOf(options, ['config', 'databaseUrl'])
+      const masterKey = flagsOf(options, ['masterKeyFile'])
+      return [
         `Made ${printable(database)} with the organization "default" on the enterprise plan.`,
         master_key_file === null
           ? 'The master key is the one in LATCHKEY_MASTER_KEY: serve needs it too.'
@@ -24,13 +28,28 @@ export function initCommand(): Command {
         `  ${key}`,
         '',
         'Next:',
-        '  latchkey keys create --name my-app',
-        '  latchkey issuers add --name my-idp --url https://idp.example.com',
-        '  latchkey policies create --name my-app --issuer my-idp --audience latchkey --subject my-workload --key my-app',
-        '  latchkey serve --upstream-url http://127.0.0.1:8000/v1',
-      ].join('\n'),
+        `  latchkey keys create --name my-app${where}`,
+        `  latchkey issuers add --name my-idp --url https://idp.example.com${where}`,
+        `  latchkey policies create --name my-app --issuer my-idp --audience latchkey --subject my-workload --key my-app${where}`,
+        `  latchkey serve --upstream-url http://127.0.0.1:8000/v1${where}${masterKey}`,
+      ].join('\n')
+    },
     { moreShown: ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'] },
   )
+}
+
+/** The flags that were given of these, as a shell reads them. */
+function flagsOf(options: Options, names: string[]): string {
+  const flags = names.map((name) => {
+    const value = options[name]
+    const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+    return value === undefined ? '' : ` --${flag} ${shellWord(String(value))}`
+  })
+  return flags.join('')
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${printable(text).replaceAll("'", "'\\''")}'`
 }
 
 if (import.meta.main) await runAlone(initCommand())
