@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { type Client, createClient, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
+import { describeDenial } from './access.ts'
 import { migrations } from './migrate.ts'
 import * as schema from './schema.ts'
 
@@ -40,6 +41,8 @@ const checkpointPages = 16_384
  * (the reason is in db/README.md), then runs the migrations it lacks. Never opens a file that a newer program has migrated.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database | OpenRefusal> {
+  const denial = describeDenial(options.path, { toWrite: true })
+  if (denial !== undefined) return { refused: 'unreadable', message: `The database cannot be opened: ${denial}` }
   if (!options.create && !existsSync(options.path)) {
     return { refused: 'missing', message: `There is no database at ${JSON.stringify(options.path)}` }
   }

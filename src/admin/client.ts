@@ -1,5 +1,6 @@
 // Runs an admin operation where the database is: in the server that owns it, over its socket, or else in this process.
 import { request } from 'node:http'
+import { describeDenial } from '../../db/access.ts'
 import { type Config, socketPathFor } from '../config.ts'
 import type { Surroundings } from '../context.ts'
 import { Fault, type FaultCode } from '../fault.ts'
@@ -67,11 +68,10 @@ function post(socketPath: string, path: string, body: string): Promise<string | 
 }
 
 function notOurs(socketPath: string, cause: Error): Fault {
-  return new Fault(
-    'conflict',
-    `The folder of ${JSON.stringify(socketPath)}, or a server's socket there, is not open to this user; run it as the user who owns the folder`,
-    { cause },
-  )
+  const why =
+    describeDenial(socketPath, { toWrite: true }) ??
+    `this user may not open ${JSON.stringify(socketPath)}; run it as the user who owns the folder`
+  return new Fault('conflict', `The data folder cannot be used: ${why}`, { cause })
 }
 
 function lostServer(cause: Error): Fault {

@@ -1,6 +1,7 @@
 // The master key encrypts the private signing keys at rest (AES-256-GCM). It comes from a file or the environment and is never stored beside what it protects in the database.
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { describeDenial } from '../../db/access.ts'
 import type { MasterKeySource } from '../config.ts'
 import { Fault } from '../fault.ts'
 
@@ -21,13 +22,17 @@ function readKeyFile(path: string, create: boolean): string {
   } catch (error) {
     throw new Fault(
       'configuration',
-      `The master key file ${JSON.stringify(path)} cannot be read (${(error as NodeJS.ErrnoException).code}); put the file that belongs to this database there, or name it with LATCHKEY_MASTER_KEY_FILE`,
+      `The master key file cannot be read: ${describeDenial(path, { toWrite: false }) ?? whyAbsent(path, error as NodeJS.ErrnoException)}`,
       { cause: error },
     )
   }
   if (!/^[0-9a-fA-F]{64}$/.test(text))
     throw new Fault('configuration', `The master key file ${JSON.stringify(path)} must hold 64 hex digits`)
   return text
+}
+
+function whyAbsent(path: string, { code }: NodeJS.ErrnoException): string {
+  return `${JSON.stringify(path)} (${code}); put the file that belongs to this database there, or name it with LATCHKEY_MASTER_KEY_FILE`
 }
 
 /** Writes the whole key aside and links it into place, so that nobody reads half a key and an existing one is never replaced. */

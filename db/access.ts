@@ -1,0 +1,56 @@
+// Why this user may not use a file: who owns what stands in the way, with which mode, and what to type. It opens none of the files it looks at.
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+const { R_OK, W_OK, X_OK } = constants
+
+/**
+ * A clause about the file, its folder or a folder above that is closed to this user; undefined when none is, or when that is not known.
+ * `toWrite` is for a file that has others made beside it, as a database has.
+ */
+export function describeDenial(path: string, { toWrite }: { toWrite: boolean }): string | undefined {
+  const folder = dirname(path)
+  for (const above of foldersAbove(folder)) if (isClosed(above, X_OK)) return describe(above, undefined)
+  if (isClosed(folder, toWrite ? R_OK | W_OK | X_OK : X_OK))
+    return describe(folder, (user) => `chown -R ${user} ${shellWord(folder)}`)
+  const files = `${shellWord(path)}${toWrite ? '*' : ''}`
+  return isClosed(path, toWrite ? R_OK | W_OK : R_OK) ? describe(path, (user) => `chown ${user} ${files}`) : undefined
+}
+
+function foldersAbove(folder: string): string[] {
+  const above = dirname(folder)
+  return above === folder ? [] : [...foldersAbove(above), above]
+}
+
+/** What is not there is not closed. */
+function isClosed(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode)
+    return false
+  } catch (error) {
+    return ['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')
+  }
+}
+
+function describe(path: string, handOver: ((user: string) => string) | undefined): string | undefined {
+  const uid = process.getuid?.()
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (uid === undefined || found === undefined) return undefined
+  const mode = (found.mode & 0o777).toString(8).padStart(4, '0')
+  const place = `${JSON.stringify(path)} belongs to ${nameOf(found.uid)} (mode ${mode}), and this command runs as ${nameOf(uid)}`
+  if (found.uid === uid) return `${place}; run: chmod u+rw${found.isDirectory() ? 'x' : ''} ${shellWord(path)}`
+  const instead = `${place}; run it as ${nameOf(found.uid)}`
+  if (handOver === undefined) return `${instead}, or use a folder that ${nameOf(uid)} can reach`
+  return `${instead}, or hand the files over: ${handOver(shellWord(nameOf(uid)))}`
+}
+
+/** The name of a user of this machine, or the number where the machine's own list has none. */
+function nameOf(uid: number): string {
+  const list = existsSync('/etc/passwd') ? readFileSync('/etc/passwd', 'utf8') : ''
+  const line = list.split('\n').find((entry) => entry.split(':')[2] === String(uid))
+  return line?.split(':')[0] ?? String(uid)
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,91 @@
+// Files that another user made, root above all: the error names owner, mode and what to type. Run as root the tests step down to nobody.
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chmodSync, chownSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Finished, runCommand, temporaryFolder } from '../support/latchkey.ts'
+
+const isRoot = process.getuid?.() === 0
+const nobody = 65_534
+const main = join(import.meta.dirname, '../../src/main.ts')
+
+let folder: ReturnType<typeof temporaryFolder>
+let data: string
+beforeEach(async () => {
+  folder = temporaryFolder()
+  chmodSync(folder.path, 0o755)
+  data = join(folder.path, 'data')
+  expect((await runCommand(['init'], { cwd: folder.path, env })).code).toBe(0)
+})
+afterEach(() => {
+  chmodSync(data, 0o700)
+  folder.remove()
+})
+const env = { LATCHKEY_DATABASE_URL: 'file:data/latchkey.db', BUN_CONFIG_MAX_HTTP_REQUESTS: '256' }
+
+/** Runs a command as nobody when this is root, and otherwise as whoever this is. */
+function runLower(...args: string[]): Promise<Finished> {
+  const lower = isRoot ? `process.setgid(${nobody}); process.setuid(${nobody}); ` : ''
+  const script = `process.argv.splice(1, 0, ''); ${lower}await import(${JSON.stringify(main)})`
+  return runCommand(args, { cwd: folder.path, env, program: [process.execPath, '-e', script, '--'] })
+}
+
+function giveToNobody() {
+  if (!isRoot) return
+  for (const path of [data, ...readdirSync(data).map((name) => join(data, name))]) chownSync(path, nobody, nobody)
+}
+
+const serve = ['serve', '--listen', '127.0.0.1:0']
+
+describe.skipIf(!isRoot)('what root made is refused to another user with owner, mode and chown:', () => {
+  for (const [name, args] of [
+    ['serve', serve],
+    ['a command', ['keys', 'list']],
+  ] as const) {
+    test(`the folder, to ${name}`, async () => {
+      const { code, stdout, stderr } = await runLower(...args)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toContain(`${JSON.stringify(data)} belongs to root (mode 0700)`)
+      expect(stderr).toContain('runs as nobody')
+      expect(stderr).toContain(`chown -R nobody ${data}`)
+    })
+  }
+
+  test('the database in a folder that is open', async () => {
+    chmodSync(data, 0o777)
+    const { code, stderr } = await runLower('keys', 'list')
+    expect(code).toBe(3)
+    expect(stderr).toContain(`${JSON.stringify(join(data, 'latchkey.db'))} belongs to root (mode 0600)`)
+    expect(stderr).toContain(`chown nobody ${data}/latchkey.db*`)
+  })
+
+  test('the master key', async () => {
+    giveToNobody()
+    chownSync(join(data, 'master.key'), 0, 0)
+    const { code, stderr } = await runLower(...serve)
+    expect(code).toBe(3)
+    expect(stderr).toContain(`${JSON.stringify(join(data, 'master.key'))} belongs to root (mode 0600)`)
+    expect(stderr).toContain(`chown nobody ${data}/master.key`)
+  })
+
+  test('a folder above, of which no change of owner is proposed', async () => {
+    chmodSync(folder.path, 0o700)
+    const { code, stderr } = await runLower('keys', 'list')
+    expect(code).toBe(1)
+    expect(stderr).toContain(`${JSON.stringify(folder.path)} belongs to root (mode 0700)`)
+    expect(stderr).not.toContain('chown')
+  })
+})
+
+test("a folder of one's own without the right to use it asks for the mode", async () => {
+  giveToNobody()
+  chmodSync(data, 0o000)
+  const { code, stderr } = await runLower('keys', 'list')
+  expect(code).toBe(1)
+  expect(stderr).toContain('(mode 0000)')
+  expect(stderr).toContain(`chmod u+rwx ${data}`)
+})
+
+test('a folder that was handed over is served', async () => {
+  giveToNobody()
+  expect(await runLower('keys', 'list', '--json')).toMatchObject({ code: 0, stderr: '' })
+})
