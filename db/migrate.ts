@@ -3,6 +3,7 @@ import start from './migrations/0001_start.sql' with { type: 'text' }
 import federation from './migrations/0002_federation.sql' with { type: 'text' }
 import inference from './migrations/0003_inference.sql' with { type: 'text' }
 import presets from './migrations/0004_presets.sql' with { type: 'text' }
+import revokedSigningKeys from './migrations/0005_revoked_signing_keys.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -11,6 +12,7 @@ export const migrations: Migration[] = [
   { version: 2, name: 'federation', statements: statementsOf(federation) },
   { version: 3, name: 'inference', statements: statementsOf(inference) },
   { version: 4, name: 'presets', statements: statementsOf(presets) },
+  { version: 5, name: 'revoked_signing_keys', statements: statementsOf(revokedSigningKeys) },
 ]
 
 /** Splits a migration at semicolons that end a line, keeping trigger bodies whole. */

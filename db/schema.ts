@@ -171,6 +171,7 @@ export const signingKeys = sqliteTable('signing_keys', {
   createdAt: time('created_at').notNull(),
   activeAt: time('active_at').notNull(),
   retiredAt: time('retired_at'),
+  revoked: flag('revoked').notNull(),
 })
 
 export const exchangeAudit = sqliteTable('exchange_audit', {

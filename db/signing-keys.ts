@@ -13,7 +13,7 @@ export function insertSigningKey(orm: Orm, row: SigningKey): Statement {
   return orm.insert(signingKeys).values(row)
 }
 
-/** Sets the time at which keys end. */
-export function endSigningKeys(orm: Orm, ids: string[], retiredAt: number): Statement {
-  return orm.update(signingKeys).set({ retiredAt }).where(inArray(signingKeys.id, ids))
+/** Sets the time at which keys end; a revoked one has ended whatever the time. */
+export function endSigningKeys(orm: Orm, ids: string[], end: Pick<SigningKey, 'retiredAt' | 'revoked'>): Statement {
+  return orm.update(signingKeys).set(end).where(inArray(signingKeys.id, ids))
 }

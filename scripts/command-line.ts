@@ -83,6 +83,7 @@ export function readConfig(options: Options, defaults: Partial<Record<SettingNam
 /** What a command has around it: real time, real network, a log on standard error. */
 export const surroundings: Surroundings = {
   now: Date.now,
+  monotonic: () => performance.now(),
   fetch: outboundFetch,
   resolve: resolveHost,
   log: createLog((line) => process.stderr.write(line)),

@@ -46,8 +46,10 @@ export type AdminContext = {
   takeTurn: TakeTurn
   /** Set once this process serves. */
   signingKeys?: SigningKeys
-  /** Milliseconds since 1970, UTC. */
+  /** Milliseconds since 1970, UTC. Operators set this clock, also back. */
   now: () => number
+  /** Milliseconds that only ever grow. Whatever counts from a moment in this process counts with these. */
+  monotonic: () => number
   log: Log
 }
 
@@ -78,6 +80,7 @@ export type Endpoint = Route<(request: Request, context: Context, info: RequestI
 /** What comes from outside and differs in tests. */
 export type Surroundings = {
   now: () => number
+  monotonic: () => number
   fetch: Fetch
   resolve: Outbound['resolve']
   log: Log
@@ -107,7 +110,7 @@ export async function openContext(
   surroundings: Surroundings,
   { create }: { create: boolean },
 ): Promise<AdminContext> {
-  const { now, fetch, resolve, log, onBroken } = surroundings
+  const { now, monotonic, fetch, resolve, log, onBroken } = surroundings
   if (create) createFolder(dirname(config.databasePath))
   const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
   if ('refused' in database) {
@@ -128,6 +131,7 @@ export async function openContext(
   const issuerKeys = createIssuerKeys({
     outbound,
     now,
+    monotonic,
     log,
     keep: async (issuer, keySet) => {
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
@@ -135,7 +139,8 @@ export async function openContext(
   })
   const takeTurn = createTurns()
   const presets = createPresets({ orm, writer, registry, now, takeTurn })
-  return { config, database, orm, writer, registry, issuerKeys, outbound, spending, presets, takeTurn, now, log }
+  const stored = { config, database, orm, writer, registry, spending, presets, takeTurn }
+  return { ...stored, issuerKeys, outbound, now, monotonic, log }
 }
 
 /** The open finds damage of the file's head; damage further in shows when the rows are read. */
@@ -203,13 +208,15 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   }
 }
 
-async function openReplayGuard({ orm, writer, now }: AdminContext): Promise<ReplayGuard> {
+async function openReplayGuard({ orm, writer, now, monotonic }: AdminContext): Promise<ReplayGuard> {
   const dropExpired = (at: number) => writer.write([dropExpiredSubjectTokens(orm, at)])
   await dropExpired(now())
   return createReplayGuard({
     known: await listUsedSubjectTokens(orm, now()),
     keep: (row) => writer.appendUsedToken(row),
     dropExpired,
+    now: now(),
+    monotonic,
   })
 }
 

@@ -6,6 +6,8 @@ export const exchangeBodyBytesLimit = 32 * 1024
 export const subjectTokenBytesMax = 16 * 1024
 /** Interface §2.5. */
 export const accessTokenLifetimeSecondsMax = 15 * 60
+/** How far the clock may be set back before the access tokens issued until then end: later ones would live longer than allowed. */
+export const accessTokenClockStepSecondsMax = 60
 /** Decisions §3: shorter tokens would only multiply exchanges. */
 export const accessTokenLifetimeSecondsMin = 60
 /** Interface §8, counted in Unicode code points. */
@@ -147,7 +149,7 @@ export const socketPathBytesMax = 103
 /** Rows of one page of a report. */
 export const reportRowsMax = 10_000
 export const reportRowsDefault = 50
-/** Unexpired tokens under replay protection, some 200 bytes each; one more is refused rather than one forgotten. */
+/** Unexpired tokens under replay protection, some 250 bytes each; one more is refused rather than one forgotten. */
 export const usedSubjectTokensMax = 500_000
 /** Access tokens that were verified and need not be again, some 600 bytes each. */
 export const verifiedTokensMax = 10_000

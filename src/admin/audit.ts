@@ -3,7 +3,7 @@
 import { getTableColumns } from 'drizzle-orm'
 import { listChanges } from '../../db/admin-changes.ts'
 import { type AuditFilter, findAudit, listAudit } from '../../db/audit.ts'
-import { type AdminChange, apiKeys, issuers, policies } from '../../db/schema.ts'
+import { type AdminChange, apiKeys, issuers, policies, signingKeys } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { isReason, type Step, stepOf } from '../federation/refusal.ts'
@@ -111,7 +111,7 @@ function showChange(row: AdminChange, { registry }: AdminContext): typeof change
 }
 
 const flags = new Set(
-  [apiKeys, issuers, policies]
+  [apiKeys, issuers, policies, signingKeys]
     .flatMap((table): { name: string; dataType: string }[] => Object.values(getTableColumns(table)))
     .filter(({ dataType }) => dataType === 'boolean')
     .map(({ name }) => name),

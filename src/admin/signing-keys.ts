@@ -46,10 +46,12 @@ async function rotate(context: OperationContext, { at_once = false, revoke = fal
   if (rows.length > 0) await openSigningKeys(rows, masterKey)
   const row = await createSigningKey(masterKey, now, isAtOnce ? now : now + publicationMilliseconds)
   const end = revoke ? now : row.activeAt + retirementMilliseconds
-  const ending = rows.filter(({ retiredAt }) => retiredAt === null || retiredAt > end).map(({ id }) => id)
+  const ending = rows
+    .filter(({ retiredAt, revoked }) => !revoked && (retiredAt === null || retiredAt > end))
+    .map(({ id }) => id)
   await commit(
     context,
-    [insertSigningKey(orm, row), endSigningKeys(orm, ending, end)],
+    [insertSigningKey(orm, row), endSigningKeys(orm, ending, { retiredAt: end, revoked: revoke })],
     [row.id, ...ending].map((id) => ({ kind: 'signing_key', id })),
   )
   await context.signingKeys?.load(await listSigningKeys(orm))
@@ -64,5 +66,6 @@ function show(row: SigningKeyRow, now: number) {
     created_at: timeOf(row.createdAt),
     active_at: timeOf(row.activeAt),
     retired_at: timeOf(row.retiredAt),
+    revoked: row.revoked,
   }
 }

@@ -1,6 +1,7 @@
 // Access tokens (interface §2.5, decisions §5, RFC 9068): minting and verifying. It does not know why one is issued or whether its key still is in force.
 
 import { errors, jwtVerify } from 'jose'
+import { accessTokenClockStepSecondsMax, accessTokenLifetimeSecondsMax } from '../limits.ts'
 import { type } from '../shape.ts'
 import { signJwt } from './jws.ts'
 import { isCanonicalBase64url } from './jwt-text.ts'
@@ -65,8 +66,20 @@ const claimsShape = type({
   'authorization_details?': [{ type: type.unit(authorizationType), 'models?': 'string[]', 'presets?': 'string[]' }],
 })
 
-/** Why a token is no valid one of ours: only an expired one is told apart, since it once was. */
-export type AccessTokenObjection = 'token_invalid' | 'token_expired'
+/** Why a token is no valid one of ours; two kinds that once were valid are told apart. */
+export type AccessTokenObjection = 'token_invalid' | 'token_expired' | 'token_from_future'
+
+/**
+ * Whether a token that ends then may be valid now, both in milliseconds. None is issued with more than the longest life ahead of it, so
+ * one that has more was issued before the clock was set back, and would live on for as long as that.
+ */
+export function isWithinLife(expiresAt: number, now: number): boolean {
+  return expiresAt > now && !isFromFuture(expiresAt, now)
+}
+
+function isFromFuture(expiresAt: number, now: number): boolean {
+  return expiresAt - now > (accessTokenLifetimeSecondsMax + accessTokenClockStepSecondsMax) * 1_000
+}
 
 /** What a valid token of ours says, or what is wrong: another signer, type or audience, or expired. */
 export async function verifyAccessToken(
@@ -93,6 +106,8 @@ export async function verifyAccessToken(
         currentDate: new Date(now),
       },
     )
+    const expiresAt = Number(payload.exp) * 1_000
+    if (isFromFuture(expiresAt, now)) return 'token_from_future'
     const claims = claimsShape(payload)
     if (claims instanceof type.errors || payload.scope !== 'inference') return 'token_invalid'
     const [details] = claims.authorization_details ?? []
@@ -107,7 +122,7 @@ export async function verifyAccessToken(
         allowedPresets: details?.presets ?? null,
       },
       kid: protectedHeader.kid ?? '',
-      expiresAt: Number(payload.exp) * 1_000,
+      expiresAt,
     }
   } catch (error) {
     // jose looks at the signature before it looks at the claims.

@@ -28,14 +28,17 @@ export type IssuerKeys = {
 
 export type IssuerKeysOptions = {
   outbound: Outbound
+  /** Milliseconds since 1970, for what the database keeps. */
   now: () => number
+  /** Milliseconds that only grow, for what this process remembers: keys and failures age alike, whatever time the machine is set to. */
+  monotonic: () => number
   /** Keeps a newly fetched set in the database, unless the issuer has been edited since the fetch began. */
   keep: (issuer: Issuer, keySet: IssuerKeySet) => Promise<void>
   log: Log
 }
 
 /**
- * Times in milliseconds since 1970. `freshUntil` Infinity: a pasted set, which only its admin renews. Two cool-downs: after a fetch that
+ * Times in monotonic milliseconds. `freshUntil` Infinity: a pasted set, which only its admin renews. Two cool-downs: after a fetch that
  * failed, and after one that was begun for an unknown `kid`. Fetches are numbered as they begin: `keys` are from the one that `held` names.
  */
 type Cached = {
@@ -51,7 +54,7 @@ type Cached = {
 const discoveryShape = type({ issuer: 'string', jwks_uri: 'string' })
 
 export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
-  const { now, log } = options
+  const { now, monotonic, log } = options
   // Keyed by the immutable issuer value: an edit makes a new value, and with it an empty cache.
   const cache = new WeakMap<Issuer, Cached>()
 
@@ -61,7 +64,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     const never = Number.NEGATIVE_INFINITY
     const fresh = {
       keys: [],
-      freshUntil: 0,
+      freshUntil: never,
       failedAt: never,
       kidAskedAt: never,
       begun: 0,
@@ -70,7 +73,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     }
     const cached: Cached =
       issuer.jwks === null
-        ? { ...fresh, ...restore(issuer) }
+        ? { ...fresh, ...restore(issuer, options) }
         : { ...fresh, keys: readStored(issuer.jwks), freshUntil: Number.POSITIVE_INFINITY }
     cache.set(issuer, cached)
     return cached
@@ -90,21 +93,18 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options.outbound, time))
     const { document, cacheControl } = await fetchDocument(options.outbound, jwksUrl, issuer.caPem, time)
     const keys = readFetched(document, jwksUrl)
-    const keySet: IssuerKeySet = {
-      issuerId: issuer.id,
-      source: sourceOf(issuer),
-      jwks: writeKeySet(keys),
-      fetchedAt: now(),
-      freshUntil: now() + freshSeconds(cacheControl) * 1_000,
-    }
+    const fetchedAt = now()
+    const freshMilliseconds = freshSeconds(cacheControl) * 1_000
+    const kept = { jwks: writeKeySet(keys), fetchedAt, freshUntil: fetchedAt + freshMilliseconds }
+    const keySet: IssuerKeySet = { issuerId: issuer.id, source: sourceOf(issuer), ...kept }
     cached.keys = keys
-    cached.freshUntil = keySet.freshUntil
+    cached.freshUntil = monotonic() + freshMilliseconds
     cached.held = cached.begun
     await options.keep(issuer, keySet)
     return keySet
   }
 
-  const isCoolingDown = (since: number) => now() - since < issuerKeysCooldownSeconds * 1_000
+  const isCoolingDown = (since: number) => monotonic() - since < issuerKeysCooldownSeconds * 1_000
 
   /** Joins the running fetch or starts one if no recent one failed. Answers whether it succeeded. */
   async function renew(issuer: Issuer, cached: Cached): Promise<boolean> {
@@ -113,7 +113,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       await refresh(issuer)
       return true
     } catch (error) {
-      cached.failedAt = now()
+      cached.failedAt = monotonic()
       const { id: issuer_id, issuerUrl: issuer_url } = issuer
       log('warn', 'issuer_keys_fetch_failed', { issuer_id, issuer_url, reason: describeError(error) })
       return false
@@ -121,7 +121,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   }
 
   const isUsable = ({ keysStaleSeconds }: Issuer, { keys, freshUntil }: Cached) =>
-    keys.length > 0 && now() < freshUntil + keysStaleSeconds * 1_000
+    keys.length > 0 && monotonic() < freshUntil + keysStaleSeconds * 1_000
 
   /** Where a kept key fits, an issuer that hangs holds nobody up for long; its answer serves those who come later. */
   async function renewInTime(issuer: Issuer, cached: Cached, token: Wanted): Promise<void> {
@@ -140,7 +140,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     if (issuer.jwks !== null) return false
     if (cached.fetching === undefined) {
       if (isCoolingDown(cached.kidAskedAt) || isCoolingDown(cached.failedAt)) return false
-      cached.kidAskedAt = now()
+      cached.kidAskedAt = monotonic()
     }
     return renew(issuer, cached)
   }
@@ -151,7 +151,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       if (!options.outbound.insecureIssuers && issuer.issuerUrl.startsWith('http:')) return refuse('issuer_insecure')
       const cached = cachedFor(issuer)
       const begunBefore = cached.begun
-      if (now() >= cached.freshUntil) await renewInTime(issuer, cached, token)
+      if (monotonic() >= cached.freshUntil) await renewInTime(issuer, cached, token)
       if (!isUsable(issuer, cached)) return refuse('issuer_keys_unavailable')
       let found = pick(cached.keys, token)
       // A fetch that began before the token came may have been answered before its key was published: the next one decides.
@@ -212,10 +212,13 @@ export function sourceOf(issuer: Issuer): string {
   return issuer.jwksUrl ?? `discovery of ${issuer.issuerUrl}`
 }
 
-function restore(issuer: Issuer): Partial<Cached> {
+/** The set that the database has. How old one from the future is nobody knows, so it is stale from now on. */
+function restore(issuer: Issuer, { now, monotonic }: Pick<IssuerKeysOptions, 'now' | 'monotonic'>): Partial<Cached> {
   const { lastKeySet } = issuer
   if (lastKeySet === null || lastKeySet.source !== sourceOf(issuer)) return {}
-  return { keys: readStored(lastKeySet.jwks), freshUntil: lastKeySet.freshUntil }
+  const { jwks, fetchedAt, freshUntil } = lastKeySet
+  const freshMilliseconds = fetchedAt > now() ? 0 : freshUntil - now()
+  return { keys: readStored(jwks), freshUntil: monotonic() + freshMilliseconds }
 }
 
 function readFetched(document: unknown, url: string): VerificationKey[] {

@@ -1,5 +1,6 @@
 // Which subject tokens have been exchanged under replay protection (decisions §1). Memory decides, at once and for good; the database keeps
-// it over a restart. It does not know policies.
+// it over a restart. A use is forgotten once the token has expired by the time of day and by the time that has passed since, so that a
+// clock that is wrong for a while lets no token in again. It does not know policies.
 import { createHash } from 'node:crypto'
 import type { UsedSubjectToken } from '../../db/schema.ts'
 import { usedSubjectTokensMax } from '../limits.ts'
@@ -16,19 +17,34 @@ export type ReplayGuard = {
 export type ReplayGuardOptions = {
   known: UsedSubjectToken[]
   keep: (row: UsedSubjectToken) => Promise<void>
-  dropExpired: (now: number) => Promise<void>
+  /** Drops those that expired by a time. */
+  dropExpired: (until: number) => Promise<void>
+  /** The time of day at which `known` was read, and milliseconds that only grow. */
+  now: number
+  monotonic: () => number
 }
 
-export function createReplayGuard({ known, keep, dropExpired }: ReplayGuardOptions): ReplayGuard {
-  const used = new Map(known.map((row) => [keyOf(row), row.expiresAt]))
+/** Until when a use counts: the end of the token, and the same in monotonic milliseconds. */
+type Note = { expiresAt: number; keptUntil: number }
+
+export function createReplayGuard(options: ReplayGuardOptions): ReplayGuard {
+  const { known, keep, dropExpired, monotonic } = options
+  const noteOf = (expiresAt: number, now: number): Note => ({ expiresAt, keptUntil: monotonic() + expiresAt - now })
+  const used = new Map(known.map((row) => [keyOf(row), noteOf(row.expiresAt, options.now)]))
   let sweepAt = Math.max(1_000, 2 * used.size)
 
   /** As often as the notes have doubled, so that a use costs the same on average however many there are. */
   function sweep(now: number): void {
-    for (const [key, expiresAt] of used) if (expiresAt <= now) used.delete(key)
+    let expiredUntil = now
+    const countedUntil = monotonic()
+    for (const [key, { expiresAt, keptUntil }] of used) {
+      if (expiresAt > now) continue
+      if (keptUntil <= countedUntil) used.delete(key)
+      else expiredUntil = Math.min(expiredUntil, expiresAt - 1)
+    }
     sweepAt = Math.max(1_000, 2 * used.size)
     // What stays in the database by an error is dropped by the next sweep.
-    dropExpired(now).catch(() => {})
+    dropExpired(expiredUntil).catch(() => {})
   }
 
   return {
@@ -37,11 +53,11 @@ export function createReplayGuard({ known, keep, dropExpired }: ReplayGuardOptio
       if (tokenIdSha256 === undefined) return refuse('jti_missing')
       const row = { issuerId, tokenIdSha256, expiresAt }
       const key = keyOf(row)
-      if ((used.get(key) ?? 0) > now) return refuse('replayed', id as string)
+      if ((used.get(key)?.expiresAt ?? 0) > now) return refuse('replayed', id as string)
       if (used.size >= Math.min(sweepAt, usedSubjectTokensMax)) sweep(now)
       // Forgetting one would let it in again.
       if (used.size >= usedSubjectTokensMax) return refuse('replay_memory_full')
-      used.set(key, expiresAt)
+      used.set(key, noteOf(expiresAt, now))
       return { kept: keep(row) }
     },
   }

@@ -11,6 +11,7 @@ export type SigningKey = {
   kid: string
   activeAt: number
   retiredAt: number | null
+  revoked: boolean
   privateKey: CryptoKey
   publicKey: CryptoKey
   publicJwk: PublicSigningJwk
@@ -45,15 +46,16 @@ export async function createSigningKey(masterKey: CryptoKey, now: number, active
     createdAt: now,
     activeAt,
     retiredAt: null,
+    revoked: false,
   }
 }
 
 /** Where a key is in its life. */
 export function signingKeyState(
-  { activeAt, retiredAt }: Pick<SigningKeyRow, 'activeAt' | 'retiredAt'>,
+  { activeAt, retiredAt, revoked }: Pick<SigningKeyRow, 'activeAt' | 'retiredAt' | 'revoked'>,
   now: number,
 ): 'next' | 'signing' | 'retiring' | 'retired' {
-  if (retiredAt !== null && retiredAt <= now) return 'retired'
+  if (revoked || (retiredAt !== null && retiredAt <= now)) return 'retired'
   if (retiredAt !== null && retiredAt - retirementMilliseconds <= now) return 'retiring'
   return activeAt > now ? 'next' : 'signing'
 }
@@ -76,7 +78,7 @@ export async function openSigningKeys(rows: SigningKeyRow[], masterKey: CryptoKe
     newestFirst = keys.toSorted((one, other) => other.activeAt - one.activeAt)
   }
   await load(rows)
-  const inForce = (now: number) => newestFirst.filter(({ retiredAt }) => retiredAt === null || retiredAt > now)
+  const inForce = (now: number) => newestFirst.filter((key) => signingKeyState(key, now) !== 'retired')
   return {
     current: (now) => {
       const usable = inForce(now)
@@ -108,6 +110,7 @@ async function openSigningKey(row: SigningKeyRow, masterKey: CryptoKey): Promise
     kid: row.id,
     activeAt: row.activeAt,
     retiredAt: row.retiredAt,
+    revoked: row.revoked,
     privateKey: await crypto.subtle.importKey('pkcs8', pkcs8, curve, false, ['sign']),
     publicKey: await crypto.subtle.importKey('jwk', publicJwk, curve, false, ['verify']),
     publicJwk,

@@ -1,7 +1,7 @@
 // Access tokens that were verified a short while ago, so that a workload's next request need not wait for a signature. An entry stands for
 // the exact text only, never outlives its token or the key that signed it, and says nothing of the API key: its state is looked at each time.
 import { hash } from 'node:crypto'
-import type { AccessTokenClaims, VerifiedAccessToken } from '../federation/access-token.ts'
+import { type AccessTokenClaims, isWithinLife, type VerifiedAccessToken } from '../federation/access-token.ts'
 import type { SigningKeys } from '../federation/signing-keys.ts'
 import { verifiedTokensMax } from '../limits.ts'
 
@@ -19,7 +19,7 @@ export function createTokenCache({ byKid }: Pick<SigningKeys, 'byKid'>, tokensMa
       const hashed = hashOf(text)
       const known = verified.get(hashed)
       if (known === undefined) return undefined
-      if (known.expiresAt > now && byKid(known.kid, now) !== undefined) return known.claims
+      if (isWithinLife(known.expiresAt, now) && byKid(known.kid, now) !== undefined) return known.claims
       verified.delete(hashed)
       return undefined
     },

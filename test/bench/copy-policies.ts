@@ -7,7 +7,14 @@ import { outboundFetch, resolveHost } from '../../src/runtime.ts'
 const [, , databasePath = '', id = '', count = '0'] = process.argv
 const context = await openContext(
   loadConfig({ flags: { LATCHKEY_DATABASE_URL: `file:${databasePath}` }, environment: {} }),
-  { now: Date.now, fetch: outboundFetch, resolve: resolveHost, log: () => {}, onBroken: () => {} },
+  {
+    now: Date.now,
+    monotonic: () => performance.now(),
+    fetch: outboundFetch,
+    resolve: resolveHost,
+    log: () => {},
+    onBroken: () => {},
+  },
   { create: false },
 )
 const policy = context.registry.policies.get(id)

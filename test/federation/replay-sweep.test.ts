@@ -1,12 +1,32 @@
 // What replay protection remembers when it forgets: a sweep drops expired notes alone, and a full memory refuses rather than forgets.
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createReplayGuard, hashTokenId, type ReplayGuardOptions } from '../../src/federation/replay.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import {
+  createReplayGuard,
+  hashTokenId,
+  type ReplayGuard,
+  type ReplayGuardOptions,
+} from '../../src/federation/replay.ts'
 import { usedSubjectTokensMax } from '../../src/limits.ts'
 import { auditOf } from '../support/exchange-outcome.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 
-const none: ReplayGuardOptions = { known: [], keep: async () => {}, dropExpired: async () => {} }
-const outcomeOf = (outcome: object) => ('refused' in outcome ? outcome.refused : 'taken')
+let time = 0
+const none: ReplayGuardOptions = {
+  known: [],
+  keep: async () => {},
+  dropExpired: async () => {},
+  now: 0,
+  monotonic: () => time,
+}
+/** The outcome of a use at a time, on both clocks. */
+function useAt(guard: ReplayGuard, token: Parameters<ReplayGuard['use']>[0], now: number): string {
+  time = now
+  const outcome = guard.use(token, now)
+  return 'refused' in outcome ? outcome.refused : 'taken'
+}
+beforeEach(() => {
+  time = 0
+})
 /** Notes of that many tokens, which expire at a time. */
 const notes = (count: number, expiresAt: number) =>
   Array.from({ length: count }, (_, index) => ({ issuerId: 'other', tokenIdSha256: String(index), expiresAt }))
@@ -21,30 +41,30 @@ test('after any number of sweeps a token that has not expired is still refused, 
   })
   const long = { issuerId: 'i', id: 'long', expiresAt: 1e9 }
   const swept = { issuerId: 'i', id: 'swept', expiresAt: 60_000 }
-  expect([long, swept].map((token) => outcomeOf(guard.use(token, 0)))).toEqual(['taken', 'taken'])
+  expect([long, swept].map((token) => useAt(guard, token, 0))).toEqual(['taken', 'taken'])
   for (let index = 0; index < 10_000; index++) {
     const now = 10 * index
-    expect(outcomeOf(guard.use({ issuerId: 'i', id: `t${index}`, expiresAt: now + 50 }, now))).toBe('taken')
-    if (now === 59_990) expect(outcomeOf(guard.use(swept, now + 9))).toBe('replayed')
+    expect(useAt(guard, { issuerId: 'i', id: `t${index}`, expiresAt: now + 50 }, now)).toBe('taken')
+    if (now === 59_990) expect(useAt(guard, swept, now + 9)).toBe('replayed')
   }
   expect(sweeps).toBeGreaterThan(2)
-  expect(outcomeOf(guard.use(long, 1e9 - 1))).toBe('replayed')
+  expect(useAt(guard, long, 1e9 - 1)).toBe('replayed')
   // An expired token is refused by its times before it comes here.
-  expect(outcomeOf(guard.use(long, 1e9))).toBe('taken')
-  expect(outcomeOf(guard.use(swept, 1e9))).toBe('taken')
+  expect(useAt(guard, long, 1e9)).toBe('taken')
+  expect(useAt(guard, swept, 1e9)).toBe('taken')
 })
 
 test('what was known at the start is refused, whatever is swept meanwhile', () => {
   const known = { issuerId: 'i', tokenIdSha256: hashTokenId('known') ?? '', expiresAt: 1e9 }
   const guard = createReplayGuard({ ...none, known: [known, ...notes(2_000, 10)] })
   for (let index = 0; index < 10_000; index++)
-    guard.use({ issuerId: 'i', id: `t${index}`, expiresAt: index + 20 }, index)
-  expect(outcomeOf(guard.use({ issuerId: 'i', id: 'known', expiresAt: 1e9 }, 1e9 - 1))).toBe('replayed')
+    useAt(guard, { issuerId: 'i', id: `t${index}`, expiresAt: index + 20 }, index)
+  expect(useAt(guard, { issuerId: 'i', id: 'known', expiresAt: 1e9 }, 1e9 - 1)).toBe('replayed')
 })
 
 test('the last place is given, and then none until a note expires', () => {
   const guard = createReplayGuard({ ...none, known: notes(usedSubjectTokensMax - 1, 10_000) })
-  const use = (id: string, now: number) => outcomeOf(guard.use({ issuerId: 'i', id, expiresAt: 1e9 }, now))
+  const use = (id: string, now: number) => useAt(guard, { issuerId: 'i', id, expiresAt: 1e9 }, now)
   expect(use('last', 0)).toBe('taken')
   expect([use('more', 0), use('more', 5_000)]).toEqual(['replay_memory_full', 'replay_memory_full'])
   expect(use('last', 5_000)).toBe('replayed')

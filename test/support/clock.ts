@@ -17,8 +17,10 @@ export function startClock(folder: string): Clock {
   const file = join(folder, 'clock')
   const preload = join(folder, 'clock.cjs')
   const read = `Number(require('node:fs').readFileSync(${JSON.stringify(file)}, 'utf8'))`
-  writeFileSync(preload, `Date.now = () => ${read}`)
   let now = Date.now()
+  // What counts goes on by itself, and by as much as the test moves the clock.
+  const counting = `const count = performance.now.bind(performance)\nperformance.now = () => count() + Date.now() - ${now}`
+  writeFileSync(preload, `Date.now = () => ${read}\n${counting}\n`)
   const moveSeconds = (seconds: number) => {
     now += seconds * 1_000
     // It is read at any moment, so it is replaced as a whole.

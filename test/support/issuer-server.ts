@@ -12,7 +12,8 @@ const keysUrl = `${issuerUrl}/keys`
 
 export type IssuerServer = {
   keys: IssuerKeys
-  clock: { now: number }
+  /** `ahead`: by how much the clock that operators set is ahead of the one that only counts. */
+  clock: { now: number; ahead: number }
   /** Addresses in the order in which they were fetched. */
   fetched: string[]
   /** Key sets in the order in which they were kept. */
@@ -51,7 +52,7 @@ export function keySetReply(pairs: KeyPair[], cacheControl?: string): Response {
 
 /** A healthy issuer that publishes the keys of `pairs`. */
 export function createIssuerServer(pairs: KeyPair[]): IssuerServer {
-  const clock = { now: 1_800_000_000_000 }
+  const clock = { now: 1_800_000_000_000, ahead: 0 }
   const fetched: string[] = []
   const kept: IssuerKeySet[] = []
   const logLines: string[] = []
@@ -60,7 +61,8 @@ export function createIssuerServer(pairs: KeyPair[]): IssuerServer {
     keys: () => keySetReply(pairs),
   }
   const keys = createIssuerKeys({
-    now: () => clock.now,
+    now: () => clock.now + clock.ahead,
+    monotonic: () => clock.now,
     log: createLog((line) => logLines.push(line)),
     keep: async (_issuer, keySet) => {
       kept.push(keySet)

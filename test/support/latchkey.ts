@@ -44,7 +44,7 @@ export type TestServerOptions = {
   surroundings?: Partial<Surroundings>
 }
 
-/** An initialized server that trusts http issuers on this machine. `surroundings` replaces the clock or fetch. */
+/** An initialized server that trusts http issuers on this machine. `surroundings` replaces the clocks (both, by `now`) or fetch. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { path: folder, remove } = temporaryFolder()
   const config = loadConfig({
@@ -62,6 +62,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const logLines: string[] = []
   const surroundings: Surroundings = {
     now: Date.now,
+    monotonic: options.surroundings?.now ?? (() => performance.now()),
     fetch: outboundFetch,
     resolve: resolveHost,
     log: createLog((line) => logLines.push(line)),
