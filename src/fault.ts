@@ -9,6 +9,7 @@ export type FaultCode =
   | 'method_not_allowed'
   | 'conflict'
   | 'too_large'
+  | 'unsupported_media_type'
   | 'timeout'
   | 'rate_limited'
   | 'bad_gateway'

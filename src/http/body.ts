@@ -4,6 +4,9 @@ import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
 import { countMembers } from './json-text.ts'
 
+/** Enough of a media type to recognize it. */
+const contentTypeCharactersShown = 128
+
 /**
  * The whole body as bytes. `bytesLimit` is the first length that is too large; reading stops there, whatever Content-Length told.
  * @throws Fault `too_large`, `timeout` (the body did not arrive in time), `invalid` (compressed, or the client broke off)
@@ -113,6 +116,18 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/**
+ * For bodies that are JSON whether or not a header says so: another media type would mean another body to the next reader.
+ * @throws Fault `unsupported_media_type`
+ */
+export function rejectOtherThanJson(request: Request): void {
+  const sent = request.headers.get('content-type')
+  if (sent === null || hasMediaType(request, 'application/json')) return
+  const named = JSON.stringify(sent.slice(0, contentTypeCharactersShown))
+  const rule = 'is not a supported Content-Type: the body must be JSON; send Content-Type: application/json'
+  throw new Fault('unsupported_media_type', `${named} ${rule}`, { reason: 'content_type' })
 }
 
 /** Whether Content-Type is exactly this media type; parameters other than a UTF-8 charset do not pass. */

@@ -10,6 +10,7 @@ const statusOfCode: Record<FaultCode, number> = {
   method_not_allowed: 405,
   conflict: 409,
   too_large: 413,
+  unsupported_media_type: 415,
   timeout: 408,
   rate_limited: 429,
   bad_gateway: 502,

@@ -15,7 +15,7 @@ const relayed: Description['responses'] = {
   200: { description: "The inference server's answer", mediaType: '*/*' },
   default: {
     description:
-      'An error: in the common shape where it is of this service (400, 401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504), as it came otherwise',
+      'An error: in the common shape where it is of this service (400, 401, 402, 403, 404, 408, 413, 415, 429, 500, 502, 503, 504), as it came otherwise',
     mediaType: '*/*',
   },
 }

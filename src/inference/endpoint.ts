@@ -1,7 +1,7 @@
 // Inference through Latchkey (interface §4.4, decisions §8): bearer, key state, forward, stream through, usage.
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { parseJsonObject, readBody } from '../http/body.ts'
+import { parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
 import { messagesErrorReply, statusOf } from '../http/reply.ts'
 import { checkBudget, checkModels, checkPreset, takeRate } from '../keys/admission.ts'
 import { checkKeyState } from '../keys/api-key.ts'
@@ -43,6 +43,7 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   const { key: keyAtFirst, accessToken } = await authenticateInference(request, context)
   checkBudget(keyAtFirst, context.spending, context.now())
   takeRate(keyAtFirst, context.keyRates, context.now())
+  rejectOtherThanJson(request)
   const sent = await readBody(request, context.config.bodyBytesMax)
   // A body may take its time: what counts is the key as it is now, if it still is there.
   const key = checkKeyState(context.registry.keys.get(keyAtFirst.id), context.now())

@@ -81,6 +81,7 @@ export async function forward(
   const headers = requestHeaders(request.headers)
   headers.via = before === null ? via : `${before}, ${via}`
   headers['accept-encoding'] = 'identity'
+  if (body !== undefined) headers['content-type'] = 'application/json'
   headers['x-request-id'] ??= requestId
   if (sessionId !== undefined && isHeaderValue(sessionId)) headers['x-session-id'] = sessionId
   const credential = await context.credentialOf(upstream)

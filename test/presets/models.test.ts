@@ -165,7 +165,7 @@ describe('with presets', () => {
     const response = await get(`/models/${path}`)
     expect({ status: response.status, body: await response.json() }).toEqual({
       status: 404,
-      body: { error: { code: 404, message: 'Resource not found' } },
+      body: { error: { code: 404, message: expect.stringContaining('Resource not found') } },
     })
     expect(latchkey.upstream.requests).toEqual([])
   })
