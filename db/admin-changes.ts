@@ -14,6 +14,7 @@ import {
   prices,
   signingKeys,
   upstreams,
+  users,
   workspaces,
 } from './schema.ts'
 import type { Statement } from './write.ts'
@@ -37,6 +38,7 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   upstream: upstreams,
   price: prices,
   preset: presets,
+  user: users,
 }
 /** What belongs to the installation, not to one organization. */
 const common: ChangeKind[] = ['signing_key', 'upstream', 'price']

@@ -68,7 +68,7 @@ export function insertPresetVersions(made: Preset[], advance: Advance, versions:
   const alike = Map.groupBy(advance.versionsMore, ([, more]) => more)
   return [
     ...(made.length === 0 ? [] : [insertRows(newPresets, made)]),
-    insertRows(newVersions, versions),
+    ...(versions.length === 0 ? [] : [insertRows(newVersions, versions)]),
     ...[...alike].map(([more, ids]) =>
       advancePresets(
         ids.map(([id]) => id),

@@ -206,6 +206,7 @@ export const changeKinds = [
   'upstream',
   'price',
   'preset',
+  'user',
 ] as const
 
 export const adminChanges = sqliteTable('admin_changes', {

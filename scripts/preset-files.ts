@@ -71,15 +71,18 @@ function call(given: Arguments, name: OperationName, input: object): Promise<unk
   return callOperation(readConfig(given.options), surroundings, name, whole)
 }
 
-/** Part by part, each checked before the first is saved. */
+/** Part by part, all checked before the first is saved. */
 async function importAll(given: Arguments, presets: unknown[]): Promise<Imported[]> {
   const parts = partsOf(presets)
-  for (const part of parts) await call(given, 'presets.import', { presets: part, dry_run: true })
-  const imported: Imported[] = []
+  const importPart = async (input: object) =>
+    ((await call(given, 'presets.import', input)) as { data: Imported[] }).data
+  let created_before = 0
   for (const part of parts) {
-    const { data } = (await call(given, 'presets.import', { presets: part })) as { data: Imported[] }
-    imported.push(...data)
+    const data = await importPart({ presets: part, dry_run: true, created_before })
+    created_before += data.filter(({ outcome }) => outcome === 'created').length
   }
+  const imported: Imported[] = []
+  for (const part of parts) imported.push(...(await importPart({ presets: part })))
   return imported
 }
 

@@ -13,6 +13,7 @@ import {
   policies,
   signingKeys,
   upstreams,
+  users,
   workspaces,
 } from '../db/schema.ts'
 import { findPrices, listPrices } from '../db/upstreams.ts'
@@ -149,7 +150,7 @@ async function findRows(
   if (kind === 'upstream') return registry.upstreams
   if (kind === 'preset') return registry.presets
   if (kind === 'price') return new Map((await findPrices(orm, ids)).map((row) => [row.model, row]))
-  const table = kind === 'workspace' ? workspaces : signingKeys
+  const table = { workspace: workspaces, signing_key: signingKeys, user: users }[kind]
   const rows: { id: string }[] = await orm.select().from(table).where(inArray(table.id, ids))
   return new Map(rows.map((row) => [row.id, row]))
 }

@@ -1,11 +1,12 @@
 // Admin operations on API keys. A key's text leaves here once, when it is made.
 
 import { type ApiKeyWithNames, insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
-import { findUser, findWorkspace, insertUser } from '../../db/organizations.ts'
-import { type ApiKey, keyKinds, limitResets, type User } from '../../db/schema.ts'
+import { findWorkspace } from '../../db/organizations.ts'
+import { type ApiKey, keyKinds, limitResets } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { createApiKeyText, hashApiKey, labelApiKey } from '../keys/api-key.ts'
+import { findOrDraftOwner } from '../keys/owner.ts'
 import { remainingOf } from '../keys/spending.ts'
 import { keyLimitDollarsMax, nanodollarsPerDollar, ratePerMinuteMax } from '../limits.ts'
 import { commit } from '../registry.ts'
@@ -87,25 +88,16 @@ async function createKey(context: OperationContext, input: typeof createInput.in
   const workspaceName = input.workspace ?? 'default'
   const workspace = await findWorkspace(orm, organization.id, workspaceName)
   if (workspace === undefined) throw notFound('workspace', workspaceName)
-  const owner = await findOrMakeUser(context, organization.id, input.owner ?? 'admin')
+  const owner = await findOrDraftOwner(context, organization.id, input.owner ?? 'admin')
   const kind = input.kind ?? 'inference'
   const { row: draft, text } = draftApiKey(
-    { organizationId: organization.id, workspaceId: workspace.id, ownerId: owner.id, name: input.name, kind },
+    { organizationId: organization.id, workspaceId: workspace.id, ownerId: owner.user.id, name: input.name, kind },
     now(),
   )
   const row = { ...draft, ...boundsOf(input, now()) }
   checkBounds(row, input)
-  await commit(context, [insertApiKey(orm, row)], [{ kind: 'key', id: row.id }])
+  await commit(context, [...owner.statements, insertApiKey(orm, row)], [...owner.touched, { kind: 'key', id: row.id }])
   return { ...(await show(context, row.id)), key: text }
-}
-
-/** Who owns keys and makes presets; a name that nobody has yet makes a user. */
-export async function findOrMakeUser({ orm, writer, now }: AdminContext, organizationId: string, idOrName: string) {
-  const known = await findUser(orm, organizationId, idOrName)
-  if (known !== undefined) return known
-  const made = createUserRow(organizationId, idOrName, now())
-  await writer.write([insertUser(orm, made)])
-  return made
 }
 
 async function updateKey(context: OperationContext, input: typeof updateInput.infer) {
@@ -208,12 +200,6 @@ export function draftApiKey(
     },
     text,
   }
-}
-
-/** Decisions §6: a user id is `user_` and 24 letters or digits. */
-export function createUserRow(organizationId: string, name: string, now: number): User {
-  const digits = Buffer.from(crypto.getRandomValues(new Uint8Array(12))).toString('hex')
-  return { id: `user_${digits}`, organizationId, name, createdAt: now }
 }
 
 export function showApiKey(

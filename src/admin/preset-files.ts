@@ -1,24 +1,19 @@
 // Presets as files: what `latchkey presets export` prints and `import` takes, so that they can be kept in a repository or moved.
 import { isDeepStrictEqual } from 'node:util'
+import { updatePreset } from '../../db/presets.ts'
+import type { Preset as PresetRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { findOrDraftOwner, type Owner } from '../keys/owner.ts'
 import { presetPageRowsMax, presetsAtOnceMax } from '../limits.ts'
-import { type PresetContent, readPresetContent } from '../presets/preset.ts'
+import { checkPresetCount, draftVersion, type NewVersion, versionStatements } from '../presets/drafts.ts'
+import { encodeConfig, type PresetContent, readPresetContent } from '../presets/preset.ts'
 import { checkPresetSlug } from '../presets/reference.ts'
 import type { Version } from '../presets/versions.ts'
-import type { Preset } from '../registry.ts'
+import { commit, type Preset } from '../registry.ts'
 import { type } from '../shape.ts'
 import { type OperationContext, operation } from './operation.ts'
-import {
-  change,
-  described,
-  findVersion,
-  findWorkspaceOf,
-  jsonText,
-  saveContent,
-  type Within,
-  within,
-} from './presets.ts'
+import { described, findVersion, findWorkspaceOf, jsonText, within } from './presets.ts'
 import { referenceShape } from './references.ts'
 
 const exportInput = type({ ...within, 'presets?': referenceShape.array(), 'after?': referenceShape })
@@ -33,12 +28,13 @@ const importInput = type({
   ...within,
   presets: importedShape.array().atMostLength(presetsAtOnceMax),
   'dry_run?': 'boolean',
+  // How many presets the parts of the same file create that come before this one, while none of them is saved.
+  'created_before?': 'number.integer >= 0',
 })
 
 export const presetFileOperations = {
   'presets.export': operation(exportInput, exportSome, { runsAlone: false }),
-  // Waits for a turn together with the posts of others.
-  'presets.import': operation(importInput, importAll, { runsAlone: false }),
+  'presets.import': operation(importInput, importAll),
 }
 
 /** Those that are named (`support@3` for its third version), or all in the order of their slugs, by pages: what `presets.import` takes. */
@@ -56,53 +52,84 @@ async function exportSome(context: AdminContext, input: typeof exportInput.infer
   return { data, ...(left.length > data.length ? { more_after: left[data.length - 1] } : {}) }
 }
 
-type Wanted = {
-  slug: string
-  described: Partial<Pick<Preset, 'name' | 'description' | 'status'>>
-  content: PresetContent
-}
+type Described = Partial<Pick<Preset, 'name' | 'description' | 'status'>>
+type Wanted = { slug: string; described: Described; content: PresetContent }
+/** What an import makes of a preset: a version where it differs, and what else is said of it where that does. */
+type Plan = { before: Preset | undefined; after: Preset; version?: NewVersion; change: Partial<PresetRow> }
 type Imported = { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }
 
-/** All are checked before one is saved; with `dry_run` that is all. What is there already as it should be stays as it is. */
+/** All are checked, then committed together; with `dry_run` that is all. What is there already as it should be stays as it is. */
 async function importAll(context: OperationContext, input: typeof importInput.infer) {
-  const { id: workspaceId } = await findWorkspaceOf(context, input)
+  const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
+  const wanted = readWanted(input.presets)
+  const owner = await findOrDraftOwner(context, organizationId, 'admin')
+  const draft = { organizationId, workspaceId, creatorId: owner.user.id }
+  const plans: Plan[] = []
+  for (const each of wanted) plans.push(await planOne(context, draft, each))
+  const made = plans.filter(({ before }) => before === undefined).length
+  const others = (context.registry.presetsOf.get(workspaceId)?.size ?? 0) + (input.created_before ?? 0)
+  if (made > 0) checkPresetCount(others + made)
+  if (input.dry_run !== true) await commitPlans(context, owner, plans)
+  return { data: plans.map(showPlan) }
+}
+
+function readWanted(presets: (typeof importInput.infer)['presets']): Wanted[] {
   const slugs = new Set<string>()
-  const wanted = input.presets.map(({ slug, content, ...described }): Wanted => {
+  return presets.map(({ slug, content, ...described }) => {
     checkPresetSlug(slug)
     if (slugs.has(slug)) throw new Fault('invalid', `The preset ${JSON.stringify(slug)} is in the file twice`)
     slugs.add(slug)
-    if (context.registry.presetsOf.get(workspaceId)?.get(slug)?.status === 'archived')
-      throw new Fault('conflict', `The preset ${JSON.stringify(slug)} is archived; restore it first`)
     return { slug, described, content: readPresetContent(slug, content) }
   })
-  const data: Imported[] = []
-  if (input.dry_run === true) return { data }
-  for (const each of wanted) data.push(await importOne(context, input, workspaceId, each))
-  return { data }
 }
 
-async function importOne(
-  context: OperationContext,
-  { organization, workspace }: Within,
-  workspaceId: string,
+async function planOne(
+  { registry, presets, now }: OperationContext,
+  draft: { organizationId: string; workspaceId: string; creatorId: string },
   { slug, described, content }: Wanted,
-): Promise<Imported> {
-  const before = context.registry.presetsOf.get(workspaceId)?.get(slug)
-  const known = before === undefined ? undefined : await context.presets.versionOf(before)
-  const made =
-    known !== undefined && isSame(known, content)
-      ? undefined
-      : (await saveContent(context, { organization, workspace }, slug, content)).preset
-  const saved = made ?? (before as Preset)
+): Promise<Plan> {
+  const before = registry.presetsOf.get(draft.workspaceId)?.get(slug)
+  if (before?.status === 'archived')
+    throw new Fault('conflict', `The preset ${JSON.stringify(slug)} is archived; restore it first`)
+  const known = before === undefined ? undefined : await presets.versionOf(before)
+  const at = now()
+  const isKept = before !== undefined && known !== undefined && isSame(known, content)
+  const version = isKept
+    ? undefined
+    : draftVersion({ ...draft, slug, content, config: encodeConfig(content) }, before, at)
+  const saved = version?.after ?? (before as Preset)
   const after = { ...saved, ...described }
-  if (!isDeepStrictEqual(after, saved)) {
-    const now = context.now()
-    const status = after.status === saved.status ? {} : { statusUpdatedAt: now }
-    await context.takeTurn(() => change(context, saved, { ...described, ...status, updatedAt: now }))
-  }
-  const isChanged = made !== undefined || !isDeepStrictEqual(after, saved)
-  const outcome = made?.latestVersion === 1 ? 'created' : isChanged ? 'changed' : 'unchanged'
-  return { slug, version: saved.designatedVersion, outcome }
+  if (isDeepStrictEqual(after, saved)) return { before, after: saved, ...(version && { version }), change: {} }
+  const status = after.status === saved.status ? {} : { statusUpdatedAt: at }
+  const change = { ...described, ...status, updatedAt: at }
+  return { before, after, ...(version && { version: { ...version, after: { ...after, ...change } } }), change }
+}
+
+async function commitPlans(context: OperationContext, owner: Owner, plans: Plan[]): Promise<void> {
+  const changed = plans.filter(isChanged)
+  if (changed.length === 0) return
+  const versions = changed.flatMap(({ version }) => version ?? [])
+  // A preset that is new is made with what is said of it.
+  const updated = changed.filter(({ before, change }) => before !== undefined && Object.keys(change).length > 0)
+  await commit(
+    context,
+    [
+      ...owner.statements,
+      ...versionStatements(versions, context.now()),
+      ...updated.map(({ after, change }) => updatePreset(context.orm, after.id, change)),
+    ],
+    [...owner.touched, ...changed.map(({ after }) => ({ kind: 'preset' as const, id: after.id }))],
+  )
+}
+
+function isChanged({ version, change }: Plan): boolean {
+  return version !== undefined || Object.keys(change).length > 0
+}
+
+function showPlan(plan: Plan): Imported {
+  const { slug, designatedVersion } = plan.after
+  const outcome = plan.before === undefined ? 'created' : isChanged(plan) ? 'changed' : 'unchanged'
+  return { slug, version: designatedVersion, outcome }
 }
 
 function isSame(version: Version, { config, systemPrompt }: PresetContent): boolean {

@@ -6,6 +6,7 @@ import type { Preset as PresetRow, Workspace } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { parseJsonObject } from '../http/body.ts'
+import { findOrDraftOwner } from '../keys/owner.ts'
 import {
   nameCharactersMax,
   presetDescriptionCharactersMax,
@@ -15,12 +16,12 @@ import {
 import { showDesignated, showPreset, showVersion } from '../presets/answers.ts'
 import { applyPreset, targets } from '../presets/apply.ts'
 import type { Fields } from '../presets/check.ts'
-import { dialects, type PresetContent, readPreset } from '../presets/preset.ts'
+import { checkPresetCount, draftVersion, versionStatements } from '../presets/drafts.ts'
+import { dialects, encodeConfig, readPreset } from '../presets/preset.ts'
 import { checkPresetSlug, parsePresetReference, readPresetReference } from '../presets/reference.ts'
 import type { Version } from '../presets/versions.ts'
 import { commit, type Preset } from '../registry.ts'
 import { type } from '../shape.ts'
-import { findOrMakeUser } from './keys.ts'
 import { type OperationContext, operation } from './operation.ts'
 import { checkChanges, findOrganization, notFound, organizationInput, referenceShape } from './references.ts'
 
@@ -68,8 +69,7 @@ export const presetOperations = {
   ),
   'presets.diff': operation(diffInput, diff, { runsAlone: false }),
   'presets.apply': operation(applyInput, apply, { runsAlone: false }),
-  // These wait for a turn together with the posts of others.
-  'presets.save': operation(saveInput, save, { runsAlone: false }),
+  'presets.save': operation(saveInput, save),
   'presets.update': operation(updateInput, update),
   'presets.archive': operation(oneInput, (context, input) => setArchived(context, input, true)),
   'presets.restore': operation(oneInput, (context, input) => setArchived(context, input, false)),
@@ -144,16 +144,18 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
       'invalid',
       'The body has nothing in it that a preset keeps: no model, no settings, no system prompt',
     )
-  const { preset, version } = await saveContent(context, input, input.preset, content)
-  return showDesignated(preset, version)
-}
-
-export async function saveContent(context: OperationContext, input: Within, slug: string, content: PresetContent) {
-  checkPresetSlug(slug)
+  checkPresetSlug(input.preset)
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
-  const { id: creatorId } = await context.takeTurn(() => findOrMakeUser(context, organizationId, 'admin'))
-  const { actor, operation } = context
-  return context.presets.save({ organizationId, workspaceId, slug, creatorId, content, actor, operation })
+  const ofWorkspace = context.registry.presetsOf.get(workspaceId)
+  const before = ofWorkspace?.get(input.preset)
+  if (before === undefined) checkPresetCount((ofWorkspace?.size ?? 0) + 1)
+  const { user, statements, touched } = await findOrDraftOwner(context, organizationId, 'admin')
+  const names = { organizationId, workspaceId, slug: input.preset, creatorId: user.id }
+  const at = context.now()
+  const version = draftVersion({ ...names, content, config: encodeConfig(content) }, before, at)
+  const { id } = version.after
+  await commit(context, [...statements, ...versionStatements([version], at)], [...touched, { kind: 'preset', id }])
+  return showDesignated(context.registry.presets.get(id) as Preset, { ...version.row, config: content.config })
 }
 
 async function update(context: OperationContext, input: typeof updateInput.infer) {

@@ -1,5 +1,6 @@
 // From a body of any of the three dialects to what a preset version holds: its config and its system prompt.
 import { Fault } from '../fault.ts'
+import { presetConfigCharactersMax } from '../limits.ts'
 import { chatBodyProblems, chatConfig, chatSystemTexts } from './chat-body.ts'
 import { describeProblems, type Fields, isObject, type Problem } from './check.ts'
 import { messagesBodyProblems, messagesConfig, messagesSystemTexts } from './messages-body.ts'
@@ -66,9 +67,20 @@ export function readPreset(dialect: Dialect, body: Fields): PresetContent {
   return { config: config(body), systemPrompt }
 }
 
+/** The settings as they are stored. @throws Fault `invalid` when they and the system prompt are too long together */
+export function encodeConfig({ config, systemPrompt }: PresetContent): string {
+  const text = JSON.stringify(config)
+  const length = text.length + (systemPrompt?.length ?? 0)
+  if (length <= presetConfigCharactersMax) return text
+  throw new Fault(
+    'invalid',
+    `A preset keeps at most ${presetConfigCharactersMax} characters of settings and system prompt, and these are ${length}`,
+  )
+}
+
 /**
  * The same from settings and system prompt as they were told: `{"config": {…}, "system_prompt": "…"}`, as JSON.
- * @throws Fault `invalid`, which names the preset, also for a setting that a preset does not keep
+ * @throws Fault `invalid`, which names the preset, also for a setting that a preset does not keep, and for too many
  */
 export function readPresetContent(slug: string, text: string): PresetContent {
   const { config, system_prompt: systemPrompt = null, ...others } = parseContent(slug, text)
@@ -82,6 +94,7 @@ export function readPresetContent(slug: string, text: string): PresetContent {
   let content: PresetContent
   try {
     content = readPreset('chat', { ...config, messages: [opening] })
+    encodeConfig(content)
   } catch (error) {
     throw error instanceof Fault ? wrong(error.message) : error
   }

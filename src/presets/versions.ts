@@ -1,35 +1,21 @@
 // The versions of presets: makes new ones, as many in one commit as there wait, and keeps at hand what those in use say.
 import { setImmediate } from 'node:timers'
 import { isBusy, type Orm } from '../../db/open.ts'
-import { insertPresetVersions, modelsOf, readPresetVersion } from '../../db/presets.ts'
+import { readPresetVersion } from '../../db/presets.ts'
 import type { PresetVersion } from '../../db/schema.ts'
-import type { Statement, Writer } from '../../db/write.ts'
-import { Fault } from '../fault.ts'
+import type { Writer } from '../../db/write.ts'
 import { checkKeyState } from '../keys/api-key.ts'
-import {
-  presetCacheCharactersMax,
-  presetConfigCharactersMax,
-  presetsMax,
-  presetsPerCommitMax,
-  presetValueCharacters,
-} from '../limits.ts'
+import { presetCacheCharactersMax, presetsPerCommitMax, presetValueCharacters } from '../limits.ts'
 import { type Actor, commitPresets, type Preset, type PresetChange, type Registry } from '../registry.ts'
 import type { TakeTurn } from '../turns.ts'
 import type { Fields } from './check.ts'
-import type { PresetContent } from './preset.ts'
+import { checkPresetCount, draftVersion, type NewVersion, type VersionDraft, versionStatements } from './drafts.ts'
+import { encodeConfig } from './preset.ts'
 
 /** A version with its config as a value. */
 export type Version = Readonly<Omit<PresetVersion, 'config'>> & { readonly config: Fields }
 
-export type Draft = {
-  organizationId: string
-  workspaceId: string
-  slug: string
-  creatorId: string
-  content: PresetContent
-  actor: Actor
-  operation: string
-}
+export type Draft = Omit<VersionDraft, 'config'> & { actor: Actor; operation: string }
 export type Saved = { preset: Preset; version: Version }
 
 export type Presets = {
@@ -45,7 +31,7 @@ export type Presets = {
 type Surroundings = { orm: Orm; writer: Writer; registry: Registry; now: () => number; takeTurn: TakeTurn }
 type Waiting = { draft: Draft; config: string; done: (saved: Saved) => void; failed: (error: unknown) => void }
 /** A draft with the rows that it makes. */
-type Planned = { waiting: Waiting; change: PresetChange; row: PresetVersion }
+type Planned = { waiting: Waiting; change: PresetChange; version: NewVersion }
 
 export function createPresets(surroundings: Surroundings): Presets {
   const { orm, registry, now, takeTurn } = surroundings
@@ -74,15 +60,16 @@ export function createPresets(surroundings: Surroundings): Presets {
     if (planned.length === 0) return
     const changes = planned.map(({ change }) => change)
     try {
-      await commitPresets(surroundings, statementsOf(planned, at), changes)
+      const versions = planned.map(({ version }) => version)
+      await commitPresets(surroundings, versionStatements(versions, at), changes)
     } catch (error) {
       if (planned.length === 1 || isBusy(error)) for (const { waiting } of planned) waiting.failed(error)
       else for (const { waiting } of planned) await commitTogether([waiting])
       return
     }
-    for (const { waiting, change, row } of planned) {
-      const version = Object.freeze({ ...row, config: waiting.draft.content.config })
-      waiting.done({ preset: change.after, version })
+    for (const { waiting, version } of planned) {
+      const { after: preset, row } = version
+      waiting.done({ preset, version: Object.freeze({ ...row, config: waiting.draft.content.config }) })
     }
   }
 
@@ -98,8 +85,7 @@ export function createPresets(surroundings: Surroundings): Presets {
         const ofWorkspace = registry.presetsOf.get(workspaceId)
         const before = latest.get(`${workspaceId} ${slug}`) ?? ofWorkspace?.get(slug)
         const madeBefore = made.get(workspaceId) ?? 0
-        if (before === undefined && (ofWorkspace?.size ?? 0) + madeBefore >= presetsMax)
-          throw new Fault('invalid', `A workspace holds at most ${presetsMax} presets`)
+        if (before === undefined) checkPresetCount((ofWorkspace?.size ?? 0) + madeBefore + 1)
         const one = planOne(waiting, before, at)
         if (before === undefined) made.set(workspaceId, madeBefore + 1)
         latest.set(`${workspaceId} ${slug}`, one.change.after)
@@ -112,56 +98,17 @@ export function createPresets(surroundings: Surroundings): Presets {
   }
 
   function planOne(waiting: Waiting, before: Preset | undefined, at: number): Planned {
-    const { organizationId, workspaceId, slug, creatorId, content, actor, operation } = waiting.draft
+    const { draft, config } = waiting
+    const { actor, operation } = draft
     // The key was in force when its request began; what it asks for happens now.
     if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId), at)
-    if (before?.status === 'archived')
-      throw new Fault(
-        'conflict',
-        `Resource conflict: the preset ${JSON.stringify(slug)} is archived; restore it, or choose another slug`,
-      )
-    const version = (before?.latestVersion ?? 0) + 1
-    const designated = { designatedVersion: version, latestVersion: version, updatedAt: at }
-    const id = crypto.randomUUID()
-    const after: Preset = Object.freeze({
-      ...(before ?? {
-        id: crypto.randomUUID(),
-        organizationId,
-        workspaceId,
-        slug,
-        name: slug,
-        description: null,
-        status: 'active',
-        statusUpdatedAt: null,
-        creatorId,
-        createdAt: at,
-      }),
-      ...designated,
-      designatedVersionId: id,
-      models: modelsOf(content.config),
-    })
-    const { config } = waiting
-    const row = {
-      id,
-      presetId: after.id,
-      version,
-      config,
-      systemPrompt: content.systemPrompt,
-      creatorId,
-      createdAt: at,
-    }
-    return { waiting, change: { before, after, actor, operation }, row }
+    const version = draftVersion({ ...draft, config }, before, at)
+    return { waiting, version, change: { before, after: version.after, actor, operation } }
   }
 
   return {
-    save: (draft) => {
-      const config = JSON.stringify(draft.content.config)
-      const length = config.length + (draft.content.systemPrompt?.length ?? 0)
-      if (length > presetConfigCharactersMax)
-        throw new Fault(
-          'invalid',
-          `A preset keeps at most ${presetConfigCharactersMax} characters of settings and system prompt, and these are ${length}`,
-        )
+    save: async (draft) => {
+      const config = encodeConfig(draft.content)
       return new Promise((done, failed) => {
         queue.push({ draft, config, done, failed })
         scheduleCommit()
@@ -177,22 +124,6 @@ export function createPresets(surroundings: Surroundings): Presets {
       return version
     },
   }
-}
-
-function statementsOf(planned: Planned[], at: number): Statement[] {
-  const made = new Map<string, Preset>()
-  const versionsMore = new Map<string, number>()
-  for (const { change } of planned) {
-    const { before, after } = change
-    // A new one may have its second version in the same commit.
-    if (before === undefined || made.has(after.id)) made.set(after.id, after)
-    else versionsMore.set(after.id, (versionsMore.get(after.id) ?? 0) + 1)
-  }
-  return insertPresetVersions(
-    [...made.values()],
-    { at, versionsMore },
-    planned.map(({ row }) => row),
-  )
 }
 
 /** What a version takes up, in characters: that of its texts, and of each value in its settings. */

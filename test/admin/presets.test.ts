@@ -1,5 +1,7 @@
 // Presets as files, and presets by reference: what the commands' operations refuse, and that nothing is then saved.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { presetsMax } from '../../src/limits.ts'
+import type { Preset } from '../../src/registry.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 
 let latchkey: TestServer
@@ -40,6 +42,40 @@ describe('an import is refused whole', () => {
       message: typeof message === 'string' ? message : expect.stringMatching(message),
     })
     await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('for settings that are too many', async () => {
+    const text = content({ stop: ['x'.repeat(262_145)] })
+    await expect(importing([good, { slug: 'b', content: text }])).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringMatching(/^The preset "b": A preset keeps at most 262144 characters/),
+    })
+    await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('when the workspace would hold too many', async () => {
+    const { id } = await latchkey.admin('workspaces.create', { name: 'full' })
+    const { presetsOf } = latchkey.server.context.registry
+    const preset = { slug: 'there' } as Preset
+    presetsOf.set(id, new Map(Array.from({ length: presetsMax - 1 }, (_, index) => [`p${index}`, preset])))
+    const presets = [good, { ...good, slug: 'b' }]
+    await expect(latchkey.admin('presets.import', { workspace: 'full', presets })).rejects.toMatchObject({
+      code: 'invalid',
+      message: `A workspace holds at most ${presetsMax} presets`,
+    })
+    expect(presetsOf.get(id)?.has('new')).toBe(false)
+    presetsOf.delete(id)
+  })
+
+  test('when the database refuses one of them', async () => {
+    const { writer } = latchkey.server.context
+    const { write } = writer
+    writer.write = (statements) =>
+      write([...statements, { toSQL: () => ({ sql: 'insert into none values (1)', params: [] }) }])
+    await expect(importing([good, { ...good, slug: 'b' }])).rejects.toThrow('none')
+    writer.write = write
+    for (const preset of ['new', 'b'])
+      await expect(latchkey.admin('presets.show', { preset })).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test.each(['b c', '', '.', '..', 'a'.repeat(129), 'a/b', 'ä'])('for the slug %j', async (slug) => {

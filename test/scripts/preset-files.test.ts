@@ -26,6 +26,17 @@ test('of more presets than one operation takes, all are there, and come out agai
   expect(await json('presets', 'export')).toEqual({ presets })
 })
 
+test('of more presets than a workspace holds makes none of them', async () => {
+  const presets = Array.from({ length: 10_001 }, (_, index) => ({ slug: `full${index}`, config: { model: 'm' } }))
+  write('full.json', JSON.stringify({ presets }))
+  const before = await json('presets', 'list')
+  expect(await failure('presets', 'import', 'full.json')).toMatchObject({
+    code: 2,
+    error: { message: 'A workspace holds at most 10000 presets' },
+  })
+  expect(await json('presets', 'list')).toEqual(before)
+}, 60_000)
+
 test.each([
   [
     'a wrong last one',

@@ -1,0 +1,28 @@
+// Users: who owns keys and makes presets. A name that nobody has makes a user, in the commit of what it owns.
+
+import type { Orm } from '../../db/open.ts'
+import { findUser, insertUser } from '../../db/organizations.ts'
+import type { User } from '../../db/schema.ts'
+import type { Statement } from '../../db/write.ts'
+import type { Touched } from '../registry.ts'
+
+/** A user, and what a commit must hold besides where it is a new one. */
+export type Owner = { user: User; statements: Statement[]; touched: Touched[] }
+
+/** The user with this id or name, or a new one of that name. To be asked within a turn, and committed within the same. */
+export async function findOrDraftOwner(
+  { orm, now }: { orm: Orm; now: () => number },
+  organizationId: string,
+  idOrName: string,
+): Promise<Owner> {
+  const known = await findUser(orm, organizationId, idOrName)
+  if (known !== undefined) return { user: known, statements: [], touched: [] }
+  const user = createUserRow(organizationId, idOrName, now())
+  return { user, statements: [insertUser(orm, user)], touched: [{ kind: 'user', id: user.id }] }
+}
+
+/** Decisions §6: a user id is `user_` and 24 letters or digits. */
+export function createUserRow(organizationId: string, name: string, now: number): User {
+  const digits = Buffer.from(crypto.getRandomValues(new Uint8Array(12))).toString('hex')
+  return { id: `user_${digits}`, organizationId, name, createdAt: now }
+}
