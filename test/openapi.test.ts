@@ -44,6 +44,38 @@ test('a generator of clients finds names, refers to the same shapes, and meets n
   })
 })
 
+test('every name that an object requires is one that it has', () => {
+  const wrong: string[] = []
+  let seen = 0
+  const look = (value: unknown, at: string): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { required, properties = {} } = value as { required?: unknown; properties?: object }
+    if (Array.isArray(required)) {
+      seen += 1
+      for (const name of required) if (!Object.hasOwn(properties, name)) wrong.push(`${at} requires ${name}`)
+    }
+    for (const [name, member] of Object.entries(value)) look(member, `${at}/${name}`)
+  }
+  look(document, '#')
+  expect(wrong).toEqual([])
+  expect(seen).toBeGreaterThan(20)
+})
+
+test('answers that carry a credential or administration are those that the harness wants to be no-store', () => {
+  const { isPrivate } = createAnswerCheck(document)
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })),
+  )
+  const open = operations.filter(({ method, path }) => !isPrivate(method, path)).map(({ path }) => path)
+  expect(new Set(open)).toEqual(
+    new Set([
+      ...['/oauth/jwks', '/openapi.json', '/models', '/models/{model}'],
+      ...['/chat/completions', '/completions', '/responses', '/messages', '/embeddings', '/rerank'],
+    ]),
+  )
+  expect(isPrivate('POST', '/oauth/token')).toBe(true)
+})
+
 test('parameters of paths are described, and headers of answers told', () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const { parameters = [], responses } of Object.values(methods)) {

@@ -1,4 +1,5 @@
-// Loaded before every test: each answer of a Latchkey that a test fetches is held against the OpenAPI document, whatever the test is about.
+// Loaded before every test: each answer of a Latchkey that a test fetches is held against the OpenAPI document, whatever the test is about,
+// and one that carries a credential or administration must not be stored.
 // Answers to raw sockets and to node:http are not seen here.
 import { createApp } from '../../src/app.ts'
 import type { Context } from '../../src/context.ts'
@@ -23,6 +24,7 @@ async function fetchAndCheck(...call: Parameters<typeof fetch>): Promise<Respons
 /** What is no path of the service, or no method of the path, is a 404 or a 405, and in no document. A stream is left to its reader. */
 async function checkAnswer(method: string, response: Response): Promise<void> {
   const path = new URL(response.url).pathname.replace(/^.*?\/v1(?=\/)/, '')
+  if (check.isPrivate(method, path) || !check.knows(method, path)) checkNoStore(method, path, response)
   if (!check.knows(method, path)) {
     if (response.status !== 404 && response.status !== 405)
       throw new Error(`${method} ${path} answers ${response.status} and is not in the OpenAPI document`)
@@ -30,6 +32,13 @@ async function checkAnswer(method: string, response: Response): Promise<void> {
   }
   const isJson = method !== 'HEAD' && response.headers.get('content-type') === 'application/json'
   check(method, path, response.status, isJson ? await response.clone().json() : undefined)
+}
+
+/** Decisions §1: the token endpoint says it twice, for caches that know HTTP/1.0 alone. */
+function checkNoStore(method: string, path: string, { status, headers }: Response): void {
+  const isStored = headers.get('cache-control') !== 'no-store'
+  const isStoredByOld = path === '/oauth/token' && status !== 404 && headers.get('pragma') !== 'no-cache'
+  if (isStored || isStoredByOld) throw new Error(`${method} ${path} answers ${status}, which a cache may store`)
 }
 
 globalThis.fetch = Object.assign(fetchAndCheck, fetchAnswer)

@@ -3,11 +3,18 @@ import { expect } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 
 type Content = { content?: Record<string, { schema?: object }>; headers?: Record<string, object> }
-type Operation = { operationId: string; parameters?: object[]; responses: Record<string, Content> }
+type Operation = {
+  operationId: string
+  security: object[]
+  parameters?: object[]
+  responses: Record<string, Content>
+}
 type AnswerCheck = {
   /** Expects that an answer is one that the document tells of, and has the shape that it tells. */
   (method: string, path: string, status: number, body: unknown): void
   knows: (method: string, path: string) => boolean
+  /** Whether its answers carry a credential or administration, so that nobody may store them. What an upstream says is its own. */
+  isPrivate: (method: string, path: string) => boolean
 }
 export type OpenApiDocument = {
   openapi: string
@@ -46,7 +53,15 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
     const isValid = ajv.validate(schema, body)
     expect({ method, path, status, isValid, errors: ajv.errors }).toMatchObject({ isValid: true })
   }
-  return Object.assign(check, { knows: (method: string, path: string) => find(method, path) !== undefined })
+  const isPrivate = (method: string, path: string): boolean => {
+    const { security = [], responses = {} } = find(method, path) ?? {}
+    const isRelayed = Object.values(responses).some(({ content }) => content?.['*/*'] !== undefined)
+    return path === '/oauth/token' || (security.length > 0 && !isRelayed)
+  }
+  return Object.assign(check, {
+    knows: (method: string, path: string) => find(method, path) !== undefined,
+    isPrivate,
+  })
 }
 
 export async function createApiCaller(baseUrl: string) {
