@@ -1,5 +1,5 @@
 // What a key may still do: its budget, its rates, its models and its end, at the very next request after each change.
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, expect, setSystemTime, test } from 'bun:test'
 import { answer, type Inference, question, startInference } from '../support/inference.ts'
 import type { Row } from '../support/latchkey.ts'
 
@@ -85,16 +85,23 @@ test('an expired key is refused, and so is a token that acts as it', async () =>
   await expect(latchkey.admin('keys.update', { key: key.id, expires_at: '2001-01-01T00:00:00Z' })).rejects.toThrow(
     'future',
   )
-  await latchkey.admin('keys.update', { key: 'target', expires_at: new Date(Date.now() + 40).toISOString() })
-  const expired = async () =>
+  const expiresAt = Date.now() + 60_000
+  await latchkey.admin('keys.update', { key: 'target', expires_at: new Date(expiresAt).toISOString() })
+  const asToken = async () =>
     (await latchkey.complete(question, { authorization: `Bearer ${latchkey.accessToken}` })).status
-  while ((await expired()) === 200) await new Promise((resolve) => setImmediate(resolve))
-  expect(await expired()).toBe(401)
-  const refused = await latchkey.exchange(await latchkey.mint())
-  expect(refused.status).toBe(400)
-  const { data } = await latchkey.admin<{ data: Row[] }>('audit.list', { limit: 1 })
-  expect(data).toMatchObject([{ reason: 'key_expired' }])
-  await latchkey.admin('keys.update', { key: 'target', expires_at: null })
+  try {
+    setSystemTime(expiresAt - 1)
+    expect(await asToken()).toBe(200)
+    setSystemTime(expiresAt)
+    expect(await asToken()).toBe(401)
+    const refused = await latchkey.exchange(await latchkey.mint())
+    expect(refused.status).toBe(400)
+    const { data } = await latchkey.admin<{ data: Row[] }>('audit.list', { limit: 1 })
+    expect(data).toMatchObject([{ reason: 'key_expired' }])
+  } finally {
+    setSystemTime()
+    await latchkey.admin('keys.update', { key: 'target', expires_at: null })
+  }
 })
 
 test('bounds of inference are not for management keys', async () => {
@@ -102,5 +109,20 @@ test('bounds of inference are not for management keys', async () => {
 })
 
 test('the totals of every key are what its requests add up to', async () => {
+  latchkey.upstream.answer.current = priced(0.25)
+  const [one, other, none] = [await create({}), await create({}), await create({})]
+  for (const key of [one, other, one, one]) await ask(key)
+  latchkey.upstream.answer.current = () => Response.json({ error: 'no' }, { status: 500 })
+  await ask(other)
   expect(await latchkey.admin<object>('usage.verify')).toEqual({ ok: true, data: [] })
+  const totalsOf = async ({ id }: Key) => (await latchkey.admin<{ data: Row[] }>('usage.sum', { key: id })).data
+  expect(await totalsOf(one)).toMatchObject([{ requests: 3, total_tokens: 21, cost: 0.75, requests_without_cost: 0 }])
+  expect(await totalsOf(other)).toMatchObject([{ requests: 2, total_tokens: 7, cost: 0.25, requests_without_cost: 1 }])
+  expect(await totalsOf(none)).toEqual([])
+  for (const [key, usage] of [
+    [one, 0.75],
+    [other, 0.25],
+    [none, 0],
+  ] as const)
+    expect(await latchkey.admin<Key>('keys.show', { key: key.id })).toMatchObject({ usage, usage_daily: usage })
 })
