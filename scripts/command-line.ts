@@ -84,6 +84,7 @@ export function readConfig(options: Options, defaults: Partial<Record<SettingNam
 export const surroundings: Surroundings = {
   now: Date.now,
   monotonic: () => performance.now(),
+  random: Math.random,
   fetch: outboundFetch,
   resolve: resolveHost,
   log: createLog((line) => process.stderr.write(line)),

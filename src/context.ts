@@ -81,6 +81,8 @@ export type Endpoint = Route<(request: Request, context: Context, info: RequestI
 export type Surroundings = {
   now: () => number
   monotonic: () => number
+  /** From 0 to below 1. */
+  random: () => number
   fetch: Fetch
   resolve: Outbound['resolve']
   log: Log
@@ -110,7 +112,7 @@ export async function openContext(
   surroundings: Surroundings,
   { create }: { create: boolean },
 ): Promise<AdminContext> {
-  const { now, monotonic, fetch, resolve, log, onBroken } = surroundings
+  const { now, monotonic, random, fetch, resolve, log, onBroken } = surroundings
   if (create) createFolder(dirname(config.databasePath))
   const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
   if ('refused' in database) {
@@ -132,6 +134,7 @@ export async function openContext(
     outbound,
     now,
     monotonic,
+    random,
     log,
     keep: async (issuer, keySet) => {
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])

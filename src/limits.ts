@@ -33,7 +33,7 @@ export const issuerKeysStaleSecondsDefault = 24 * 60 * 60
 export const issuerKeysStaleSecondsMax = 30 * 24 * 60 * 60
 /** A bundle of certificates; one takes some 2 KB. */
 export const issuerCaCharactersMax = 64 * 1024
-/** Decisions §2: at most one extra fetch in this time, however many unknown `kid`s arrive. */
+/** Decisions §2: at most one extra fetch in this time, however many unknown `kid`s arrive, and the longest wait after one that failed. */
 export const issuerKeysCooldownSeconds = 30
 export const issuerFetchMillisecondsMax = 5_000
 /** How long an exchange waits for newer keys of an issuer when it has one that fits and may still be used. */

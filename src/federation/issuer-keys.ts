@@ -32,19 +32,23 @@ export type IssuerKeysOptions = {
   now: () => number
   /** Milliseconds that only grow, for what this process remembers: keys and failures age alike, whatever time the machine is set to. */
   monotonic: () => number
+  /** From 0 to below 1, so that not everybody asks an issuer that is back in the same moment. */
+  random: () => number
   /** Keeps a newly fetched set in the database, unless the issuer has been edited since the fetch began. */
   keep: (issuer: Issuer, keySet: IssuerKeySet) => Promise<void>
   log: Log
 }
 
 /**
- * Times in monotonic milliseconds. `freshUntil` Infinity: a pasted set, which only its admin renews. Two cool-downs: after a fetch that
- * failed, and after one that was begun for an unknown `kid`. Fetches are numbered as they begin: `keys` are from the one that `held` names.
+ * Times in monotonic milliseconds. `freshUntil` Infinity: a pasted set, which only its admin renews. After so many
+ * `failures` in a row there is no fetch before `retryAt`, and after one that was begun for an unknown `kid` no other for a cool-down.
+ * Fetches are numbered as they begin: `keys` are from the one that `held` names.
  */
 type Cached = {
   keys: VerificationKey[]
   freshUntil: number
-  failedAt: number
+  failures: number
+  retryAt: number
   kidAskedAt: number
   begun: number
   held: number
@@ -65,7 +69,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     const fresh = {
       keys: [],
       freshUntil: never,
-      failedAt: never,
+      failures: 0,
+      retryAt: never,
       kidAskedAt: never,
       begun: 0,
       held: 0,
@@ -81,10 +86,27 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
 
   async function refresh(issuer: Issuer): Promise<IssuerKeySet> {
     const cached = cachedFor(issuer)
-    cached.fetching ??= fetchInto(issuer, cached).finally(() => {
-      cached.fetching = undefined
-    })
+    cached.fetching ??= fetchInto(issuer, cached)
+      .catch((error: unknown) => noteFailure(issuer, cached, error))
+      .finally(() => {
+        cached.fetching = undefined
+      })
     return cached.fetching
+  }
+
+  /** Once for each fetch, however many wait for it. */
+  function noteFailure(issuer: Issuer, cached: Cached, error: unknown): never {
+    const step = isUsable(issuer, cached) ? issuerKeysCooldownSeconds : backoffSeconds(cached.failures)
+    cached.failures += 1
+    cached.retryAt = monotonic() + step * 1_000
+    const { id: issuer_id, issuerUrl: issuer_url } = issuer
+    log('warn', 'issuer_keys_fetch_failed', { issuer_id, issuer_url, reason: describeError(error) })
+    throw error
+  }
+
+  /** 1, 2, 4 … 30 s, less up to a quarter at random. */
+  function backoffSeconds(failures: number): number {
+    return Math.min(issuerKeysCooldownSeconds, 2 ** failures) * (1 - options.random() / 4)
   }
 
   async function fetchInto(issuer: Issuer, cached: Cached): Promise<IssuerKeySet> {
@@ -100,24 +122,18 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     cached.keys = keys
     cached.freshUntil = monotonic() + freshMilliseconds
     cached.held = cached.begun
+    cached.failures = 0
     await options.keep(issuer, keySet)
     return keySet
   }
 
-  const isCoolingDown = (since: number) => monotonic() - since < issuerKeysCooldownSeconds * 1_000
-
-  /** Joins the running fetch or starts one if no recent one failed. Answers whether it succeeded. */
+  /** Joins the running fetch or starts one if none failed just now. Answers whether it succeeded. */
   async function renew(issuer: Issuer, cached: Cached): Promise<boolean> {
-    if (isCoolingDown(cached.failedAt) && cached.fetching === undefined) return false
-    try {
-      await refresh(issuer)
-      return true
-    } catch (error) {
-      cached.failedAt = monotonic()
-      const { id: issuer_id, issuerUrl: issuer_url } = issuer
-      log('warn', 'issuer_keys_fetch_failed', { issuer_id, issuer_url, reason: describeError(error) })
-      return false
-    }
+    if (monotonic() < cached.retryAt && cached.fetching === undefined) return false
+    return refresh(issuer).then(
+      () => true,
+      () => false,
+    )
   }
 
   const isUsable = ({ keysStaleSeconds }: Issuer, { keys, freshUntil }: Cached) =>
@@ -139,8 +155,9 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   async function renewForKid(issuer: Issuer, cached: Cached): Promise<boolean> {
     if (issuer.jwks !== null) return false
     if (cached.fetching === undefined) {
-      if (isCoolingDown(cached.kidAskedAt) || isCoolingDown(cached.failedAt)) return false
-      cached.kidAskedAt = monotonic()
+      const at = monotonic()
+      if (at - cached.kidAskedAt < issuerKeysCooldownSeconds * 1_000 || at < cached.retryAt) return false
+      cached.kidAskedAt = at
     }
     return renew(issuer, cached)
   }
@@ -152,7 +169,10 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const cached = cachedFor(issuer)
       const begunBefore = cached.begun
       if (monotonic() >= cached.freshUntil) await renewInTime(issuer, cached, token)
-      if (!isUsable(issuer, cached)) return refuse('issuer_keys_unavailable')
+      if (!isUsable(issuer, cached)) {
+        const retryAfterSeconds = Math.max(1, Math.ceil((cached.retryAt - monotonic()) / 1_000))
+        return { ...refuse('issuer_keys_unavailable'), retryAfterSeconds }
+      }
       let found = pick(cached.keys, token)
       // A fetch that began before the token came may have been answered before its key was published: the next one decides.
       while (isRefusalOf(found, 'kid_unknown') && cached.held <= begunBefore && (await renewForKid(issuer, cached))) {

@@ -97,8 +97,7 @@ const answers = {
   issuer_keys_unavailable: {
     status: 503,
     error: 'temporarily_unavailable',
-    description: 'The keys of the issuer cannot be had at the moment; try again later',
-    retryAfterSeconds: issuerKeysCooldownSeconds,
+    description: 'The keys of the issuer could not be fetched; try again after the time in Retry-After',
   },
   replay_memory_full: {
     status: 503,
@@ -188,7 +187,7 @@ export function stepOf(reason: Reason): Step {
 }
 
 /** Why an exchange is refused. `detail` is for the audit; only for a form field's name is it shown to the caller as well. */
-export type Refusal = { refused: Reason; detail?: string }
+export type Refusal = { refused: Reason; detail?: string; retryAfterSeconds?: number }
 
 export function refuse(reason: Reason, detail?: string): Refusal {
   return detail === undefined ? { refused: reason } : { refused: reason, detail }
@@ -219,7 +218,8 @@ export const noStore = { 'cache-control': 'no-store', pragma: 'no-cache' }
 export function refusalReply(refusal: Refusal, requestId: string): Response {
   const answer: Answer = answers[refusal.refused]
   const field = refusal.refused === 'field_missing' || refusal.refused === 'field_repeated' ? `: ${refusal.detail}` : ''
-  const retry = answer.retryAfterSeconds === undefined ? undefined : { 'retry-after': String(answer.retryAfterSeconds) }
+  const retryAfterSeconds = refusal.retryAfterSeconds ?? answer.retryAfterSeconds
+  const retry = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
   return json(
     answer.status,
     { error: answer.error, error_description: answer.description + field, request_id: requestId },

@@ -10,6 +10,7 @@ const context = await openContext(
   {
     now: Date.now,
     monotonic: () => performance.now(),
+    random: Math.random,
     fetch: outboundFetch,
     resolve: resolveHost,
     log: () => {},

@@ -110,7 +110,7 @@ describe('createOauthToken', () => {
     const failure = await failureOf(exchange([header, ofGone, signature].join('.'), { federationPolicyId: policy.id }))
     expect(failure).toBeInstanceOf(OAuthErrorResponse)
     expect(failure).toMatchObject({ statusCode: 503, error: 'temporarily_unavailable' })
-    expect((failure as OAuthErrorResponse).headers.get('retry-after')).toBe('30')
+    expect((failure as OAuthErrorResponse).headers.get('retry-after')).toBe('1')
   })
 })
 

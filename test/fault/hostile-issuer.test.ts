@@ -132,7 +132,7 @@ type Unavailable = [name: string, behaviour: Behaviour, told: string]
 async function expectUnavailable([name, behaviour, told]: Unavailable): Promise<void> {
   const issuer = name.replaceAll(/\W+/g, '-')
   const error = { error: 'temporarily_unavailable', reason: 'issuer_keys_unavailable' }
-  const expected = { status: 503, ...error, retryAfter: '30' }
+  const expected = { status: 503, ...error, retryAfter: '1' }
   expect(await expectAnswer(issuer, await trust(issuer, behaviour), expected)).toContain(told)
 }
 

@@ -50,8 +50,11 @@ export function keySetReply(pairs: KeyPair[], cacheControl?: string): Response {
   return json(200, { keys: pairs.map(({ publicJwk }) => publicJwk) }, headers)
 }
 
-/** A healthy issuer that publishes the keys of `pairs`. */
-export function createIssuerServer(pairs: KeyPair[]): IssuerServer {
+/** A healthy issuer that publishes the keys of `pairs`. Waits have their full length, unless `random` says otherwise. */
+export function createIssuerServer(
+  pairs: KeyPair[],
+  { random = () => 0 }: { random?: () => number } = {},
+): IssuerServer {
   const clock = { now: 1_800_000_000_000, ahead: 0 }
   const fetched: string[] = []
   const kept: IssuerKeySet[] = []
@@ -63,6 +66,7 @@ export function createIssuerServer(pairs: KeyPair[]): IssuerServer {
   const keys = createIssuerKeys({
     now: () => clock.now + clock.ahead,
     monotonic: () => clock.now,
+    random,
     log: createLog((line) => logLines.push(line)),
     keep: async (_issuer, keySet) => {
       kept.push(keySet)

@@ -63,6 +63,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const surroundings: Surroundings = {
     now: Date.now,
     monotonic: options.surroundings?.now ?? (() => performance.now()),
+    random: Math.random,
     fetch: outboundFetch,
     resolve: resolveHost,
     log: createLog((line) => logLines.push(line)),
