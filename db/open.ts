@@ -14,7 +14,7 @@ export type Database = {
   path: string
   /** Moves what the write-ahead log holds into the main file; for a quiet moment. */
   checkpoint: () => Promise<void>
-  /** Lets go of the connection, with the log moved into the main file. The lock on the file ends with the process. */
+  /** Lets go of the connection, with the log moved into the main file if the disk has room. The lock on the file ends with the process. */
   close: () => Promise<void>
 }
 
@@ -87,8 +87,14 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
       await opened.execute('pragma wal_checkpoint(passive)')
     },
     close: async () => {
-      await opened.execute('pragma wal_checkpoint(truncate)')
-      opened.close()
+      try {
+        await opened.execute('pragma wal_checkpoint(truncate)')
+      } catch (error) {
+        // What was committed is safe in the log, and the next to open the file goes on from there.
+        if (writeObstacle(error) === undefined) throw error
+      } finally {
+        opened.close()
+      }
     },
   }
 }
@@ -107,9 +113,10 @@ function refusalOf(error: unknown, path: string): OpenRefusal {
     return { refused: 'owned', message: `Another process owns the database ${JSON.stringify(path)}`, cause: error }
   }
   const text = error instanceof Error ? error.message : String(error)
+  const why = writeObstacle(error)?.kind === 'full' ? 'the disk that holds it is full; free some space' : text
   return {
     refused: 'unreadable',
-    message: `The database ${JSON.stringify(path)} cannot be opened: ${text}`,
+    message: `The database ${JSON.stringify(path)} cannot be opened: ${why}`,
     cause: error,
   }
 }
@@ -117,6 +124,15 @@ function refusalOf(error: unknown, path: string): OpenRefusal {
 /** Whether an error is SQLITE_BUSY, after which libSQL may lose writes that it acknowledges. */
 export function isBusy(error: unknown): boolean {
   return error instanceof LibsqlError && /SQLITE_BUSY|database is locked/.test(`${error.code} ${error.message}`)
+}
+
+/** What kept a write from the disk, by SQLite's own words; undefined for any other error. */
+export function writeObstacle(error: unknown): { kind: 'full' | 'failed'; text: string } | undefined {
+  if (!(error instanceof Error)) return undefined
+  const code = error instanceof LibsqlError ? String(error.code) : ''
+  if (!/^SQLITE_(FULL|IOERR)/.test(code)) return writeObstacle(error.cause)
+  const text = error.message.replace(/^SQLITE_\w+: /, '')
+  return { kind: code.startsWith('SQLITE_FULL') ? 'full' : 'failed', text }
 }
 
 /** Whether the file holds tables, but not ours. Only read: another program's file stays as it is. */

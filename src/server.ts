@@ -56,7 +56,9 @@ export async function startServer(
     const { context, address, listener } = await serve(admin, surroundings, runOperation)
     listeners.push(listener)
     removeDeadSocket(socketPath)
-    listeners.push(await listen({ socketPath }, createSocketHandler(runOperation, surroundings.log)))
+    listeners.push(
+      await listen({ socketPath }, createSocketHandler(runOperation, config.databasePath, surroundings.log)),
+    )
     chmodSync(socketPath, 0o600)
     const stopRotating = await rotateOnSchedule(context, runOperation)
     const stop = () => {

@@ -10,6 +10,7 @@ import {
 } from '../context.ts'
 import { createOperationRunner } from './operation.ts'
 import { type OperationName, operations } from './operations.ts'
+import { storageFault } from './storage-fault.ts'
 
 /**
  * While another process owns the file, `ask` is tried again as well: it may be a server that has started meanwhile.
@@ -38,6 +39,8 @@ async function runOnce(
   try {
     if (name !== 'init' && !isInitialized(context)) throw notInitialized(config)
     return await createOperationRunner(operations, context)(name, input)
+  } catch (error) {
+    throw storageFault(error, config.databasePath) ?? error
   } finally {
     await closeContext(context)
   }

@@ -8,9 +8,10 @@ import { socketBodyBytesMax } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import type { Handler } from '../runtime.ts'
 import type { RunOperation } from './operation.ts'
+import { storageFault } from './storage-fault.ts'
 
 /** Errors carry the fault's own code, `{ "error": { "code": "not_found", "message": … } }`, as the commands print it. */
-export function createSocketHandler(runOperation: RunOperation, log: Log): Handler {
+export function createSocketHandler(runOperation: RunOperation, databasePath: string, log: Log): Handler {
   return async (request) => {
     try {
       const name = /^\/operations\/([a-z_.]+)$/.exec(new URL(request.url).pathname)?.[1]
@@ -18,11 +19,17 @@ export function createSocketHandler(runOperation: RunOperation, log: Log): Handl
       const text = decodeUtf8(await readBody(request, socketBodyBytesMax)) ?? ''
       return json(200, await runOperation(name, parseInput(text)))
     } catch (error) {
-      const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
-      if (fault.code === 'internal') log('error', 'operation_failed', { reason: describeError(fault) })
+      const fault = toFault(error, databasePath)
+      if (!(error instanceof Fault) || error.code === 'internal')
+        log('error', 'operation_failed', { reason: describeError(fault) })
       return json(statusOf(fault), { error: { code: fault.code, message: tellForCommands(fault) } })
     }
   }
+}
+
+function toFault(error: unknown, databasePath: string): Fault {
+  if (error instanceof Fault) return error
+  return storageFault(error, databasePath) ?? new Fault('internal', 'Internal server error', { cause: error })
 }
 
 function parseInput(text: string): unknown {

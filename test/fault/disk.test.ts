@@ -1,11 +1,14 @@
 // A data folder that cannot be written and a disk that is full: said in a sentence, and nothing is answered that was not kept.
-import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
+import { askServer } from '../../src/admin/client.ts'
+import type { OperationName } from '../../src/admin/operations.ts'
+import { socketPathFor } from '../../src/config.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install, trust } from '../support/installation.ts'
-import { fromSource, postExchange } from '../support/latchkey.ts'
+import { fromSource, postExchange, runCommand, startTestServer, type TestServer } from '../support/latchkey.ts'
 
 let installation: Installation
 beforeEach(async () => {
@@ -22,7 +25,95 @@ test('a data folder that cannot be made is told with exit code 3', async () => {
 })
 
 // A bound on the size of files stands in for a full disk: writes fail with an error instead of ending the process.
-const limited = ['sh', '-c', 'trap "" XFSZ; ulimit -f 400; exec "$0" "$@"', ...fromSource]
+const limitedTo = (blocks: number) => ['sh', '-c', `trap "" XFSZ; ulimit -f ${blocks}; exec "$0" "$@"`, ...fromSource]
+const limited = limitedTo(400)
+
+/** Sets so many prices in one commit, with no server, on a disk that has no room for a larger database. */
+async function importPrices(count: number) {
+  const prices = Array.from({ length: count }, (_, index) => ({ model: `model-${index}`, prompt: 1, completion: 2 }))
+  const file = join(installation.folder, 'prices.json')
+  writeFileSync(file, JSON.stringify(prices))
+  const program = limitedTo(Math.ceil(statSync(installation.databasePath).size / 512))
+  return runCommand(['prices', 'import', file, '--json'], { cwd: installation.folder, env: installation.env, program })
+}
+
+async function listPrices(): Promise<unknown[]> {
+  return (JSON.parse((await installation.run('prices', 'list', '--json')).stdout) as { data: unknown[] }).data
+}
+
+test('a change that was committed is a success, also where the log finds no room in the database', async () => {
+  expect(await importPrices(150)).toMatchObject({ code: 0, stdout: expect.stringContaining('model-149') })
+  expect(await listPrices()).toHaveLength(150)
+})
+
+test('a change that finds no room is told in a sentence, and is not there', async () => {
+  const { code, stdout, stderr } = await importPrices(2_000)
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  const [line = ''] = stderr.split('\n')
+  expect(JSON.parse(line)).toEqual({
+    error: {
+      code: 'unavailable',
+      message: expect.stringMatching(/ could not be written: .*; the change was not saved/),
+    },
+  })
+  expect(await listPrices()).toEqual([])
+})
+
+describe('when the database of a server is full', () => {
+  let server: TestServer
+  beforeEach(async () => {
+    server = await startTestServer()
+    await limitPages('page_count')
+  })
+  afterEach(() => server.stop())
+
+  /** SQLite itself reports a full disk when a database may have no more pages. */
+  async function limitPages(max: 'page_count' | number) {
+    const { client } = server.server.context.database
+    const pages = max === 'page_count' ? Number((await client.execute('pragma page_count')).rows[0]?.[0]) : max
+    await client.execute(`pragma max_page_count = ${pages}`)
+  }
+
+  const ask = (name: OperationName, input: object) => askServer(socketPathFor(server.config), name, input)
+
+  async function createUntilRefused(): Promise<{ names: string[]; error: unknown }> {
+    for (const names: string[] = []; ; names.push(`key-${names.length}`)) {
+      const error = await ask('keys.create', { name: `key-${names.length}` }).then(
+        () => undefined,
+        (refused: unknown) => refused,
+      )
+      if (error !== undefined) return { names, error }
+    }
+  }
+
+  test('a command says so, what was acknowledged is there, and it goes on once there is room', async () => {
+    const { names, error } = await createUntilRefused()
+    const where = JSON.stringify(server.config.databasePath)
+    expect(error).toMatchObject({
+      code: 'unavailable',
+      message: `The disk that holds the database ${where} is full; the change was not saved: free some space and try again`,
+    })
+    expect(server.logLines.join('')).toContain('SQLITE_FULL')
+    await limitPages(100_000)
+    await ask('keys.create', { name: 'after' })
+    const { data } = await server.admin<{ data: { name: string }[] }>('keys.list')
+    expect(data.map(({ name }) => name).toSorted()).toEqual([...names, 'after', 'first management key'].toSorted())
+  })
+
+  test('a caller over HTTP is told nothing of the machine', async () => {
+    await limitPages(100_000)
+    const { key } = await server.admin<{ key: string }>('keys.create', { name: 'admin', kind: 'management' })
+    await limitPages('page_count')
+    await createUntilRefused()
+    const response = await fetch(`${server.server.baseUrl}/keys`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'one more' }),
+    })
+    expect(response.status).toBe(500)
+    expect(await response.json()).toEqual({ error: { code: 500, message: 'Internal server error' } })
+  })
+})
 
 test('when the disk is full exchanges fail, and none that was answered is missing', async () => {
   const served = await installation.serve(limited)
