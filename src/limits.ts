@@ -104,6 +104,8 @@ export const bodyMegabytesMax = 1_024
 export const jsonLevelsMax = 256
 export const jsonValuesMax = 1_000_000
 export const jsonMembersMax = 200_000
+/** Members of the body itself, of which no interface knows more than fifty. They are looked at one by one, several times. */
+export const jsonOutermostMembersMax = 256
 /** The bound of the echo upstream of `dev`. */
 export const echoBodyBytesMax = 32 * 1024 * 1024
 /** A JSON answer is kept up to this size to find its usage; of a larger one the end is, and so much of its beginning. */

@@ -1,5 +1,7 @@
 // Work that must not overlap, such as changes that rest on what they have read: each begins when the one before it has ended.
 
+import { setImmediate } from 'node:timers'
+
 export type TakeTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /** Whether one fails is no concern of the next. */
@@ -10,4 +12,9 @@ export function createTurns(): TakeTurn {
     last = result.catch(() => {})
     return result
   }
+}
+
+/** Lets everything else that waits for the event loop come first: what is long must not hold it in one piece. */
+export function giveWay(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -128,7 +128,7 @@ function showFound({ preset, version }: { preset: Preset; version: Version }) {
 /** What the preset makes of a caller's body, which need not name it. */
 async function apply(context: AdminContext, input: typeof applyInput.infer) {
   const { preset, version } = await findVersion(context, input)
-  const asked = parseJsonObject(new TextEncoder().encode(input.body))
+  const { fields: asked } = await parseJsonObject(new TextEncoder().encode(input.body))
   const named = readPresetReference(asked)
   const isAnother = named !== undefined && named.slug !== preset.slug
   if (isAnother || (named?.version ?? version.version) !== version.version)
@@ -138,7 +138,8 @@ async function apply(context: AdminContext, input: typeof applyInput.infer) {
 }
 
 async function save(context: OperationContext, input: typeof saveInput.infer) {
-  const content = readPreset(input.dialect, parseJsonObject(new TextEncoder().encode(input.body)))
+  const { fields } = await parseJsonObject(new TextEncoder().encode(input.body))
+  const content = readPreset(input.dialect, fields)
   if (content.systemPrompt === null && Object.keys(content.config).length === 0)
     throw new Fault(
       'invalid',

@@ -2,7 +2,8 @@
 import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
-import { countMembers } from './json-text.ts'
+import { giveWay } from '../turns.ts'
+import { type JsonOutline, outlineJson } from './json-text.ts'
 
 /** Enough of a media type to recognize it. */
 const contentTypeCharactersShown = 128
@@ -91,23 +92,39 @@ export async function readJson(request: Request, bytesLimit: number): Promise<Re
   const body = await readBody(request, bytesLimit)
   if (body.byteLength === 0) return {}
   if (!hasMediaType(request, 'application/json')) throw new Fault('invalid', 'Send the body as application/json')
-  return parseJsonObject(body)
+  const { fields } = await parseJsonObject(body)
+  return fields
 }
+
+/** A JSON object as it was sent, and what it says. */
+export type JsonObject = { bytes: Uint8Array<ArrayBuffer>; outline: JsonOutline; fields: Record<string, unknown> }
+
+/** What takes a millisecond at most is done in one go. */
+const bytesAtOnceMax = 128 * 1024
 
 /**
  * With `membersOnce`, an object that names a member twice is refused: of the two another reader may take the other. (Within the members it
- * may; only those of the object itself decide anything here.)
+ * may.) Gives way between the passes over a large body, and at its end.
  * @throws Fault `invalid` when the bytes are not a JSON object in UTF-8, or one that would take long to parse
  */
-export function parseJsonObject(body: Uint8Array, { membersOnce = false } = {}): Record<string, unknown> {
-  const text = decodeUtf8(body) ?? ''
-  const members = countMembers(text)
+export async function parseJsonObject(
+  bytes: Uint8Array<ArrayBuffer>,
+  { membersOnce = false } = {},
+): Promise<JsonObject> {
+  const rest = async () => {
+    if (bytes.byteLength > bytesAtOnceMax) await giveWay()
+  }
+  const outline = await outlineJson(bytes)
+  await rest()
+  const text = decodeUtf8(bytes) ?? ''
+  await rest()
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Fault('invalid', 'The body must be a JSON object')
-  if (membersOnce && Object.keys(value).length !== members)
+  if (membersOnce && Object.keys(value).length !== outline.members.length)
     throw new Fault('invalid', 'The body names one of its members twice', { reason: 'body_member_twice' })
-  return value as Record<string, unknown>
+  await rest()
+  return { bytes, outline, fields: value as Record<string, unknown> }
 }
 
 function parseJson(text: string): unknown {

@@ -1,78 +1,165 @@
-// What a JSON text tells before and beside being parsed: how much it holds, and where the members of its outermost object stand. It knows
-// texts alone; of one that is no JSON it tells something up to the first mistake, beyond which no parser goes either.
+// What a JSON text holds, found before it is parsed: how much, and where the members of its outermost object are. It works on the bytes, a
+// slice at a time, so that no body holds up other requests. Of a text that is no JSON it finds something; the parser refuses that one.
+import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
-import { jsonLevelsMax, jsonMembersMax, jsonValuesMax } from '../limits.ts'
+import { jsonLevelsMax, jsonMembersMax, jsonOutermostMembersMax, jsonValuesMax } from '../limits.ts'
+import { giveWay } from '../turns.ts'
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]
 
+/** A member of the outermost object, by positions in the bytes: its name is before `colon`, its value after it and before `end`. */
+export type Member = { start: number; colon: number; end: number }
+export type JsonOutline = {
+  /** Those of the outermost object; one that is named twice is here twice. */
+  members: readonly Member[]
+  /** How many members all objects have, those named twice counted twice. */
+  membersInAll: number
+}
+
+const encoder = new TextEncoder()
+/** Bytes that are looked through in one go: some milliseconds. */
+const sliceBytesMax = 2 * 1024 * 1024
+/** So much of a text is looked through byte by byte; for the end of a longer one it is quicker to search. */
+const stepBytes = 64
+
+type Scan = { at: number; isInText: boolean; levels: number; values: number; membersInAll: number; members: Member[] }
+
 /**
- * How many members the outermost object has, those named twice counted twice. One pass over the text, in which strings cost next to nothing.
+ * One pass over the bytes, giving way to other work after each slice.
  * @throws Fault `invalid` beyond the bounds within which parsing is quick
  */
-export function countMembers(json: string): number {
-  let levels = 0
-  let values = 0
-  let members = 0
-  let outermost = 0
-  for (let at = 0; at < json.length; at++) {
-    const character = json.charCodeAt(at)
-    if (character === quote) at = endOfString(json, at)
-    else if (character === colon) {
-      members += 1
-      if (levels === 1) outermost += 1
-      if (members > jsonMembersMax) throw beyond(`have at most ${jsonMembersMax} members in all its objects`)
-    } else if (character === comma || character === openBracket || character === openBrace) {
+export async function outlineJson(json: Uint8Array, sliceBytes = sliceBytesMax): Promise<JsonOutline> {
+  const scan: Scan = { at: 0, isInText: false, levels: 0, values: 0, membersInAll: 0, members: [] }
+  for (;;) {
+    scanSlice(json, scan, Math.min(json.length, scan.at + sliceBytes))
+    if (scan.at >= json.length) break
+    await giveWay()
+  }
+  const { members, membersInAll } = scan
+  return { members: members.filter((member) => member.colon > 0), membersInAll }
+}
+
+/** Goes on to `until`, or a little further. */
+function scanSlice(json: Uint8Array, scan: Scan, until: number): void {
+  let { at, isInText, levels, values, membersInAll } = scan
+  for (; at < until; at++) {
+    if (isInText) {
+      const end = endOfText(json, at, until)
+      isInText = end < 0
+      if (isInText) {
+        at = ~end
+        break
+      }
+      at = end
+      continue
+    }
+    const byte = json[at]
+    if (byte === quote) isInText = true
+    else if (byte === colon) {
+      membersInAll += 1
+      if (membersInAll > jsonMembersMax) throw beyond(`have at most ${jsonMembersMax} members in all its objects`)
+      if (levels === 1) nameMember(scan.members, at)
+    } else if (byte === comma || byte === openBracket || byte === openBrace) {
       values += 1
       if (values > jsonValuesMax) throw beyond(`hold at most ${jsonValuesMax} values`)
-      if (character === comma) continue
-      levels += 1
-      if (levels > jsonLevelsMax) throw beyond(`be nested at most ${jsonLevelsMax} levels deep`)
-    } else if (character === closeBracket || character === closeBrace) levels -= 1
-  }
-  return outermost
-}
-
-/**
- * The object in a JSON text with some members set, or left out where they are undefined. Whatever stands in the others stays as it was
- * written: a number may be one that no parser here can hold.
- */
-export function withMembers(json: string, changes: Record<string, unknown>): string {
-  const members: string[] = []
-  let levels = 0
-  let start = 0
-  let name: string | undefined
-  for (let at = 0; at < json.length; at++) {
-    const character = json.charCodeAt(at)
-    const isEnd = levels === 1 && (character === comma || character === closeBrace)
-    if (isEnd && name !== undefined && !Object.hasOwn(changes, name)) members.push(json.slice(start, at))
-    if (character === quote) {
-      const end = endOfString(json, at)
-      if (levels === 1) name ??= JSON.parse(json.slice(at, end + 1)) as string
-      at = end
-    } else if (character === openBracket || character === openBrace) levels += 1
-    else if (character === closeBracket || character === closeBrace) levels -= 1
-    if (isEnd || (levels === 1 && character === openBrace)) {
-      start = at + 1
-      name = undefined
+      if (byte !== comma) {
+        levels += 1
+        if (levels > jsonLevelsMax) throw beyond(`be nested at most ${jsonLevelsMax} levels deep`)
+        if (levels === 1 && byte === openBrace) beginMember(scan.members, at)
+      } else if (levels === 1 && endMember(scan.members, at)) beginMember(scan.members, at)
+    } else if (byte === closeBracket || byte === closeBrace) {
+      if (levels === 1) endMember(scan.members, at)
+      levels -= 1
     }
   }
-  // Without its braces; what is undefined is left out.
-  const set = JSON.stringify(changes).slice(1, -1)
-  if (set !== '') members.push(set)
-  return `{${members.join(',')}}`
+  Object.assign(scan, { at, isInText, levels, values, membersInAll })
 }
 
-/** Where the string that begins here ends. */
-function endOfString(json: string, start: number): number {
-  for (let before = start; ; ) {
-    const end = json.indexOf('"', before + 1)
-    if (end < 0) return json.length
-    let escapes = end
-    while (escapes - 1 > before && json.charCodeAt(escapes - 1) === backslash) escapes -= 1
-    if ((end - escapes) % 2 === 0) return end
-    before = end
+/** Where the text that goes on at `from`, which no backslash precedes, ends: at its quote, or, when that is not before `until`, `~` of where to go on. */
+function endOfText(json: Uint8Array, from: number, until: number): number {
+  for (let at = from; ; ) {
+    for (const stop = Math.min(until, at + stepBytes); at < stop; ) {
+      const byte = json[at]
+      if (byte === quote) return at
+      at += byte === backslash ? 2 : 1
+    }
+    if (at >= until) return ~at
+    const found = json.indexOf(quote, at)
+    if (found < 0) return ~json.length
+    let escapes = found
+    while (escapes > at && json[escapes - 1] === backslash) escapes -= 1
+    if ((found - escapes) % 2 === 0) return found
+    at = found + 1
   }
+}
+
+function beginMember(members: Member[], at: number): void {
+  if (members.length === jsonOutermostMembersMax)
+    throw beyond(`have at most ${jsonOutermostMembersMax} members outside its lists and objects`)
+  members.push({ start: at + 1, colon: 0, end: 0 })
+}
+
+function nameMember(members: Member[], at: number): void {
+  const last = members.at(-1)
+  if (last !== undefined) last.colon = at
+}
+
+/** Whether there was one, since the outermost value may be a list. */
+function endMember(members: Member[], at: number): boolean {
+  const last = members.at(-1)
+  if (last !== undefined) last.end = at
+  return last !== undefined
+}
+
+/** `values` are set, or left out where they are undefined; `prepended` are some items to put before those of a list that has some. */
+export type Changes = { values: Record<string, unknown>; prepended?: Record<string, readonly unknown[]> }
+
+/**
+ * The object in a JSON text with some members changed. The bytes of all others, and of the items of a list, stay as they were written: a
+ * number may be one that no parser here can hold.
+ */
+export function withMembers(
+  json: Uint8Array,
+  { members }: Pick<JsonOutline, 'members'>,
+  { values, prepended = {} }: Changes,
+): Uint8Array<ArrayBuffer> {
+  const longest = Math.max(0, ...[values, prepended].flatMap(Object.keys).map((name) => name.length))
+  const pieces: Uint8Array[] = []
+  for (const member of members) {
+    const name = nameOf(json, member, longest)
+    const items = name !== undefined && Object.hasOwn(prepended, name) ? prepended[name] : undefined
+    if (name !== undefined && Object.hasOwn(values, name)) continue
+    if (pieces.length > 0) pieces.push(encode(','))
+    const { start, colon, end } = member
+    if (items === undefined) pieces.push(json.subarray(start, end))
+    else pieces.push(json.subarray(start, colon + 1), ...prependedTo(json.subarray(colon + 1, end), items))
+  }
+  // Without its braces; what is undefined is left out.
+  const set = JSON.stringify(values).slice(1, -1)
+  if (set !== '') pieces.push(encode(pieces.length > 0 ? `,${set}` : set))
+  const whole = [encode('{'), ...pieces, encode('}')]
+  return joinChunks(
+    whole,
+    whole.reduce((length, { byteLength }) => length + byteLength, 0),
+  )
+}
+
+/** A member's name, if it is no longer than that: one that is, is not looked for. */
+function nameOf(json: Uint8Array, { start, colon }: Member, charactersMax: number): string | undefined {
+  const from = json.indexOf(quote, start)
+  const end = endOfText(json, from + 1, colon)
+  // A character takes six bytes at the most, as \u0061 does.
+  if (end - from > 6 * charactersMax + 1) return undefined
+  return JSON.parse(decodeUtf8(json.subarray(from, end + 1)) ?? '') as string
+}
+
+function prependedTo(list: Uint8Array, items: readonly unknown[]): Uint8Array[] {
+  return [encode(`${JSON.stringify(items).slice(0, -1)},`), list.subarray(list.indexOf(openBracket) + 1)]
+}
+
+function encode(text: string): Uint8Array {
+  return encoder.encode(text)
 }
 
 function beyond(rule: string): Fault {

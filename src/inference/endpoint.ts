@@ -1,7 +1,7 @@
 // Inference through Latchkey (interface §4.4, decisions §8): bearer, key state, forward, stream through, usage.
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
+import { type JsonObject, parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
 import { messagesErrorReply, statusOf } from '../http/reply.ts'
 import { checkBudget, checkModels, checkPreset, takeRate } from '../keys/admission.ts'
 import { checkKeyState } from '../keys/api-key.ts'
@@ -12,7 +12,7 @@ import { readPresetReference, withoutPresetReference } from '../presets/referenc
 import { completeBody } from '../presets/use.ts'
 import { checkCircle } from './circle.ts'
 import { inferenceDescription } from './descriptions.ts'
-import { type GivenBody, type InferenceRequest, readInferenceRequest, rewrite } from './inference-request.ts'
+import { type GivenBody, type InferenceRequest, readInferenceRequest } from './inference-request.ts'
 import { type LedgerEntry, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
 import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
 import { type Attempt, attemptsFor, isWorthAnother } from './targets.ts'
@@ -44,7 +44,8 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   checkBudget(keyAtFirst, context.spending, context.now())
   takeRate(keyAtFirst, context.keyRates, context.now())
   rejectOtherThanJson(request)
-  const sent = await readBody(request, context.config.bodyBytesMax)
+  const bytes = await readBody(request, context.config.bodyBytesMax)
+  const sent = await parseJsonObject(bytes, { membersOnce: true })
   // A body may take its time: what counts is the key as it is now, if it still is there.
   const key = checkKeyState(context.registry.keys.get(keyAtFirst.id), context.now())
   const principal = { key, accessToken }
@@ -94,21 +95,21 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
 /** The body, completed by the preset that it names, if it names one. */
 async function complete(
   path: Path,
-  body: Uint8Array<ArrayBuffer>,
+  sent: JsonObject,
   principal: Principal,
   context: Context,
 ): Promise<GivenBody & { presetVersion: string | null }> {
-  const fields = parseJsonObject(body, { membersOnce: true })
+  const { fields } = sent
   const reference = readPresetReference(fields)
   checkPreset(principal, reference?.slug)
   if (reference === undefined) {
-    if (!Object.hasOwn(fields, 'preset')) return { body, fields, presetVersion: null }
+    if (!Object.hasOwn(fields, 'preset')) return { sent, fields, presetVersion: null }
     // A null counts as absent, to an upstream that refuses what it does not know as well.
-    return { ...rewrite({ body, fields }, withoutPresetReference(fields)), presetVersion: null }
+    return { sent, fields: withoutPresetReference(fields), presetVersion: null }
   }
   const { workspaceId } = principal.key
   const completed = await completeBody(paths[path].target, fields, reference, workspaceId, context)
-  return { ...rewrite({ body, fields }, completed.fields), presetVersion: completed.presetVersion }
+  return { sent, ...completed }
 }
 
 /** Whether an answer is short enough to be read in one go, which costs a third of a stream. */

@@ -1,14 +1,13 @@
 // What of a request body must be known to forward it: the models asked for, the session, and whether and how it streams.
 
-import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
+import type { JsonObject } from '../http/body.ts'
 import { withMembers } from '../http/json-text.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
 import { isLonger } from '../presets/check.ts'
 
 const foldedNames = ['model', 'models', 'stream', 'stream_options']
 const inLowerCase = /^[a-z_]*$/
-const usageMember = new TextEncoder().encode(',"stream_options":{"include_usage":true}}')
 
 export type InferenceRequest = {
   /** What to ask for, in order: `model`, then the fallback list `models`. Empty when the body names none. */
@@ -25,15 +24,15 @@ export type InferenceRequest = {
 
 type Fields = Record<string, unknown>
 
-/** A body as it came, or as a preset completed it: its bytes, and what they say. No member is named twice in it. */
-export type GivenBody = { body: Uint8Array<ArrayBuffer>; fields: Fields }
+/** A body as it was sent, naming no member twice, and what it says once a preset has completed it, or the same. */
+export type GivenBody = { sent: JsonObject; fields: Fields }
 
 /**
  * `takesStreamOptions`: whether the usage of a stream has to be asked for with `stream_options`, as in chat completions.
  * @throws Fault `invalid` when the body names models by anything but text, or leaves open whether it asks for a stream
  */
 export function readInferenceRequest(
-  { body, fields }: GivenBody,
+  { sent, fields }: GivenBody,
   { takesStreamOptions }: { takesStreamOptions: boolean },
 ): InferenceRequest {
   const models = readModels(fields)
@@ -42,12 +41,15 @@ export function readInferenceRequest(
   const withholdsUsage = takesStreamOptions && streams && options?.include_usage !== true
   const named = (fields.fallbacks ?? null) === null ? models : [...models, ...namesIn(fields.fallbacks)]
   const known = { models, named, sessionId, streams, withholdsUsage }
-  const asking = withholdsUsage ? { stream_options: { ...options, include_usage: true } } : {}
+  const wanted = withholdsUsage ? { ...fields, stream_options: { ...options, include_usage: true } } : fields
   if (fields.models !== undefined && fields.models !== null)
-    return { ...known, bodyFor: (model) => changed(body, { ...asking, models: undefined, model }) }
-  if (!withholdsUsage) return { ...known, bodyFor: () => body }
-  const whole = options === undefined ? appendOptions(body) : changed(body, asking)
-  return { ...known, bodyFor: () => whole }
+    return { ...known, bodyFor: (model) => rewrite(sent, { ...wanted, models: undefined, model }) }
+  let body: Uint8Array<ArrayBuffer> | undefined
+  const bodyOnce = () => {
+    body ??= rewrite(sent, wanted)
+    return body
+  }
+  return { ...known, bodyFor: bodyOnce }
 }
 
 /** In whatever form; what names no model is told as it is. */
@@ -92,22 +94,26 @@ function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   return { streams: stream === true, options: options as Fields }
 }
 
-/** A body with other fields: those that are the same stay as they were written, numbers beyond ours among them. */
-export function rewrite({ body, fields }: GivenBody, wanted: Fields): GivenBody {
-  const names = [...Object.keys(fields).filter((name) => !Object.hasOwn(wanted, name)), ...Object.keys(wanted)]
-  const changes = names.filter((name) => fields[name] !== wanted[name]).map((name) => [name, wanted[name]] as const)
-  return { body: changed(body, Object.fromEntries(changes)), fields: wanted }
+/** The body with other fields: those that are the same stay as they were written, numbers beyond ours among them. */
+function rewrite({ bytes, outline, fields }: JsonObject, wanted: Fields): Uint8Array<ArrayBuffer> {
+  const values: Fields = {}
+  const prepended: Record<string, unknown[]> = {}
+  for (const name of Object.keys(fields)) if (!Object.hasOwn(wanted, name)) values[name] = undefined
+  for (const [name, value] of Object.entries(wanted)) {
+    if (Object.is(fields[name], value)) continue
+    const items = itemsBefore(fields[name], value)
+    if (items === undefined) values[name] = value
+    else prepended[name] = items
+  }
+  const isSame = Object.keys(values).length === 0 && Object.keys(prepended).length === 0
+  return isSame ? bytes : withMembers(bytes, outline, { values, prepended })
 }
 
-/** The client's own text with other members, so that its numbers reach the upstream as they were written. */
-function changed(body: Uint8Array, members: Fields): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(withMembers(decodeUtf8(body) ?? '', members))
-}
-
-/** The same for one member more, which most streams need. */
-function appendOptions(body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const end = body.lastIndexOf('}'.charCodeAt(0))
-  return joinChunks([body.subarray(0, end), usageMember], end + usageMember.byteLength)
+/** What a list has before all the items of the old one; undefined when it is not the old one with more items before it. */
+function itemsBefore(old: unknown, value: unknown): unknown[] | undefined {
+  if (!Array.isArray(old) || !Array.isArray(value) || old.length === 0) return undefined
+  const more = value.length - old.length
+  return more > 0 && old.every((item, index) => item === value[more + index]) ? value.slice(0, more) : undefined
 }
 
 function invalid(message: string): Fault {

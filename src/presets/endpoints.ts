@@ -1,5 +1,4 @@
 // The preset endpoints (interface §4.3, decisions §7): any credential of the workspace reads, a management key that may write changes.
-import { setImmediate } from 'node:timers'
 import { readPresetVersion } from '../../db/presets.ts'
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -10,6 +9,7 @@ import type { Params } from '../http/router.ts'
 import { authenticate, authenticateManagement } from '../keys/bearer.ts'
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault, presetPageRowsMax } from '../limits.ts'
 import type { Actor } from '../registry.ts'
+import { giveWay } from '../turns.ts'
 import { showDesignated, versionText } from './answers.ts'
 import {
   archiveDescription,
@@ -137,7 +137,7 @@ async function listVersions(request: Request, context: Context, { params }: Requ
     start: (controller) => controller.enqueue(encoder.encode('{"data":[')),
     pull: async (controller) => {
       // Reading takes no turn of the event loop by itself, and others wait for theirs.
-      await new Promise((resolve) => setImmediate(resolve))
+      await giveWay()
       const row = next <= last ? await readPresetVersion(context.orm, id, next) : undefined
       if (row === undefined) {
         controller.enqueue(encoder.encode(end))

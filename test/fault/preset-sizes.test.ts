@@ -80,6 +80,7 @@ const numbered = (count: number, value: string) =>
 const tooDeep = /^body: must be nested at most 128 levels deep$/
 /** What no body of any endpoint may be, told before it is parsed. */
 const farTooDeep = /^The body must be nested at most 256 levels deep$/
+const tooManyOutermost = /^The body must have at most 256 members outside its lists and objects$/
 const tooManyMembers = /^The body must have at most 200000 members in all its objects$/
 const tooMuch = /^A preset keeps at most 262144 characters of settings and system prompt, and these are \d+$/
 const notAnObject = /^The body must be a JSON object$/
@@ -183,9 +184,11 @@ const chats: [what: string, body: () => string, status: number, message: RegExp]
   ],
   ['20,000 biases', () => withField('logit_bias', numbered(20_000, '1')), 200, /^$/],
   ['190,000 biases', () => withField('logit_bias', numbered(190_000, '1')), 400, tooMuch],
-  ['100,000 unknown fields', () => `{${conversation},${numbered(100_000, '1').slice(1)}`, 200, /^$/],
-  ['300,000 unknown fields', () => `{${conversation},${numbered(300_000, '1').slice(1)}`, 400, tooManyMembers],
-  ['a field 300,000 times', () => `{${conversation},${times(300_000, '"seed":1')}}`, 400, tooManyMembers],
+  ['200 unknown fields', () => `{${conversation},${numbered(200, '1').slice(1)}`, 200, /^$/],
+  ['100,000 unknown fields', () => `{${conversation},${numbered(100_000, '1').slice(1)}`, 400, tooManyOutermost],
+  ['a field 300,000 times', () => `{${conversation},${times(300_000, '"seed":1')}}`, 400, tooManyOutermost],
+  ['an unknown field of 100,000 members', () => withField('unknown', numbered(100_000, '1')), 200, /^$/],
+  ['an unknown field of 300,000 members', () => withField('unknown', numbered(300_000, '1')), 400, tooManyMembers],
   ...['messages', 'tools', 'models', 'modalities', 'plugins', 'stop_server_tools_when', 'stop'].map(
     (name): (typeof chats)[number] => [
       `300,000 wrong items in ${name}`,

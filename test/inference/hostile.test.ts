@@ -284,7 +284,7 @@ describe('the numbers of a body', () => {
     [
       'of a stream with both',
       `{"stream_options":null,"model":"m","stream":true,"models":["n"],${numbers}}`,
-      `{"stream":true,${numbers},${asksForUsage},"model":"m"}`,
+      `{"model":"m","stream":true,${numbers},${asksForUsage}}`,
     ],
   ] as const)
     test(`${name} go on as they came`, async () => {
