@@ -238,6 +238,8 @@ describe('a secret is never quoted:', () => {
     ['LATCHKEY_MASTER_KEY', 'top-secret'],
     ['LATCHKEY_UPSTREAM_API_KEY', 'top-secret with a space'],
     ['LATCHKEY_UPSTREAM_URL', 'http://user:top-secret@vllm:8000/v1'],
+    ['LATCHKEY_UPSTREAM_URL', 'http://top-secret@vllm:8000/v1'],
+    ['LATCHKEY_UPSTREAM_URL', 'http://:top-secret@vllm:8000/v1'],
     ['LATCHKEY_UPSTREAM_URL', 'ftp://user:top-secret@vllm:8000/v1'],
     ['LATCHKEY_UPSTREAM_URL', 'http://user:top-secret@vllm:port/v1'],
     ['LATCHKEY_BASE_URL', 'https://user:top-secret@llm.example'],
