@@ -12,11 +12,12 @@ import { readPresetReference, withoutPresetReference } from '../presets/referenc
 import { completeBody } from '../presets/use.ts'
 import { checkCircle } from './circle.ts'
 import { inferenceDescription } from './descriptions.ts'
+import { forwardToBest } from './fallback.ts'
 import { type GivenBody, type InferenceRequest, readInferenceRequest } from './inference-request.ts'
-import { type LedgerEntry, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
+import { nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
 import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
-import { type Attempt, attemptsFor, isWorthAnother } from './targets.ts'
-import { type Forwarded, forward } from './upstream.ts'
+import { type Attempt, attemptsFor } from './targets.ts'
+import type { Forwarded } from './upstream.ts'
 import { inspectEvents, inspectJson } from './usage.ts'
 
 /** The paths that take a body; the usage of a stream has to be asked for where `stream_options` is known. */
@@ -59,7 +60,7 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   const entry = openLedgerEntry(context, info, principal, { endpoint: path, presetVersion, ...asked })
   let forwarded: Forwarded
   try {
-    forwarded = await forwardToFirst(path, request, asked, attempts, entry, context, info)
+    forwarded = await forwardToBest(path, request, asked, attempts, entry, context, info)
   } catch (error) {
     restoreIdleLimit()
     const isCut = info.peer.isCut()
@@ -132,36 +133,6 @@ function findAttempts({ registry }: Context, { models }: InferenceRequest, keyId
       { reason: `model_unserved, key ${keyId}` },
     )
   return attempts
-}
-
-/** The answer of the first attempt that gives a usable one, or of the last. Before the first byte only: what has begun is not taken back. */
-async function forwardToFirst(
-  path: Path,
-  request: Request,
-  { bodyFor, sessionId }: InferenceRequest,
-  attempts: readonly Attempt[],
-  entry: LedgerEntry,
-  context: Context,
-  { requestId }: RequestInfo,
-): Promise<Forwarded> {
-  for (const [index, attempt] of attempts.entries()) {
-    const isLast = index === attempts.length - 1
-    const outgoing = { path, body: bodyFor(attempt.model), requestId, sessionId }
-    entry.attempt(attempt)
-    let failure: string
-    try {
-      const forwarded = await forward(request, outgoing, attempt.upstream, context)
-      if (isLast || !isWorthAnother(forwarded.response.status)) return forwarded
-      forwarded.abort()
-      failure = `status ${forwarded.response.status}`
-    } catch (error) {
-      if (isLast || request.signal.aborted || !(error instanceof Fault)) throw error
-      failure = error.message
-    }
-    const { upstream, model } = attempt
-    context.log('warn', 'upstream_fallback', { request_id: requestId, upstream: upstream.name, model, reason: failure })
-  }
-  throw new Error('There is no attempt')
 }
 
 /** The caller gets the upstream's own answer; an admin must see that it was not ours. */

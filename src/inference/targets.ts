@@ -51,7 +51,17 @@ export function attemptsFor(upstreams: readonly Upstream[], models: readonly str
   )
 }
 
-/** Whether another attempt may do better: too many requests, or a failure of the server. */
-export function isWorthAnother(status: number): boolean {
-  return status === 429 || status >= 500
+/** Statuses that say only that this upstream cannot serve the request: its credential, its path, or the model is missing there. */
+const unservedStatuses = [401, 402, 403, 404, 405]
+
+/** Whether another attempt may do better: after too many requests or a failure of the server, and then also after an upstream that cannot serve. */
+export function isWorthAnother(status: number, { hasFailedBefore }: { hasFailedBefore: boolean }): boolean {
+  return status === 429 || status >= 500 || (hasFailedBefore && unservedStatuses.includes(status))
+}
+
+/** How much a failure helps the caller, who can try again later, best at a time that is named, and slows down after a 429. */
+export function usefulnessOf(status: number, { saysWhen }: { saysWhen: boolean }): number {
+  if (saysWhen && (status === 429 || status === 503)) return 3
+  if (status === 429) return 2
+  return status >= 500 ? 1 : 0
 }
