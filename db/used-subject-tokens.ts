@@ -24,6 +24,17 @@ export async function findUsedSubjectToken(
   return row
 }
 
+/** Found by their key, so that the cost is that of these rows alone. */
+export function dropSubjectTokens(tokens: { issuerId: string; tokenIdSha256: string }[]): Statement[] {
+  const ofIssuers = Map.groupBy(tokens, ({ issuerId }) => issuerId)
+  return [...ofIssuers].map(([issuerId, ofIssuer]) => {
+    const sql = `delete from used_subject_tokens
+      where issuer_id = ? and token_id_sha256 in (select value from json_each(?))`
+    const params = [issuerId, JSON.stringify(ofIssuer.map(({ tokenIdSha256 }) => tokenIdSha256))]
+    return { toSQL: () => ({ sql, params }) }
+  })
+}
+
 export function dropExpiredSubjectTokens(orm: Orm, now: number): Statement {
   return orm.delete(usedSubjectTokens).where(lte(usedSubjectTokens.expiresAt, now))
 }

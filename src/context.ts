@@ -6,7 +6,7 @@ import { putIssuerKeySet } from '../db/issuers.ts'
 import { type Database, type Orm, openDatabase } from '../db/open.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
 import { listSpentDays } from '../db/usage.ts'
-import { dropExpiredSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
+import { dropExpiredSubjectTokens, dropSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
 import { createWriter, type Writer } from '../db/write.ts'
 import type { Config } from './config.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
@@ -212,12 +212,11 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
 }
 
 async function openReplayGuard({ orm, writer, now, monotonic }: AdminContext): Promise<ReplayGuard> {
-  const dropExpired = (at: number) => writer.write([dropExpiredSubjectTokens(orm, at)])
-  await dropExpired(now())
+  await writer.write([dropExpiredSubjectTokens(orm, now())])
   return createReplayGuard({
     known: await listUsedSubjectTokens(orm, now()),
     keep: (row) => writer.appendUsedToken(row),
-    dropExpired,
+    drop: (tokens) => writer.write(dropSubjectTokens(tokens)),
     now: now(),
     monotonic,
   })
