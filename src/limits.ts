@@ -95,6 +95,8 @@ export const keyListRowsMax = 100
 export const modelCharactersMax = 256
 /** More fallbacks than that are no plan. */
 export const fallbackModelsMax = 16
+/** Names of models in one body, wherever they are, that are held against the bound of a key or token. */
+export const modelNamesMax = 256
 /** The largest body that an operator may allow; the default of 32 MB holds long contexts with inlined images. */
 export const bodyMegabytesMax = 1_024
 /**

@@ -99,8 +99,13 @@ export async function readJson(request: Request, bytesLimit: number): Promise<Re
 /** A JSON object as it was sent, and what it says. */
 export type JsonObject = { bytes: Uint8Array<ArrayBuffer>; outline: JsonOutline; fields: Record<string, unknown> }
 
-/** What takes a millisecond at most is done in one go. */
+/** A pass over so much takes about a millisecond. */
 const bytesAtOnceMax = 128 * 1024
+
+/** To be called between two passes over a body: other requests come first when it is a large one. */
+export async function giveWayAfter(bytes: Uint8Array): Promise<void> {
+  if (bytes.byteLength > bytesAtOnceMax) await giveWay()
+}
 
 /**
  * With `membersOnce`, an object that names a member twice is refused: of the two another reader may take the other. (Within the members it
@@ -111,20 +116,30 @@ export async function parseJsonObject(
   bytes: Uint8Array<ArrayBuffer>,
   { membersOnce = false } = {},
 ): Promise<JsonObject> {
-  const rest = async () => {
-    if (bytes.byteLength > bytesAtOnceMax) await giveWay()
-  }
   const outline = await outlineJson(bytes)
-  await rest()
+  await giveWayAfter(bytes)
   const text = decodeUtf8(bytes) ?? ''
-  await rest()
+  await giveWayAfter(bytes)
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Fault('invalid', 'The body must be a JSON object')
   if (membersOnce && Object.keys(value).length !== outline.members.length)
     throw new Fault('invalid', 'The body names one of its members twice', { reason: 'body_member_twice' })
-  await rest()
+  await giveWayAfter(bytes)
   return { bytes, outline, fields: value as Record<string, unknown> }
+}
+
+/** Whether any object in it names a member twice, of which parsing keeps one. */
+export function hasMemberTwice({ outline, fields }: JsonObject): boolean {
+  return countMembers(fields) !== outline.membersInAll
+}
+
+function countMembers(value: object): number {
+  let count = 0
+  const members: unknown[] = Array.isArray(value) ? value : Object.values(value)
+  if (!Array.isArray(value)) count += members.length
+  for (const member of members) if (typeof member === 'object' && member !== null) count += countMembers(member)
+  return count
 }
 
 function parseJson(text: string): unknown {

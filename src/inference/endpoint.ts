@@ -3,7 +3,7 @@ import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { type JsonObject, parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
 import { messagesErrorReply, statusOf } from '../http/reply.ts'
-import { checkBudget, checkModels, checkPreset, takeRate } from '../keys/admission.ts'
+import { checkBudget, checkPreset, takeRate } from '../keys/admission.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import { authenticateInference, type Principal } from '../keys/bearer.ts'
 import { upstreamAnswerBytesWholeMax } from '../limits.ts'
@@ -15,6 +15,7 @@ import { inferenceDescription } from './descriptions.ts'
 import { forwardToBest } from './fallback.ts'
 import { type GivenBody, type InferenceRequest, readInferenceRequest } from './inference-request.ts'
 import { nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
+import { checkNamedModels } from './model-names.ts'
 import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
 import { type Attempt, attemptsFor } from './targets.ts'
 import type { Forwarded } from './upstream.ts'
@@ -53,7 +54,7 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   checkBudget(key, context.spending, context.now())
   const { presetVersion, ...given } = await complete(path, sent, principal, context)
   const asked = readInferenceRequest(given, paths[path])
-  checkModels(principal, asked.named)
+  await checkNamedModels(principal, given, asked.models)
   checkCircle(request, context)
   const attempts = findAttempts(context, asked, key.id)
   const restoreIdleLimit = info.peer.liftIdleLimit()

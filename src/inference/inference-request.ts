@@ -12,8 +12,6 @@ const inLowerCase = /^[a-z_]*$/
 export type InferenceRequest = {
   /** What to ask for, in order: `model`, then the fallback list `models`. Empty when the body names none. */
   models: string[]
-  /** These, and what another gateway among the upstreams would take for models to fall back to. */
-  named: string[]
   sessionId: string | undefined
   streams: boolean
   /** The client did not ask for the usage event of a stream, so it is asked for on our own account and withheld. */
@@ -39,8 +37,7 @@ export function readInferenceRequest(
   const sessionId = typeof fields.session_id === 'string' ? fields.session_id : undefined
   const { streams, options } = readStreaming(fields)
   const withholdsUsage = takesStreamOptions && streams && options?.include_usage !== true
-  const named = (fields.fallbacks ?? null) === null ? models : [...models, ...namesIn(fields.fallbacks)]
-  const known = { models, named, sessionId, streams, withholdsUsage }
+  const known = { models, sessionId, streams, withholdsUsage }
   const wanted = withholdsUsage ? { ...fields, stream_options: { ...options, include_usage: true } } : fields
   if (fields.models !== undefined && fields.models !== null)
     return { ...known, bodyFor: (model) => rewrite(sent, { ...wanted, models: undefined, model }) }
@@ -50,15 +47,6 @@ export function readInferenceRequest(
     return body
   }
   return { ...known, bodyFor: bodyOnce }
-}
-
-/** In whatever form; what names no model is told as it is. */
-function namesIn(fallbacks: unknown): string[] {
-  const items: unknown[] = Array.isArray(fallbacks) ? fallbacks : [fallbacks]
-  return items.map((item) => {
-    const name = typeof item === 'object' && item !== null ? (item as Fields).model : item
-    return typeof name === 'string' ? name : JSON.stringify(name ?? null)
-  })
 }
 
 function readModels({ model, models }: Fields): string[] {

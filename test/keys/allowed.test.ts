@@ -1,6 +1,7 @@
 // Which presets and models a key may use, which a policy lets its access tokens use, and what of them a token carries (RFC 9396 §9.1).
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
+import { modelNamesMax } from '../../src/limits.ts'
 import { audience, postExchange, type Row, subject } from '../support/latchkey.ts'
 import { bodyOf, type Fields, inferencePaths, type PresetServer, startPresets } from '../support/presets.ts'
 
@@ -96,6 +97,65 @@ describe.each(bearers)('a %s', (who, create) => {
       { model: 'small', fallbacks: 'big' },
     ])
       expect(await ask(credential, { ...question, ...naming })).toEqual(onlyModels(who, 'sm*'))
+  })
+
+  test('for some models may name no other at any place that an upstream may act on', async () => {
+    const credential = await create({ allowed_models: ['sm*'] })
+    for (const naming of [
+      { Fallbacks: ['big'] },
+      { context_window_fallbacks: [{ small: ['big'] }] },
+      { content_policy_fallbacks: [{ small: ['big'] }] },
+      { tools: [{ type: 'advisor', model: 'big' }] },
+      { plugins: [{ id: 'auto-router', allowed_models: ['big'] }] },
+    ])
+      expect(await ask(credential, { ...question, model: 'small', ...naming })).toEqual(onlyModels(who, 'sm*'))
+    const tool = {
+      type: 'function',
+      function: { name: 'f', parameters: { properties: { model: { type: 'string' } } } },
+    }
+    expect(await ask(credential, { ...question, model: 'small', tools: [tool] })).toEqual(allowed)
+  })
+
+  test('for some models may name no other where a preset puts it', async () => {
+    const slug = await latchkey.savePreset({
+      model: 'small',
+      plugins: [{ id: 'auto-router', allowed_models: ['small', 'big'] }],
+    })
+    const credential = await create({ allowed_models: ['sm*'] })
+    expect(await ask(credential, { ...question, preset: slug })).toEqual(onlyModels(who, 'sm*'))
+    expect(await ask(credential, { ...question, preset: slug, plugins: [] })).toEqual(allowed)
+  })
+
+  test('for some models has to name one, whatever else it names', async () => {
+    const credential = await create({ allowed_models: ['sm*'] })
+    const { messages } = question
+    for (const naming of [{}, { fallbacks: ['small'] }, { tools: [{ type: 'advisor', model: 'small' }] }])
+      expect(await ask(credential, { messages, ...naming })).toEqual({
+        status: 403,
+        message: `This ${who} may only use the models: sm*; a model has to be named`,
+      })
+  })
+
+  test('for some models is not talked around with a member within that is there twice', async () => {
+    const credential = await create({ allowed_models: ['sm*'] })
+    const twice = (text: string) => `{"model":"small","messages":[{"role":"user","content":"hi"}],${text}}`
+    for (const text of [
+      '"tools":[{"type":"advisor","model":"big","model":"small"}]',
+      '"plugins":[{"id":"x","allowed_models":["big"],"allowed_models":["small"]}]',
+    ])
+      expect(await ask(credential, twice(text))).toMatchObject({ status: 400 })
+    const { key } = await createKey({})
+    expect(await ask(key, twice('"tools":[{"type":"advisor","model":"big","model":"small"}]'))).toEqual(allowed)
+  })
+
+  test('for some models may name so many', async () => {
+    const credential = await create({ allowed_models: ['sm*'] })
+    const plugins = (count: number) => [{ id: 'auto-router', allowed_models: Array(count).fill('small') }]
+    const others = modelNamesMax - 1
+    expect(await ask(credential, { ...question, model: 'small', plugins: plugins(others) })).toEqual(allowed)
+    expect(await ask(credential, { ...question, model: 'small', plugins: plugins(others + 1) })).toMatchObject({
+      status: 400,
+    })
   })
 
   test('for presets and models needs both to allow it', async () => {
