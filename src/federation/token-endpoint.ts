@@ -125,8 +125,8 @@ async function mint(
   const { allowedModels, allowedPresets } = policy
   const bearer = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id }
   const subject = { ...bearer, allowedModels, allowedPresets }
-  const issued = await mintAccessToken(context, subject, lifetimeSeconds, now)
-  await noted?.kept
+  // Both at once, so that neither is left alone with its failure when the other fails.
+  const [issued] = await Promise.all([mintAccessToken(context, subject, lifetimeSeconds, now), noted?.kept])
   return issued
 }
 

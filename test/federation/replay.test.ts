@@ -95,6 +95,21 @@ describe('over the wire', () => {
   })
 })
 
+test('a note that is not kept while signing fails is one failed exchange, and no rejection that nobody handles', async () => {
+  const federation = await startFederation()
+  const { context } = federation.server
+  await federation.admin('policies.update', { policy: 'policy', replay_protection: true })
+  context.writer.appendUsedToken = async () => {
+    throw new Error('no note')
+  }
+  context.signingKeys.current = () => {
+    throw new Error('no key')
+  }
+  // The runner fails a test that leaves a rejection unhandled.
+  expect((await federation.exchange(await federation.mint({ jti: 'unsigned' }))).status).toBe(500)
+  await federation.stop()
+})
+
 test('a killed server remembers what it has answered', async () => {
   const installation = await install()
   let served = await installation.serve()
