@@ -27,6 +27,10 @@ export type Writer = {
   appendUsage: (row: UsageRow) => Promise<void>
   /** One that is there already is replaced. */
   appendUsedToken: (row: UsedSubjectToken) => Promise<void>
+  /** For what was committed and cannot be loaded: as after SQLITE_BUSY, nothing is written any more and the process should end. */
+  giveUp: (error: unknown) => void
+  /** Whether nothing is written any more. */
+  isBroken: () => boolean
   /** Waits for what is queued and stops the quiet-moment checkpoints. */
   close: () => Promise<void>
 }
@@ -40,8 +44,8 @@ const rowsPerStatement = 250
 const quietMilliseconds = 1_000
 
 /**
- * `onBroken` is called when the connection can no longer be trusted (SQLITE_BUSY after the open, db/README.md); every write
- * fails from then on, and the process should end.
+ * `onBroken` is called when the connection can no longer be trusted (SQLITE_BUSY after the open, db/README.md), or by `giveUp`; every
+ * write fails from then on, and the process should end.
  */
 export function createWriter(database: Database, onBroken: (error: unknown) => void): Writer {
   const audit = ledgerOf(exchangeAudit)
@@ -53,15 +57,18 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
   let lastCommitAt = 0
   let quietTimer: ReturnType<typeof setTimeout> | undefined
 
+  function giveUp(error: unknown): void {
+    if (broken !== undefined) return
+    broken = error
+    onBroken(error)
+  }
+
   async function commit(statements: InStatement[]): Promise<void> {
     if (broken !== undefined) throw broken
     try {
       await database.client.batch(statements, 'write')
     } catch (error) {
-      if (isBusy(error) && broken === undefined) {
-        broken = error
-        onBroken(error)
-      }
+      if (isBusy(error)) giveUp(error)
       throw error
     }
     lastCommitAt = performance.now()
@@ -113,6 +120,8 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     appendAudit: (row) => append(audit, row),
     appendUsage: (row) => append(spent, row),
     appendUsedToken: (row) => append(used, row),
+    giveUp,
+    isBroken: () => broken !== undefined,
     close: async () => {
       await flush()
       await flushing

@@ -70,6 +70,7 @@ export function createApp(context: Context, runOperation: RunOperation): Handler
     }
     let response: Response
     try {
+      if (context.writer.isBroken()) throw stopping()
       if (match === undefined) throw notFound(findNearestPath(path, basePath, route))
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
       response = await match.found.handle(request, context, info)
@@ -86,6 +87,11 @@ export function createApp(context: Context, runOperation: RunOperation): Handler
     response.headers.set('x-request-id', info.requestId)
     return response
   }
+}
+
+/** Until the process has ended: what memory holds may be true no more. */
+function stopping(): Fault {
+  return new Fault('unavailable', 'The service is stopping; try again later', { headers: { 'retry-after': '1' } })
 }
 
 /** The path as the runtime shows it. Without a Host header, as in HTTP/1.0, there is nothing before it. */

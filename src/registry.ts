@@ -18,6 +18,7 @@ import {
 } from '../db/schema.ts'
 import { findPrices, listPrices } from '../db/upstreams.ts'
 import type { Statement, Writer } from '../db/write.ts'
+import { Fault } from './fault.ts'
 import { compilePolicy, type Policy } from './federation/policy.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/targets.ts'
@@ -95,7 +96,23 @@ export async function commit(
   for (const { kind, ids } of idsByKind)
     records.push(recordChanges({ ...by, kind, targets: await rowsOf(registry, orm, kind, ids) }))
   await writer.write([...statements, ...records])
-  for (const { kind, ids } of idsByKind) await reload(registry, orm, kind, ids)
+  await takeOver(writer, async () => {
+    for (const { kind, ids } of idsByKind) await reload(registry, orm, kind, ids)
+  })
+}
+
+/**
+ * Loads into memory what was just committed. When that fails, memory holds what is true no more, such as a key that is disabled by
+ * now: nothing is written or answered after that, and the process ends.
+ * @throws Fault `internal`, which says that the change is saved
+ */
+export async function takeOver(writer: Writer, load: () => Promise<void>): Promise<void> {
+  try {
+    await load()
+  } catch (cause) {
+    writer.giveUp(new Error('The change is saved, but could not be loaded', { cause }))
+    throw new Fault('internal', 'The change is saved, but the server could not load it and stops', { cause })
+  }
 }
 
 export type PresetChange = { before: Preset | undefined; after: Preset; actor: Actor; operation: string }

@@ -11,7 +11,7 @@ import {
   retirementMilliseconds,
   signingKeyState,
 } from '../federation/signing-keys.ts'
-import { commit } from '../registry.ts'
+import { commit, takeOver } from '../registry.ts'
 import { type } from '../shape.ts'
 import { type OperationContext, operation } from './operation.ts'
 import { timeOf } from './references.ts'
@@ -54,7 +54,7 @@ async function rotate(context: OperationContext, { at_once = false, revoke = fal
     [insertSigningKey(orm, row), endSigningKeys(orm, ending, { retiredAt: end, revoked: revoke })],
     [row.id, ...ending].map((id) => ({ kind: 'signing_key', id })),
   )
-  await context.signingKeys?.load(await listSigningKeys(orm))
+  await takeOver(context.writer, async () => context.signingKeys?.load(await listSigningKeys(orm)))
   return show(row, context.now())
 }
 

@@ -39,6 +39,6 @@ const errors: Record<number, string> = {
 /** Responses in the common error shape. */
 export function errorResponses(...statuses: number[]): Record<number, Content> {
   return Object.fromEntries(
-    [...statuses, 500].map((status) => [status, { description: errors[status] ?? 'Error', shape: errorShape }]),
+    [...statuses, 500, 503].map((status) => [status, { description: errors[status] ?? 'Error', shape: errorShape }]),
   )
 }

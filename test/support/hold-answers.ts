@@ -7,7 +7,12 @@ import { createAnswerCheck, type OpenApiDocument } from './openapi.ts'
 
 const fetchAnswer = globalThis.fetch
 const baseUrl = 'http://127.0.0.1/v1'
-const known = { baseUrl, now: Date.now, config: { trustedProxies: { has: () => false } } } as unknown as Context
+const known = {
+  baseUrl,
+  now: Date.now,
+  config: { trustedProxies: { has: () => false } },
+  writer: { isBroken: () => false },
+} as unknown as Context
 const app = createApp(known, async () => undefined)
 const peer = { address: null, liftIdleLimit: () => () => {}, isCut: () => false }
 const document = (await (await app(new Request(`${baseUrl}/openapi.json`), peer)).json()) as OpenApiDocument
