@@ -175,6 +175,13 @@ function longFlag(made: Command, name: string): string {
   return made.options.find((option) => option.attributeName() === name)?.long ?? name
 }
 
+/** What a list says instead of how to begin when a filter has left nothing of it. */
+export const nothingMatches = 'Nothing that matches'
+
+export function isNarrowed(options: Options, filters: string[]): boolean {
+  return filters.some((name) => options[name] !== undefined)
+}
+
 export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }

@@ -1,27 +1,30 @@
 // `latchkey keys`: the API keys that callers and access tokens act as.
 import { type Command, Option } from 'commander'
 import { Fault } from '../src/fault.ts'
+import { keyStates } from '../src/keys/api-key.ts'
 import {
   command,
   commandOnOne,
   futureText,
   group,
   inOrganization,
+  isNarrowed,
   money,
+  nothingMatches,
   type Options,
   operationCommand,
   removable,
   runAlone,
   wholeNumber,
 } from './command-line.ts'
-import { dollars, moment, record, table, withAffected } from './present.ts'
+import { dollars, moment, printable, record, table, withAffected } from './present.ts'
 
 type Key = {
   id: string
   name: string
   label: string
   kind: string
-  disabled: boolean
+  state: string
   workspace: string
   owner: string
   created_at: string
@@ -45,17 +48,12 @@ const show = (row: Key) => {
     name,
     label,
     kind,
-    state: stateOf(row),
+    state: row.state,
     workspace,
     owner,
     ...boundsShown(row),
   })
   return key === undefined ? fields : `${fields}\n\nThe key, shown only now:\n  ${key}`
-}
-
-function stateOf({ disabled, expires_at }: Key): string {
-  if (disabled) return 'disabled'
-  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'enabled'
 }
 
 /** Only the bounds that there are. */
@@ -98,6 +96,9 @@ export function keysCommand(): Command {
     .option('--no-allowed-models', 'all models')
     .option('--no-allowed-presets', 'all presets, or none')
     .option('--no-expires-at', 'let it live for ever')
+  const list = command('list', 'List the keys', ['keys list', 'keys list --owner platform-team --state disabled'])
+    .option('--owner <owner>', 'only those of this user, by name or id')
+    .addOption(new Option('--state <state>', 'only those in this state').choices([...keyStates]))
   return group('keys', 'API keys: what workloads use and access tokens act as', [
     operationCommand(
       inOrganization(boundOptions(create)),
@@ -113,16 +114,16 @@ export function keysCommand(): Command {
       show,
     ),
     operationCommand(
-      inOrganization(command('list', 'List the keys', ['keys list', 'keys list --json'])),
+      inOrganization(list),
       'keys.list',
-      ({ options }) => ({ organization: options.organization }),
-      ({ data }: { data: Key[] }) =>
+      ({ options: { organization, owner, state } }) => ({ organization, owner, state }),
+      ({ data }: { data: Key[] }, { options }) =>
         table(
           data,
           [
             ['NAME', (row) => row.name],
             ['KIND', (row) => row.kind],
-            ['STATE', stateOf],
+            ['STATE', (row) => row.state],
             ['LABEL', (row) => row.label],
             [
               'LEFT (USD)',
@@ -133,7 +134,9 @@ export function keysCommand(): Command {
             ['ID', (row) => row.id],
             ['CREATED (UTC)', (row) => moment(row.created_at)],
           ],
-          'No keys; make one with: latchkey keys create --name my-app',
+          isNarrowed(options, ['owner', 'state'])
+            ? nothingMatches
+            : 'No keys; make one with: latchkey keys create --name my-app',
         ),
     ),
     operationCommand(
@@ -148,18 +151,34 @@ export function keysCommand(): Command {
       show,
     ),
     commandOnOne('key', 'show', 'Show a key', 'keys.show', show),
-    commandOnOne(
-      'key',
-      'disable',
-      'Refuse the key, and every token that acts as it, at once',
-      'keys.disable',
-      (key: Key) => withAffected(show(key), key),
-    ),
-    commandOnOne('key', 'enable', 'Accept a disabled key again', 'keys.enable', show),
-    commandOnOne('key', 'delete', 'Delete a key for good', 'keys.delete', (key: Key) =>
-      withAffected(`Deleted ${key.id}`, key),
-    ),
+    onSome('disable', 'Refuse keys, and every token that acts as them, at once', 'keys.disable', show),
+    onSome('enable', 'Accept disabled keys again', 'keys.enable', show),
+    onSome('delete', 'Delete keys for good', 'keys.delete', ({ id }) => `Deleted ${id}`),
   ])
+}
+
+/** A command on keys named by its arguments, all or none of them. One alone is printed whole, as `show` does. */
+function onSome(
+  verb: string,
+  description: string,
+  name: 'keys.disable' | 'keys.enable' | 'keys.delete',
+  showOne: (key: Key) => string,
+): Command {
+  const made = command(`${verb} <key...>`, description, [`keys ${verb} my-key`, `keys ${verb} my-key another-key`])
+  const done = `${verb.charAt(0).toUpperCase()}${verb.slice(1)}d`
+  return operationCommand(
+    inOrganization(made),
+    name,
+    ({ words, options }) => ({
+      ...(words.length === 1 ? { key: words[0] } : { keys: words }),
+      organization: options.organization,
+    }),
+    (answer: Key | { data: Key[] }) => {
+      if (!('data' in answer)) return withAffected(showOne(answer), answer)
+      const policies_affected = answer.data.flatMap((key) => key.policies_affected ?? [])
+      return withAffected(answer.data.map((key) => `${done} ${printable(key.name)}`).join('\n'), { policies_affected })
+    },
+  )
 }
 
 function boundOptions(made: Command): Command {

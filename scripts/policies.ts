@@ -1,11 +1,13 @@
 // `latchkey policies`: which tokens of which issuer may act as which key.
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import {
   type Arguments,
   command,
   commandOnOne,
   group,
   inOrganization,
+  isNarrowed,
+  nothingMatches,
   operationCommand,
   removable,
   runAlone,
@@ -25,7 +27,8 @@ type Policy = {
   condition: string | null
   required_scope: string | null
   required_token_type: string | null
-  enabled: boolean
+  state: string
+  inactive_reason: string | null
   key_name: string
   replay_protection: boolean
   allowed_models: string[] | null
@@ -35,7 +38,8 @@ type Policy = {
   max_lifetime_seconds: number
 }
 
-const state = ({ enabled }: Policy) => (enabled ? 'enabled' : 'paused')
+const state = (policy: Policy) =>
+  policy.state === 'inactive' ? `inactive: ${policy.inactive_reason?.replaceAll('_', ' ')}` : policy.state
 const issuer = ({ issuer_url, issuer_deleted }: Policy) => `${issuer_url}${issuer_deleted ? ' (deleted)' : ''}`
 
 const key = ({ key_name, key_deleted, key_disabled }: Policy) =>
@@ -84,6 +88,10 @@ export function policiesCommand(): Command {
   ])
     .requiredOption('--token-file <file>', 'file that holds the token; - for standard input')
     .option('--policy <policy>', 'policy, by name or id, with all its steps; without it a line for each of the nearest')
+  const list = command('list', 'List the policies', ['policies list', 'policies list --key ci', 'policies list --json'])
+    .option('--key <key>', 'only those that act as this key, by name, id or hash; a deleted one by id')
+    .option('--issuer <issuer>', 'only those of this issuer, by name or id; a deleted one by id')
+    .addOption(new Option('--state <state>', 'only those in this state').choices(['enabled', 'paused', 'inactive']))
   return group('policies', 'Federation policies: which tokens of which issuer may act as which key', [
     operationCommand(
       ruleOptions(create),
@@ -95,10 +103,10 @@ export function policiesCommand(): Command {
           : [show(policy), '', `Workloads send federation_policy_id=${policy.id} with every exchange.`].join('\n'),
     ),
     operationCommand(
-      inOrganization(command('list', 'List the policies', ['policies list', 'policies list --json'])),
+      inOrganization(list),
       'policies.list',
-      ({ options }) => ({ organization: options.organization }),
-      ({ data }: { data: Policy[] }) =>
+      ({ options: { organization, key, issuer, state } }) => ({ organization, key, issuer, state }),
+      ({ data }: { data: Policy[] }, { options }) =>
         table(
           data,
           [
@@ -111,7 +119,9 @@ export function policiesCommand(): Command {
             ['KEY', key],
             ['ID', (row) => row.id],
           ],
-          'No policies; make one with: latchkey policies create --help',
+          isNarrowed(options, ['key', 'issuer', 'state'])
+            ? nothingMatches
+            : 'No policies; make one with: latchkey policies create --help',
         ),
     ),
     operationCommand(

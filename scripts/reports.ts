@@ -1,7 +1,7 @@
 // What the commands that print reports share: how much and since when, the table, and the way to its next page.
 import type { Command } from 'commander'
 import { reportRowsDefault } from '../src/limits.ts'
-import { type Arguments, momentText, wholeNumber } from './command-line.ts'
+import { type Arguments, isNarrowed, momentText, nothingMatches, wholeNumber } from './command-line.ts'
 import { type Column, table } from './present.ts'
 
 /** What every report takes. */
@@ -17,15 +17,16 @@ export function reportInput({ options }: Arguments): Record<string, unknown> {
   return { organization: options.organization, since: options.since, limit: options.limit, before_id: options.beforeId }
 }
 
+const filters = ['since', 'organization', 'beforeId', 'outcome', 'key']
+
 /** A report as a table, told apart from an empty one by what was asked, with the way to the next page. */
 export function drawReport<Row extends { id: number }>(
   rows: Row[],
   columns: Column<Row>[],
   { options }: Arguments,
 ): string {
-  const { limit = reportRowsDefault, since, organization, beforeId, outcome, key } = options
-  const isNarrowed = [since, organization, beforeId, outcome, key].some((option) => option !== undefined)
-  const drawn = table(rows, columns, isNarrowed ? 'Nothing that matches' : 'Nothing yet')
+  const { limit = reportRowsDefault } = options
+  const drawn = table(rows, columns, isNarrowed(options, filters) ? nothingMatches : 'Nothing yet')
   const last = rows.at(-1)
   return last === undefined || rows.length < Number(limit) ? drawn : `${drawn}\nMore may follow: --before-id ${last.id}`
 }

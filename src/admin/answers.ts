@@ -27,6 +27,7 @@ export const issuerAnswer = type({
   created_at: time,
   updated_at: time,
 }).configure({ title: 'Issuer' })
+export const policyStates = ['enabled', 'paused', 'inactive'] as const
 const policyFields = {
   name: 'string',
   organization_id: 'string',
@@ -40,6 +41,8 @@ const policyFields = {
   required_scope: text,
   required_token_type: text,
   enabled: 'boolean',
+  state: type.enumerated(...policyStates),
+  inactive_reason: text,
   replay_protection: 'boolean',
   allowed_models: 'string[] | null',
   allowed_presets: 'string[] | null',

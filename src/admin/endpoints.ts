@@ -92,7 +92,7 @@ function describe(route: AdminRoute): Description {
         400,
         401,
         403,
-        ...(isNamed || operation === 'audit.list' ? [404] : []),
+        ...(isNamed || ['audit.list', 'policies.list'].includes(operation) ? [404] : []),
         ...(takesBody ? [404, 408, 409, 413] : []),
         ...(operation === 'issuers.refresh' ? [503] : []),
       ),

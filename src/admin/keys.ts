@@ -1,11 +1,11 @@
 // Admin operations on API keys. A key's text leaves here once, when it is made.
 
 import { type ApiKeyWithNames, insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
-import { findWorkspace } from '../../db/organizations.ts'
+import { findUser, findWorkspace } from '../../db/organizations.ts'
 import { type ApiKey, keyKinds, limitResets } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { createApiKeyText, hashApiKey, labelApiKey } from '../keys/api-key.ts'
+import { createApiKeyText, hashApiKey, keyStateOf, keyStates, labelApiKey } from '../keys/api-key.ts'
 import { findOrDraftOwner } from '../keys/owner.ts'
 import { remainingOf } from '../keys/spending.ts'
 import { keyLimitDollarsMax, nanodollarsPerDollar, ratePerMinuteMax } from '../limits.ts'
@@ -50,7 +50,12 @@ const createInput = type({
   'owner?': nameShape,
   'workspace?': referenceShape,
 })
-const listInput = type({ '+': 'reject', ...organizationInput })
+const listInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  'owner?': referenceShape,
+  'state?': type.enumerated(...keyStates),
+})
 const updateInput = type({
   '+': 'reject',
   ...organizationInput,
@@ -60,25 +65,37 @@ const updateInput = type({
   'disabled?': 'boolean',
 })
 const oneInput = type({ '+': 'reject', ...organizationInput, key: referenceShape })
+const keysAtOnceMax = 100
+const someInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  'key?': referenceShape,
+  'keys?': referenceShape.array().moreThanLength(0).atMostLength(keysAtOnceMax),
+}).narrow(
+  ({ key, keys }, context) => (key === undefined) !== (keys === undefined) || context.mustBe('with either key or keys'),
+)
 
 export const keyOperations = {
   'keys.create': operation(createInput, createKey),
-  'keys.list': operation(listInput, async (context, { organization }) => {
-    const rows = await listApiKeys(context.orm, findOrganization(context.registry, organization).id)
-    return { data: rows.map((row) => showApiKey(row, context)) }
-  }),
+  'keys.list': operation(listInput, listKeys),
   'keys.update': operation(updateInput, updateKey),
   'keys.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
-  'keys.disable': operation(oneInput, async (context, input) => {
-    const affected = affectedBy(context, input)
-    return { ...(await change(context, input, { disabled: true })), ...affected }
-  }),
-  'keys.enable': operation(oneInput, (context, input) => change(context, input, { disabled: false })),
-  'keys.delete': operation(oneInput, async (context, input) => {
-    const affected = affectedBy(context, input)
-    const { id } = await change(context, input, { deletedAt: context.now() })
-    return { id, deleted: true, ...affected }
-  }),
+  'keys.disable': operation(someInput, (context, input) => changeSome(context, input, { disabled: true })),
+  'keys.enable': operation(someInput, (context, input) => changeSome(context, input, { disabled: false })),
+  'keys.delete': operation(someInput, (context, input) => changeSome(context, input, { deletedAt: context.now() })),
+}
+
+async function listKeys(context: AdminContext, { organization, owner, state }: typeof listInput.infer) {
+  const { id: organizationId } = findOrganization(context.registry, organization)
+  const ownedBy = owner === undefined ? undefined : await findUser(context.orm, organizationId, owner)
+  if (owner !== undefined && ownedBy === undefined)
+    throw new Fault('not_found', `There is no owner ${JSON.stringify(owner)}`, { hint: '; see: latchkey keys list' })
+  const rows = (await listApiKeys(context.orm, organizationId)).filter(
+    ({ key }) =>
+      (ownedBy === undefined || key.ownerId === ownedBy.id) &&
+      (state === undefined || keyStateOf(key, context.now()) === state),
+  )
+  return { data: rows.map((row) => showApiKey(row, context)) }
 }
 
 async function createKey(context: OperationContext, input: typeof createInput.infer) {
@@ -154,9 +171,32 @@ function pick(
   return findKey(registry, key, findOrganization(registry, organization).id)
 }
 
-function affectedBy(context: AdminContext, input: { organization?: string; key: string }): Affected {
-  const { id } = pick(context, input)
-  return readAffected(context, ({ keyId }) => keyId === id)
+type KeyShown = ReturnType<typeof showApiKey>
+type KeyChanged = (KeyShown | { id: string; name: string; deleted: true }) & Affected
+
+/** One or several keys in one commit. A policy has one key, so that each key tells its own policies. */
+async function changeSome(
+  context: OperationContext,
+  { organization, key, keys = [] }: typeof someInput.infer,
+  fields: Pick<Partial<ApiKey>, 'disabled' | 'deletedAt'>,
+): Promise<KeyChanged | { data: KeyChanged[] }> {
+  const { orm, now } = context
+  const named = (key === undefined ? keys : [key]).map((reference) => pick(context, { organization, key: reference }))
+  const ids = [...new Set(named.map(({ id }) => id))]
+  const isStopping = fields.disabled !== false
+  const affected = ids.map((id) => (isStopping ? readAffected(context, ({ keyId }) => keyId === id) : {}))
+  await commit(
+    context,
+    ids.map((id) => updateApiKey(orm, id, { ...fields, updatedAt: now() })),
+    ids.map((id) => ({ kind: 'key', id })),
+  )
+  const shown = await Promise.all(ids.map((id) => show(context, id)))
+  const data = shown.map((row, index) => ({
+    ...(fields.deletedAt === undefined ? row : { id: row.id, name: row.name, deleted: true as const }),
+    ...affected[index],
+  }))
+  const [only] = data
+  return key === undefined || only === undefined ? { data } : only
 }
 
 async function change(
@@ -214,6 +254,7 @@ export function showApiKey(
     name: key.name,
     label: key.label,
     kind: key.kind,
+    state: keyStateOf(key, now()),
     disabled: key.disabled,
     organization_id: key.organizationId,
     workspace_id: key.workspaceId,

@@ -12,6 +12,7 @@ import {
 } from '../federation/condition.ts'
 import type { Policy } from '../federation/policy.ts'
 import { isRefusal } from '../federation/refusal.ts'
+import { checkStanding } from '../federation/standing.ts'
 import {
   accessTokenLifetimeSecondsMax,
   accessTokenLifetimeSecondsMin,
@@ -21,7 +22,7 @@ import {
 } from '../limits.ts'
 import { commit, type Registry } from '../registry.ts'
 import { type } from '../shape.ts'
-import type { policyAnswer, policyDraftAnswer } from './answers.ts'
+import { type policyAnswer, type policyDraftAnswer, policyStates } from './answers.ts'
 import { type Explanation, explain, readToken } from './explain.ts'
 import { type OperationContext, operation } from './operation.ts'
 import {
@@ -29,7 +30,9 @@ import {
   checkNameIsFree,
   claimValueShape,
   findIssuer,
+  findIssuerIdEver,
   findKey,
+  findKeyIdEver,
   findOrganization,
   findPolicy,
   modelPatternsShape,
@@ -78,18 +81,18 @@ const checkInput = type({
   'policy?': referenceShape,
   token: `0 < string <= ${subjectTokenBytesMax}`,
 })
-const listInput = type({ '+': 'reject', ...organizationInput })
+const listInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  'key?': referenceShape,
+  'issuer?': referenceShape,
+  'state?': type.enumerated(...policyStates),
+})
 const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceShape })
 
 export const policyOperations = {
   'policies.create': operation(createInput, createPolicy),
-  'policies.list': operation(listInput, async (context, { organization }) => {
-    const { id } = findOrganization(context.registry, organization)
-    const rows = [...context.registry.policies.values()].filter(
-      (row) => row.organizationId === id && row.deletedAt === null,
-    )
-    return { data: rows.map((row) => show(context, row)) }
-  }),
+  'policies.list': operation(listInput, async (context, input) => ({ data: listPolicies(context, input) })),
   'policies.show': operation(oneInput, async (context, input) => show(context, pick(context, input))),
   'policies.update': operation(updateInput, async (context, input) => {
     checkChanges(input, ['organization', 'policy'])
@@ -124,6 +127,18 @@ export const policyOperations = {
     await change(context, policy, { deletedAt: context.now() })
     return { id: policy.id, deleted: true }
   }),
+}
+
+function listPolicies(context: AdminContext, { organization, key, issuer, state }: typeof listInput.infer) {
+  const { registry } = context
+  const { id } = findOrganization(registry, organization)
+  const keyId = key === undefined ? undefined : findKeyIdEver(registry, key, id)
+  const issuerId = issuer === undefined ? undefined : findIssuerIdEver(registry, issuer, id)
+  return [...registry.policies.values()]
+    .filter((row) => row.organizationId === id && row.deletedAt === null)
+    .filter((row) => (keyId ?? row.keyId) === row.keyId && (issuerId ?? row.issuerId) === row.issuerId)
+    .map((row) => show(context, row))
+    .filter((shown) => (state ?? shown.state) === shown.state)
 }
 
 /** One policy, or the nearest of the organization: those that the token fails in the fewest steps. */
@@ -225,9 +240,21 @@ function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
   checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
 }
 
-function show({ registry }: AdminContext, row: PolicyRow): typeof policyAnswer.infer {
+/** Why it exchanges nothing right now, in the words of the audit. */
+function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): string | null {
+  const organization = registry.organizations.get(policy.organizationId)
+  const issuer = registry.issuers.get(policy.issuerId)
+  const key = registry.keys.get(policy.keyId)
+  if (organization === undefined || issuer === undefined || key === undefined)
+    throw new Error(`Policy ${policy.id} names a row that the registry lacks`)
+  return checkStanding({ policy, organization, issuer, key }, now())?.refused ?? null
+}
+
+function show(context: AdminContext, row: PolicyRow): typeof policyAnswer.infer {
+  const { registry } = context
   const issuer = registry.issuers.get(row.issuerId)
   const key = registry.keys.get(row.keyId)
+  const inactiveReason = inactiveReasonOf(context, row)
   return {
     id: row.id,
     name: row.name,
@@ -242,6 +269,8 @@ function show({ registry }: AdminContext, row: PolicyRow): typeof policyAnswer.i
     required_scope: row.requiredScope,
     required_token_type: row.requiredTokenType,
     enabled: row.enabled,
+    state: inactiveReason === null ? 'enabled' : inactiveReason === 'policy_paused' ? 'paused' : 'inactive',
+    inactive_reason: inactiveReason,
     replay_protection: row.replayProtection,
     allowed_models: row.allowedModels,
     allowed_presets: row.allowedPresets,

@@ -94,6 +94,18 @@ export function findKey(registry: Registry, reference: string, organizationId: s
   return find(registry, 'key', registry.keys, id, organizationId)
 }
 
+/** What is deleted is still named where it was used: by id or hash, since its name may be another's by now. */
+export function findKeyIdEver(registry: Registry, reference: string, organizationId: string): string {
+  const known = registry.keys.get(reference) ?? registry.keysByHash.get(reference)
+  return known?.organizationId === organizationId ? known.id : findKey(registry, reference, organizationId).id
+}
+
+/** The same for an issuer, by id. */
+export function findIssuerIdEver(registry: Registry, reference: string, organizationId: string): string {
+  const known = registry.issuers.get(reference)
+  return known?.organizationId === organizationId ? known.id : findIssuer(registry, reference, organizationId).id
+}
+
 export function findIssuer(registry: Registry, reference: string, organizationId: string): Issuer {
   return find(registry, 'issuer', registry.issuers, reference, organizationId)
 }

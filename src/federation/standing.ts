@@ -25,7 +25,10 @@ export function readStanding(registry: Registry, policyId: string): Standing | u
 }
 
 /** Interface §3 and decisions §1: what stops new exchanges. */
-export function checkStanding({ policy, organization, issuer, key }: Standing, now: number): Refusal | undefined {
+export function checkStanding(
+  { policy, organization, issuer, key }: Omit<Standing, 'policy'> & { policy: Pick<Policy, 'deletedAt' | 'enabled'> },
+  now: number,
+): Refusal | undefined {
   if (policy.deletedAt !== null) return refuse('policy_deleted')
   if (!policy.enabled) return refuse('policy_paused')
   if (!isEntitled(organization)) return refuse('organization_not_entitled', organization.plan)

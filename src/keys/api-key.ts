@@ -25,6 +25,14 @@ export function labelApiKey(text: string): string {
   return `${text.slice(0, prefix.length + 4)}…${text.slice(-4)}`
 }
 
+export const keyStates = ['enabled', 'disabled', 'expired'] as const
+
+/** Of a key that is not deleted. */
+export function keyStateOf({ disabled, expiresAt }: Readonly<ApiKey>, now: number): (typeof keyStates)[number] {
+  if (disabled) return 'disabled'
+  return expiresAt !== null && expiresAt <= now ? 'expired' : 'enabled'
+}
+
 /** @throws Fault `unauthorized` when it may no longer act for anybody */
 export function checkKeyState(key: Readonly<ApiKey> | undefined, now: number): Readonly<ApiKey> {
   if (key === undefined) throw invalidCredential('key_unknown')
