@@ -71,6 +71,8 @@ export const publicationMarginSeconds = 10
 
 /** A name shows up in tables, logs and command lines; longer ones help nobody. */
 export const nameCharactersMax = 128
+/** A reference is a name, an id or a hash; a policy may also be named in a path. */
+export const referenceCharactersMax = 512
 /** Longer URLs are refused by common proxies as well. */
 export const urlCharactersMax = 2_048
 
@@ -89,6 +91,8 @@ export const spentPeriodsMax = 8
 export const modelPatternsMax = 64
 /** An access token carries the models and presets that its policy allows, and servers refuse headers of more than 16 KB. */
 export const policyBoundsBytesMax = 4_096
+/** The last whole number that JSON readers agree on. */
+export const offsetMax = Number.MAX_SAFE_INTEGER
 /** Keys of one page. */
 export const keyListRowsMax = 100
 /** Longer names of models are nobody's; the ledger keeps them whole. */

@@ -1,8 +1,8 @@
 // The OpenAPI 3.1 document of the service, made from what the endpoints say of themselves and from the shapes that check their input.
+import { isDeepStrictEqual } from 'node:util'
 import type { Endpoint } from './context.ts'
-import type { Content, Description, Shape } from './http/description.ts'
-
-type JsonSchema = { properties?: Record<string, object>; required?: string[]; [member: string]: unknown }
+import { type Content, type Description, type Shape, schemaOf } from './http/description.ts'
+import type { JsonSchema } from './shape.ts'
 
 const title = 'Latchkey'
 const about =
@@ -44,7 +44,7 @@ export function createOpenApiDocument(endpoints: readonly Endpoint[], baseUrl: s
 function operationOf(
   method: string,
   path: string,
-  { name, summary, access, segments = {}, query, body, responses }: Description,
+  { name, summary, rules, access, segments = {}, query, body, responses }: Description,
 ): object {
   const security = access === 'public' ? [] : [{ [access === 'inference' ? 'bearer' : 'management']: [] }]
   const parameters = [
@@ -54,6 +54,7 @@ function operationOf(
   return {
     operationId: name ?? nameOf(method, path),
     summary,
+    ...(rules === undefined ? {} : { description: rules }),
     security,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
@@ -87,21 +88,22 @@ function responseOf(status: string, { description, shape, mediaType = 'applicati
   }
 }
 
-function pathParameters(path: string, segments: Readonly<Record<string, string>>): object[] {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')
-  return names.map((name) => ({
-    name,
-    in: 'path',
-    description: segments[name],
-    required: true,
-    schema: { type: 'string' },
-  }))
+function pathParameters(path: string, segments: Readonly<Record<string, Shape>>): object[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const shape = segments[name]
+    if (shape === undefined) throw new Error(`${path} does not describe its ${name}`)
+    return { in: 'path', required: true, ...parameterOf(name, schemaOf(shape)) }
+  })
 }
 
 function queryParameters({ properties = {}, required = [] }: JsonSchema): object[] {
   return Object.entries(properties)
     .filter(([name]) => name !== 'organization')
-    .map(([name, schema]) => ({ name, in: 'query', required: required.includes(name), schema }))
+    .map(([name, schema]) => ({ in: 'query', required: required.includes(name), ...parameterOf(name, schema) }))
+}
+
+function parameterOf(name: string, { description, ...schema }: JsonSchema): object {
+  return { name, ...(description === undefined ? {} : { description }), schema }
 }
 
 function without(schema: JsonSchema, names: readonly string[]): JsonSchema {
@@ -111,20 +113,15 @@ function without(schema: JsonSchema, names: readonly string[]): JsonSchema {
   return { ...schema, properties, required: (schema.required ?? []).filter((name) => !names.includes(name)) }
 }
 
-/** What JSON Schema cannot say (a narrowing function) stays with the program; the base of the type is told. */
-function schemaOf(shape: Shape): JsonSchema {
-  const { $schema: _dialect, ...schema } = shape.in.toJsonSchema({
-    fallback: ({ base }: { base: object }) => base,
-  }) as JsonSchema
-  return schema
-}
-
 /** Every schema with a title is put among `schemas`, and a reference in its place. */
 function tellOnce(value: unknown, schemas: Record<string, object>): unknown {
   if (Array.isArray(value)) return value.map((item) => tellOnce(item, schemas))
   if (typeof value !== 'object' || value === null) return value
   const told = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, tellOnce(member, schemas)]))
   if (typeof told.title !== 'string') return told
+  const before = schemas[told.title]
+  if (before !== undefined && !isDeepStrictEqual(before, told))
+    throw new Error(`Two different schemas are called ${told.title}`)
   schemas[told.title] = told
   return refer('schemas', told.title)
 }

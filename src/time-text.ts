@@ -1,21 +1,25 @@
 // Times as people and programs write them: ISO 8601 dates, alone or with a time of day.
 
-const form = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|([+-])(\d{2}):(\d{2}))?)?$/
+const date = '([1-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'
+const hours = '([01][0-9]|2[0-3])'
+const sixtieths = '([0-5][0-9])'
+const zone = `(Z|([+-])${hours}:${sixtieths})`
+
+/** The form of such a time. Which months have a 31st it leaves open. */
+export const timeText = new RegExp(`^${date}(T${hours}:${sixtieths}(:${sixtieths}([.,]([0-9]{1,9}))?)?${zone}?)?$`)
 
 /**
  * The time that a text such as `2027-01-01`, `2026-11-21T09:30:00Z` or `2026-11-21T10:30+01:00` tells, in milliseconds since 1970. What names
- * no zone is UTC, wherever this runs. Undefined for other forms, and for days and hours that no clock tells, which Date would move.
+ * no zone is UTC, wherever this runs. Undefined for other forms, and for days that do not exist, which Date would move.
  */
 export function readTime(text: string): number | undefined {
-  const found = form.exec(text)
+  const found = timeText.exec(text)
   if (found === null) return undefined
-  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', , sign, zoneHour, zoneMinute] =
-    found
-  const date = Date.UTC(Number(year), Number(month) - 1, Number(day))
-  if (new Date(date).toISOString().slice(0, 10) !== `${year}-${month}-${day}`) return undefined
-  const [hours, minutes, seconds] = [Number(hour), Number(minute), Number(second)]
-  const [aheadHours, aheadMinutes] = [Number(zoneHour ?? 0), Number(zoneMinute ?? 0)]
-  if (hours > 23 || minutes > 59 || seconds > 59 || aheadHours > 23 || aheadMinutes > 59) return undefined
-  const ahead = (aheadHours * 60 + aheadMinutes) * (sign === '-' ? -1 : 1)
-  return date + ((hours * 60 + minutes - ahead) * 60 + seconds) * 1_000 + Number(fraction.padEnd(3, '0').slice(0, 3))
+  const [, year, month, day, , hour = '0', minute = '0', , second = '0', , fraction = ''] = found
+  const [sign, zoneHour = '0', zoneMinute = '0'] = found.slice(12)
+  const start = Date.UTC(Number(year), Number(month) - 1, Number(day))
+  if (new Date(start).toISOString().slice(0, 10) !== `${year}-${month}-${day}`) return undefined
+  const ahead = (Number(zoneHour) * 60 + Number(zoneMinute)) * (sign === '-' ? -1 : 1)
+  const minutes = Number(hour) * 60 + Number(minute) - ahead
+  return start + (minutes * 60 + Number(second)) * 1_000 + Number(fraction.padEnd(3, '0').slice(0, 3))
 }

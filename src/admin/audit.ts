@@ -9,9 +9,10 @@ import { Fault } from '../fault.ts'
 import { isReason, type Step, stepOf } from '../federation/refusal.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import { type } from '../shape.ts'
+import { referenceShape } from '../values.ts'
 import type { changeAnswer, exchangeAnswer } from './answers.ts'
 import { operation } from './operation.ts'
-import { findOrganization, findPolicy, organizationInput, referenceShape, timeOf } from './references.ts'
+import { findOrganization, findPolicy, organizationInput, timeOf } from './references.ts'
 import { page, pageOf } from './report-page.ts'
 
 const reasonShape = type('string').narrow(

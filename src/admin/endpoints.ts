@@ -3,18 +3,21 @@ import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import { type Description, errorResponses, type Shape } from '../http/description.ts'
-import { queryOf } from '../http/query.ts'
+import { noQuery, readParameters, readQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { authenticateManagement } from '../keys/bearer.ts'
 import { operationBodyBytesMax } from '../limits.ts'
+import { referenceShape, reservedNames, uuidShape } from '../values.ts'
 import type { RunOperation } from './operation.ts'
-import { operations } from './operations.ts'
+import { type OperationName, operations } from './operations.ts'
 import { type AdminRoute, routes } from './routes.ts'
 
-const nameOrId = 'Its name or id'
-const segments = { issuer: nameOrId, policy: nameOrId, request_id: 'The x-request-id of the answer' }
-/** Query parameters that are numbers; any other may look like one, as a name does. */
-const numeric = ['limit', 'before_id']
+const segmentShape = referenceShape.configure({ not: { enum: reservedNames }, says: 'Its name or id' })
+const segments = {
+  issuer: segmentShape,
+  policy: segmentShape,
+  request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
+}
 
 /** What the service fills in: the organization is the key's, and what the path names is in the path. */
 function filledInBy(path: string): string[] {
@@ -39,8 +42,10 @@ async function handle(
 ): Promise<Response> {
   // Whether nothing is to be saved is in the body, which is read for those alone who may ask for that much.
   let key = await authenticateManagement(request, context, { writes: isReading !== true && draft === undefined })
-  const given =
-    method === 'GET' || method === 'DELETE' ? readQuery(request) : await readJson(request, operationBodyBytesMax)
+  if (takesBody(method)) readQuery(request, noQuery)
+  const given = takesBody(method)
+    ? await readJson(request, operationBodyBytesMax)
+    : readParameters(request, shapeOf(operation))
   const isDraft = draft !== undefined && given.dry_run === true
   if (draft !== undefined && !isDraft) key = await authenticateManagement(request, context, { writes: true })
   checkFields(given, path, isBare === true)
@@ -48,6 +53,10 @@ async function handle(
   const answer = await runOperation(operation, input, { kind: 'key', keyId: key.id, requestId })
   const body = isList === true ? answer : { data: answer }
   return json(isDraft ? 200 : status, body, { 'cache-control': 'no-store' })
+}
+
+function takesBody(method: AdminRoute['method']): boolean {
+  return method === 'POST' || method === 'PATCH'
 }
 
 function checkFields(given: object, path: string, isBare: boolean): void {
@@ -61,28 +70,25 @@ function checkFields(given: object, path: string, isBare: boolean): void {
   if (isBare && name !== undefined) throw new Fault('invalid', `${name} must be removed: the path tells everything`)
 }
 
-/** The operation refuses what it does not know. */
-function readQuery(request: Request): Record<string, unknown> {
-  const fields: Record<string, unknown> = {}
-  for (const [name, value] of queryOf(request))
-    fields[name] = numeric.includes(name) && /^\d{1,15}$/.test(value) ? Number(value) : value
-  return fields
+/** What an operation takes, as a shape: every input is one. */
+function shapeOf(operation: OperationName): Shape {
+  return operations[operation].input as unknown as Shape
 }
 
 function describe(route: AdminRoute): Description {
-  const { method, path, operation, name, summary, answer, status = 200, draft, isBare, isReading } = route
-  const shape = operations[operation].input as unknown as Shape
+  const { method, path, operation, name, summary, rules, answer, status = 200, draft, isBare, isReading } = route
+  const shape = shapeOf(operation)
   const isNamed = path.includes('{')
-  const takesBody = method === 'POST' || method === 'PATCH'
   const none: Description['responses'] = {}
   const takesQuery = method === 'GET' && !isNamed
   return {
     name: name ?? operation.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase()),
     summary,
+    ...(rules === undefined ? {} : { rules }),
     access: isReading === true ? 'admin:read' : 'admin:write',
     ...(isNamed ? { segments } : {}),
     ...(takesQuery ? { query: shape } : {}),
-    ...(takesBody && isBare !== true
+    ...(takesBody(method) && isBare !== true
       ? { body: { mediaType: 'application/json', shape, filledIn: filledInBy(path) } }
       : {}),
     responses: {
@@ -93,7 +99,7 @@ function describe(route: AdminRoute): Description {
         401,
         403,
         ...(isNamed || ['audit.list', 'policies.list'].includes(operation) ? [404] : []),
-        ...(takesBody ? [404, 408, 409, 413] : []),
+        ...(takesBody(method) ? [404, 408, 409, 413] : []),
         ...(operation === 'issuers.refresh' ? [503] : []),
       ),
     },

@@ -19,20 +19,12 @@ import {
 } from '../limits.ts'
 import { commit, type Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
+import { nameShape, referenceShape } from '../values.ts'
 import { readAffected } from './affected.ts'
 import type { issuerAnswer } from './answers.ts'
 import { operation } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
-import {
-  checkChanges,
-  checkNameIsFree,
-  findIssuer,
-  findOrganization,
-  nameShape,
-  organizationInput,
-  referenceShape,
-  timeOf,
-} from './references.ts'
+import { checkChanges, checkNameIsFree, findIssuer, findOrganization, organizationInput, timeOf } from './references.ts'
 import { verifyIssuer } from './verify-issuer.ts'
 
 const fields = {

@@ -2,15 +2,17 @@
 
 import { type ApiKeyWithNames, insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
 import { findUser, findWorkspace } from '../../db/organizations.ts'
-import { type ApiKey, keyKinds, limitResets } from '../../db/schema.ts'
+import { type ApiKey, keyKinds } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, keyStates, labelApiKey } from '../keys/api-key.ts'
+import { keyBounds } from '../keys/bounds.ts'
 import { findOrDraftOwner } from '../keys/owner.ts'
 import { remainingOf } from '../keys/spending.ts'
-import { keyLimitDollarsMax, nanodollarsPerDollar, ratePerMinuteMax } from '../limits.ts'
+import { nanodollarsPerDollar } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
+import { nameShape, referenceShape } from '../values.ts'
 import { type Affected, readAffected } from './affected.ts'
 import { type OperationContext, operation } from './operation.ts'
 import {
@@ -18,33 +20,17 @@ import {
   checkNameIsFree,
   findKey,
   findOrganization,
-  modelPatternsShape,
-  moneyShape,
-  nameShape,
   notFound,
   organizationInput,
-  presetPatternsShape,
-  referenceShape,
   timeOf,
 } from './references.ts'
-import { timeShape } from './report-page.ts'
 
-/** What bounds a key; null takes a bound away. Money in US dollars. */
-const bounds = {
-  'expires_at?': timeShape.or('null'),
-  'limit?': moneyShape(keyLimitDollarsMax).or('null'),
-  'limit_reset?': type.enumerated(...limitResets).or('null'),
-  'requests_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
-  'tokens_per_minute?': type(`1 <= number.integer <= ${ratePerMinuteMax}`).or('null'),
-  'allowed_models?': modelPatternsShape.or('null'),
-  'allowed_presets?': presetPatternsShape.or('null'),
-} as const
-const boundsInput = type(bounds)
+const boundsInput = type(keyBounds)
 
 const createInput = type({
   '+': 'reject',
   ...organizationInput,
-  ...bounds,
+  ...keyBounds,
   name: nameShape,
   'kind?': type.enumerated(...keyKinds),
   'owner?': nameShape,
@@ -59,7 +45,7 @@ const listInput = type({
 const updateInput = type({
   '+': 'reject',
   ...organizationInput,
-  ...bounds,
+  ...keyBounds,
   key: referenceShape,
   'name?': nameShape,
   'disabled?': 'boolean',

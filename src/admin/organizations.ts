@@ -20,9 +20,10 @@ import { isEntitled } from '../federation/standing.ts'
 import { createUserRow } from '../keys/owner.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
+import { nameShape, referenceShape } from '../values.ts'
 import { draftApiKey, showApiKey } from './keys.ts'
 import { type OperationContext, operation } from './operation.ts'
-import { findOrganization, nameShape, organizationInput, referenceShape, timeOf } from './references.ts'
+import { findOrganization, organizationInput, timeOf } from './references.ts'
 
 const planShape = type.enumerated(...planNames)
 

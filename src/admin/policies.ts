@@ -22,24 +22,20 @@ import {
 } from '../limits.ts'
 import { commit, type Registry } from '../registry.ts'
 import { type } from '../shape.ts'
+import { claimValueShape, modelPatternsShape, nameShape, presetPatternsShape, referenceShape } from '../values.ts'
 import { type policyAnswer, type policyDraftAnswer, policyStates } from './answers.ts'
 import { type Explanation, explain, readToken } from './explain.ts'
 import { type OperationContext, operation } from './operation.ts'
 import {
   checkChanges,
   checkNameIsFree,
-  claimValueShape,
   findIssuer,
   findIssuerIdEver,
   findKey,
   findKeyIdEver,
   findOrganization,
   findPolicy,
-  modelPatternsShape,
-  nameShape,
   organizationInput,
-  presetPatternsShape,
-  referenceShape,
   timeOf,
 } from './references.ts'
 

@@ -9,17 +9,18 @@ import { presetPageRowsMax, presetsAtOnceMax } from '../limits.ts'
 import { checkPresetCount, draftVersion, type NewVersion, versionStatements } from '../presets/drafts.ts'
 import { encodeConfig, type PresetContent, readPresetContent } from '../presets/preset.ts'
 import { checkPresetSlug } from '../presets/reference.ts'
+import { presetLabels } from '../presets/shapes.ts'
 import type { Version } from '../presets/versions.ts'
 import { commit, type Preset } from '../registry.ts'
 import { type } from '../shape.ts'
+import { referenceShape } from '../values.ts'
 import { type OperationContext, operation } from './operation.ts'
-import { described, findVersion, findWorkspaceOf, jsonText, within } from './presets.ts'
-import { referenceShape } from './references.ts'
+import { findVersion, findWorkspaceOf, jsonText, within } from './presets.ts'
 
 const exportInput = type({ ...within, 'presets?': referenceShape.array(), 'after?': referenceShape })
 const importedShape = type({
   '+': 'reject',
-  ...described,
+  ...presetLabels,
   slug: 'string',
   'status?': "'active' | 'disabled'",
   content: jsonText,

@@ -7,53 +7,37 @@ import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { parseJsonObject } from '../http/body.ts'
 import { findOrDraftOwner } from '../keys/owner.ts'
-import {
-  nameCharactersMax,
-  presetDescriptionCharactersMax,
-  presetPageRowsDefault,
-  presetPageRowsMax,
-} from '../limits.ts'
+import { presetPageRowsDefault } from '../limits.ts'
 import { showDesignated, showPreset, showVersion } from '../presets/answers.ts'
 import { applyPreset, targets } from '../presets/apply.ts'
 import type { Fields } from '../presets/check.ts'
 import { checkPresetCount, draftVersion, versionStatements } from '../presets/drafts.ts'
 import { dialects, encodeConfig, readPreset } from '../presets/preset.ts'
 import { checkPresetSlug, parsePresetReference, readPresetReference } from '../presets/reference.ts'
+import { presetChanges, presetPage } from '../presets/shapes.ts'
 import type { Version } from '../presets/versions.ts'
 import { commit, type Preset } from '../registry.ts'
 import { type } from '../shape.ts'
+import { referenceShape } from '../values.ts'
 import { type OperationContext, operation } from './operation.ts'
-import { checkChanges, findOrganization, notFound, organizationInput, referenceShape } from './references.ts'
+import { checkChanges, findOrganization, notFound, organizationInput } from './references.ts'
 
-/** Any text: what is shown of it is made printable where it is shown. */
-const textShape = (max: number) =>
-  type('string').narrow(
-    (text, context) =>
-      (text !== '' && [...text].length <= max && text.isWellFormed()) || context.mustBe(`1 to ${max} characters long`),
-  )
 export const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
 /** Archived ones are there for commands alone. */
 const one = { ...within, preset: referenceShape, 'archived?': 'boolean' } as const
-const paged = { 'offset?': 'number.integer >= 0', 'limit?': `1 <= number.integer <= ${presetPageRowsMax}` } as const
-export const described = {
-  'name?': textShape(nameCharactersMax),
-  'description?': textShape(presetDescriptionCharactersMax).or('null'),
-} as const
 /** Bodies and settings come as the text of their JSON: they nest deeper than any other input, and order matters in them. */
 export const jsonText = 'string'
 
-const listInput = type({ ...within, ...paged, 'archived?': 'boolean' })
+const listInput = type({ ...within, ...presetPage, 'archived?': 'boolean' })
 const diffInput = type({ ...within, from: referenceShape, to: referenceShape })
 const oneInput = type(one)
-const versionsInput = type({ ...one, ...paged })
+const versionsInput = type({ ...one, ...presetPage })
 const applyInput = type({ ...one, target: type.enumerated(...targets), body: jsonText })
 const saveInput = type({ ...within, preset: referenceShape, dialect: type.enumerated(...dialects), body: jsonText })
 const updateInput = type({
   ...within,
-  ...described,
+  ...presetChanges,
   preset: referenceShape,
-  'status?': "'active' | 'disabled'",
-  'designated_version?': 'number.integer > 0',
 })
 export type Within = { organization?: string; workspace?: string }
 type One = typeof oneInput.infer

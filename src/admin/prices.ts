@@ -4,8 +4,9 @@ import { deletePrice, listPrices, putPrices } from '../../db/upstreams.ts'
 import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnceMax } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
+import { moneyShape } from '../values.ts'
 import { operation } from './operation.ts'
-import { moneyShape, notFound, timeOf } from './references.ts'
+import { notFound, timeOf } from './references.ts'
 
 const dollars = moneyShape(priceDollarsMax)
 const priceShape = type({

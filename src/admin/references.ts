@@ -3,73 +3,8 @@
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import type { Policy } from '../federation/policy.ts'
-import { keyHashText, uuidText } from '../id-text.ts'
-import {
-  claimCharactersMax,
-  modelCharactersMax,
-  modelPatternsMax,
-  nameCharactersMax,
-  nanodollarsPerDollar,
-  presetSlugCharactersMax,
-} from '../limits.ts'
-import { isLonger } from '../presets/check.ts'
-import { presetMarker } from '../presets/reference.ts'
 import type { Issuer, Registry } from '../registry.ts'
-import { type } from '../shape.ts'
-
-/** A name that people give: visible characters, and nothing that could be taken for an id. */
-export const nameShape = type('string').narrow((text, context) => {
-  if (text === '' || [...text].length > nameCharactersMax)
-    return context.mustBe(`1 to ${nameCharactersMax} characters long`)
-  if (/\p{C}/u.test(text) || text !== text.trim())
-    return context.mustBe('without control characters and surrounding white space')
-  // A path of these means another place, and one below the policies asks for something else.
-  if (['.', '..', 'check', 'verify'].includes(text))
-    return context.mustBe('another word than this one, which has a meaning in paths')
-  return (
-    !(uuidText.test(text) || keyHashText.test(text.toLowerCase())) ||
-    context.mustBe('something that does not look like an id')
-  )
-})
-
-/** A value that is compared with a claim, so no longer than an accepted claim can be. */
-export const claimValueShape = type('string').narrow((text, context) => {
-  const length = [...text].length
-  return (length >= 1 && length <= claimCharactersMax) || context.mustBe(`1 to ${claimCharactersMax} characters long`)
-})
-
-/** US dollars. What is below a billionth would be kept as nothing. */
-export function moneyShape(max: number) {
-  return type(`0 <= number <= ${max}`).narrow(
-    (dollars, context) =>
-      dollars === 0 || dollars >= 1 / nanodollarsPerDollar || context.mustBe('0, or at least a billionth'),
-  )
-}
-
-/** Patterns of models. A comma is in no name of a model, and in many a list that was meant to be several. */
-export const modelPatternsShape = type('string')
-  .narrow((text, context) => {
-    if (text === '' || isLonger(text, modelCharactersMax))
-      return context.mustBe(`1 to ${modelCharactersMax} characters long`)
-    if (text.includes(',')) return context.mustBe('one model or pattern; give several one by one, without commas')
-    return !text.includes(presetMarker) || context.mustBe('a model; presets are allowed by allowed_presets')
-  })
-  .array()
-  .moreThanLength(0)
-  .atMostLength(modelPatternsMax)
-
-/** Patterns of presets, by slug. */
-export const presetPatternsShape = type('string')
-  .narrow(
-    (text, context) =>
-      (text.length <= presetSlugCharactersMax && /^[A-Za-z0-9._~*-]+$/.test(text)) ||
-      context.mustBe('the slug of a preset, or a pattern with * in it'),
-  )
-  .array()
-  .moreThanLength(0)
-  .atMostLength(modelPatternsMax)
-
-export const referenceShape = type('1 <= string <= 512')
+import { referenceShape } from '../values.ts'
 
 /** What every operation within an organization takes: the organization by id or name; without it the only one, or `default`. */
 export const organizationInput = { 'organization?': referenceShape } as const

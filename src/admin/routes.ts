@@ -22,6 +22,8 @@ export type AdminRoute = {
   /** Where one operation has two routes. */
   name?: string
   summary: string
+  /** See `Description`. */
+  rules?: string
   /** Without `data` around it, unless the operation's own answer is a list, which brings that along. */
   answer: Shape
   /** 200 where none is given. */

@@ -18,9 +18,10 @@ import {
 } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
+import { modelPatternsShape, nameShape, referenceShape } from '../values.ts'
 import { checkCertificates } from './issuers.ts'
 import { type OperationContext, operation } from './operation.ts'
-import { checkChanges, modelPatternsShape, nameShape, notFound, referenceShape, timeOf } from './references.ts'
+import { checkChanges, notFound, timeOf } from './references.ts'
 
 const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
 /** Written as it is used, so that an admin sees where requests go. What may hold a credential is not told back. */

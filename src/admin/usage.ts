@@ -5,9 +5,10 @@ import type { AdminContext } from '../context.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
+import { referenceShape, timeShape } from '../values.ts'
 import { operation } from './operation.ts'
-import { findKey, findOrganization, organizationInput, referenceShape, timeOf } from './references.ts'
-import { page, pageOf, timeShape } from './report-page.ts'
+import { findKey, findOrganization, organizationInput, timeOf } from './references.ts'
+import { page, pageOf } from './report-page.ts'
 
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, 'until?': timeShape, 'key?': referenceShape })
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })

@@ -18,7 +18,12 @@ export function findNearestPath<R extends Route<unknown>>(
   for (let dropped = 0; dropped <= segmentsDroppedMax; dropped++) {
     const rest = `${basePath}/${segments.slice(dropped).join('/')}`
     const match = route('GET', rest) ?? route('GET', rest.toLowerCase())
-    if (match !== undefined) return basePath + ('found' in match ? match.found : match.sibling).path.replace('+}', '}')
+    if (match !== undefined) {
+      const { path } = 'found' in match ? match.found : match.sibling
+      // What takes the rest of a path takes nearly anything: only the base path can have been wrong.
+      if (path.endsWith('+}') && pathname.startsWith(`${basePath}/`)) return undefined
+      return basePath + path.replace('+}', '}')
+    }
     const next = segments[dropped]
     if (next === undefined || (!ofBase.includes(next) && !/^v\d{1,3}$/.test(next))) return undefined
   }

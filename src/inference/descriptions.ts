@@ -29,7 +29,7 @@ export const inferenceDescription: Description = {
 
 export const modelDescription: Description = {
   name: 'modelsShow',
-  segments: { model: 'The model, slashes and all' },
+  segments: { model: type('string > 0').configure({ says: 'The model, slashes and all' }) },
   summary: 'What the inference server tells of one model',
   access: 'inference',
   responses: relayed,

@@ -1,6 +1,9 @@
 // What the key endpoints say of themselves, for the OpenAPI document.
 import { type Description, errorResponses } from '../http/description.ts'
+import { keyHashText } from '../id-text.ts'
 import { type } from '../shape.ts'
+import { nameShape, offsetShape, referenceShape } from '../values.ts'
+import { keyBounds } from './bounds.ts'
 
 const money = 'number >= 0'
 const bounds = {
@@ -46,18 +49,32 @@ const currentAnswer = keyAnswer.and(
     rate_limit: { requests: 'number.integer', interval: 'string', note: 'string' },
   }),
 )
-const optionalBounds = {
-  'limit?': bounds.limit,
-  'limit_reset?': bounds.limit_reset,
-  'expires_at?': bounds.expires_at,
-  'requests_per_minute?': bounds.requests_per_minute,
-  'tokens_per_minute?': bounds.tokens_per_minute,
-  'allowed_models?': bounds.allowed_models,
-  'allowed_presets?': bounds.allowed_presets,
-} as const
-const createBody = type({ name: 'string', 'workspace_id?': 'string', ...optionalBounds })
-const updateBody = type({ 'name?': 'string', 'disabled?': 'boolean', ...optionalBounds })
-const query = type({ 'offset?': 'number.integer >= 0', 'include_disabled?': 'boolean', 'workspace_id?': 'string' })
+/** What the official client sends and the service has no use for. */
+export const ignoredFields = ['include_byok_in_limit', 'external', 'creator_user_id'] as const
+const ignored = { 'include_byok_in_limit?': 'unknown', 'external?': 'unknown', 'creator_user_id?': 'unknown' } as const
+
+export const createBody = type({
+  '+': 'reject',
+  ...ignored,
+  ...keyBounds,
+  name: nameShape,
+  'workspace_id?': referenceShape,
+})
+export const updateBody = type({
+  '+': 'reject',
+  ...ignored,
+  ...keyBounds,
+  'name?': nameShape,
+  'disabled?': 'boolean',
+}).configure({ minProperties: 1 })
+export const listQuery = type({
+  '+': 'reject',
+  'offset?': offsetShape,
+  'include_disabled?': 'boolean',
+  'workspace_id?': referenceShape,
+})
+const segments = { hash: type(keyHashText).configure({ says: 'The hash of the key' }) }
+const rules = `The time of expires_at must be in the future, and a period (limit_reset) needs a limit. ${ignoredFields.join(', ')} are ignored.`
 
 const mediaType = 'application/json'
 const oneAnswer = { description: 'The key', shape: type({ data: keyAnswer }) }
@@ -66,13 +83,13 @@ export const currentDescription: Description = {
   name: 'keyShow',
   summary: 'The key that makes this request, or that its access token acts as',
   access: 'inference',
-  responses: { 200: { description: 'The key', shape: type({ data: currentAnswer }) }, ...errorResponses(401) },
+  responses: { 200: { description: 'The key', shape: type({ data: currentAnswer }) }, ...errorResponses(400, 401) },
 }
 export const listDescription: Description = {
   name: 'keysList',
   summary: 'List the keys of a workspace, oldest first; without workspace_id the one of the management key',
   access: 'admin:read',
-  query,
+  query: listQuery,
   responses: {
     200: { description: 'The keys', shape: type({ data: keyAnswer.array() }) },
     ...errorResponses(400, 401, 403),
@@ -81,6 +98,7 @@ export const listDescription: Description = {
 export const createDescription: Description = {
   name: 'keysCreate',
   summary: 'Create an inference key; its text is in this answer and nowhere else',
+  rules,
   access: 'admin:write',
   body: { mediaType, shape: createBody },
   responses: {
@@ -90,23 +108,24 @@ export const createDescription: Description = {
 }
 export const showDescription: Description = {
   name: 'keysShow',
-  segments: { hash: 'The hash of the key' },
+  segments,
   summary: 'Show a key, by its hash',
   access: 'admin:read',
-  responses: { 200: oneAnswer, ...errorResponses(401, 403, 404) },
+  responses: { 200: oneAnswer, ...errorResponses(400, 401, 403, 404) },
 }
 export const updateDescription: Description = {
   name: 'keysUpdate',
-  segments: { hash: 'The hash of the key' },
+  segments,
   summary: 'Change a key, by its hash; null takes a bound away',
+  rules: `${rules} At least one other field must be set.`,
   access: 'admin:write',
   body: { mediaType, shape: updateBody },
   responses: { 200: oneAnswer, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
 }
 export const deleteDescription: Description = {
   name: 'keysDelete',
-  segments: { hash: 'The hash of the key' },
+  segments,
   summary: 'Delete a key for good, by its hash',
   access: 'admin:write',
-  responses: { 200: { description: 'Done', shape: type({ deleted: 'true' }) }, ...errorResponses(401, 403, 404) },
+  responses: { 200: { description: 'Done', shape: type({ deleted: 'true' }) }, ...errorResponses(400, 401, 403, 404) },
 }

@@ -2,19 +2,23 @@
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
-import { queryOf } from '../http/query.ts'
+import { checkFields, noQuery, readQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { keyHashText } from '../id-text.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
 import type { Actor } from '../registry.ts'
 import { authenticate, authenticateManagement } from './bearer.ts'
 import {
+  createBody,
   createDescription,
   currentDescription,
   deleteDescription,
+  ignoredFields,
   type keyAnswer,
   listDescription,
+  listQuery,
   showDescription,
+  updateBody,
   updateDescription,
 } from './descriptions.ts'
 
@@ -25,24 +29,8 @@ type Shown = Omit<typeof keyAnswer.infer, 'creator_user_id'> & {
   kind: string
   organization_id: string
 }
-type Fields = Record<string, unknown>
 /** The door to the admin operations. */
 type RunOperation = (name: string, input: unknown, actor?: Actor) => Promise<unknown>
-
-/** What the official client may send besides, and what means nothing here. */
-const ignored = ['include_byok_in_limit', 'external', 'creator_user_id']
-/** What a caller may set. */
-const settable = [
-  'name',
-  'disabled',
-  'expires_at',
-  'limit',
-  'limit_reset',
-  'requests_per_minute',
-  'tokens_per_minute',
-  'allowed_models',
-  'allowed_presets',
-]
 
 export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
   const one = async (key: { organizationId: string }, hash: string | undefined) => {
@@ -65,6 +53,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
 
   async function showCurrent(request: Request, context: Context): Promise<Response> {
     const { key } = await authenticate(request, context)
+    readQuery(request, noQuery)
     const shown = await one(key, key.hash)
     const isManagement = key.kind !== 'inference'
     const data = {
@@ -82,25 +71,20 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
 
   async function list(request: Request, context: Context): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: false })
-    const query = queryOf(request)
-    const offset = query.get('offset') ?? '0'
-    if (!/^\d{1,9}$/.test(offset)) throw new Fault('invalid', 'offset must be a whole number')
-    const workspaceId = query.get('workspace_id') ?? key.workspaceId
+    const query = readQuery(request, listQuery)
+    const { offset = 0, workspace_id: workspaceId = key.workspaceId, include_disabled: includesDisabled = true } = query
     const { data } = (await runOperation('keys.list', { organization: key.organizationId })) as { data: Shown[] }
     const keys = data
-      .filter(
-        ({ workspace_id, disabled }) =>
-          workspace_id === workspaceId && (!disabled || query.get('include_disabled') !== 'false'),
-      )
-      .slice(Number(offset), Number(offset) + keyListRowsMax)
+      .filter(({ workspace_id, disabled }) => workspace_id === workspaceId && (includesDisabled || !disabled))
+      .slice(offset, offset + keyListRowsMax)
     return reply(200, { data: keys.map(answerOf) })
   }
 
   async function create(request: Request, context: Context, { requestId }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
+    readQuery(request, noQuery)
     const body = await readJson(request, operationBodyBytesMax)
-    const { workspace_id, disabled, ...fields } = pick(body, [...settable, 'workspace_id'])
-    if (disabled !== undefined) throw new Fault('invalid', 'disabled may be set when the key is there')
+    const { workspace_id, ...fields } = checkFields(body, createBody, ignoredFields)
     const input = {
       ...fields,
       organization: key.organizationId,
@@ -115,12 +99,14 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
 
   async function show(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: false })
+    readQuery(request, noQuery)
     return reply(200, { data: answerOf(await one(key, params.hash)) })
   }
 
   async function update(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
-    const fields = pick(await readJson(request, operationBodyBytesMax), settable)
+    readQuery(request, noQuery)
+    const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
     const { hash } = await one(key, params.hash)
     const input = { ...fields, organization: key.organizationId, key: hash }
     const updated = (await runOperation('keys.update', input, { kind: 'key', keyId: key.id, requestId })) as Shown
@@ -129,6 +115,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
 
   async function remove(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
+    readQuery(request, noQuery)
     const { hash } = await one(key, params.hash)
     await runOperation(
       'keys.delete',
@@ -141,13 +128,6 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
 
 function reply(status: number, body: unknown): Response {
   return json(status, body, { 'cache-control': 'no-store' })
-}
-
-/** A bound that is misspelt would be none, so what is not known is refused. */
-function pick(body: Fields, names: readonly string[]): Fields {
-  const unknown = Object.keys(body).find((name) => !names.includes(name) && !ignored.includes(name))
-  if (unknown !== undefined) throw new Fault('invalid', `${unknown} must be removed; there are ${names.join(', ')}`)
-  return Object.fromEntries(names.filter((name) => body[name] !== undefined).map((name) => [name, body[name]]))
 }
 
 /** What the official client reads of a key, with our own bounds beside it; it knows no keys of other providers here. */

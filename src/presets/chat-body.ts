@@ -111,7 +111,7 @@ export type ConfigKey = keyof typeof keptParameters
 /** The kept keys in the order of decisions §7. */
 export const configKeys = Object.keys(keptParameters) as ConfigKey[]
 
-const chatBody = every(
+export const chatBody = every(
   object({ ...keptParameters, ...passingParameters }),
   together('reasoning_effort', effortsAgree, 'must not differ from reasoning.effort'),
 )

@@ -78,7 +78,9 @@ export const messageShapes = {
 export const messages = list(variants('role', messageShapes), { min: 1 })
 
 /** Token ids or texts, as completions and embeddings take them. Neither is in the type of a chat body; both belong to one request. */
-export const textOrList = that((value) => typeof value === 'string' || Array.isArray(value), 'must be text or a list')
+export const textOrList = that((value) => typeof value === 'string' || Array.isArray(value), 'must be text or a list', {
+  type: ['string', 'array'],
+})
 
 /** Whether a message tells the model how to behave, by either name of the role. */
 export function isInstruction(message: unknown): boolean {

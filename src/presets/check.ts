@@ -1,6 +1,17 @@
 // The words in which the shapes of request bodies are told, and the judge that holds a body against them: it names every problem by
 // path and rule, up to ten, and stops there. arktype collects without end: 300,000 wrong items take it seconds.
 import { presetBodyDepthMax, presetProblemsMax } from '../limits.ts'
+import type { JsonSchema } from '../shape.ts'
+import {
+  type Bounds,
+  listSchema,
+  mergedSchema,
+  numberSchema,
+  objectSchema,
+  recordSchema,
+  textSchema,
+  variantsSchema,
+} from './check-schema.ts'
 
 export type Fields = Record<string, unknown>
 
@@ -8,8 +19,9 @@ export type Fields = Record<string, unknown>
 export type Problem = { path: string; rule: string }
 
 type Judgement = { at: (string | number)[]; problems: Problem[] }
-export type Check = (value: unknown, judgement: Judgement) => void
-type Bounds = { min?: number; max?: number }
+type Judge = (value: unknown, judgement: Judgement) => void
+/** A judge with its rule in JSON Schema; what that cannot say is in its description. */
+export type Check = Judge & { readonly schema: JsonSchema }
 
 /** A field that may be left out; a null is treated as absent (decisions §7). */
 export type Shape = Record<string, Check | { required: Check }>
@@ -23,81 +35,91 @@ export function problemsOf(body: Fields, shape: Check): Problem[] {
   return judgement.problems
 }
 
-export const flag: Check = (value, judgement) => {
-  if (typeof value !== 'boolean') complain(judgement, 'must be true or false')
+function check(schema: JsonSchema, judge: Judge): Check {
+  return Object.assign(judge, { schema })
 }
 
-export const anything: Check = () => {}
+/** The same check under a name of its own in the OpenAPI document. */
+export function named(title: string, judge: Check): Check {
+  return check({ title, ...judge.schema }, (value, judgement) => judge(value, judgement))
+}
+
+export const flag = check({ type: 'boolean' }, (value, judgement) => {
+  if (typeof value !== 'boolean') complain(judgement, 'must be true or false')
+})
+
+export const anything = check({}, () => {})
 
 /** Any object, its members free. */
-export const freeObject: Check = (value, judgement) => {
+export const freeObject = check({ type: 'object' }, (value, judgement) => {
   if (!isObject(value)) complain(judgement, 'must be an object')
-}
+})
 
 /** Bounds count Unicode code points. */
-export function text({ min = 0, max = Number.POSITIVE_INFINITY }: Bounds = {}): Check {
-  return (value, judgement) => {
+export function text(bounds: Bounds = {}): Check {
+  const { min = 0, max = Number.POSITIVE_INFINITY } = bounds
+  return check(textSchema(bounds), (value, judgement) => {
     if (typeof value !== 'string') complain(judgement, 'must be text')
     else if (value.length < min) complain(judgement, 'must not be empty')
     else if (isLonger(value, max)) complain(judgement, `must be at most ${max} characters`)
-  }
+  })
 }
 
 export function number(bounds: Bounds = {}): Check {
   const rule = `must be a number${range(bounds)}`
-  return (value, judgement) => {
+  return check(numberSchema('number', bounds), (value, judgement) => {
     if (typeof value !== 'number' || !Number.isFinite(value) || !isWithin(value, bounds)) complain(judgement, rule)
-  }
+  })
 }
 
 /** A whole number that JavaScript holds exactly. */
 export function integer(bounds: Bounds = {}): Check {
   const rule = `must be an integer${range(bounds)}`
-  return (value, judgement) => {
+  const schema = numberSchema('integer', { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, ...bounds })
+  return check(schema, (value, judgement) => {
     if (!Number.isSafeInteger(value) || !isWithin(value as number, bounds)) complain(judgement, rule)
-  }
+  })
 }
 
 export function oneOf(...values: readonly string[]): Check {
   const rule = values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`
-  return (value, judgement) => {
+  return check({ enum: values }, (value, judgement) => {
     if (!values.includes(value as string)) complain(judgement, rule)
-  }
+  })
 }
 
-export function list(item: Check, { min = 0, max = Number.POSITIVE_INFINITY }: Bounds = {}): Check {
-  return (value, judgement) => {
+export function list(item: Check, bounds: Bounds = {}): Check {
+  const { min = 0, max = Number.POSITIVE_INFINITY } = bounds
+  return check(listSchema(item, bounds), (value, judgement) => {
     if (!Array.isArray(value)) return complain(judgement, 'must be a list')
     if (value.length < min) return complain(judgement, `must have at least ${min} item${min === 1 ? '' : 's'}`)
     if (value.length > max) return complain(judgement, `must have at most ${max} items`)
     for (let index = 0; index < value.length && !isFull(judgement); index++)
       within(index, () => item(value[index], judgement), judgement)
-  }
+  })
 }
 
 export function object(shape: Shape): Check {
   const fields = Object.entries(shape).map(([name, field]) =>
     typeof field === 'function'
-      ? { name, check: field, required: false }
-      : { name, check: field.required, required: true },
+      ? { name, judge: field, required: false }
+      : { name, judge: field.required, required: true },
   )
-  return (value, judgement) => {
+  return check(objectSchema(shape), (value, judgement) => {
     if (!isObject(value)) return complain(judgement, 'must be an object')
-    for (const { name, check, required } of fields) {
+    for (const { name, judge, required } of fields) {
       if (isFull(judgement)) return
       const member = memberOf(value, name)
-      if (member !== undefined) within(name, () => check(member, judgement), judgement)
+      if (member !== undefined) within(name, () => judge(member, judgement), judgement)
       else if (required) within(name, () => complain(judgement, 'is required'), judgement)
     }
-  }
+  })
 }
 
 /** An object whose keys the caller chooses. */
-export function record(
-  member: Check,
-  { pairsMax = Number.POSITIVE_INFINITY, keyMax = Number.POSITIVE_INFINITY } = {},
-): Check {
-  return (value, judgement) => {
+export function record(member: Check, bounds: { pairsMax?: number; keyMax?: number } = {}): Check {
+  const { pairsMax = Number.POSITIVE_INFINITY, keyMax = Number.POSITIVE_INFINITY } = bounds
+  return check(recordSchema(member, bounds), (value, judgement) => {
     if (!isObject(value)) return complain(judgement, 'must be an object')
     const values = Object.values(value)
     if (values.length > pairsMax) return complain(judgement, `must have at most ${pairsMax} pairs`)
@@ -110,59 +132,70 @@ export function record(
         within(key, () => complain(judgement, `must have a key of at most ${keyMax} characters`), judgement)
       else if (!fits(item, member)) within(key, () => member(item, judgement), judgement)
     }
-  }
+  })
 }
 
+/** What variants are not told by their names: the shape of every other one, and the name of one that leaves the member out. */
+export type Unnamed = { otherwise?: Shape; absent?: string }
+
 /** Objects told apart by one member, as plugins by `id` and tools by `type`. */
-export function variants(by: string, shapes: Record<string, Shape>): Check {
+export function variants(by: string, shapes: Record<string, Shape>, unnamed: Unnamed = {}): Check {
   const checks = new Map(Object.entries(shapes).map(([name, shape]) => [name, object(shape)]))
   const known = oneOf(...checks.keys())
-  return (value, judgement) => {
+  const other = unnamed.otherwise === undefined ? undefined : object(unnamed.otherwise)
+  return check(variantsSchema(by, shapes, unnamed), (value, judgement) => {
     if (!isObject(value)) return complain(judgement, 'must be an object')
-    const name = memberOf(value, by)
-    const check = checks.get(name as string)
-    if (check !== undefined) check(value, judgement)
+    const name = memberOf(value, by) ?? unnamed.absent
+    const judge = checks.get(name as string) ?? other
+    if (judge !== undefined) judge(value, judgement)
     else if (name === undefined) within(by, () => complain(judgement, 'is required'), judgement)
     else within(by, () => known(name, judgement), judgement)
-  }
+  })
 }
 
 /** Text in short, or the long form. */
 export function textOr(other: Check, what: string): Check {
-  return (value, judgement) => {
+  return check({ anyOf: [{ type: 'string' }, other.schema] }, (value, judgement) => {
     if (typeof value === 'object' && value !== null) other(value, judgement)
     else if (typeof value !== 'string') complain(judgement, `must be text or ${what}`)
-  }
+  })
+}
+
+/** The same where the short form is no text, or not any. */
+export function shortOr(short: Check, long: Check): Check {
+  return check({ anyOf: [short.schema, long.schema] }, (value, judgement) =>
+    typeof value === 'object' ? long(value, judgement) : short(value, judgement),
+  )
 }
 
 /** One after the other, until one of them finds a problem. */
 export function both(...checks: readonly Check[]): Check {
-  return (value, judgement) => {
+  return check(mergedSchema(checks), (value, judgement) => {
     const before = judgement.problems.length
-    for (const check of checks) if (judgement.problems.length === before) check(value, judgement)
-  }
+    for (const judge of checks) if (judgement.problems.length === before) judge(value, judgement)
+  })
 }
 
 /** All of them, whatever the others find. */
 export function every(...checks: readonly Check[]): Check {
-  return (value, judgement) => {
-    for (const check of checks) check(value, judgement)
-  }
+  return check(mergedSchema(checks), (value, judgement) => {
+    for (const judge of checks) judge(value, judgement)
+  })
 }
 
 /** What several fields of one object say together; the rule is told of the field named. */
 export function together(name: string, holds: (fields: Fields) => boolean, rule: string): Check {
-  return (value, judgement) => {
+  return check({ description: `${name} ${rule}.` }, (value, judgement) => {
     if (!isObject(value) || holds(value)) return
     within(name, () => complain(judgement, rule), judgement)
-  }
+  })
 }
 
 /** A check of one's own: the rule is told where the predicate does not hold. */
-export function that(holds: (value: unknown) => boolean, rule: string): Check {
-  return (value, judgement) => {
+export function that(holds: (value: unknown) => boolean, rule: string, schema: JsonSchema): Check {
+  return check(schema, (value, judgement) => {
     if (!holds(value)) complain(judgement, rule)
-  }
+  })
 }
 
 /** `metadata.trace_id: must be at most 512 characters`, one after the other. */
@@ -201,9 +234,9 @@ function within(key: string | number, judge: () => void, judgement: Judgement): 
   judgement.at.pop()
 }
 
-function fits(value: unknown, check: Check): boolean {
+function fits(value: unknown, judge: Check): boolean {
   const judgement: Judgement = { at: [], problems: [] }
-  check(value, judgement)
+  judge(value, judgement)
   return judgement.problems.length === 0
 }
 

@@ -1,41 +1,36 @@
-// What the preset endpoints say of themselves, for the OpenAPI document. Bodies are checked by rules of their own (chat-body and the like).
+// What the preset endpoints say of themselves, for the OpenAPI document.
 import { type Description, errorResponses } from '../http/description.ts'
-import { presetPageRowsMax } from '../limits.ts'
+import { presetBodyBytesMax, presetBodyDepthMax, presetConfigCharactersMax } from '../limits.ts'
 import { type } from '../shape.ts'
 import { designatedPresetAnswer, presetAnswer, versionAnswer } from './answers.ts'
-import type { Dialect } from './preset.ts'
+import { type Dialect, dialects, readings } from './preset.ts'
+import { presetChanges, presetPage, presetVersionShape, slugShape } from './shapes.ts'
 
-const slug = 'Its slug: 1 to 128 letters, digits or . _ ~ -'
-const segments = { slug, version: 'The number of the version, from 1' }
-const query = type({ 'offset?': 'number.integer >= 0', 'limit?': `1 <= number.integer <= ${presetPageRowsMax}` })
+const segments = {
+  slug: slugShape,
+  version: presetVersionShape.configure({ says: 'The number of the version' }),
+}
+export const pageQuery = type({ '+': 'reject', ...presetPage })
+export const updateBody = type({ '+': 'reject', ...presetChanges }).configure({ minProperties: 1 })
 const mediaType = 'application/json'
 const designated = {
   description: 'The preset with its designated version',
   shape: type({ data: designatedPresetAnswer }),
 }
 
-const bodies: Record<Dialect, { from: string; shape: NonNullable<Description['body']>['shape'] }> = {
-  chat: {
-    from: 'chat completions',
-    shape: type({ messages: 'object[] > 0', 'model?': 'string', 'temperature?': '0 <= number <= 2' }),
-  },
-  messages: { from: 'messages', shape: type({ messages: 'object[]', 'model?': 'string', 'system?': 'unknown' }) },
-  responses: {
-    from: 'responses',
-    shape: type({ 'input?': 'unknown', 'model?': 'string', 'instructions?': 'unknown' }),
-  },
-}
+const saveRules = `The body is nested at most ${presetBodyDepthMax} levels deep and smaller than ${presetBodyBytesMax} bytes; what a preset keeps of it is at most ${presetConfigCharactersMax} characters of JSON. The system prompt has no U+0000. A null counts as a field left out, and unknown fields are ignored.`
 
 /** Interface §4.3. */
 export const saveDescriptions = Object.fromEntries(
-  Object.entries(bodies).map(([dialect, { from, shape }]): [string, Description] => [
+  dialects.map((dialect): [Dialect, Description] => [
     dialect,
     {
       name: `presetsSaveFrom${dialect[0]?.toUpperCase()}${dialect.slice(1)}`,
       segments,
-      summary: `Create a preset, or its next version, from the body of a ${from} request; what belongs to one request alone is checked and not kept`,
+      summary: `Create a preset, or its next version, from the body of a ${readings[dialect].name} request; what belongs to one request alone is checked and not kept`,
+      rules: saveRules,
       access: 'admin:write',
-      body: { mediaType, shape },
+      body: { mediaType, shape: { schema: { ...readings[dialect].body.schema, minProperties: 1 } } },
       responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
     },
   ]),
@@ -44,7 +39,7 @@ export const listDescription: Description = {
   name: 'presetsList',
   summary: 'List the presets of the workspace that are not archived, most recently updated first',
   access: 'inference',
-  query,
+  query: pageQuery,
   responses: {
     200: {
       description: 'The presets, without their versions',
@@ -65,7 +60,7 @@ export const versionsDescription: Description = {
   segments,
   summary: 'List the versions of a preset, oldest first',
   access: 'inference',
-  query,
+  query: pageQuery,
   responses: {
     200: {
       description: 'The versions',
@@ -92,16 +87,9 @@ export const updateDescription: Description = {
   name: 'presetsUpdate',
   segments,
   summary: 'Rename or describe a preset, disable or enable it, or designate an older version of it',
+  rules: 'The designated_version must be a version of the preset.',
   access: 'admin:write',
-  body: {
-    mediaType,
-    shape: type({
-      'name?': 'string',
-      'description?': 'string | null',
-      'status?': "'active' | 'disabled'",
-      'designated_version?': 'number.integer > 0',
-    }),
-  },
+  body: { mediaType, shape: updateBody },
   responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
 }
 export const archiveDescription: Description = {

@@ -3,26 +3,29 @@ import { readPresetVersion } from '../../db/presets.ts'
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
-import { queryOf } from '../http/query.ts'
+import { checkFields, noQuery, readQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { authenticate, authenticateManagement } from '../keys/bearer.ts'
-import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault, presetPageRowsMax } from '../limits.ts'
+import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
 import type { Actor } from '../registry.ts'
 import { giveWay } from '../turns.ts'
 import { showDesignated, versionText } from './answers.ts'
 import {
   archiveDescription,
   listDescription,
+  pageQuery,
   restoreDescription,
   saveDescriptions,
   showDescription,
+  updateBody,
   updateDescription,
   versionDescription,
   versionsDescription,
 } from './descriptions.ts'
 import { type Dialect, readPreset } from './preset.ts'
 import { checkPresetSlug, isPresetSlug } from './reference.ts'
+import { presetVersionShape } from './shapes.ts'
 
 type Key = { id: string; organizationId: string; workspaceId: string }
 /** The door to the admin operations. */
@@ -33,9 +36,6 @@ const dialectOfPath: [path: string, dialect: Dialect][] = [
   ['messages', 'messages'],
   ['responses', 'responses'],
 ]
-
-/** What a caller may change; an archived preset is made and unmade by requests of their own. */
-const settable = ['name', 'description', 'status', 'designated_version']
 
 export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
   const one = '/presets/{slug}'
@@ -59,29 +59,27 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
 
   async function list(request: Request, context: Context): Promise<Response> {
     const { key } = await authenticate(request, context)
-    return reply(await run('presets.list', { ...within(key), ...readPage(request) }))
+    return reply(await run('presets.list', { ...within(key), ...readQuery(request, pageQuery) }))
   }
 
   async function show(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
     const { key } = await authenticate(request, context)
+    readQuery(request, noQuery)
     return reply({ data: await run('presets.show', { ...within(key), preset: slugOf(params) }) })
   }
 
   async function showOneVersion(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
     const { key } = await authenticate(request, context)
-    if (!/^[1-9]\d{0,8}$/.test(params.version ?? '')) throw notFound()
+    readQuery(request, noQuery)
+    if (!/^[1-9]\d*$/.test(params.version ?? '') || !presetVersionShape.allows(Number(params.version))) throw notFound()
     const preset = `${slugOf(params)}@${params.version}`
     return reply({ data: await run('presets.version', { ...within(key), preset }) })
   }
 
   async function update(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
-    const fields = await readJson(request, operationBodyBytesMax)
-    const given = Object.keys(fields)
-    if (given.length === 0) throw new Fault('invalid', `Nothing to change: send at least one of ${settable.join(', ')}`)
-    const unknown = given.find((name) => !settable.includes(name))
-    if (unknown !== undefined)
-      throw new Fault('invalid', `${JSON.stringify(unknown)} cannot be changed: use one of ${settable.join(', ')}`)
+    readQuery(request, noQuery)
+    const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody)
     const input = { ...fields, ...within(key), preset: slugOf(params) }
     return reply({ data: await run('presets.update', input, actorOf(key, requestId)) })
   }
@@ -89,6 +87,7 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
   function changing(operation: string): Endpoint['handle'] {
     return async (request, context, { params, requestId }) => {
       const key = await authenticateManagement(request, context, { writes: true })
+      readQuery(request, noQuery)
       return reply({ data: await run(operation, { ...within(key), preset: slugOf(params) }, actorOf(key, requestId)) })
     }
   }
@@ -111,6 +110,7 @@ async function save(
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
   const key = await authenticateManagement(request, context, { writes: true })
+  readQuery(request, noQuery)
   const slug = params.slug ?? ''
   checkPresetSlug(slug)
   const content = readPreset(dialect, await readJson(request, presetBodyBytesMax))
@@ -124,8 +124,7 @@ async function save(
 /** A page of long versions is many megabytes, so each is read when the one before it has gone out, and none is parsed. */
 async function listVersions(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
   const { key } = await authenticate(request, context)
-  const { offset = 0, limit = presetPageRowsDefault } = readPage(request)
-  if (limit < 1 || limit > presetPageRowsMax) throw new Fault('invalid', `limit must be from 1 to ${presetPageRowsMax}`)
+  const { offset = 0, limit = presetPageRowsDefault } = readQuery(request, pageQuery)
   const preset = context.registry.presetsOf.get(key.workspaceId)?.get(slugOf(params))
   if (preset === undefined || preset.status === 'archived') throw notFound()
   const { id, latestVersion, designatedVersion } = preset
@@ -171,17 +170,4 @@ function slugOf({ slug = '' }: Params): string {
 
 function notFound(): Fault {
   return new Fault('not_found', 'Resource not found')
-}
-
-/** @throws Fault `invalid` for what is no whole number; the operation knows how large it may be */
-function readPage(request: Request): { offset?: number; limit?: number } {
-  const query = queryOf(request)
-  const page: { offset?: number; limit?: number } = {}
-  for (const name of ['offset', 'limit'] as const) {
-    const value = query.get(name)
-    if (value === null) continue
-    if (!/^\d{1,9}$/.test(value)) throw new Fault('invalid', `${name} must be a whole number`)
-    page[name] = Number(value)
-  }
-  return page
 }

@@ -4,12 +4,10 @@ import { keptParameters } from './chat-body.ts'
 import { textsOf } from './chat-messages.ts'
 import {
   anything,
-  type Check,
   type Fields,
   flag,
   freeObject,
   integer,
-  isObject,
   list,
   memberOf,
   object,
@@ -18,6 +16,7 @@ import {
   present,
   problemsOf,
   record,
+  type Shape,
   text,
   textOr,
   variants,
@@ -32,25 +31,23 @@ const textBlock = variants('type', { text: { text: { required: text() }, cache_c
 const content = textOr(list(object({ type: { required: text() } })), 'a list of blocks')
 const message = { content: { required: content } }
 
-const customTool = object({
+const customTool = {
   name: { required: text({ min: 1 }) },
   description: text(),
   input_schema: { required: record(anything) },
   cache_control: cacheControl,
-})
-const serverTools = new Map(Object.entries(serverToolShapes).map(([name, shape]) => [name, object(shape)]))
-const otherTool = object({ type: text(), name: text() })
+} satisfies Shape
 
 /** A tool without a type is a custom one. Types are free, as in the client's own type; a preset keeps those that chat completions know. */
-const tool: Check = (value, judgement) => {
-  const type = isObject(value) ? (memberOf(value, 'type') ?? 'custom') : undefined
-  const check = type === 'custom' ? customTool : (serverTools.get(type as string) ?? otherTool)
-  check(value, judgement)
-}
+const tool = variants(
+  'type',
+  { custom: customTool, ...serverToolShapes },
+  { otherwise: { type: text(), name: text() }, absent: 'custom' },
+)
 
 const choiceAmongTools = { disable_parallel_tool_use: flag }
 
-const body = object({
+export const messagesBody = object({
   model,
   models,
   max_tokens: integer(),
@@ -91,7 +88,7 @@ const body = object({
 
 /** Everything that is wrong with an Anthropic body, ten problems at most. Stop sequences and sampling keep the bounds of interface §4.3, §8. */
 export function messagesBodyProblems(fields: Fields): Problem[] {
-  return problemsOf(fields, body)
+  return problemsOf(fields, messagesBody)
 }
 
 /** The texts of the top-level `system` (decisions §7). */
@@ -134,7 +131,7 @@ export function messagesConfig(fields: Fields): Fields {
 
 function chatTool(tool: Fields): Fields | undefined {
   const type = memberOf(tool, 'type') ?? 'custom'
-  if (type !== 'custom') return serverTools.has(type as string) ? tool : undefined
+  if (type !== 'custom') return Object.hasOwn(serverToolShapes, type as string) ? tool : undefined
   const { name, input_schema: parameters } = tool
   const description = memberOf(tool, 'description')
   return present({

@@ -9,7 +9,6 @@ import {
 import {
   anything,
   both,
-  type Check,
   flag,
   integer,
   list,
@@ -18,6 +17,7 @@ import {
   oneOf,
   record,
   type Shape,
+  shortOr,
   text,
   that,
   variants,
@@ -27,7 +27,9 @@ import { presetMarker } from './reference.ts'
 /** The marker never reaches an upstream, and a preset of a preset would have two meanings. */
 export const modelName = both(
   text({ min: 1, max: modelCharactersMax }),
-  that((value) => !(value as string).includes(presetMarker), 'must name a model, not a preset'),
+  that((value) => !(value as string).includes(presetMarker), 'must name a model, not a preset', {
+    not: { pattern: presetMarker },
+  }),
 )
 /** More fallbacks would be refused by every request that uses the preset. */
 export const models = list(modelName, { max: fallbackModelsMax })
@@ -71,10 +73,11 @@ export const stopServerToolsWhen = list(
 )
 
 const percentiles = object({ p50: number(), p75: number(), p90: number(), p99: number() })
-const percentilesOrNumber = numberOr(percentiles)
+const percentilesOrNumber = shortOr(number(), percentiles)
 const price = that(
   (value) => typeof value === 'string' || Number.isFinite(value),
   'must be a price, as text or as a number',
+  { type: ['string', 'number'] },
 )
 const sort = oneOf('price', 'throughput', 'latency', 'exacto')
 
@@ -91,10 +94,7 @@ export const provider = object({
   quantizations: list(
     oneOf('int4', 'int8', 'fp4', 'mxfp4', 'nvfp4', 'fp6', 'fp8', 'mxfp8', 'fp16', 'bf16', 'fp32', 'unknown'),
   ),
-  sort: (value, judgement) =>
-    typeof value === 'object'
-      ? object({ by: sort, partition: oneOf('model', 'none') })(value, judgement)
-      : sort(value, judgement),
+  sort: shortOr(sort, object({ by: sort, partition: oneOf('model', 'none') })),
   max_price: object({ prompt: price, completion: price, request: price, image: price, audio: price }),
   preferred_min_throughput: percentilesOrNumber,
   preferred_max_latency: percentilesOrNumber,
@@ -116,8 +116,3 @@ export const metadata = record(text({ max: metadataValueCharactersMax }), {
 })
 
 export const debug = object({ echo_upstream_body: flag })
-
-function numberOr(other: Check): Check {
-  const alone = number()
-  return (value, judgement) => (typeof value === 'object' ? other(value, judgement) : alone(value, judgement))
-}

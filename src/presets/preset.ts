@@ -1,10 +1,10 @@
 // From a body of any of the three dialects to what a preset version holds: its config and its system prompt.
 import { Fault } from '../fault.ts'
 import { presetConfigCharactersMax } from '../limits.ts'
-import { chatBodyProblems, chatConfig, chatSystemTexts } from './chat-body.ts'
-import { describeProblems, type Fields, isObject, type Problem } from './check.ts'
-import { messagesBodyProblems, messagesConfig, messagesSystemTexts } from './messages-body.ts'
-import { responsesBodyProblems, responsesConfig, responsesSystemTexts } from './responses-body.ts'
+import { chatBody, chatBodyProblems, chatConfig, chatSystemTexts } from './chat-body.ts'
+import { type Check, describeProblems, type Fields, isObject, type Problem } from './check.ts'
+import { messagesBody, messagesBodyProblems, messagesConfig, messagesSystemTexts } from './messages-body.ts'
+import { responsesBody, responsesBodyProblems, responsesConfig, responsesSystemTexts } from './responses-body.ts'
 
 /** Which body it is: `/chat/completions`, `/messages` (Anthropic) or `/responses` (OpenAI). */
 export const dialects = ['chat', 'messages', 'responses'] as const
@@ -15,6 +15,7 @@ export type PresetContent = { config: Fields; systemPrompt: string | null }
 
 type Reading = {
   name: string
+  body: Check
   problems: (body: Fields) => Problem[]
   config: (body: Fields) => Fields
   systemTexts: (body: Fields) => string[]
@@ -22,9 +23,10 @@ type Reading = {
   systemField: string
 }
 
-const readings: Record<Dialect, Reading> = {
+export const readings: Record<Dialect, Reading> = {
   chat: {
     name: 'chat completions',
+    body: chatBody,
     problems: chatBodyProblems,
     config: chatConfig,
     systemTexts: chatSystemTexts,
@@ -32,6 +34,7 @@ const readings: Record<Dialect, Reading> = {
   },
   messages: {
     name: 'messages',
+    body: messagesBody,
     problems: messagesBodyProblems,
     config: messagesConfig,
     systemTexts: messagesSystemTexts,
@@ -39,6 +42,7 @@ const readings: Record<Dialect, Reading> = {
   },
   responses: {
     name: 'responses',
+    body: responsesBody,
     problems: responsesBodyProblems,
     config: responsesConfig,
     systemTexts: responsesSystemTexts,

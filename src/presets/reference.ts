@@ -9,12 +9,13 @@ export type PresetReference = { slug: string; version: number | undefined }
 
 export const presetMarker = '@preset/'
 
-/** A path that ends in one of the two means another place. */
-const slugPattern = new RegExp(`^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}$`)
-
 /** Decisions §7: 1–128 of `A–Z a–z 0–9 . _ ~ -`. */
+export const presetSlugText = new RegExp(`^[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}$`)
+/** A path that ends in one of the two means another place. */
+export const reservedSlugs = ['.', '..']
+
 export function isPresetSlug(text: string): boolean {
-  return slugPattern.test(text)
+  return presetSlugText.test(text) && !reservedSlugs.includes(text)
 }
 
 /** @throws Fault `invalid` */

@@ -2,7 +2,6 @@
 import { keptParameters, passingParameters } from './chat-body.ts'
 import {
   anything,
-  type Check,
   type Fields,
   flag,
   freeObject,
@@ -16,6 +15,7 @@ import {
   problemsOf,
   record,
   type Shape,
+  shortOr,
   text,
   textOr,
   variants,
@@ -69,15 +69,16 @@ const tool = variants('type', {
   ...Object.fromEntries(unknownToChat.map((type): [string, Shape] => [type, {}])),
 })
 
-const namedFunction = object({ type: { required: oneOf('function') }, name: { required: text({ min: 1 }) } })
-const chosenTool = object({ type: { required: text() } })
-const toolChoice: Check = (value, judgement) => {
-  if (typeof value !== 'object') return oneOf('none', 'auto', 'required')(value, judgement)
-  const check = (value as Fields | null)?.type === 'function' ? namedFunction : chosenTool
-  check(value, judgement)
-}
+const toolChoice = shortOr(
+  oneOf('none', 'auto', 'required'),
+  variants(
+    'type',
+    { function: { name: { required: text({ min: 1 }) } } },
+    { otherwise: { type: { required: text() } } },
+  ),
+)
 
-const body = object({
+export const responsesBody = object({
   ...shared,
   instructions: text(),
   input: textOr(list(freeObject), 'a list of items'),
@@ -115,7 +116,7 @@ const body = object({
 
 /** Everything that is wrong with a Responses body, ten problems at most. */
 export function responsesBodyProblems(fields: Fields): Problem[] {
-  return problemsOf(fields, body)
+  return problemsOf(fields, responsesBody)
 }
 
 /** `instructions` (decisions §7). */

@@ -1,7 +1,6 @@
 // The tools of a chat body: functions and the server tools, told apart by `type` (12 variants, interface §4.3), and the choice among them.
 import {
   anything,
-  type Check,
   type Fields,
   flag,
   integer,
@@ -12,6 +11,7 @@ import {
   oneOf,
   record,
   type Shape,
+  shortOr,
   text,
   variants,
 } from './check.ts'
@@ -117,15 +117,13 @@ export const tools = list(
   }),
 )
 
-const namedFunction = object({ function: { required: object({ name: { required: text({ min: 1 }) } }) } })
-const chosenTool = object({ type })
+const namedFunction = { function: { required: object({ name: { required: text({ min: 1 }) } }) } } satisfies Shape
 
 /** `none`, `auto`, `required`, one function, or one server tool by its type. */
-export const toolChoice: Check = (value, judgement) => {
-  if (typeof value !== 'object') return oneOf('none', 'auto', 'required')(value, judgement)
-  chosenTool(value, judgement)
-  if ((value as { type?: unknown } | null)?.type === 'function') namedFunction(value, judgement)
-}
+export const toolChoice = shortOr(
+  oneOf('none', 'auto', 'required'),
+  variants('type', { function: namedFunction }, { otherwise: { type } }),
+)
 
 /** They say how to choose, and name nothing. */
 const modes = ['none', 'auto', 'any', 'required']

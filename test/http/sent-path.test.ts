@@ -26,7 +26,7 @@ describe('on the wire', () => {
     return status
   }
 
-  const plain = ['/v1/keys', '/v1/keys?name=a\\..\\b//c/../d', '/v1/%6beys', '/v1/presets']
+  const plain = ['/v1/keys', '/v1/keys?workspace_id=a\\..\\b//c/../d', '/v1/%6beys', '/v1/presets']
   for (const target of plain)
     test(`GET ${target} finds what it names`, async () => {
       expect(await statusOf(target)).toBe(target.includes('%') ? 404 : 200)

@@ -239,12 +239,12 @@ describe('a patch', () => {
 })
 
 test.each([
-  ['of nothing', undefined, 'Nothing to change: send at least one of name, description, status, designated_version'],
-  ['of nothing', {}, 'Nothing to change: send at least one of name, description, status, designated_version'],
+  ['of nothing', undefined, 'Nothing to change: send at least one of description, designated_version, name, status'],
+  ['of nothing', {}, 'Nothing to change: send at least one of description, designated_version, name, status'],
   [
     'of an unknown field',
     { nmae: 'x' },
-    '"nmae" cannot be changed: use one of name, description, status, designated_version',
+    '"nmae" cannot be set: use one of description, designated_version, name, status',
   ],
 ])('an update %s says what can be changed', async (_, body, message) => {
   const slug = await createPreset()

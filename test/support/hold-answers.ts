@@ -1,21 +1,10 @@
 // Loaded before every test: each answer of a Latchkey that a test fetches is held against the OpenAPI document, whatever the test is about,
 // and one that carries a credential or administration must not be stored.
 // Answers to raw sockets and to node:http are not seen here.
-import { createApp } from '../../src/app.ts'
-import type { Context } from '../../src/context.ts'
-import { createAnswerCheck, type OpenApiDocument } from './openapi.ts'
+import { createAnswerCheck, readOwnDocument } from './openapi.ts'
 
 const fetchAnswer = globalThis.fetch
-const baseUrl = 'http://127.0.0.1/v1'
-const known = {
-  baseUrl,
-  now: Date.now,
-  config: { trustedProxies: { has: () => false } },
-  writer: { isBroken: () => false },
-} as unknown as Context
-const app = createApp(known, async () => undefined)
-const peer = { address: null, liftIdleLimit: () => () => {}, isCut: () => false }
-const document = (await (await app(new Request(`${baseUrl}/openapi.json`), peer)).json()) as OpenApiDocument
+const document = await readOwnDocument()
 const check = createAnswerCheck(document)
 
 async function fetchAndCheck(...call: Parameters<typeof fetch>): Promise<Response> {

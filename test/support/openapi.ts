@@ -1,12 +1,17 @@
 // A client that takes the service's own OpenAPI document at its word: every answer is held against it.
 import { expect } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
+import { createApp } from '../../src/app.ts'
+import type { Context } from '../../src/context.ts'
 
-type Content = { content?: Record<string, { schema?: object }>; headers?: Record<string, object> }
+type Content = { content?: Record<string, { schema?: JsonSchema }>; headers?: Record<string, object> }
+export type JsonSchema = { properties?: Record<string, JsonSchema>; [keyword: string]: unknown }
+export type Parameter = { name: string; in: 'path' | 'query'; required: boolean; schema: JsonSchema }
 type Operation = {
   operationId: string
   security: object[]
-  parameters?: object[]
+  parameters?: Parameter[]
+  requestBody?: Content
   responses: Record<string, Content>
 }
 type AnswerCheck = {
@@ -32,10 +37,38 @@ export async function readDocument(baseUrl: string): Promise<OpenApiDocument> {
   return (await response.json()) as OpenApiDocument
 }
 
-export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
+/** The document of an app without a server, which is the same but for its address. */
+export async function readOwnDocument(): Promise<OpenApiDocument> {
+  const baseUrl = 'http://127.0.0.1/v1'
+  const config = { trustedProxies: { has: () => false } }
+  const context = { baseUrl, now: Date.now, config, writer: { isBroken: () => false } } as unknown as Context
+  const peer = { address: null, liftIdleLimit: () => () => {}, isCut: () => false }
+  const app = createApp(context, async () => undefined)
+  return (await (await app(new Request(`${baseUrl}/openapi.json`), peer)).json()) as OpenApiDocument
+}
+
+/** What the document says of the body of a request. */
+export function bodySchema({ paths }: OpenApiDocument, method: string, path: string): JsonSchema {
+  const [content] = Object.values(paths[path]?.[method.toLowerCase()]?.requestBody?.content ?? {})
+  if (content?.schema === undefined) throw new Error(`${method} ${path} takes no body`)
+  return content.schema
+}
+
+/** Whether a value fits a schema of the document. */
+export function createSchemaCheck(document: OpenApiDocument): (schema: object, value: unknown) => boolean {
+  const ajv = createAjv(document)
+  return (schema, value) => ajv.validate(schema, value)
+}
+
+function createAjv(document: OpenApiDocument): Ajv2020 {
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': isoTime } })
   for (const [name, schema] of Object.entries(document.components.schemas))
     ajv.addSchema(schema, `#/components/schemas/${name}`)
+  return ajv
+}
+
+export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
+  const ajv = createAjv(document)
   const paths = Object.entries(document.paths)
     .toSorted(([one], [other]) => Number(one.includes('{')) - Number(other.includes('{')))
     .map(([path, operations]) => ({

@@ -1,0 +1,16 @@
+// What may be set of an API key: its bounds, for the commands as for the key endpoints.
+import { limitResets } from '../../db/schema.ts'
+import { keyLimitDollarsMax } from '../limits.ts'
+import { type } from '../shape.ts'
+import { modelPatternsShape, moneyShape, presetPatternsShape, rateShape, timeShape } from '../values.ts'
+
+/** What bounds a key; null takes a bound away. Money in US dollars. */
+export const keyBounds = {
+  'expires_at?': timeShape.or('null'),
+  'limit?': moneyShape(keyLimitDollarsMax).or('null'),
+  'limit_reset?': type.enumerated(...limitResets).or('null'),
+  'requests_per_minute?': rateShape.or('null'),
+  'tokens_per_minute?': rateShape.or('null'),
+  'allowed_models?': modelPatternsShape.or('null'),
+  'allowed_presets?': presetPatternsShape.or('null'),
+} as const

@@ -1,0 +1,29 @@
+// What may be set and asked of presets beside their bodies: for the commands as for the preset endpoints.
+import { nameCharactersMax, presetDescriptionCharactersMax, presetPageRowsMax, presetVersionMax } from '../limits.ts'
+import { type } from '../shape.ts'
+import { offsetShape, textShape } from '../values.ts'
+import { isPresetSlug, presetSlugText, reservedSlugs } from './reference.ts'
+
+/** Any text: what is shown of it is made printable where it is shown. */
+export const presetLabels = {
+  'name?': textShape(1, nameCharactersMax),
+  'description?': textShape(1, presetDescriptionCharactersMax).or('null'),
+} as const
+
+export const presetVersionShape = type(`1 <= number.integer <= ${presetVersionMax}`)
+
+/** What a change of a preset may set. */
+export const presetChanges = {
+  ...presetLabels,
+  'status?': "'active' | 'disabled'",
+  'designated_version?': presetVersionShape,
+} as const
+
+export const presetPage = {
+  'offset?': offsetShape,
+  'limit?': `1 <= number.integer <= ${presetPageRowsMax}`,
+} as const
+
+export const slugShape = type('string')
+  .narrow((text, context) => isPresetSlug(text) || context.mustBe('the slug of a preset'))
+  .configure({ pattern: presetSlugText.source, not: { enum: reservedSlugs }, says: 'The slug of the preset' })
