@@ -141,6 +141,28 @@ describe('the cache', () => {
     ])
   })
 
+  test('is renewed once the new set is kept for the database, and not before', async () => {
+    const asked = Promise.withResolvers<void>()
+    const kept = Promise.withResolvers<void>()
+    const waiting = createIssuerServer([one], {
+      keep: () => {
+        asked.resolve()
+        return kept.promise
+      },
+    })
+    let isDone = false
+    const refreshed = waiting.keys.refresh(issuer).then((keySet) => {
+      isDone = true
+      return keySet
+    })
+    await asked.promise
+    // What does not wait is done some turns later.
+    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(isDone).toBe(false)
+    kept.resolve()
+    expect(await refreshed).toMatchObject({ issuerId: 'issuer' })
+  })
+
   test('is dropped by an edit of the issuer, even to the same values', async () => {
     await find()
     server.answers.keys = () => keySetReply([two])
@@ -221,6 +243,8 @@ describe('an answer of the issuer is not trusted when', () => {
     ['discovery names another issuer', 'discovery', withIssuer('https://evil.example')],
     ['discovery names the issuer with a slash more', 'discovery', withIssuer(`${issuerUrl}/`)],
     ['discovery names the issuer in another case', 'discovery', withIssuer('https://IDP.example.com')],
+    ['discovery names the beginning of the issuer', 'discovery', withIssuer(issuerUrl.slice(0, -4))],
+    ['discovery names the issuer and more', 'discovery', withIssuer(`${issuerUrl}.evil.example`)],
     ['discovery names no issuer', 'discovery', withIssuer(undefined)],
     ['discovery has no jwks_uri', 'discovery', () => json(200, { issuer: issuerUrl })],
     [

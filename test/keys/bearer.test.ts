@@ -47,6 +47,18 @@ describe('200', () => {
   }
 })
 
+describe('the Authorization header counts before x-api-key', () => {
+  const both = async (authorization: string, key: string) =>
+    (await fetch(`${federation.server.baseUrl}/models`, { headers: { authorization, 'x-api-key': key } })).status
+
+  test('where either of them would be refused', async () => {
+    expect(await both(`Bearer ${federation.key.key}`, createApiKeyText())).toBe(200)
+    expect(await both(`Bearer ${createApiKeyText()}`, federation.key.key)).toBe(401)
+    expect(await both(`Bearer ${managementKey}`, federation.key.key)).toBe(403)
+    expect(await both('', federation.key.key)).toBe(200)
+  })
+})
+
 describe('401', () => {
   test('no header is told as missing', async () => {
     await expectError(await call(), 401, 'Missing Authentication header', 'Bearer')

@@ -78,6 +78,14 @@ describe('a new key', () => {
     await latchkey.admin('keys.delete', { key: 'made' })
   })
 
+  test('belongs to the owner of the key that made it, whoever that is', async () => {
+    const owned = await latchkey.admin<KeyRow>('keys.create', { name: 'owned', kind: 'management', owner: 'somebody' })
+    expect(owned.owner_id).not.toBe(own.owner_id)
+    const { data } = await post({ name: 'made for somebody' }, owned)
+    expect(data).toMatchObject({ creator_user_id: owned.owner_id })
+    for (const key of ['made for somebody', 'owned']) await latchkey.admin('keys.delete', { key })
+  })
+
   test('cannot be put into another organization', async () => {
     expect(await post({ name: 'x', workspace_id: stranger.workspace_id })).toMatchObject({ status: 404 })
     for (const field of ['organization', 'owner', 'hash', 'id'])
@@ -112,4 +120,13 @@ describe('a key of another organization', () => {
       expect(await latchkey.call('PATCH', `/keys/${hash}`, { key: own.key, body })).toMatchObject({ status: 400 })
     expect((await latchkey.admin('keys.show', { key: hash })).kind).toBe('inference')
   })
+})
+
+test('a key is found by its hash alone, not by its name or id', async () => {
+  const { id, hash } = await latchkey.admin<KeyRow>('keys.create', { name: 'by-hash' })
+  for (const reference of ['by-hash', id, hash.toUpperCase(), hash.slice(1), `${hash}0`])
+    for (const [method, body] of [['GET'], ['PATCH', { name: 'taken' }], ['DELETE']] as const)
+      expect(await latchkey.call(method, `/keys/${reference}`, { key: own.key, body })).toMatchObject({ status: 404 })
+  const shown = await latchkey.call('GET', `/keys/${hash}`, { key: own.key })
+  expect(shown).toMatchObject({ status: 200, data: { name: 'by-hash', hash } })
 })

@@ -53,7 +53,7 @@ export function keySetReply(pairs: KeyPair[], cacheControl?: string): Response {
 /** A healthy issuer that publishes the keys of `pairs`. Waits have their full length, unless `random` says otherwise. */
 export function createIssuerServer(
   pairs: KeyPair[],
-  { random = () => 0 }: { random?: () => number } = {},
+  { random = () => 0, keep = async () => {} }: { random?: () => number; keep?: () => Promise<void> } = {},
 ): IssuerServer {
   const clock = { now: 1_800_000_000_000, ahead: 0 }
   const fetched: string[] = []
@@ -69,6 +69,7 @@ export function createIssuerServer(
     random,
     log: createLog((line) => logLines.push(line)),
     keep: async (_issuer, keySet) => {
+      await keep()
       kept.push(keySet)
     },
     outbound: {
