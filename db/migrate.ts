@@ -4,6 +4,7 @@ import federation from './migrations/0002_federation.sql' with { type: 'text' }
 import inference from './migrations/0003_inference.sql' with { type: 'text' }
 import presets from './migrations/0004_presets.sql' with { type: 'text' }
 import revokedSigningKeys from './migrations/0005_revoked_signing_keys.sql' with { type: 'text' }
+import upstreamHeaders from './migrations/0006_upstream_headers.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -13,6 +14,7 @@ export const migrations: Migration[] = [
   { version: 3, name: 'inference', statements: statementsOf(inference) },
   { version: 4, name: 'presets', statements: statementsOf(presets) },
   { version: 5, name: 'revoked_signing_keys', statements: statementsOf(revokedSigningKeys) },
+  { version: 6, name: 'upstream_headers', statements: statementsOf(upstreamHeaders) },
 ]
 
 /** Splits a migration at semicolons that end a line, keeping trigger bodies whole. */

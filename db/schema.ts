@@ -69,6 +69,8 @@ export const upstreams = sqliteTable('upstreams', {
   createdAt: time('created_at').notNull(),
   updatedAt: time('updated_at').notNull(),
   deletedAt: time('deleted_at'),
+  forwardHeaders: names('forward_headers').notNull(),
+  returnHeaders: names('return_headers').notNull(),
 })
 
 export const prices = sqliteTable('prices', {

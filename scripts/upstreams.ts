@@ -23,6 +23,8 @@ type Upstream = {
   ca_pem: string | null
   first_byte_seconds: number
   idle_seconds: number
+  forward_headers: string[]
+  return_headers: string[]
 }
 type Checked = {
   name: string
@@ -44,6 +46,8 @@ const show = (row: Upstream) =>
     'private CA': row.ca_pem === null ? 'none' : 'set',
     'first byte within': `${row.first_byte_seconds} s`,
     'silent for at most': `${row.idle_seconds} s`,
+    'extra request headers': row.forward_headers.join(' ') || 'none',
+    'extra response headers': row.return_headers.join(' ') || 'none',
   })
 
 export function upstreamsCommand(): Command {
@@ -61,6 +65,8 @@ export function upstreamsCommand(): Command {
     .option('--url <url>', 'new base URL')
     .option('--no-credential-file', 'send no credential any more')
     .option('--no-ca-file', 'trust the public certificates again')
+    .option('--no-forward-header', 'pass on only the request headers that inference needs')
+    .option('--no-return-header', 'pass on only the response headers that clients use')
   const check = command('check [upstream]', 'Ask an inference server, or all of them, for its models', [
     'upstreams check',
   ])
@@ -138,6 +144,8 @@ function fieldOptions(made: Command): Command {
     .option('--ca-file <file>', 'certificates (PEM) to trust instead of the public ones')
     .option('--first-byte <seconds>', 'how long it may take to begin its answer (default: 600)', wholeNumber as never)
     .option('--idle <seconds>', 'how long it may be silent within an answer (default: 300)', wholeNumber as never)
+    .option('--forward-header <name...>', 'also pass these request headers on to it; never credentials')
+    .option('--return-header <name...>', 'also pass these response headers on to callers')
 }
 
 function fieldsOf({ options }: Arguments): Record<string, unknown> {
@@ -151,6 +159,8 @@ function fieldsOf({ options }: Arguments): Record<string, unknown> {
     ca_pem: typeof caFile === 'string' ? readTextFile(caFile) : caFile,
     first_byte_seconds: options.firstByte,
     idle_seconds: options.idle,
+    forward_headers: removable(options.forwardHeader),
+    return_headers: removable(options.returnHeader),
   }
 }
 

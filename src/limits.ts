@@ -135,6 +135,9 @@ export const upstreamFirstByteSecondsDefault = 600
 export const upstreamIdleSecondsDefault = 300
 /** A client that takes nothing of its answer for so long is taken for gone, since it holds an inference server all the while. */
 export const clientIdleMillisecondsMax = 600_000
+/** Headers that an upstream is given, or gives, by name. Real names are shorter. */
+export const upstreamHeadersMax = 32
+export const headerNameCharactersMax = 64
 /** How long `upstreams check` waits for one. */
 export const upstreamCheckMillisecondsMax = 10_000
 /** A lower number is tried before a higher one. */

@@ -5,12 +5,14 @@ import type { AdminContext } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
 import { readMasterKey } from '../federation/master-key.ts'
 import { createCredentials, sealCredential } from '../inference/credentials.ts'
+import { type Doing, headerProblem } from '../inference/headers.ts'
 import { modelsIn, readListBody } from '../inference/model-list.ts'
 import { configuredUpstreamName, type Upstream } from '../inference/targets.ts'
 import {
   issuerCaCharactersMax,
   upstreamCheckMillisecondsMax,
   upstreamFirstByteSecondsDefault,
+  upstreamHeadersMax,
   upstreamIdleSecondsDefault,
   upstreamPriorityMax,
   upstreamSecondsMax,
@@ -46,6 +48,8 @@ const credentialShape = type('unknown')
   )
   .as<string | null>()
 
+const headersShape = type('string').array().atMostLength(upstreamHeadersMax).or('null')
+
 const fields = {
   'credential?': credentialShape,
   'models?': modelPatternsShape,
@@ -53,6 +57,8 @@ const fields = {
   'ca_pem?': `string <= ${issuerCaCharactersMax} | null`,
   'first_byte_seconds?': seconds,
   'idle_seconds?': seconds,
+  'forward_headers?': headersShape,
+  'return_headers?': headersShape,
 } as const
 const addInput = type({ '+': 'reject', ...fields, name: nameShape, base_url: urlShape })
 const updateInput = type({
@@ -85,6 +91,7 @@ export const upstreamOperations = {
       ...(ca_pem === undefined ? {} : { caPem: ca_pem }),
       ...(first_byte_seconds === undefined ? {} : { firstByteSeconds: first_byte_seconds }),
       ...(idle_seconds === undefined ? {} : { idleSeconds: idle_seconds }),
+      ...headerColumns(input),
       ...(await credentialColumn(context, upstream.id, input.credential)),
       updatedAt: context.now(),
     }
@@ -123,12 +130,30 @@ async function addUpstream(context: OperationContext, input: typeof addInput.inf
     caPem: input.ca_pem ?? null,
     firstByteSeconds: input.first_byte_seconds ?? upstreamFirstByteSecondsDefault,
     idleSeconds: input.idle_seconds ?? upstreamIdleSecondsDefault,
+    forwardHeaders: [],
+    returnHeaders: [],
+    ...headerColumns(input),
     createdAt: now,
     updatedAt: now,
     deletedAt: null,
   }
   await commit(context, [insertUpstream(context.orm, row)], [{ kind: 'upstream', id }])
   return showUpstream(find(context, id))
+}
+
+type Headers = { forward_headers?: string[] | null; return_headers?: string[] | null }
+
+function headerColumns({ forward_headers, return_headers }: Headers): Partial<UpstreamRow> {
+  return {
+    ...(forward_headers === undefined ? {} : { forwardHeaders: readHeaders(forward_headers ?? [], 'forwarded') }),
+    ...(return_headers === undefined ? {} : { returnHeaders: readHeaders(return_headers ?? [], 'returned') }),
+  }
+}
+
+function readHeaders(names: string[], doing: Doing): string[] {
+  const problem = names.map((name) => headerProblem(name, doing)).find((found) => found !== undefined)
+  if (problem !== undefined) throw new Fault('invalid', problem)
+  return [...new Set(names.map((name) => name.toLowerCase()))]
 }
 
 async function credentialColumn(context: AdminContext, id: string, credential: string | null | undefined) {
@@ -217,6 +242,8 @@ function showUpstream(row: Upstream) {
     ca_pem: row.caPem,
     first_byte_seconds: row.firstByteSeconds,
     idle_seconds: row.idleSeconds,
+    forward_headers: row.forwardHeaders,
+    return_headers: row.returnHeaders,
     created_at: isConfigured ? null : timeOf(row.createdAt),
     updated_at: isConfigured ? null : timeOf(row.updatedAt),
   }

@@ -1,10 +1,17 @@
 // Which inference servers may answer a request, and in which order. It knows no network.
 import type { Upstream as UpstreamRow } from '../../db/schema.ts'
 import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../limits.ts'
+import { compileForwardedHeaders, compileReturnedHeaders, type IsReturned } from './headers.ts'
 import { compilePatterns, type Patterns } from './pattern.ts'
 
 /** An upstream as the registry holds it. */
-export type Upstream = Readonly<UpstreamRow> & { readonly serves: Patterns }
+export type Upstream = Readonly<UpstreamRow> & {
+  readonly serves: Patterns
+  /** Names of the headers that it gets, in lower case. */
+  readonly forwardedHeaders: readonly string[]
+  /** Which of its headers go on to callers. */
+  readonly isReturned: IsReturned
+}
 
 /** What the ledger calls the upstream of the settings; no other may be named so. */
 export const configuredUpstreamName = 'configured'
@@ -12,7 +19,12 @@ export const configuredUpstreamName = 'configured'
 export type Attempt = { upstream: Upstream; model: string | undefined }
 
 export function compileUpstream(row: UpstreamRow): Upstream {
-  return Object.freeze({ ...row, serves: compilePatterns(row.models) })
+  return Object.freeze({
+    ...row,
+    serves: compilePatterns(row.models),
+    forwardedHeaders: compileForwardedHeaders(row.forwardHeaders),
+    isReturned: compileReturnedHeaders(row.returnHeaders),
+  })
 }
 
 /** Those in use, the lowest priority number first. */
@@ -32,6 +44,8 @@ export function configuredUpstream(baseUrl: string): Upstream {
     models: ['*'],
     priority: 0,
     caPem: null,
+    forwardHeaders: [],
+    returnHeaders: [],
     firstByteSeconds: upstreamFirstByteSecondsDefault,
     idleSeconds: upstreamIdleSecondsDefault,
     createdAt: 0,

@@ -1,53 +1,8 @@
 // Forwards a request to an inference server with the server's own credential. Knows no ledger, no keys and no choice of servers.
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { selectForwarded, selectReturned } from './headers.ts'
 import type { Upstream } from './targets.ts'
-
-/** RFC 9110 §7.6.1, and what the runtime sets anew for a body it may have to re-frame. */
-const connectionHeaders = [
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'content-length',
-  'content-encoding',
-]
-/** What carries the caller's credential, belongs to the hop between the caller and us, or asks for less than a whole answer. */
-const callerHeaders = [
-  'authorization',
-  'proxy-authorization',
-  'x-api-key',
-  'api-key',
-  'cookie',
-  'host',
-  'accept-encoding',
-  'expect',
-  'if-match',
-  'if-none-match',
-  'if-modified-since',
-  'if-unmodified-since',
-  'if-range',
-  'range',
-]
-/** What an upstream may not tell our callers: another origin's cookies, how to authenticate there, or where else to go. */
-const upstreamHeaders = [
-  'set-cookie',
-  'www-authenticate',
-  'proxy-authenticate',
-  'authorization',
-  'proxy-authorization',
-  'x-api-key',
-  'api-key',
-  'clear-site-data',
-  'strict-transport-security',
-  'alt-svc',
-  'refresh',
-]
-const droppedFromRequest = new Set([...connectionHeaders, ...callerHeaders])
-const droppedFromAnswer = [...connectionHeaders, ...upstreamHeaders]
 
 export type Forwarded = {
   upstream: Upstream
@@ -78,11 +33,11 @@ export async function forward(
 ): Promise<Forwarded> {
   const { via } = context
   const before = request.headers.get('via')
-  const headers = requestHeaders(request.headers)
+  const headers = selectForwarded(request.headers, upstream.forwardedHeaders)
   headers.via = before === null ? via : `${before}, ${via}`
   headers['accept-encoding'] = 'identity'
   if (body !== undefined) headers['content-type'] = 'application/json'
-  headers['x-request-id'] ??= requestId
+  headers['x-request-id'] = requestId
   if (sessionId !== undefined && isHeaderValue(sessionId)) headers['x-session-id'] = sessionId
   const credential = await context.credentialOf(upstream)
   if (credential !== undefined) headers.authorization = `Bearer ${credential}`
@@ -121,7 +76,7 @@ export async function forward(
     return {
       upstream,
       response,
-      headers: answerHeaders(response.headers),
+      headers: selectReturned(response.headers, upstream.isReturned),
       abort,
     }
   } catch (cause) {
@@ -138,29 +93,6 @@ function objectionTo({ status, headers }: Response): string | undefined {
   if (status < 200 || status > 599 || (status >= 300 && status < 400)) return `upstream_status_${status}`
   const encoding = headers.get('content-encoding') ?? 'identity'
   return encoding === 'identity' ? undefined : 'upstream_content_encoding'
-}
-
-/** By lower-case name. One look at each header that there is costs less than to delete each that there may be. */
-function requestHeaders(from: Headers): Record<string, string> {
-  const named = namedByConnection(from)
-  const headers: Record<string, string> = {}
-  from.forEach((value, name) => {
-    if (!droppedFromRequest.has(name) && !named.includes(name)) headers[name] = value
-  })
-  return headers
-}
-
-/** A copy that the runtime makes, and that lacks little, costs less than one made by hand. */
-function answerHeaders(from: Headers): Headers {
-  const headers = new Headers(from)
-  for (const name of [...namedByConnection(from), ...droppedFromAnswer]) headers.delete(name)
-  return headers
-}
-
-/** What a sender says to be for this connection only. */
-function namedByConnection(headers: Headers): string[] {
-  const names = headers.get('connection')?.toLowerCase().split(',') ?? []
-  return names.map((name) => name.trim()).filter((name) => /^[\w-]+$/.test(name))
 }
 
 /** A session id comes from a body, where any text may stand. */

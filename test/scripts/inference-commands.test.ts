@@ -75,6 +75,24 @@ test('an upstream is shown as it was added', async () => {
   })
 })
 
+test('headers that pass are named for one upstream, changed and taken back', async () => {
+  const address = ['--name', 'gateway', '--url', `${upstream.url}/v1`, '--models', 'none']
+  const headers = ['--forward-header', 'HTTP-Referer', 'X-Title', '--return-header', 'X-Inference-Time']
+  expect(await json('upstreams', 'add', ...address, ...headers)).toMatchObject({
+    forward_headers: ['http-referer', 'x-title'],
+    return_headers: ['x-inference-time'],
+  })
+  const { stdout } = await run('upstreams', 'update', 'gateway', '--no-return-header', '--priority', '3')
+  expect(stdout).toMatch(/extra request headers +http-referer x-title\n *extra response headers +none/)
+  expect(await failure('upstreams', 'update', 'gateway', '--forward-header', 'Cookie')).toMatchObject({
+    code: 2,
+    error: { message: '"Cookie" can never be forwarded: it may carry a credential; leave it out' },
+  })
+  expect(await json('upstreams', 'update', 'gateway', '--no-forward-header')).toMatchObject({ forward_headers: [] })
+  expect(await json('upstreams', 'show', 'echo')).toMatchObject({ forward_headers: [], return_headers: [] })
+  await json('upstreams', 'remove', 'gateway')
+})
+
 test('prices are set, imported whole or not at all, and count from the next request on', async () => {
   expect(await json('prices', 'set', 'e*', '--prompt', '500000', '--completion', '1000000')).toMatchObject({
     data: [{ model: 'e*', prompt: 500_000, completion: 1_000_000, cached: null }],

@@ -1,0 +1,122 @@
+// Which headers pass between callers and inference servers: those that inference needs, and those that an admin names for one server.
+// Everything else stays where it is, since a gateway may act on any header, and an inference server may tell anything in one.
+import { headerNameCharactersMax } from '../limits.ts'
+
+/** What inference needs of a request. `content-type` is not among them: a body always goes out as JSON. */
+const forwardedNames = [
+  'accept',
+  'user-agent',
+  'traceparent',
+  'tracestate',
+  'idempotency-key',
+  'openai-beta',
+  'anthropic-version',
+  'anthropic-beta',
+  'x-session-id',
+]
+/** What clients of the official SDKs act on, or show to whoever asks for support. */
+const returnedNames = [
+  'content-type',
+  'content-language',
+  'retry-after',
+  'retry-after-ms',
+  'x-should-retry',
+  'request-id',
+  'openai-processing-ms',
+  'openai-version',
+  'ratelimit',
+  'ratelimit-limit',
+  'ratelimit-policy',
+  'ratelimit-remaining',
+  'ratelimit-reset',
+]
+/** Requests and tokens that are left, so that a client can pace itself. */
+const returnedPrefixes = ['x-ratelimit-', 'anthropic-ratelimit-']
+
+/** What never passes, by lower-case name with hyphens. A name can say only what a header is for, so these err on the safe side. */
+const refusals: [reason: string, names: RegExp][] = [
+  [
+    'it may carry a credential',
+    /auth(?:enticat|oriz)|(?:^|-)auth(?:-|$)|cookie|credential|secret|passw|jwt|oidc|(?:^|-)cert(?:-|$)|api-?key|(?:^|-)(?<!^idempotency-)key$|token$|^dpop$/,
+  ],
+  [
+    'it belongs to one connection',
+    /^(?:connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|expect|host|range)$|^(?:content-length|content-encoding|content-range|accept-encoding)$|^(?:proxy|if)-/,
+  ],
+  [
+    'it describes the path of a request',
+    /^(?:x-)?forwarded(?:-|$)|^via$|(?:^|-)(?:real|client|connecting|remote|originating)-(?:ip|addr)|^x-(?:original|rewrite|remote|envoy|host|http-method|method-override)(?:-|$)/,
+  ],
+  ['a proxy would act on it', /^x-(?:accel|sendfile|reproxy|lighttpd)(?:-|$)|^(?:surrogate|cdn|edge)-/],
+  [
+    'browsers would apply it to this service',
+    /^(?:location|content-location|refresh|link|alt-svc|clear-site-data|strict-transport-security|x-frame-options|permissions-policy|sourcemap)$|^(?:nel|report-to|reporting-endpoints)$|^(?:access-control|content-security-policy|cross-origin|public-key-pins|service-worker)(?:-|$)/,
+  ],
+  ['Latchkey sets it', /^(?:x-request-id|content-type)$/],
+]
+
+export type Doing = 'forwarded' | 'returned'
+export type IsReturned = (name: string) => boolean
+
+/** Why an admin cannot add a header to those that are forwarded or returned: what is wrong, the rule, what to do. Undefined when it can be. */
+export function headerProblem(name: string, doing: Doing): string | undefined {
+  const quoted = JSON.stringify(name)
+  if (!/^[\w-]+$/.test(name) || name.length > headerNameCharactersMax)
+    return `${quoted} is not a header name: use 1 to ${headerNameCharactersMax} letters, digits, hyphens or underscores`
+  const lower = name.toLowerCase()
+  if (doing === 'forwarded' ? forwardedNames.includes(lower) : isNeededByCallers(lower)) return undefined
+  // Some servers take an underscore for a hyphen.
+  const hyphened = lower.replaceAll('_', '-')
+  const reason = refusals.find(([, names]) => names.test(hyphened))?.[0]
+  return reason === undefined ? undefined : `${quoted} can never be ${doing}: ${reason}; leave it out`
+}
+
+/** The names, in lower case, of the headers that an upstream gets. */
+export function compileForwardedHeaders(more: readonly string[]): readonly string[] {
+  return [...new Set([...forwardedNames, ...passable(more, 'forwarded')])]
+}
+
+/** Whether a header of an upstream, by its name in lower case, goes on to the caller. */
+export function compileReturnedHeaders(more: readonly string[]): IsReturned {
+  const names = new Set([...returnedNames, ...passable(more, 'returned')])
+  return (name) => names.has(name) || returnedPrefixes.some((prefix) => name.startsWith(prefix))
+}
+
+const isNeededByCallers = compileReturnedHeaders([])
+
+/** Those of a list that may pass by the rules of today, whichever were in force when it was saved. */
+function passable(names: readonly string[], doing: Doing): string[] {
+  return names.filter((name) => headerProblem(name, doing) === undefined).map((name) => name.toLowerCase())
+}
+
+/** By lower-case name. To look for each header that may pass costs less than to look at each that there is. */
+export function selectForwarded(from: Headers, names: readonly string[]): Record<string, string> {
+  const ofConnection = namedByConnection(from)
+  const headers: Record<string, string> = {}
+  for (const name of names) {
+    const value = from.get(name)
+    if (value !== null && !ofConnection.includes(name)) headers[name] = value
+  }
+  return headers
+}
+
+export function selectReturned(from: Headers, isReturned: IsReturned): Headers {
+  const ofConnection = namedByConnection(from)
+  const headers = new Headers()
+  from.forEach((value, name) => {
+    if (isReturned(name) && !ofConnection.includes(name)) headers.set(name, value)
+  })
+  return headers
+}
+
+const none: readonly string[] = []
+
+/** What a sender says to be for this connection only (RFC 9110 §7.6.1). */
+function namedByConnection(headers: Headers): readonly string[] {
+  const connection = headers.get('connection')
+  if (connection === null || connection === 'keep-alive') return none
+  return connection
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+}
