@@ -42,8 +42,9 @@ const tables: Record<ChangeKind, SQLiteTable> = {
 }
 /** What belongs to the installation, not to one organization. */
 const common: ChangeKind[] = ['signing_key', 'upstream', 'price']
-/** Ciphertext helps no reader of the changes. */
-const omitted = ['private_key_encrypted', 'credential_encrypted']
+/** Ciphertext helps no reader of the changes; whether an upstream has a credential does. */
+const omitted = ['private_key_encrypted']
+const credential = { column: 'credential_encrypted', shownAs: 'has_credential' }
 
 /** Who changes rows of one kind, and how the rows were before, as drizzle gives them. */
 export type NewChanges = Omit<NewChange, 'targetId' | 'before'> & { targets: Map<string, object | undefined> }
@@ -55,6 +56,7 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
   const columns = Object.entries(getTableColumns(table)).filter(([, column]) => !omitted.includes(column.name))
   const values = columns.map(([, column]) => {
     const value = `${name}.${column.name}`
+    if (column.name === credential.column) return `'${credential.shownAs}', ${value} is not null`
     return `'${column.name}', ${column.dataType === 'json' ? `json(${value})` : value}`
   })
   const owner = change.kind === 'organization' ? 'id' : 'organization_id'
@@ -92,6 +94,7 @@ function columnsOf(columns: [string, { name: string }][], row: object): Record<s
   return Object.fromEntries(
     columns.map(([field, { name }]) => {
       const value = values[field]
+      if (name === credential.column) return [credential.shownAs, Number(value !== null)]
       return [name, typeof value === 'boolean' ? Number(value) : value]
     }),
   )

@@ -1,5 +1,5 @@
 // The keys that sign access tokens; the private half is here only as ciphertext.
-import { inArray } from 'drizzle-orm'
+import { eq, inArray } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { type SigningKey, signingKeys } from './schema.ts'
 import type { Statement } from './write.ts'
@@ -11,6 +11,18 @@ export function listSigningKeys(orm: Orm): Promise<SigningKey[]> {
 
 export function insertSigningKey(orm: Orm, row: SigningKey): Statement {
   return orm.insert(signingKeys).values(row)
+}
+
+export function updatePrivateKey(orm: Orm, id: string, privateKeyEncrypted: string): Statement {
+  return orm.update(signingKeys).set({ privateKeyEncrypted }).where(eq(signingKeys.id, id))
+}
+
+/** Revokes a key whose private half nobody can decrypt any more, and drops that. */
+export function dropPrivateKey(orm: Orm, id: string, retiredAt: number): Statement {
+  return orm
+    .update(signingKeys)
+    .set({ privateKeyEncrypted: '', retiredAt, revoked: true })
+    .where(eq(signingKeys.id, id))
 }
 
 /** Sets the time at which keys end; a revoked one has ended whatever the time. */

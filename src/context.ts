@@ -12,7 +12,7 @@ import type { Config } from './config.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
 import type { Fetch, Outbound } from './federation/guarded-fetch.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
-import { readMasterKey } from './federation/master-key.ts'
+import { openMasterKey } from './federation/keyring.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
 import { openSigningKeys, type SigningKeys } from './federation/signing-keys.ts'
 import type { Description } from './http/description.ts'
@@ -192,8 +192,9 @@ export function isInitialized({ registry }: AdminContext): boolean {
  */
 export async function openServing(admin: AdminContext, baseUrl: string, fetch: Fetch): Promise<Context> {
   if (!isInitialized(admin)) throw notInitialized(admin.config)
-  const masterKey = await readMasterKey(admin.config.masterKey, { create: false })
-  const signingKeys = await openSigningKeys(await listSigningKeys(admin.orm), masterKey)
+  const rows = await listSigningKeys(admin.orm)
+  const masterKey = await openMasterKey(admin.config.masterKey, rows)
+  const signingKeys = await openSigningKeys(rows, masterKey)
   admin.signingKeys = signingKeys
   const { rateLimit } = admin.config
   const exchangeRate = rateLimit === undefined ? noRateLimit : createRateLimiter(rateLimit)

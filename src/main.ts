@@ -9,6 +9,7 @@ import { helpCommand } from '../scripts/help.ts'
 import { initCommand } from '../scripts/init.ts'
 import { issuersCommand } from '../scripts/issuers.ts'
 import { keysCommand } from '../scripts/keys.ts'
+import { masterKeyCommand } from '../scripts/master-key.ts'
 import { organizationsCommand, workspacesCommand } from '../scripts/organizations.ts'
 import { policiesCommand } from '../scripts/policies.ts'
 import { presetsCommand } from '../scripts/presets.ts'
@@ -47,6 +48,7 @@ const commands = [
   issuersCommand,
   policiesCommand,
   signingKeysCommand,
+  masterKeyCommand,
   upstreamsCommand,
   presetsCommand,
   pricesCommand,

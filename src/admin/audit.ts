@@ -111,12 +111,13 @@ function showChange(row: AdminChange, { registry }: AdminContext): typeof change
   }
 }
 
-const flags = new Set(
-  [apiKeys, issuers, policies, signingKeys]
+const flags = new Set([
+  'has_credential',
+  ...[apiKeys, issuers, policies, signingKeys]
     .flatMap((table): { name: string; dataType: string }[] => Object.values(getTableColumns(table)))
     .filter(({ dataType }) => dataType === 'boolean')
     .map(({ name }) => name),
-)
+])
 
 /** A row as SQLite wrote it, with flags and times as everywhere else; a key is named by its id and needs no hash. */
 function showChangedRow(text: string | null): object | null {

@@ -26,6 +26,25 @@ export async function callOperation(
   return runHere(config, surroundings, name, input, ask)
 }
 
+/**
+ * The same for an operation that needs the server stopped.
+ * @throws Fault as the operation does; `conflict` while a server runs
+ */
+export async function callWithoutServer(
+  config: Config,
+  surroundings: Surroundings,
+  name: OperationName,
+  input: unknown,
+): Promise<unknown> {
+  const socketPath = socketPathFor(config)
+  const { runHere } = await import('./here.ts')
+  return runHere(config, surroundings, name, input, async () => {
+    if (await isServed(socketPath))
+      throw new Fault('conflict', 'The server runs on this database. Stop the server first, then run this again')
+    return undefined
+  })
+}
+
 /** Whether a server listens there. */
 export async function isServed(socketPath: string): Promise<boolean> {
   return (await post(socketPath, '/', '')) !== undefined

@@ -2,6 +2,7 @@
 import { auditOperations } from './audit.ts'
 import { issuerOperations } from './issuers.ts'
 import { keyOperations } from './keys.ts'
+import { masterKeyOperations } from './master-key.ts'
 import type { Operation } from './operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies.ts'
@@ -20,6 +21,7 @@ export const operations = {
   ...auditOperations,
   ...usageOperations,
   ...signingKeyOperations,
+  ...masterKeyOperations,
   ...upstreamOperations,
   ...priceOperations,
   ...presetOperations,

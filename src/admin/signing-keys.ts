@@ -3,10 +3,9 @@
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { endSigningKeys, insertSigningKey, listSigningKeys } from '../../db/signing-keys.ts'
 import { Fault } from '../fault.ts'
-import { readMasterKey } from '../federation/master-key.ts'
+import { openMasterKey } from '../federation/keyring.ts'
 import {
   createSigningKey,
-  openSigningKeys,
   publicationMilliseconds,
   retirementMilliseconds,
   signingKeyState,
@@ -41,9 +40,8 @@ async function rotate(context: OperationContext, { at_once = false, revoke = fal
   const isAtOnce = at_once || revoke
   if (waiting !== undefined && !isAtOnce)
     throw new Fault('conflict', `The key ${waiting.id} takes over at ${timeOf(waiting.activeAt)} already`)
-  const masterKey = await readMasterKey(context.config.masterKey, { create: false })
   // Keys under different master keys would make a database that none of them opens.
-  if (rows.length > 0) await openSigningKeys(rows, masterKey)
+  const masterKey = await openMasterKey(context.config.masterKey, rows)
   const row = await createSigningKey(masterKey, now, isAtOnce ? now : now + publicationMilliseconds)
   const end = revoke ? now : row.activeAt + retirementMilliseconds
   const ending = rows

@@ -1,9 +1,10 @@
 // Admin operations on upstreams: the inference servers of the installation, which models each serves, and whether it answers.
 import type { Upstream as UpstreamRow } from '../../db/schema.ts'
+import { listSigningKeys } from '../../db/signing-keys.ts'
 import { insertUpstream, updateUpstream } from '../../db/upstreams.ts'
 import type { AdminContext } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
-import { readMasterKey } from '../federation/master-key.ts'
+import { openMasterKey } from '../federation/keyring.ts'
 import { createCredentials, sealCredential } from '../inference/credentials.ts'
 import { type Doing, headerProblem } from '../inference/headers.ts'
 import { modelsIn, readListBody } from '../inference/model-list.ts'
@@ -159,7 +160,7 @@ function readHeaders(names: string[], doing: Doing): string[] {
 async function credentialColumn(context: AdminContext, id: string, credential: string | null | undefined) {
   if (credential === undefined) return {}
   if (credential === null) return { credentialEncrypted: null }
-  const masterKey = await readMasterKey(context.config.masterKey, { create: false })
+  const masterKey = await openMasterKey(context.config.masterKey, await listSigningKeys(context.orm))
   return { credentialEncrypted: await sealCredential(masterKey, id, credential) }
 }
 
@@ -173,7 +174,7 @@ async function checkUpstream(context: AdminContext, upstream: Upstream) {
     milliseconds: Math.round(performance.now() - startedAt),
   })
   try {
-    const masterKey = await readMasterKey(context.config.masterKey, { create: false })
+    const masterKey = await openMasterKey(context.config.masterKey, await listSigningKeys(context.orm))
     const credential = await createCredentials(masterKey, context.config.upstreamApiKey)(upstream)
     const response = await context.outbound.fetch(`${upstream.baseUrl}/models`, {
       headers: {

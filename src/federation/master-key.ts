@@ -1,63 +1,41 @@
-// The master key encrypts the private signing keys at rest (AES-256-GCM). It comes from a file or the environment and is never stored beside what it protects in the database.
-import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+// The master key encrypts private signing keys and upstream credentials at rest (AES-256-GCM). It comes from a file or the environment and
+// is never stored beside what it protects in the database.
 import { describeDenial } from '../../db/access.ts'
 import type { MasterKeySource } from '../config.ts'
 import { Fault } from '../fault.ts'
+import { createKeyFile, readKeyFile } from './master-key-file.ts'
 
 /**
- * Reads the master key. With `create`, a missing file is made with mode 0600; two processes that race agree on one key.
+ * Reads the master key, whether or not it opens a database. With `create`, a missing file is made.
  * @throws Fault `configuration` when the file is missing or is not 64 hex digits
  */
 export async function readMasterKey(source: MasterKeySource, { create }: { create: boolean }): Promise<CryptoKey> {
-  const hex = source.kind === 'value' ? source.hex : readKeyFile(source.path, create)
+  if (source.kind === 'value') return importMasterKey(source.hex)
+  if (create) createKeyFile(source.path)
+  const read = readKeyFile(source.path)
+  if ('hex' in read) return importMasterKey(read.hex)
+  throw keyFileFault(source.path, read)
+}
+
+/** 64 hex digits as a key that cannot be exported again. */
+export function importMasterKey(hex: string): Promise<CryptoKey> {
   return crypto.subtle.importKey('raw', Buffer.from(hex, 'hex'), 'AES-GCM', false, ['encrypt', 'decrypt'])
 }
 
-function readKeyFile(path: string, create: boolean): string {
-  if (create) createKeyFile(path)
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8').trim()
-  } catch (error) {
-    throw new Fault(
-      'configuration',
-      `The master key file cannot be read: ${describeDenial(path, { toWrite: false }) ?? whyAbsent(path, error as NodeJS.ErrnoException)}`,
-      { cause: error },
-    )
-  }
-  if (!/^[0-9a-fA-F]{64}$/.test(text))
-    throw new Fault('configuration', `The master key file ${JSON.stringify(path)} must hold 64 hex digits`)
-  return text
+/** Why a file gives no key, for an admin: the text of the file is not quoted. */
+export function keyFileFault(path: string, { error, hint }: { error?: Error; hint?: string }): Fault {
+  if (error === undefined)
+    return new Fault('configuration', `The master key file ${JSON.stringify(path)} must hold 64 hex digits`, { hint })
+  const why = describeDenial(path, { toWrite: false }) ?? whyAbsent(path, error)
+  return new Fault('configuration', `The master key file cannot be read: ${why}`, { cause: error, hint })
 }
 
 function whyAbsent(path: string, { code }: NodeJS.ErrnoException): string {
   return `${JSON.stringify(path)} (${code}); put the file that belongs to this database there, or name it with LATCHKEY_MASTER_KEY_FILE`
 }
 
-/** Writes the whole key aside and links it into place, so that nobody reads half a key and an existing one is never replaced. */
-function createKeyFile(path: string): void {
-  const draft = `${path}.${crypto.randomUUID()}`
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    const hex = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')
-    writeFileSync(draft, `${hex}\n`, { mode: 0o600, flush: true })
-    chmodSync(draft, 0o600)
-    linkSync(draft, path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
-    throw new Fault(
-      'configuration',
-      `The master key file ${JSON.stringify(path)} cannot be made: ${(error as Error).message}`,
-      { cause: error },
-    )
-  } finally {
-    rmSync(draft, { force: true })
-  }
-}
-
 /** `iv.ciphertext` in base64url. The context (a key's id) is authenticated: a ciphertext moved to another row does not decrypt. */
-export async function encrypt(masterKey: CryptoKey, context: string, plain: Uint8Array<ArrayBuffer>): Promise<string> {
+export async function encrypt(masterKey: CryptoKey, context: string, plain: BufferSource): Promise<string> {
   const iv = crypto.getRandomValues(new Uint8Array(12))
   const sealed = await crypto.subtle.encrypt(
     { name: 'AES-GCM', iv, additionalData: Buffer.from(context) },

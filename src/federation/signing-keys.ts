@@ -3,6 +3,7 @@ import { exportJWK, generateKeyPair } from 'jose'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import { accessTokenKeysCacheSeconds, accessTokenLifetimeSecondsMax, publicationMarginSeconds } from '../limits.ts'
+import { hasPrivateKey } from './keyring.ts'
 import { decrypt, encrypt } from './master-key.ts'
 
 export type PublicSigningJwk = { alg: 'ES256'; crv: 'P-256'; kid: string; kty: 'EC'; use: 'sig'; x: string; y: string }
@@ -66,15 +67,15 @@ export const publicationMilliseconds = (accessTokenKeysCacheSeconds + publicatio
 export const retirementMilliseconds = (accessTokenLifetimeSecondsMax + accessTokenKeysCacheSeconds) * 1_000
 
 /**
- * Decrypts and imports the keys of a database.
+ * Decrypts and imports the keys of a database, those whose private half is gone left out.
  * @throws Fault `configuration` when there is none, or the master key is not the one that belongs to the database
  */
 export async function openSigningKeys(rows: SigningKeyRow[], masterKey: CryptoKey): Promise<SigningKeys> {
-  if (rows.length === 0)
-    throw new Fault('configuration', 'The database holds no signing key; restore it from a backup, or make a new one')
+  if (!rows.some(hasPrivateKey))
+    throw new Fault('configuration', 'The database holds no signing key; restore it from a backup')
   let newestFirst: SigningKey[] = []
   const load = async (given: SigningKeyRow[]) => {
-    const keys = await Promise.all(given.map((row) => openSigningKey(row, masterKey)))
+    const keys = await Promise.all(given.filter(hasPrivateKey).map((row) => openSigningKey(row, masterKey)))
     newestFirst = keys.toSorted((one, other) => other.activeAt - one.activeAt)
   }
   await load(rows)
@@ -102,7 +103,7 @@ async function openSigningKey(row: SigningKeyRow, masterKey: CryptoKey): Promise
   } catch (cause) {
     throw new Fault(
       'configuration',
-      'The master key does not fit this database: the signing keys cannot be decrypted with it; use the master key that the database was made with',
+      'The master key does not fit this database: a signing key cannot be decrypted with it',
       { cause },
     )
   }

@@ -11,7 +11,7 @@ export function createCredentials(
   return async (upstream) => {
     if (upstream.id === configuredUpstreamName) return configured
     if (upstream.credentialEncrypted === null) return undefined
-    const known = opened.get(upstream) ?? open(masterKey, upstream.id, upstream.credentialEncrypted)
+    const known = opened.get(upstream) ?? openCredential(masterKey, upstream.id, upstream.credentialEncrypted)
     opened.set(upstream, known)
     return known
   }
@@ -21,6 +21,7 @@ export function sealCredential(masterKey: CryptoKey, upstreamId: string, text: s
   return encrypt(masterKey, upstreamId, new TextEncoder().encode(text))
 }
 
-async function open(masterKey: CryptoKey, upstreamId: string, sealed: string): Promise<string> {
+/** @throws an error when the master key is another one */
+export async function openCredential(masterKey: CryptoKey, upstreamId: string, sealed: string): Promise<string> {
   return new TextDecoder().decode(await decrypt(masterKey, upstreamId, sealed))
 }

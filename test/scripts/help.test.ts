@@ -7,6 +7,7 @@ import { devCommand } from '../../scripts/dev.ts'
 import { initCommand } from '../../scripts/init.ts'
 import { issuersCommand } from '../../scripts/issuers.ts'
 import { keysCommand } from '../../scripts/keys.ts'
+import { masterKeyCommand } from '../../scripts/master-key.ts'
 import { organizationsCommand, workspacesCommand } from '../../scripts/organizations.ts'
 import { policiesCommand } from '../../scripts/policies.ts'
 import { serveCommand } from '../../scripts/serve.ts'
@@ -18,9 +19,14 @@ const folder = temporaryFolder()
 afterAll(() => folder.remove())
 
 const single = [initCommand, serveCommand, devCommand, usageCommand, auditCommand].map((make) => make())
-const groups = [organizationsCommand, workspacesCommand, keysCommand, issuersCommand, policiesCommand].map((make) =>
-  make(),
-)
+const groups = [
+  masterKeyCommand,
+  organizationsCommand,
+  workspacesCommand,
+  keysCommand,
+  issuersCommand,
+  policiesCommand,
+].map((make) => make())
 const leaves = [
   ...single.map((made) => ({ path: made.name(), made })),
   ...groups.flatMap((group) => group.commands.map((made) => ({ path: `${group.name()} ${made.name()}`, made }))),

@@ -33,8 +33,8 @@ export type Installation = {
   databasePath: string
   env: Record<string, string>
   run: (...args: string[]) => Promise<Finished>
-  /** With the program from source, or another one. */
-  serve: (program?: string[]) => Promise<Served>
+  /** With the program from source, or another one; `more` is added to its environment. */
+  serve: (program?: string[], more?: Record<string, string>) => Promise<Served>
   /** Starts an identity provider, which `around` may hold back. */
   startIssuer: (around?: (issuer: Handler) => Handler) => Promise<string>
   remove: () => Promise<void>
@@ -70,7 +70,8 @@ export async function install(upstream: Handler = createEchoUpstream(upstreamApi
     databasePath,
     env,
     run,
-    serve: async (program) => toServed(await startServing(['serve'], { cwd: folder.path, env, program })),
+    serve: async (program, more = {}) =>
+      toServed(await startServing(['serve'], { cwd: folder.path, env: { ...env, ...more }, program })),
     startIssuer: async (around = (issuer) => issuer) => {
       let url = ''
       url = await start(around(await createTestIssuer(() => url)))

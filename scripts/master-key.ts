@@ -1,0 +1,151 @@
+// `latchkey master-key`: the key that encrypts signing keys and upstream credentials.
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import { callWithoutServer } from '../src/admin/client.ts'
+import { Fault } from '../src/fault.ts'
+import { isMasterKey } from '../src/federation/master-key-file.ts'
+import {
+  command,
+  givenTo,
+  group,
+  type Options,
+  print,
+  readConfig,
+  runAlone,
+  surroundings,
+  withSettings,
+} from './command-line.ts'
+import { readTextFile } from './input-files.ts'
+import { printable } from './present.ts'
+
+type Replaced = {
+  replaced: boolean
+  finished: boolean
+  lost: boolean
+  dry_run: boolean
+  database: string
+  master_key_file: string | null
+  previous_master_key_file: string | null
+  signing_keys_reencrypted: number
+  credentials_reencrypted: string[]
+  signing_keys_ended: number
+  credentials_dropped: string[]
+}
+
+const newKeyName = 'LATCHKEY_NEW_MASTER_KEY'
+
+export function masterKeyCommand(): Command {
+  const replace = command('replace', 'Encrypt everything under a new master key, with the server stopped', [
+    'master-key replace',
+    'master-key replace --new-key-file new.key',
+    'master-key replace --lost --dry-run',
+    'master-key replace --lost --yes',
+  ])
+    .option(
+      '--new-key-file <file>',
+      `file that holds the new key (64 hex digits), - for standard input; or set ${newKeyName} (default: a new random key)`,
+    )
+    .option('--lost', 'the old key is gone: make a new signing key, end all access tokens, drop upstream credentials')
+    .option('--yes', 'with --lost: do not ask')
+    .option('--dry-run', 'say what would be done and change nothing')
+  const shown = ['LATCHKEY_DATABASE_URL', 'LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'] as const
+  withSettings(replace, { shown }).action(async (...all: unknown[]) => replaceMasterKey(givenTo(all).options))
+  return group('master-key', 'The key that encrypts signing keys and upstream credentials', [replace])
+}
+
+async function replaceMasterKey(options: Options): Promise<void> {
+  const config = readConfig(options)
+  const newKey = newKeyOf(options)
+  const input = { lost: options.lost === true, ...(newKey === undefined ? {} : { new_key: newKey }) }
+  const run = (dryRun: boolean) =>
+    callWithoutServer(config, surroundings, 'master_key.replace', { ...input, dry_run: dryRun }) as Promise<Replaced>
+  const isDryRun = options.dryRun === true
+  if (input.lost && !isDryRun && options.yes !== true) await confirm(() => run(true))
+  const answer = await run(isDryRun)
+  print(options.json === true ? JSON.stringify(answer, null, 2) : draw(answer, newKey !== undefined))
+}
+
+/** Never an argument: others on the machine can read those. */
+function newKeyOf({ newKeyFile }: Options): string | undefined {
+  const value = process.env[newKeyName] || undefined
+  if (newKeyFile === undefined) return value === undefined ? undefined : checked(value, newKeyName)
+  if (value !== undefined) throw new Fault('usage', `${newKeyName} and --new-key-file are both given; use one of them`)
+  return checked(readTextFile(String(newKeyFile), 1_024).trim(), JSON.stringify(newKeyFile))
+}
+
+function checked(key: string, place: string): string {
+  if (isMasterKey(key)) return key
+  throw new Fault('usage', `${place} must hold 64 hex digits, e.g. from: openssl rand -hex 32`)
+}
+
+/** @throws Fault unless somebody on a terminal agrees to what they are shown */
+async function confirm(plan: () => Promise<Replaced>): Promise<void> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY)
+    throw new Fault(
+      'usage',
+      'What only the lost key opens is dropped for good: add --yes to agree, or --dry-run to see it',
+    )
+  print(planLines(await plan()).join('\n'))
+  const asking = createInterface({ input: process.stdin, output: process.stdout })
+  const answer = await asking.question('Continue? [y/N] ')
+  asking.close()
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Fault('conflict', 'Nothing was changed')
+}
+
+function draw(answer: Replaced, isGiven: boolean): string {
+  const { replaced, dry_run, finished, database } = answer
+  if (!replaced && !dry_run)
+    return finished
+      ? `Finished the replacement of the master key of ${printable(database)} that was interrupted before; nothing else was changed.`
+      : `${printable(database)} uses this master key already; nothing was changed.`
+  const lines = planLines(answer)
+  if (dry_run) return [...lines, 'Nothing was changed: this was a dry run.'].join('\n')
+  return [...lines, '', 'Next:', ...nextLines(answer, isGiven).map((line) => `  ${line}`)].join('\n')
+}
+
+function planLines(answer: Replaced): string[] {
+  const title = answer.dry_run ? 'This replaces' : 'Replaced'
+  const lines = answer.lost ? lostLines(answer) : keptLines(answer)
+  return [`${title} the master key of ${printable(answer.database)}:`, ...lines]
+}
+
+function keptLines({ signing_keys_reencrypted, credentials_reencrypted }: Replaced): string[] {
+  return [
+    `  signing keys encrypted under the new key: ${signing_keys_reencrypted}; access tokens stay valid`,
+    `  upstream credentials encrypted under the new key: ${listOf(credentials_reencrypted)}`,
+  ]
+}
+
+function lostLines({ signing_keys_ended, credentials_dropped }: Replaced): string[] {
+  return [
+    `  signing keys ended: ${signing_keys_ended}, and with them every access token; a new one takes their place`,
+    `  upstream credentials dropped: ${listOf(credentials_dropped)}`,
+  ]
+}
+
+function nextLines(answer: Replaced, isGiven: boolean): string[] {
+  const { lost, master_key_file, previous_master_key_file: previous, credentials_dropped } = answer
+  const where =
+    master_key_file === null
+      ? lost && !isGiven
+        ? 'Keep the value of LATCHKEY_MASTER_KEY: it is the new key.'
+        : 'Set LATCHKEY_MASTER_KEY to the new key before you start the server.'
+      : `Back up the new key, in ${printable(master_key_file)}, apart from the database.`
+  const old =
+    previous === null
+      ? 'Backups of the database from before still need the old key.'
+      : `What was there before is in ${printable(previous)}. Backups of the database from before need the old key; delete it with them.`
+  const stolen =
+    'If the old key was stolen together with the database: latchkey signing-keys rotate --revoke, and new upstream credentials.'
+  const credentials = credentials_dropped.map(
+    (name) =>
+      `latchkey upstreams update ${/^[\w.-]+$/.test(name) ? name : JSON.stringify(name)} --credential-file FILE`,
+  )
+  return [where, ...(lost && previous === null ? [] : [old]), ...(lost ? credentials : [stolen]), 'latchkey serve']
+}
+
+function listOf(names: string[]): string {
+  return names.length === 0 ? 'none' : names.map(printable).join(', ')
+}
+
+if (import.meta.main) await runAlone(masterKeyCommand())

@@ -1,0 +1,212 @@
+// The admin operation that replaces the master key. The database commits in one step and a key file is renamed in another, so the new key
+// waits as `.next` on disk before the commit: whichever key opens the database afterwards is there, and `keyring` finds it.
+import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
+import { dropPrivateKey, insertSigningKey, listSigningKeys, updatePrivateKey } from '../../db/signing-keys.ts'
+import { updateUpstream } from '../../db/upstreams.ts'
+import type { Statement } from '../../db/write.ts'
+import type { MasterKeySource } from '../config.ts'
+import { Fault } from '../fault.ts'
+import { findMasterKey, hasPrivateKey, keyThatOpens } from '../federation/keyring.ts'
+import { decrypt, encrypt, importMasterKey } from '../federation/master-key.ts'
+import {
+  installNextKeyFile,
+  isMasterKey,
+  newMasterKey,
+  oldPathOf,
+  readNextKeyFile,
+  writeNextKeyFile,
+} from '../federation/master-key-file.ts'
+import { createSigningKey } from '../federation/signing-keys.ts'
+import { openCredential, sealCredential } from '../inference/credentials.ts'
+import type { Upstream } from '../inference/targets.ts'
+import { commit, type Touched } from '../registry.ts'
+import { type } from '../shape.ts'
+import { type OperationContext, operation } from './operation.ts'
+
+/** A refusal does not quote the key. */
+const keyShape = type('unknown')
+  .narrow(
+    (value, context) =>
+      (typeof value === 'string' && isMasterKey(value)) || context.reject({ expected: '64 hex digits', actual: '' }),
+  )
+  .as<string>()
+const replaceInput = type({ '+': 'reject', 'lost?': 'boolean', 'dry_run?': 'boolean', 'new_key?': keyShape })
+type Input = typeof replaceInput.infer
+
+/** What is to be done, in order: a process that ends between two steps, or within one, leaves a database that opens. */
+export type Replacement = { steps: (() => unknown)[]; answer: ReplacementAnswer }
+export type ReplacementAnswer = ReturnType<typeof answerOf>
+
+export const masterKeyOperations = {
+  'master_key.replace': operation(replaceInput, async (context, input) => {
+    const { steps, answer } = await planReplacement(context, input)
+    if (input.dry_run === true) return { ...answer, replaced: false, dry_run: true }
+    for (const step of steps) await step()
+    return answer
+  }),
+}
+
+/**
+ * Without `lost`, everything encrypted is encrypted again under the new key. With it, what only the old key opened is dropped: signing keys
+ * end now, and with them every access token, and upstreams lose their credentials. A replacement that was interrupted is finished instead.
+ * @throws Fault `conflict` in a server, or for `lost` when the key opens the database; `configuration` when no key does; `invalid` without a new key
+ */
+export async function planReplacement(context: OperationContext, input: Input): Promise<Replacement> {
+  if (context.signingKeys !== undefined)
+    throw new Fault(
+      'conflict',
+      'The server uses the master key while it runs. Stop the server first, then run this again',
+    )
+  const source = context.config.masterKey
+  const rows = await listSigningKeys(context.orm)
+  const found = await findMasterKey(source, rows)
+  const given = input.new_key?.toLowerCase()
+  if ('fault' in found) {
+    if (given !== undefined && (await keyThatOpens(given, rows)) !== undefined && source.kind === 'value')
+      return nothingToDo(context, {})
+    if (input.lost !== true || !found.isLost) throw found.fault
+    return replaceLost(context, rows, given)
+  }
+  if (found.isFinished && given === undefined) return nothingToDo(context, { finished: true })
+  if (input.lost === true)
+    throw new Fault('conflict', 'The master key is not lost: it opens this database; run this without --lost')
+  const hex = given ?? draftKey(source)
+  if (hex === undefined)
+    throw new Fault(
+      'invalid',
+      'The master key is a value (LATCHKEY_MASTER_KEY): give the new one with LATCHKEY_NEW_MASTER_KEY or --new-key-file',
+    )
+  if (hex === found.hex) return nothingToDo(context, { finished: found.isFinished })
+  return replaceKnown(context, rows, { oldKey: found.key, hex })
+}
+
+/** The key that an interrupted run has put aside, or a new one; none where the admin keeps it elsewhere. */
+function draftKey(source: MasterKeySource): string | undefined {
+  return source.kind === 'file' ? (readNextKeyFile(source.path) ?? newMasterKey()) : undefined
+}
+
+async function replaceKnown(
+  context: OperationContext,
+  rows: SigningKeyRow[],
+  { oldKey, hex }: { oldKey: CryptoKey; hex: string },
+): Promise<Replacement> {
+  const { orm } = context
+  const newKey = await importMasterKey(hex)
+  const statements: Statement[] = []
+  const held = rows.filter(hasPrivateKey)
+  for (const { id, privateKeyEncrypted } of held) {
+    const plain = await decrypt(oldKey, id, privateKeyEncrypted)
+    statements.push(updatePrivateKey(orm, id, await encrypt(newKey, id, plain)))
+  }
+  const upstreams = withCredential(context)
+  for (const upstream of upstreams) {
+    const text = await openOrRefuse(oldKey, upstream)
+    const credentialEncrypted = await sealCredential(newKey, upstream.id, text)
+    statements.push(updateUpstream(orm, upstream.id, { credentialEncrypted }))
+  }
+  const touched = touchedBy(
+    held.map(({ id }) => id),
+    upstreams,
+  )
+  const told = { signing_keys_reencrypted: held.length, credentials_reencrypted: namesOf(upstreams) }
+  return replacement(context, { hex, statements, touched }, told)
+}
+
+async function replaceLost(
+  context: OperationContext,
+  rows: SigningKeyRow[],
+  given: string | undefined,
+): Promise<Replacement> {
+  const { orm, now } = context
+  const source = context.config.masterKey
+  const hex = given ?? (source.kind === 'value' ? source.hex : (readNextKeyFile(source.path) ?? newMasterKey()))
+  const at = now()
+  const row = await createSigningKey(await importMasterKey(hex), at)
+  const ended = rows.filter(hasPrivateKey)
+  const upstreams = withCredential(context)
+  const statements = [
+    insertSigningKey(orm, row),
+    // Times that have passed stay.
+    ...ended.map(({ id, retiredAt }) => dropPrivateKey(orm, id, Math.min(retiredAt ?? at, at))),
+    ...upstreams.map(({ id }) => updateUpstream(orm, id, { credentialEncrypted: null, updatedAt: at })),
+  ]
+  const touched = touchedBy([row.id, ...ended.map(({ id }) => id)], upstreams)
+  const told = {
+    lost: true,
+    signing_keys_ended: ended.length,
+    credentials_dropped: namesOf(upstreams),
+    signing_key: row.id,
+  }
+  return replacement(context, { hex, statements, touched }, told)
+}
+
+type Change = { hex: string; statements: Statement[]; touched: Touched[] }
+
+/** The commit is moved into the main file before the key in place changes, so that it survives a loss of power in between. */
+function replacement(
+  context: OperationContext,
+  { hex, statements, touched }: Change,
+  told: Partial<ReplacementAnswer>,
+): Replacement {
+  const { masterKey: source, databasePath } = context.config
+  const database = [() => commit(context, statements, touched), () => context.database.checkpoint()]
+  if (source.kind === 'value') return { steps: database, answer: answerOf(context, { ...told, replaced: true }) }
+  const { path } = source
+  return {
+    steps: [() => writeNextKeyFile(path, hex, databasePath), ...database, () => installNextKeyFile(path)],
+    answer: answerOf(context, { ...told, replaced: true, previous_master_key_file: oldPathOf(path) ?? null }),
+  }
+}
+
+function nothingToDo(context: OperationContext, told: Partial<ReplacementAnswer>): Replacement {
+  return { steps: [], answer: answerOf(context, told) }
+}
+
+function answerOf({ config }: OperationContext, told: object) {
+  return {
+    replaced: false,
+    /** A replacement that was interrupted earlier was completed. */
+    finished: false,
+    lost: false,
+    dry_run: false,
+    database: config.databasePath,
+    master_key_file: config.masterKey.kind === 'file' ? config.masterKey.path : null,
+    previous_master_key_file: null as string | null,
+    signing_keys_reencrypted: 0,
+    credentials_reencrypted: [] as string[],
+    signing_keys_ended: 0,
+    credentials_dropped: [] as string[],
+    signing_key: null as string | null,
+    ...told,
+  }
+}
+
+function withCredential({ registry }: OperationContext): Upstream[] {
+  return [...registry.upstreams.values()].filter(({ credentialEncrypted }) => credentialEncrypted !== null)
+}
+
+async function openOrRefuse(key: CryptoKey, { id, name, credentialEncrypted }: Upstream): Promise<string> {
+  try {
+    return await openCredential(key, id, credentialEncrypted ?? '')
+  } catch (cause) {
+    throw new Fault(
+      'configuration',
+      `The credential of the upstream ${JSON.stringify(name)} cannot be decrypted with the master key; set it again or remove it first`,
+      {
+        cause,
+        hint: `: latchkey upstreams update ${JSON.stringify(name)} --credential-file FILE, or --no-credential-file`,
+      },
+    )
+  }
+}
+
+function touchedBy(signingKeyIds: string[], upstreams: Upstream[]): Touched[] {
+  return [
+    ...signingKeyIds.map((id) => ({ kind: 'signing_key' as const, id })),
+    ...upstreams.map(({ id }) => ({ kind: 'upstream' as const, id })),
+  ]
+}
+
+function namesOf(upstreams: Upstream[]): string[] {
+  return upstreams.map(({ name }) => name)
+}
