@@ -153,6 +153,8 @@ export const operationMillisecondsMax = 60_000
 export const operationBodyBytesMax = 512 * 1024
 /** The same from a command, which is the owner's: a file of presets is the largest. */
 export const socketBodyBytesMax = 32 * 1024 * 1024
+/** Entries of one list or object of an input: as many as a file of prices may have. */
+export const operationInputEntriesMax = pricesAtOnceMax
 /** A key set is three levels deep. */
 export const operationInputDepthMax = 16
 /** The path of a local socket: Linux allows 107 bytes, macOS 103. */

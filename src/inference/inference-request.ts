@@ -6,7 +6,10 @@ import { withMembers } from '../http/json-text.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
 import { isLonger } from '../presets/check.ts'
 
+/** No inference server knows more than four. They are written again. */
+const streamOptionsMax = 32
 const foldedNames = ['model', 'models', 'stream', 'stream_options']
+const longestFoldedName = Math.max(...foldedNames.map((name) => name.length))
 const inLowerCase = /^[a-z_]*$/
 
 export type InferenceRequest = {
@@ -68,7 +71,8 @@ function readModels({ model, models }: Fields): string[] {
  */
 function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   for (const name of Object.keys(fields)) {
-    if (inLowerCase.test(name)) continue
+    // What is longer is none of these in any case, since no letter gets shorter in the other one.
+    if (name.length > longestFoldedName || inLowerCase.test(name)) continue
     // By way of the upper case, since some letters beyond ASCII have the same one.
     const folded = name.toUpperCase().toLowerCase()
     if (foldedNames.includes(folded)) throw invalid(`Write ${folded} in lower case`)
@@ -78,7 +82,8 @@ function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
     throw invalid('stream must be true or false')
   if (options === undefined) return { streams: stream === true }
   if (options === null) return { streams: stream === true, options: {} }
-  if (typeof options !== 'object' || Array.isArray(options)) throw invalid('stream_options must be an object')
+  if (typeof options !== 'object' || Array.isArray(options) || Object.keys(options).length > streamOptionsMax)
+    throw invalid(`stream_options must be an object with at most ${streamOptionsMax} members`)
   return { streams: stream === true, options: options as Fields }
 }
 

@@ -53,10 +53,12 @@ export async function checkNamedModels(
   if (!isLimited(principal, 'allowedModels')) return
   // That none is asked for is told whatever else is named.
   checkModels(principal, models)
+  await giveWayAfter(sent.bytes)
   if (hasMemberTwice(sent))
     throw new Fault('invalid', 'The body names a member of one of its objects twice', { reason: 'body_member_twice' })
   await giveWayAfter(sent.bytes)
   checkModels(principal, findModelNames(fields))
+  await giveWayAfter(sent.bytes)
 }
 
 /** Each text under a member that says model or fallback, once. @throws Fault `invalid` for too many, or one that is too long to be a name */

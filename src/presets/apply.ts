@@ -68,7 +68,7 @@ export function applyPreset(target: Target, { config, systemPrompt }: PresetCont
   const merged = merge(target, offered, request)
   const tools = unite(offered.tools, request.tools)
   if (tools !== undefined) merged.tools = tools
-  for (const name of danglingIn(target, merged)) if (memberOf(request, name) === undefined) delete merged[name]
+  for (const name of danglingIn(target, merged, request)) delete merged[name]
   if (memberOf(merged, 'model') === undefined && !hasFallbacks(merged))
     throw new Fault('invalid', 'The preset names no model: name one, as in "vendor/model@preset/slug"')
   return systemPrompt === null ? merged : withSystemPrompt(target, merged, systemPrompt)
@@ -150,29 +150,41 @@ function without(fields: unknown, names: readonly string[]): unknown {
   return left.length === 0 ? undefined : Object.fromEntries(left)
 }
 
-/** Fields that name or need something that is not there: upstreams refuse a choice among no tools, or of another one. */
-function danglingIn(target: Target, { tools, tool_choice: choice, logprobs }: Fields): string[] {
+/**
+ * Fields of the preset that name or need something that is not there: upstreams refuse a choice among no tools, or of another one. What
+ * the request says itself is the upstream's to judge.
+ */
+function danglingIn(target: Target, { tools, tool_choice: choice, logprobs }: Fields, request: Fields): string[] {
+  const isOffered = (name: string) => memberOf(request, name) === undefined
   const dangling: string[] = []
   if (!Array.isArray(tools) || tools.length === 0) dangling.push('tool_choice', 'parallel_tool_calls')
-  else if (!isChoiceAmong(tools, choice)) dangling.push('tool_choice')
+  else if (isOffered('tool_choice') && !isChoiceAmong(tools, choice)) dangling.push('tool_choice')
   if (target === 'chat' && logprobs !== true) dangling.push('top_logprobs')
-  return dangling
+  return dangling.filter(isOffered)
 }
 
 /** The preset's tools in their order, those that the request has too in the request's form, then the request's others. */
 function unite(offered: unknown, given: unknown): unknown[] | undefined {
   if (!Array.isArray(offered) || !Array.isArray(given)) return undefined
-  const givenByName = Map.groupBy(given as unknown[], nameOf)
+  const ownByName = new Map<string | undefined, unknown[]>(offered.map((tool) => [nameOf(tool), []]))
+  const others: unknown[] = []
+  // One look at each: a request may bring hundreds of thousands.
+  for (const tool of given as unknown[]) {
+    const name = nameOf(tool)
+    const own = name === undefined ? undefined : ownByName.get(name)
+    if (own === undefined) others.push(tool)
+    else own.push(tool)
+  }
+  const placed = new Set<string | undefined>()
   const united = offered.flatMap((tool) => {
     const name = nameOf(tool)
-    const own = name === undefined ? undefined : givenByName.get(name)
-    if (own === undefined) return [tool]
-    // What is placed once is not placed again.
-    givenByName.set(name, [])
+    const own = name === undefined ? [] : (ownByName.get(name) ?? [])
+    if (own.length === 0) return [tool]
+    if (placed.has(name)) return []
+    placed.add(name)
     return own
   })
-  const placed = new Set(united)
-  return [...united, ...given.filter((tool) => !placed.has(tool))]
+  return [...united, ...others]
 }
 
 /** A function goes by its name, wherever the body puts it; a server tool by its type, of which two would be the same tool twice. */

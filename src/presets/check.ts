@@ -258,9 +258,11 @@ export function isLonger(value: string, max: number): boolean {
   return value.length > max && (value.length > 2 * max || [...value].length > max)
 }
 
+/** In plain loops: a body may hold a million values. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
-  if (Array.isArray(value)) return value.some((item) => isDeeper(item, levels - 1))
-  return Object.values(value).some((member) => isDeeper(member, levels - 1))
+  const members: unknown[] = Array.isArray(value) ? value : Object.values(value)
+  for (const member of members) if (isDeeper(member, levels - 1)) return true
+  return false
 }

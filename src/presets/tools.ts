@@ -130,8 +130,12 @@ const modes = ['none', 'auto', 'any', 'required']
 
 /** Whether each tool that a choice names is among these, both in the terms of the same body, whichever that is. */
 export function isChoiceAmong(tools: readonly unknown[], choice: unknown): boolean {
-  const keys = new Set(tools.filter(isObject).flatMap(keysOf))
-  return namedBy(choice).every((named) => keys.has(keyOf(named)))
+  const missing = new Set(namedBy(choice).map(keyOf))
+  for (const tool of tools) {
+    if (missing.size === 0) break
+    if (isObject(tool)) for (const key of keysOf(tool)) missing.delete(key)
+  }
+  return missing.size === 0
 }
 
 /**

@@ -1,5 +1,6 @@
 // The door to the admin operations: what no operation takes, whatever its shape says.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { operationInputEntriesMax } from '../../src/limits.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 
 let served: TestServer
@@ -31,6 +32,18 @@ test('input nested without end is refused as such', async () => {
   for (let depth = 0; depth < 100_000; depth++) jwks = { keys: jwks }
   await expect(served.admin('issuers.update', { issuer: 'idp', jwks })).rejects.toThrow('nested too deeply')
 })
+
+const entries = (count: number) => Array.from({ length: count }, (_, index) => index)
+for (const [what, make] of [
+  ['a list', entries],
+  ['an object', (count: number) => Object.fromEntries(entries(count).map((index) => [`k${index}`, 1]))],
+  ['a list within', (count: number) => ({ keys: [{ key_ops: entries(count) }] })],
+] as const)
+  test(`input with too many entries in ${what} is refused before anything looks at them`, async () => {
+    const update = (count: number) => served.admin('issuers.update', { issuer: 'idp', jwks: make(count) })
+    await expect(update(operationInputEntriesMax + 1)).rejects.toThrow(`at most ${operationInputEntriesMax} entries`)
+    await expect(update(operationInputEntriesMax)).rejects.toThrow('JWKS')
+  })
 
 test("a key's name cannot be the hash of another, and usage is found under the id of a deleted key", async () => {
   const { id, hash } = await served.admin<{ id: string; hash: string }>('keys.create', { name: 'gone' })

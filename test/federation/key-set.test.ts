@@ -54,6 +54,7 @@ describe('a key', () => {
     ['for encryption', () => ({ ...rsa, use: 'enc' }), undefined],
     ['for signatures', () => ({ ...rsa, use: 'sig' }), 'RS256'],
     ['with key_ops verify', () => ({ ...ec, key_ops: ['verify'] }), 'ES256'],
+    ['with more key_ops than there are', () => ({ ...ec, key_ops: Array(33).fill('verify') }), undefined],
     ['with key_ops without verify', () => ({ ...ec, key_ops: ['sign'] }), undefined],
     ['with no key_ops at all', () => ({ ...ec, key_ops: [] }), undefined],
     ['with its own alg', () => ({ ...ec, alg: 'ES256' }), 'ES256'],

@@ -88,6 +88,15 @@ describe('the upstream gets', () => {
     })
   }
 
+  test('the options of a stream up to 32 of them', async () => {
+    latchkey.upstream.answer.current = () => streamReply(eventOf('[DONE]'))
+    const options = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`o${index}`, 1]))
+    const ask = (count: number) => latchkey.complete({ ...question, stream: true, stream_options: options(count) })
+    expect((await ask(32)).status).toBe(200)
+    expect((await ask(33)).status).toBe(400)
+    expect(latchkey.upstream.requests).toHaveLength(1)
+  })
+
   test('nothing of a body that cannot be written again, which is no failure of ours', async () => {
     const deep = `{"stream":true,"stream_options":{},"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
     expect((await latchkey.complete(deep)).status).toBe(400)
