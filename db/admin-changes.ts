@@ -1,5 +1,5 @@
 // What admins changed: written in the very commit of the change, read newest first.
-import { and, desc, eq, getTableColumns, getTableName, gte, lt } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, getTableName, gte, lt, max } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
 import { insertion, insertRows } from './rows.ts'
@@ -17,6 +17,7 @@ import {
   users,
   workspaces,
 } from './schema.ts'
+import { listInSlices, type OnProgress, type RowRange } from './slices.ts'
 import type { Statement } from './write.ts'
 
 export type ChangeKind = AdminChange['kind']
@@ -102,20 +103,28 @@ function columnsOf(columns: [string, { name: string }][], row: object): Record<s
 
 export type ChangeFilter = { organizationId?: string; since?: number; beforeId?: number; limit: number }
 
-export function listChanges(
+/** Newest first, each as `show` gives it. */
+export async function listChanges<Shown>(
   orm: Orm,
   { organizationId, since, beforeId, limit }: ChangeFilter,
-): Promise<AdminChange[]> {
-  return orm
-    .select()
-    .from(adminChanges)
-    .where(
-      and(
-        organizationId === undefined ? undefined : eq(adminChanges.organizationId, organizationId),
-        since === undefined ? undefined : gte(adminChanges.at, since),
-        beforeId === undefined ? undefined : lt(adminChanges.id, beforeId),
-      ),
-    )
-    .orderBy(desc(adminChanges.id))
-    .limit(limit)
+  show: (row: AdminChange) => Shown,
+  onProgress?: OnProgress,
+): Promise<Shown[]> {
+  const read = ({ from, until }: RowRange, most: number) =>
+    orm
+      .select()
+      .from(adminChanges)
+      .where(
+        and(
+          gte(adminChanges.id, from),
+          lt(adminChanges.id, until),
+          organizationId === undefined ? undefined : eq(adminChanges.organizationId, organizationId),
+          since === undefined ? undefined : gte(adminChanges.at, since),
+        ),
+      )
+      .orderBy(desc(adminChanges.id))
+      .limit(most)
+  const [last] = await orm.select({ id: max(adminChanges.id) }).from(adminChanges)
+  const rows = { from: 1, until: Math.min(beforeId ?? Number.POSITIVE_INFINITY, (last?.id ?? 0) + 1) }
+  return listInSlices({ rows, limit, read, show }, onProgress)
 }

@@ -1,7 +1,11 @@
 // Reads the exchange audit. Rows are written by write.ts alone and never change.
-import { and, desc, eq, gte, lt, lte, max } from 'drizzle-orm'
+import { and, desc, eq, gte, lt, max } from 'drizzle-orm'
 import type { Orm } from './open.ts'
-import { exchangeAudit, issuers, policies } from './schema.ts'
+import { exchangeAudit } from './schema.ts'
+import { listInSlices, type OnProgress, type RowRange, readInSlices } from './slices.ts'
+
+/** A row as it is listed. */
+export type ListedAudit = typeof exchangeAudit.$inferSelect
 
 export type AuditFilter = {
   organizationId?: string
@@ -15,47 +19,48 @@ export type AuditFilter = {
   limit: number
 }
 
-/** There is no index, so a filter that finds little reads row by row, and meanwhile nothing else of this process has the database. */
+/** There is no index, so a filter that finds little reads row by row: so many at once, and then its caller goes on. */
 export const auditRowsReadMax = 200_000
 
 /**
- * Newest first, with the names of policy and issuer as they are today. It ends at `rowsReadMax` rows, found or not;
- * `moreBeforeId` tells that, and goes on there as `beforeId`.
+ * Newest first, each as `show` gives it. It ends at `rowsReadMax` rows, found or not; `moreBeforeId` tells that, and goes on there as
+ * `beforeId`.
  */
-export async function listAudit(orm: Orm, filter: AuditFilter, rowsReadMax = auditRowsReadMax) {
-  const { organizationId, policyId, outcome, reason, since, beforeId, limit } = filter
+export async function listAudit<Shown>(
+  orm: Orm,
+  filter: AuditFilter,
+  show: (row: ListedAudit) => Shown,
+  { rowsReadMax = auditRowsReadMax, onProgress }: { rowsReadMax?: number; onProgress?: OnProgress | undefined } = {},
+): Promise<{ rows: Shown[]; moreBeforeId: number | undefined }> {
+  const { since, beforeId, limit } = filter
   const until = Math.min(beforeId ?? Number.POSITIVE_INFINITY, (await lastRowId(orm)) + 1)
   const from = Math.max(until - rowsReadMax, 1)
-  const rows = await selectAudit(orm)
-    .where(
-      and(
-        organizationId === undefined ? undefined : eq(exchangeAudit.organizationId, organizationId),
-        policyId === undefined ? undefined : eq(exchangeAudit.policyId, policyId),
-        outcome === undefined ? undefined : eq(exchangeAudit.outcome, outcome),
-        reason === undefined ? undefined : eq(exchangeAudit.reason, reason),
-        since === undefined ? undefined : gte(exchangeAudit.at, since),
-        lt(exchangeAudit.id, until),
-        gte(exchangeAudit.id, from),
-      ),
-    )
-    .orderBy(desc(exchangeAudit.id))
-    .limit(limit)
+  const read = (slice: RowRange, most: number) =>
+    orm
+      .select()
+      .from(exchangeAudit)
+      .where(and(gte(exchangeAudit.id, slice.from), lt(exchangeAudit.id, slice.until), matching(filter)))
+      .orderBy(desc(exchangeAudit.id))
+      .limit(most)
+  const rows = await listInSlices({ rows: { from, until }, limit, read, show }, onProgress)
   const isCut = rows.length < limit && from > 1 && (since === undefined || (await mayBeSince(orm, since, from)))
   return { rows, moreBeforeId: isCut ? from : undefined }
+}
+
+function matching({ organizationId, policyId, outcome, reason, since }: AuditFilter) {
+  return and(
+    organizationId === undefined ? undefined : eq(exchangeAudit.organizationId, organizationId),
+    policyId === undefined ? undefined : eq(exchangeAudit.policyId, policyId),
+    outcome === undefined ? undefined : eq(exchangeAudit.outcome, outcome),
+    reason === undefined ? undefined : eq(exchangeAudit.reason, reason),
+    since === undefined ? undefined : gte(exchangeAudit.at, since),
+  )
 }
 
 /** Whether rows before this one may be as new as that. */
 async function mayBeSince(orm: Orm, time: number, id: number): Promise<boolean> {
   const [row] = await orm.select({ at: exchangeAudit.at }).from(exchangeAudit).where(eq(exchangeAudit.id, id))
   return row === undefined || row.at >= time - disorderMilliseconds
-}
-
-function selectAudit(orm: Orm) {
-  return orm
-    .select({ row: exchangeAudit, policyName: policies.name, issuerUrl: issuers.issuerUrl })
-    .from(exchangeAudit)
-    .leftJoin(policies, eq(policies.id, exchangeAudit.policyId))
-    .leftJoin(issuers, eq(issuers.id, exchangeAudit.issuerId))
 }
 
 /** Rows are written in the order of time but for the longest that an exchange can take. */
@@ -65,14 +70,19 @@ const disorderMilliseconds = 120_000
  * The row of a request. Its id begins with its time (UUID version 7) and rows are in the order of time, so the place is found by halving,
  * without an index that every exchange would pay for.
  */
-export async function findAudit(orm: Orm, requestId: string) {
+export async function findAudit(orm: Orm, requestId: string): Promise<ListedAudit | undefined> {
   const at = Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
-  const from = await firstRowSince(orm, at - disorderMilliseconds)
-  const until = await firstRowSince(orm, at + disorderMilliseconds)
-  const [found] = await selectAudit(orm).where(
-    and(gte(exchangeAudit.id, from), lte(exchangeAudit.id, until), eq(exchangeAudit.requestId, requestId)),
-  )
-  return found
+  const rows = {
+    from: await firstRowSince(orm, at - disorderMilliseconds),
+    until: (await firstRowSince(orm, at + disorderMilliseconds)) + 1,
+  }
+  const read = ({ from, until }: RowRange) =>
+    orm
+      .select()
+      .from(exchangeAudit)
+      .where(and(gte(exchangeAudit.id, from), lt(exchangeAudit.id, until), eq(exchangeAudit.requestId, requestId)))
+  for await (const [found] of readInSlices(rows, read)) if (found !== undefined) return found
+  return undefined
 }
 
 /** The number of about the first row at or after a time; one more than the last when there is none. */

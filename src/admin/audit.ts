@@ -2,12 +2,13 @@
 
 import { getTableColumns } from 'drizzle-orm'
 import { listChanges } from '../../db/admin-changes.ts'
-import { type AuditFilter, findAudit, listAudit } from '../../db/audit.ts'
+import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../db/audit.ts'
 import { type AdminChange, apiKeys, issuers, policies, signingKeys } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { isReason, type Step, stepOf } from '../federation/refusal.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
+import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 import { referenceShape } from '../values.ts'
 import type { changeAnswer, exchangeAnswer } from './answers.ts'
@@ -30,25 +31,38 @@ const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: 's
 const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
 
 export const auditOperations = {
-  'audit.list': operation(auditInput, async (context, input) => {
-    const policyId =
-      input.policy === undefined ? undefined : findPolicyEverNamed(context, input.policy, input.organization)
-    const filter: AuditFilter = { ...pageOf(context, input), policyId, outcome: input.outcome, reason: input.reason }
-    const { rows, moreBeforeId } = await listAudit(context.orm, filter)
-    return { data: rows.map(showAudit), more_before_id: moreBeforeId }
-  }),
-  'audit.changes': operation(changesInput, async (context, input) => {
-    const rows = await listChanges(context.orm, pageOf(context, input))
-    return { data: rows.map((row) => showChange(row, context)) }
-  }),
-  'audit.show': operation(exchangeInput, async ({ orm, registry }, { request_id, organization }) => {
-    const found = await findAudit(orm, request_id.toLowerCase())
-    const isTheirs =
-      organization === undefined || found?.row.organizationId === findOrganization(registry, organization).id
-    if (found === undefined || !isTheirs)
-      throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
-    return showAudit(found)
-  }),
+  'audit.list': operation(
+    auditInput,
+    async (context, input) => {
+      const { orm, registry, onProgress } = context
+      const { policy, outcome, reason } = input
+      const policyId = policy === undefined ? undefined : findPolicyEverNamed(context, policy, input.organization)
+      const filter: AuditFilter = { ...pageOf(context, input), policyId, outcome, reason }
+      const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => showAudit(row, registry), { onProgress })
+      return { data: rows, more_before_id: moreBeforeId }
+    },
+    { runsAlone: false },
+  ),
+  'audit.changes': operation(
+    changesInput,
+    async (context, input) => {
+      const { orm, onProgress } = context
+      return { data: await listChanges(orm, pageOf(context, input), (row) => showChange(row, context), onProgress) }
+    },
+    { runsAlone: false },
+  ),
+  'audit.show': operation(
+    exchangeInput,
+    async ({ orm, registry }, { request_id, organization }) => {
+      const found = await findAudit(orm, request_id.toLowerCase())
+      const isTheirs =
+        organization === undefined || found?.organizationId === findOrganization(registry, organization).id
+      if (found === undefined || !isTheirs)
+        throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
+      return showAudit(found, registry)
+    },
+    { runsAlone: false },
+  ),
 }
 
 /** A policy that is deleted has its exchanges still; by id, since its name may be another's by now. */
@@ -59,11 +73,7 @@ function findPolicyEverNamed({ registry }: AdminContext, reference: string, orga
   return known?.organizationId === organizationId ? known.id : findPolicy(registry, reference, organizationId).id
 }
 
-function showAudit({
-  row,
-  policyName,
-  issuerUrl,
-}: Awaited<ReturnType<typeof listAudit>>['rows'][number]): typeof exchangeAnswer.infer {
+function showAudit(row: ListedAudit, { policies, issuers }: Registry): typeof exchangeAnswer.infer {
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -75,10 +85,10 @@ function showAudit({
     detail: row.detail,
     organization_id: row.organizationId,
     policy_id: row.policyId,
-    policy_name: policyName,
+    policy_name: policies.get(row.policyId ?? '')?.name ?? null,
     policy_named: row.policyNamed,
     issuer_id: row.issuerId,
-    issuer_url: issuerUrl,
+    issuer_url: issuers.get(row.issuerId ?? '')?.issuerUrl ?? null,
     key_id: row.keyId,
     subject: row.subject,
     subject_token_id: row.subjectTokenId,

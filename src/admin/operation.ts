@@ -1,5 +1,6 @@
 // What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts told as such.
 import { LibsqlError } from '@libsql/client'
+import type { OnProgress } from '../../db/slices.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { checkKeyState } from '../keys/api-key.ts'
@@ -9,7 +10,12 @@ import { type } from '../shape.ts'
 import type { TakeTurn } from '../turns.ts'
 
 /** What an operation gets: the context, who asks, and its own name, which the record of its changes tells. */
-export type OperationContext = AdminContext & { actor: Actor; operation: string }
+export type OperationContext = AdminContext & {
+  actor: Actor
+  operation: string
+  /** Told by reports, as they go on. */
+  onProgress?: OnProgress | undefined
+}
 
 export type Operation = {
   /** Checks and narrows what came in; answers the errors otherwise. */
@@ -28,15 +34,15 @@ export function operation<Input>(
   return { input, runsAlone, run }
 }
 
-/** Without an actor it is a command, or whoever holds the local socket. */
-export type RunOperation = (name: string, input: unknown, actor?: Actor) => Promise<unknown>
+/** Without an actor it is a command, or whoever holds the local socket. What `onProgress` throws ends a report. */
+export type RunOperation = (name: string, input: unknown, actor?: Actor, onProgress?: OnProgress) => Promise<unknown>
 
 /**
  * The door to all admin operations of one database. Answers what `JSON.stringify` would keep, so that a caller in this process
  * and one behind the socket read the same.
  */
 export function createOperationRunner(operations: Record<string, Operation>, context: AdminContext): RunOperation {
-  return async (name, value, actor = { kind: 'local' }) => {
+  return async (name, value, actor = { kind: 'local' }, onProgress) => {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined
     if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
     checkInput(value, 1)
@@ -48,7 +54,8 @@ export function createOperationRunner(operations: Record<string, Operation>, con
     }
     // An operation that steps aside may still wait for a turn of its own.
     const takeTurn: TakeTurn = (work) => context.takeTurn(() => act(work))
-    const run = () => found.run({ ...context, takeTurn, actor, operation: name }, input as never).catch(tellConflict)
+    const own = { ...context, takeTurn, actor, operation: name, onProgress }
+    const run = () => found.run(own, input as never).catch(tellConflict)
     return JSON.parse(JSON.stringify(await (found.runsAlone ? takeTurn(run) : act(run)))) as unknown
   }
 }

@@ -1,6 +1,7 @@
 // Admin operations that read what was used: sums by key or something else, the single requests, and the proof that both agree.
-import { findDrift, listUsage, sumUsage, type UsageFilter } from '../../db/usage.ts'
+import { type ListedUsage, listUsage, type UsageFilter } from '../../db/usage.ts'
 import { type UsageGrouping, usageGroupings } from '../../db/usage-groupings.ts'
+import { findDrift, sumUsage, type UsageSum } from '../../db/usage-totals.ts'
 import type { AdminContext } from '../context.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
@@ -14,24 +15,35 @@ const usageInput = type({ '+': 'reject', ...organizationInput, ...page, 'until?'
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
 
 export const usageOperations = {
-  'usage.sum': operation(sumInput, async (context, { by = 'key', ...input }) => {
-    // A sum that ends somewhere in the middle is none, so that only who asks for fewer groups gets fewer.
-    const rows = await sumUsage(context.orm, by, usageFilter(context, { limit: reportRowsMax, ...input }))
-    return { data: rows.map((row) => ({ ...groupOf(by, row), ...totalsOf(row) })) }
-  }),
-  'usage.verify': operation(type({ '+': 'reject' }), async ({ orm }) => {
-    const drift = await findDrift(orm)
-    const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
-    return { ok: data.length === 0, data }
-  }),
-  'usage.requests': operation(usageInput, async (context, input) => {
-    const filter = usageFilter(context, input)
-    const rows = await listUsage(context.orm, filter)
-    return {
-      data: rows.map(showUsage),
-      more_before_id: rows.length < filter.limit ? null : (rows.at(-1)?.row.id ?? null),
-    }
-  }),
+  'usage.sum': operation(
+    sumInput,
+    async (context, { by = 'key', ...input }) => {
+      // A sum that ends somewhere in the middle is none, so that only who asks for fewer groups gets fewer.
+      const filter = usageFilter(context, { limit: reportRowsMax, ...input })
+      const sums = await sumUsage(context.orm, by, filter, context.onProgress)
+      return { data: sums.map((sum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })) }
+    },
+    { runsAlone: false },
+  ),
+  'usage.verify': operation(
+    type({ '+': 'reject' }),
+    async ({ orm, onProgress }) => {
+      const drift = await findDrift(orm, onProgress)
+      const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
+      return { ok: data.length === 0, data }
+    },
+    { runsAlone: false },
+  ),
+  'usage.requests': operation(
+    usageInput,
+    async (context, input) => {
+      const { orm, registry, onProgress } = context
+      const filter = usageFilter(context, input)
+      const data = await listUsage(orm, filter, (row) => showUsage(row, registry), onProgress)
+      return { data, more_before_id: data.length < filter.limit ? null : (data.at(-1)?.id ?? null) }
+    },
+    { runsAlone: false },
+  ),
 }
 
 function usageFilter(context: AdminContext, input: typeof usageInput.infer): UsageFilter {
@@ -52,29 +64,32 @@ function findKeyEverUsed(registry: Registry, reference: string, organizationId: 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 const dayText = (day: number) => new Date(day * dayMilliseconds).toISOString().slice(0, 10)
 
-type Summed = Awaited<ReturnType<typeof sumUsage>>[number]
-
-/** What a row of totals is about, under the names that the other answers have. */
-function groupOf(by: UsageGrouping, row: Summed): Record<string, unknown> {
+/** What a row of totals is about, under the names that the other answers have, with names as they are today. */
+function groupOf(by: UsageGrouping, group: UsageSum['group'], registry: Registry): Record<string, unknown> {
+  const [keyId, policyId, issuerId] = [group.keyId, group.policyId, group.issuerId].map(String)
   switch (by) {
-    case 'key':
-      return { key_id: row.keyId, key_name: row.keyName, key_deleted: row.keyDeletedAt !== null }
+    case 'key': {
+      const key = registry.keys.get(keyId ?? '')
+      return { key_id: group.keyId, key_name: key?.name ?? null, key_deleted: key?.deletedAt !== null }
+    }
     case 'policy':
-      return { policy_id: row.policyId, policy_name: row.policyName }
-    case 'subject':
-      return { issuer_id: row.issuerId, issuer_url: row.issuerUrl, subject: row.subject }
+      return { policy_id: group.policyId, policy_name: registry.policies.get(policyId ?? '')?.name ?? null }
+    case 'subject': {
+      const issuerUrl = registry.issuers.get(issuerId ?? '')?.issuerUrl ?? null
+      return { issuer_id: group.issuerId, issuer_url: issuerUrl, subject: group.subject }
+    }
     case 'model':
-      return { model: row.model }
+      return { model: group.model }
     case 'preset':
-      return { workspace_id: row.workspaceId, preset_version: row.presetVersion }
+      return { workspace_id: group.workspaceId, preset_version: group.presetVersion }
     case 'upstream':
-      return { upstream: row.upstream }
+      return { upstream: group.upstream }
     case 'day':
-      return { day: dayText(Math.floor((row.firstUsedAt ?? 0) / dayMilliseconds)) }
+      return { day: dayText(Number(group.day)) }
   }
 }
 
-function totalsOf(row: Summed) {
+function totalsOf(row: UsageSum) {
   return {
     requests: row.requests,
     prompt_tokens: row.promptTokens,
@@ -86,7 +101,7 @@ function totalsOf(row: Summed) {
   }
 }
 
-function showUsage({ row, keyName, policyName, issuerUrl }: Awaited<ReturnType<typeof listUsage>>[number]) {
+function showUsage(row: ListedUsage, { keys, policies, issuers }: Registry) {
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -94,11 +109,11 @@ function showUsage({ row, keyName, policyName, issuerUrl }: Awaited<ReturnType<t
     organization_id: row.organizationId,
     workspace_id: row.workspaceId,
     key_id: row.keyId,
-    key_name: keyName,
+    key_name: keys.get(row.keyId)?.name ?? null,
     policy_id: row.policyId,
-    policy_name: policyName,
+    policy_name: policies.get(row.policyId ?? '')?.name ?? null,
     issuer_id: row.issuerId,
-    issuer_url: issuerUrl,
+    issuer_url: issuers.get(row.issuerId ?? '')?.issuerUrl ?? null,
     subject: row.subject,
     access_token_id: row.accessTokenId,
     endpoint: row.endpoint,

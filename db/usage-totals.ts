@@ -1,0 +1,205 @@
+// Sums up the usage ledger: by key or by something else, and against the totals by day that were kept with it.
+import { setImmediate as giveWay } from 'node:timers/promises'
+import { and, count, gte, lt, max, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { Orm } from './open.ts'
+import { usage, usageDays } from './schema.ts'
+import { type OnProgress, type RowRange, readInSlices, readSlice } from './slices.ts'
+import { matching, rangeOf, readable, type UsageFilter } from './usage.ts'
+import type { UsageGrouping } from './usage-groupings.ts'
+
+export type UsageSum = {
+  /** What the requests have in common, by the names of `groups`. */
+  group: Record<string, string | number | null>
+  requests: number
+  promptTokens: number
+  completionTokens: number
+  totalTokens: number
+  costNanodollars: number
+  /** Requests whose cost nobody knows. */
+  unpriced: number
+  lastUsedAt: number
+}
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+const day = sql<number>`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
+const groups: Record<UsageGrouping, Record<string, SQLiteColumn | SQL>> = {
+  key: { keyId: usage.keyId },
+  policy: { policyId: usage.policyId },
+  subject: { issuerId: usage.issuerId, subject: usage.subject },
+  model: { model: usage.model },
+  preset: { workspaceId: usage.workspaceId, presetVersion: usage.presetVersion },
+  upstream: { upstream: usage.upstream },
+  day: { day },
+}
+
+/** SQLite's total is a float: a sum that leaves the safe integers stays readable. */
+function total(column: SQLiteColumn) {
+  return sql<number>`total(${column})`.mapWith(Number)
+}
+
+/**
+ * One row a group; the one that has used the most tokens first, days in their order. Rows are summed up slice by slice, and what is
+ * committed meanwhile is left out.
+ */
+export async function sumUsage(
+  orm: Orm,
+  by: UsageGrouping,
+  filter: UsageFilter,
+  onProgress?: OnProgress,
+): Promise<UsageSum[]> {
+  const slice = orm
+    .select({
+      group: groups[by],
+      requests: count(),
+      promptTokens: total(usage.promptTokens),
+      completionTokens: total(usage.completionTokens),
+      totalTokens: total(usage.totalTokens),
+      costNanodollars: total(usage.costNanodollars),
+      unpriced: sql<number>`sum(${usage.costNanodollars} is null)`.mapWith(Number),
+      lastUsedAt: max(usage.at),
+    })
+    .from(usage)
+    .where(and(inSlice, matching(filter)))
+    .groupBy(...Object.values(groups[by]))
+    .prepare()
+  const sums = new Map<string, UsageSum>()
+  const read = (rows: RowRange) => slice.execute(rows) as Promise<UsageSum[]>
+  for await (const rows of readInSlices(await rangeOf(orm, filter), read, onProgress))
+    for (const row of rows) addUp(sums, JSON.stringify(Object.values(row.group)), row)
+  const order = (one: UsageSum, other: UsageSum) =>
+    by === 'day' ? Number(one.group.day) - Number(other.group.day) : other.totalTokens - one.totalTokens
+  return firstOf(sums.values(), order, filter.limit)
+}
+
+const inSlice = and(gte(usage.id, sql.placeholder('from')), lt(usage.id, sql.placeholder('until')))
+
+function addUp(sums: Map<string, UsageSum>, name: string, row: UsageSum): void {
+  const sum = sums.get(name)
+  if (sum === undefined) {
+    sums.set(name, row)
+    return
+  }
+  sum.requests += row.requests
+  sum.promptTokens += row.promptTokens
+  sum.completionTokens += row.completionTokens
+  sum.totalTokens += row.totalTokens
+  sum.costNanodollars += row.costNanodollars
+  sum.unpriced += row.unpriced
+  sum.lastUsedAt = Math.max(sum.lastUsedAt, row.lastUsedAt)
+}
+
+const sortedAtOnce = 5_000
+
+/** The first of many in an order, without sorting all of them in one go. */
+async function firstOf<Row>(
+  rows: Iterable<Row>,
+  order: (one: Row, other: Row) => number,
+  limit: number,
+): Promise<Row[]> {
+  let first: Row[] = []
+  let more: Row[] = []
+  for (const row of rows) {
+    more.push(row)
+    if (more.length < sortedAtOnce) continue
+    first = [...first, ...more].toSorted(order).slice(0, limit)
+    more = []
+    await giveWay()
+  }
+  return [...first, ...more].toSorted(order).slice(0, limit)
+}
+
+/** Rows of earlier versions may hold larger counts; their totals were added up to this bound (0003_inference.sql). */
+const countMax = 1_000_000_000
+
+function counted(column: SQLiteColumn) {
+  return sql<number>`coalesce(sum(min(${column}, ${sql.raw(String(countMax))})), 0)`.mapWith(Number)
+}
+
+/** The columns of a day's totals. */
+const summed = ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costNanodollars'] as const
+type DayTotals = Record<(typeof summed)[number], number> & { keyId: string; day: number }
+/** Totals that were kept, by key and day, and the last row of the ledger that is in them. */
+type KeptSlice = { rows: DayTotals[]; upto: number }
+
+/** The days of keys whose totals are not what their rows add up to; there are none. Requests that end meanwhile are no drift. */
+export async function findDrift(orm: Orm, onProgress?: OnProgress): Promise<{ keyId: string; day: number }[]> {
+  const kept = await readKeptTotals(orm)
+  const found = await addUpDays(orm, kept, onProgress)
+  for (const { rows } of kept) {
+    for (const row of rows) {
+      const sum = found.get(nameOf(row))
+      const isSame = summed.every((field) => Math.min(sum?.[field] ?? -1, Number.MAX_SAFE_INTEGER) === row[field])
+      if (isSame) found.delete(nameOf(row))
+      else found.set(nameOf(row), row)
+    }
+    await giveWay()
+  }
+  return [...found.values()]
+    .map(({ keyId, day }) => ({ keyId, day }))
+    .toSorted((one, other) => one.day - other.day || (one.keyId < other.keyId ? -1 : 1))
+}
+
+const nameOf = ({ keyId, day }: { keyId: string; day: number }) => `${keyId} ${day}`
+const keptRowsPerSlice = 500
+
+/** All of them in slices, of which the last holds what comes after the others, if only nothing. */
+async function readKeptTotals(orm: Orm): Promise<KeptSlice[]> {
+  const kept: KeptSlice[] = []
+  for (;;) {
+    const { keyId, day } = kept.at(-1)?.rows.at(-1) ?? { keyId: '', day: 0 }
+    const read = await readSlice(() =>
+      orm.all<{ upto: number } & (DayTotals | { keyId: null })>(sql`
+        select ledger.upto, kept.* from (select coalesce(max(id), 0) as upto from usage) as ledger left join (
+          select key_id as "keyId", day, requests, prompt_tokens as "promptTokens", completion_tokens as "completionTokens",
+            total_tokens as "totalTokens", ${readable(usageDays.costNanodollars)} as "costNanodollars"
+          from usage_days where (key_id, day) > (${keyId}, ${day}) order by key_id, day limit ${keptRowsPerSlice}
+        ) as kept order by 2, 3`),
+    )
+    const rows = read.filter((row): row is { upto: number } & DayTotals => row.keyId !== null)
+    kept.push({ rows, upto: read[0]?.upto ?? 0 })
+    if (rows.length < keptRowsPerSlice) return kept
+  }
+}
+
+/** What the rows add up to, each day of a key up to the row that was the last when its totals were read. */
+async function addUpDays(orm: Orm, kept: KeptSlice[], onProgress?: OnProgress): Promise<Map<string, DayTotals>> {
+  const slice = orm
+    .select({
+      keyId: usage.keyId,
+      day: day.mapWith(Number),
+      requests: count(),
+      promptTokens: counted(usage.promptTokens),
+      completionTokens: counted(usage.completionTokens),
+      totalTokens: counted(usage.totalTokens),
+      costNanodollars: total(usage.costNanodollars),
+    })
+    .from(usage)
+    .where(inSlice)
+    .groupBy(usage.keyId, day)
+    .prepare()
+  const found = new Map<string, DayTotals>()
+  let from = 1
+  for (const upto of new Set(kept.map((each) => each.upto))) {
+    const isIn = (row: DayTotals) => upto === kept[0]?.upto || uptoOf(row, kept) >= upto
+    const read = (rows: RowRange) => slice.execute(rows)
+    for await (const rows of readInSlices({ from, until: upto + 1 }, read, onProgress))
+      for (const row of rows.filter(isIn)) addUpDay(found, row)
+    from = upto + 1
+  }
+  return found
+}
+
+function uptoOf(row: DayTotals, kept: KeptSlice[]): number {
+  const holding = kept.find(({ rows }) => {
+    const last = rows.at(-1)
+    return last !== undefined && (row.keyId < last.keyId || (row.keyId === last.keyId && row.day <= last.day))
+  })
+  return (holding ?? kept.at(-1))?.upto ?? 0
+}
+
+function addUpDay(found: Map<string, DayTotals>, row: DayTotals): void {
+  const sum = found.get(nameOf(row))
+  if (sum === undefined) found.set(nameOf(row), row)
+  else for (const field of summed) sum[field] += row[field]
+}
