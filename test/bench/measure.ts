@@ -1,7 +1,6 @@
 // How the benches measure: child processes that never outlive the bench, CPU time as Linux tells it, contestants that take turns, medians and ratios.
 import { dlopen, ptr } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { runCommand, startServing, temporaryFolder } from '../support/latchkey.ts'
 
@@ -60,15 +59,6 @@ async function untilAnswered(url: string, child: Bun.Subprocess): Promise<void> 
     if (child.exitCode !== null) throw new Error(`${url} ended with ${child.exitCode}`)
     await Bun.sleep(50)
   }
-}
-
-/** A port that was free a moment ago, for servers that cannot choose one. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 export type Installed = {

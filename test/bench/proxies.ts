@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { audience, listenLocally, mintAt, postExchange, subject } from '../support/latchkey.ts'
-import { benchFolder, type Contestant, freePort, installLatchkey, spawnServer } from './measure.ts'
+import { freePort, installGateway } from '../support/real-parts.ts'
+import { benchFolder, type Contestant, installLatchkey, spawnServer } from './measure.ts'
 
 export type Gateway = Contestant & {
   url: string
@@ -47,25 +48,9 @@ export async function startNginx(origin: string): Promise<Gateway | undefined> {
   return passingOn('nginx', pid, port, stop)
 }
 
-let portkeyFolder: string | undefined
-
-/** Another gateway to compare with brings some eighty packages, so that they are fetched here and not by everybody who installs this. */
-function installPortkey(): string {
-  if (portkeyFolder !== undefined) return portkeyFolder
-  portkeyFolder = benchFolder()
-  // With newer servers its streams fail on Node 20.
-  const overrides = { '@hono/node-server': '1.14.0' }
-  const wanted = { dependencies: { '@portkey-ai/gateway': '1.15.2' }, overrides }
-  writeFileSync(join(portkeyFolder, 'package.json'), JSON.stringify(wanted))
-  const { exitCode, stderr } = Bun.spawnSync([bun, 'install'], { cwd: portkeyFolder })
-  if (exitCode !== 0) throw new Error(`Portkey cannot be installed: ${stderr}`)
-  return portkeyFolder
-}
-
 export async function startPortkey(runtime: 'Bun' | 'Node', origin: string): Promise<Gateway> {
   const port = await freePort()
-  const program = join(installPortkey(), 'node_modules/@portkey-ai/gateway/build/start-server.js')
-  const command = [runtime === 'Bun' ? bun : 'node', program, '--headless', `--port=${port}`]
+  const command = [runtime === 'Bun' ? bun : 'node', installGateway(), '--headless', `--port=${port}`]
   const { pid, stop } = await spawnServer(command, { port, env: { NODE_ENV: 'production' } })
   const headers = { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${origin}/v1` }
   return { ...passingOn(`Portkey on ${runtime}`, pid, port, stop), headers }

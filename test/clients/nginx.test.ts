@@ -1,73 +1,93 @@
-// nginx in front, configured as the README says: the audit has the client's address and not the proxy's.
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+// nginx in front, configured as the README says: the audit has the client's address, and neither a path nor an inference server gets
+// around what nginx is told to protect.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  type Federation,
-  listenLocally,
-  type Row,
-  runCommand,
-  startFederation,
-  temporaryFolder,
-} from '../support/latchkey.ts'
-import { until } from '../support/until.ts'
+import { answer, type Inference, startInference } from '../support/inference.ts'
+import { type Row, runCommand } from '../support/latchkey.ts'
+import { openRawRequest } from '../support/raw-request.ts'
+import { freePort, hasNginx, type RealPart, startNginx } from '../support/real-parts.ts'
 
 const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+const locationOfReadme = /```nginx\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
 /** Elsewhere 127.0.0.2 is not an address of the machine. */
-const lacks = process.platform !== 'linux' || ['nginx', 'curl'].some((tool) => !Bun.which(tool))
-const folder = temporaryFolder()
-let federation: Federation
-let nginx: Bun.Subprocess
-let proxyUrl: string
+const lacks = process.platform !== 'linux' || !hasNginx || !Bun.which('curl')
+const needs = '(needs Linux, nginx and curl)'
+
+let latchkey: Inference
+let nginx: RealPart & { folder: string }
+let withPorts: Record<'v4' | 'v6', string>
 beforeAll(async () => {
   if (lacks) return
-  federation = await startFederation({ settings: { LATCHKEY_TRUSTED_PROXIES: '127.0.0.1' } })
-  const port = await freePort()
-  proxyUrl = `http://127.0.0.1:${port}`
-  const location = /```nginx\n([\s\S]*?)```/.exec(readme)?.[1]?.replace('127.0.0.1:8787', addressOf(federation)) ?? ''
-  writeFileSync(
-    join(folder.path, 'nginx.conf'),
-    `daemon off; master_process off; pid nginx.pid; error_log stderr;
-    events {}
-    http { access_log off; ${temporaryPaths()} server { listen 127.0.0.1:${port}; ${location} } }`,
-  )
-  const command = ['nginx', '-p', folder.path, '-c', join(folder.path, 'nginx.conf'), '-e', 'stderr']
-  nginx = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
-  await until('nginx', () =>
-    fetch(`${proxyUrl}/v1/oauth/jwks`).then(
-      ({ ok }) => ok,
-      () => false,
-    ),
-  )
+  latchkey = await startInference({ LATCHKEY_TRUSTED_PROXIES: '127.0.0.1' })
+  const { hostname, port } = latchkey.server.address
+  const location = locationOfReadme.replace('127.0.0.1:8787', `${hostname}:${port}`)
+  const forwarding = (value: string) => location.replace('$proxy_add_x_forwarded_for', `"${value}"`)
+  const [v4, v6] = [await freePort(), await freePort()]
+  withPorts = { v4: `http://127.0.0.1:${v4}`, v6: `http://[::1]:${v6}` }
+  nginx = await startNginx(`
+    server { listen 127.0.0.1:{port};
+      ${location}
+      location /v1/keys { return 403; }
+      location /internal/ { internal; alias {folder}/; } }
+    server { listen 127.0.0.1:${v4}; ${forwarding('$remote_addr:$remote_port')} }
+    server { listen [::1]:${v6}; ${forwarding('[$remote_addr]:$remote_port')} }`)
+  writeFileSync(join(nginx.folder, 'secret.txt'), 'internal')
 })
 afterAll(async () => {
-  nginx?.kill('SIGTERM')
-  await nginx?.exited
-  await federation?.stop()
-  folder.remove()
+  await nginx?.stop()
+  await latchkey?.stop()
 })
 
-function addressOf({ server }: Federation): string {
-  return `${server.address.hostname}:${server.address.port}`
-}
+describe('the audit has the address of the client', () => {
+  const rows: [name: string, url: () => string, from: string][] = [
+    ['as nginx adds it', () => nginx.url, '127.0.0.2'],
+    ['as a proxy writes it with its port', () => withPorts.v4, '127.0.0.2'],
+    ['as a proxy writes one of IPv6 with its port', () => withPorts.v6, '::1'],
+  ]
+  for (const [name, url, from] of rows)
+    test.skipIf(lacks)(`${name} ${needs}`, async () => {
+      const args = ['-sS', '--interface', from, `${url()}/v1/oauth/token`, '-d', 'grant_type=none']
+      const { code, stdout } = await runCommand(args, { cwd: nginx.folder, program: [Bun.which('curl') ?? ''] })
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('unsupported_grant_type') })
+      const { data } = await latchkey.admin<{ data: Row[] }>('audit.list', { limit: 1 })
+      expect(data).toMatchObject([{ client_address: from }])
+    })
+})
 
-async function freePort(): Promise<number> {
-  const { listener } = await listenLocally(async () => new Response())
-  await listener.drain()
-  return listener.port
-}
+describe('a path that nginx denies is reached', () => {
+  const rows: [target: string, status: number][] = [
+    ['/v1/keys', 403],
+    ['/v1/chat/../keys', 403],
+    ['/v1/chat/%2e%2e/keys', 403],
+    ['/v1/%6beys', 403],
+    ['/v1//keys', 403],
+    ['/v1/chat\\..\\keys', 404],
+    ['/v1/chat\\..\\..\\v1\\keys', 404],
+    ['/v1/x\\../keys', 404],
+    ['/v1/chat%5c..%5ckeys', 404],
+  ]
+  for (const [target, status] of rows)
+    test.skipIf(lacks)(`not by ${target} ${needs}`, async () => {
+      const name = `admin ${target.length}`
+      const { key } = await latchkey.admin<Row & { key: string }>('keys.create', { name, kind: 'management' })
+      const headers = { authorization: `Bearer ${key}`, connection: 'close' }
+      const { socket, answer: whole } = openRawRequest(nginx.url, 'GET', headers, target)
+      expect((await whole).status).toBe(status)
+      socket.destroy()
+      await latchkey.admin('keys.delete', { key: name })
+    })
+})
 
-/** nginx keeps request bodies in files, by default where only root may write. */
-function temporaryPaths(): string {
-  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-  for (const kind of kinds) mkdirSync(join(folder.path, kind))
-  return kinds.map((kind) => `${kind}_temp_path ${join(folder.path, kind)};`).join(' ')
-}
-
-test.skipIf(lacks)('the audit has the address of the client (needs Linux, nginx and curl)', async () => {
-  const args = ['-sS', '--interface', '127.0.0.2', `${proxyUrl}/v1/oauth/token`, '-d', 'grant_type=none']
-  const { code, stdout } = await runCommand(args, { cwd: folder.path, program: [Bun.which('curl') ?? ''] })
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('unsupported_grant_type') })
-  const { data } = await federation.admin<{ data: Row[] }>('audit.list', { limit: 1 })
-  expect(data).toMatchObject([{ client_address: '127.0.0.2' }])
+describe('an inference server', () => {
+  test.skipIf(lacks)(`cannot make nginx serve a file of its own ${needs}`, async () => {
+    const headers = { 'x-accel-redirect': '/internal/secret.txt', 'x-accel-buffering': 'yes' }
+    latchkey.upstream.answer.current = () => Response.json(answer, { headers })
+    const response = await fetch(`${nginx.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${latchkey.key.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', messages: [] }),
+    })
+    expect([response.status, await response.json()]).toEqual([200, answer])
+  })
 })

@@ -1,5 +1,5 @@
 // A server before a scripted upstream, and the chat completions that a test asks of it.
-import { type Federation, type Row, startFederation } from './latchkey.ts'
+import { type Federation, type Row, startFederation, type TestServerOptions } from './latchkey.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from './scripted-upstream.ts'
 
 export type UsageRow = Row & { request_id: string; completed: boolean; status: number }
@@ -32,9 +32,9 @@ export function streamReply(text: string): Response {
   return new Response(text, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } })
 }
 
-export async function startInference(): Promise<Inference> {
+export async function startInference(settings: TestServerOptions['settings'] = {}): Promise<Inference> {
   const upstream = await startScriptedUpstream()
-  const federation = await startFederation({ upstreamUrl: upstream.url })
+  const federation = await startFederation({ upstreamUrl: upstream.url, settings })
   const reply = await federation.exchange(await federation.mint())
   const { access_token: accessToken } = (await reply.json()) as { access_token: string }
   const { writer } = federation.server.context

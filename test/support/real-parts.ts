@@ -1,0 +1,99 @@
+// Programs of others that stand before or behind a Latchkey in real installations: nginx, and Portkey's gateway. A test that needs one is
+// skipped where the machine lacks it, and says so in its name; .ci/run installs both.
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { temporaryFolder } from './latchkey.ts'
+import { until } from './until.ts'
+
+export type RealPart = { url: string; stop: () => Promise<void> }
+
+/** A port that was free a moment ago, for servers that cannot choose one. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+export const hasNginx = Bun.which('nginx') !== null
+
+/** An nginx with what `servers` says to stand inside `http`, `{port}` being its own and `{folder}` a folder where it may write. */
+export async function startNginx(servers: string): Promise<RealPart & { folder: string }> {
+  const { path: folder, remove } = temporaryFolder()
+  const port = await freePort()
+  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  // By default these lie where only root may write.
+  for (const kind of kinds) mkdirSync(join(folder, kind))
+  const temporary = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join(' ')
+  const inside = servers.replaceAll('{port}', String(port)).replaceAll('{folder}', folder)
+  const user = process.getuid?.() === 0 ? 'user root;' : ''
+  writeFileSync(
+    join(folder, 'nginx.conf'),
+    `daemon off; master_process off; ${user} pid nginx.pid; error_log stderr;
+    events {}
+    http { access_log off; ${temporary} ${inside} }`,
+  )
+  const command = ['nginx', '-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']
+  const url = `http://127.0.0.1:${port}`
+  const stop = await startChild(command, url)
+  return {
+    url,
+    folder,
+    stop: async () => {
+      await stop()
+      remove()
+    },
+  }
+}
+
+/** Some eighty packages that nobody else needs, so that they are no dependency of ours: kept apart, and installed by who wants them. */
+const gatewayFolder = join(import.meta.dirname, '../../node_modules/.cache/portkey')
+const gatewayProgram = join(gatewayFolder, 'node_modules/@portkey-ai/gateway/build/start-server.js')
+
+export const hasGateway = existsSync(gatewayProgram)
+
+/** Installs Portkey's gateway unless it is there. Answers its program. @throws where the package registry cannot be reached */
+export function installGateway(): string {
+  if (existsSync(gatewayProgram)) return gatewayProgram
+  mkdirSync(gatewayFolder, { recursive: true })
+  // With newer servers its streams fail on Node 20.
+  const overrides = { '@hono/node-server': '1.14.0' }
+  const wanted = { dependencies: { '@portkey-ai/gateway': '1.15.2' }, overrides }
+  writeFileSync(join(gatewayFolder, 'package.json'), JSON.stringify(wanted))
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, 'install', '--ignore-scripts'], { cwd: gatewayFolder })
+  if (exitCode !== 0) throw new Error(`Portkey's gateway cannot be installed: ${stderr}`)
+  return gatewayProgram
+}
+
+export async function startGateway(): Promise<RealPart> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const command = [process.execPath, gatewayProgram, '--headless', `--port=${port}`]
+  return { url, stop: await startChild(command, url, { NODE_ENV: 'production' }) }
+}
+
+/** Waits until something answers at `url`. */
+async function startChild(command: string[], url: string, env = {}): Promise<() => Promise<void>> {
+  const child = Bun.spawn(command, {
+    env: { ...process.env, ...env },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'ignore',
+  })
+  const isAnswered = async () => {
+    if (child.exitCode !== null) throw new Error(`${command[0]} ended with ${child.exitCode}`)
+    return fetch(url).then(
+      () => true,
+      () => false,
+    )
+  }
+  await until(command.join(' '), isAnswered)
+  return async () => {
+    child.kill()
+    await child.exited
+  }
+}
+
+if (import.meta.main) installGateway()
