@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { type Arguments, command, operationCommand, runAlone } from './command-line.ts'
 import { moment, record } from './present.ts'
 import { drawReport, reportInput, reportOptions } from './reports.ts'
+import { stateTone } from './terminal.ts'
 
 type Exchange = {
   id: number
@@ -26,7 +27,7 @@ function drawExchanges({ data, more_before_id }: Exchanges, given: Arguments): s
     data,
     [
       ['TIME (UTC)', (row) => moment(row.at)],
-      ['OUTCOME', (row) => row.outcome],
+      ['OUTCOME', (row) => row.outcome, stateTone],
       ['STEP', (row) => row.step],
       ['REASON', (row) => (row.detail === null ? row.reason : `${row.reason} (${row.detail})`)],
       ['POLICY', (row) => row.policy_name ?? row.policy_named],

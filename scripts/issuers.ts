@@ -13,7 +13,8 @@ import {
   wholeNumber,
 } from './command-line.ts'
 import { readJsonFile, readTextFile } from './input-files.ts'
-import { few, moment, printable, record, table, withAffected } from './present.ts'
+import { few, moment, printable, record, withAffected } from './present.ts'
+import { table } from './table.ts'
 
 type Issuer = {
   id: string

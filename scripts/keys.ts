@@ -17,7 +17,9 @@ import {
   runAlone,
   wholeNumber,
 } from './command-line.ts'
-import { dollars, moment, printable, record, table, withAffected } from './present.ts'
+import { dollars, moment, printable, record, withAffected } from './present.ts'
+import { table } from './table.ts'
+import { stateTone } from './terminal.ts'
 
 type Key = {
   id: string
@@ -123,7 +125,7 @@ export function keysCommand(): Command {
           [
             ['NAME', (row) => row.name],
             ['KIND', (row) => row.kind],
-            ['STATE', (row) => row.state],
+            ['STATE', (row) => row.state, stateTone],
             ['LABEL', (row) => row.label],
             [
               'LEFT (USD)',

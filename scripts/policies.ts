@@ -15,7 +15,9 @@ import {
 } from './command-line.ts'
 import { drawExplanations, type Explanation } from './explanations.ts'
 import { readTextFile } from './input-files.ts'
-import { record, table } from './present.ts'
+import { record } from './present.ts'
+import { table } from './table.ts'
+import { stateTone } from './terminal.ts'
 
 type Policy = {
   id: string
@@ -111,7 +113,7 @@ export function policiesCommand(): Command {
           data,
           [
             ['NAME', (row) => row.name],
-            ['STATE', state],
+            ['STATE', state, stateTone],
             ['ISSUER', issuer],
             ['AUDIENCE', (row) => row.audience],
             ['SUBJECT', (row) => row.subject],

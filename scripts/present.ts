@@ -1,4 +1,4 @@
-// Draws answers for people: tables and short records, with everything that came from outside made harmless for a terminal.
+// Draws answers for people: short records and parts of lines, with everything that came from outside made harmless for a terminal.
 
 /** Control and invisible characters escaped, so that a claim cannot move the cursor or hide. */
 export function printable(value: unknown): string {
@@ -10,32 +10,6 @@ function escaped(character: string): string {
   const code = character.codePointAt(0) ?? 0
   const hex = code.toString(16)
   return code > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`
-}
-
-export type Column<Row> = [title: string, value: (row: Row) => unknown]
-
-/** Longer cells would push the others off the screen; `--json` has them whole. */
-const cellCharactersMax = 72
-
-function cellOf(value: unknown): string {
-  const text = printable(value)
-  if (text.length <= cellCharactersMax) return text
-  return `${[...text].slice(0, cellCharactersMax - 1).join('')}…`
-}
-
-/** A table with aligned columns, or a sentence when there is nothing to show. */
-export function table<Row>(rows: Row[], columns: Column<Row>[], whenEmpty: string): string {
-  if (rows.length === 0) return whenEmpty
-  const cells = [columns.map(([title]) => title), ...rows.map((row) => columns.map(([, value]) => cellOf(value(row))))]
-  const widths = columns.map((_, index) => Math.max(...cells.map((line) => line[index]?.length ?? 0)))
-  return cells
-    .map((line) =>
-      line
-        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
 }
 
 /** One `name  value` line a field. */

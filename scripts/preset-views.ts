@@ -1,7 +1,9 @@
 // What `latchkey presets` prints for people: presets, versions, and what differs between two.
 import { createTwoFilesPatch } from 'diff'
 import type { Arguments } from './command-line.ts'
-import { moment, printable, record, table } from './present.ts'
+import { moment, printable, record } from './present.ts'
+import { table } from './table.ts'
+import { paint, readTerminal, stateTone, type Tone } from './terminal.ts'
 
 export type Version = {
   version: number
@@ -63,7 +65,7 @@ export function drawList(
     [
       ['SLUG', (row) => row.slug],
       ['NAME', (row) => row.name],
-      ['STATE', (row) => row.status],
+      ['STATE', (row) => row.status, stateTone],
       ['DESCRIPTION', (row) => row.description],
       ['UPDATED (UTC)', (row) => moment(row.updated_at)],
     ],
@@ -100,6 +102,7 @@ const diffMillisecondsMax = 3_000
 
 export function drawDiff({ from, to, changes }: { from: Found; to: Found; changes: { field: string }[] }): string {
   if (changes.length === 0) return `${from.preset_version} and ${to.preset_version} say the same`
+  const terminal = readTerminal()
   const [one, other] = [from, to].map((found) => `${showContent(found)}\n`)
   const patch = createTwoFilesPatch(
     from.preset_version,
@@ -117,16 +120,11 @@ export function drawDiff({ from, to, changes }: { from: Found; to: Found; change
   return patch
     .split('\n')
     .filter((line) => !/^(=+|\\ No newline.*|)$/.test(line))
-    .map(coloured)
+    .map((line) => paint(line, diffTones[line[0] ?? ''], terminal))
     .join('\n')
 }
 
-/** Green and red where somebody looks on and has not asked for none. */
-function coloured(line: string): string {
-  const code = { '+': 32, '-': 31, '@': 36 }[line[0] ?? '']
-  const isPlain = !process.stdout.isTTY || (process.env.NO_COLOR ?? '') !== ''
-  return code === undefined || isPlain ? line : `\u001b[${code}m${line}\u001b[0m`
-}
+const diffTones: Partial<Record<string, Tone>> = { '+': 'green', '-': 'red', '@': 'cyan' }
 
 export function drawImported(data: Imported[]): string {
   return table(

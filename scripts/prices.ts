@@ -2,7 +2,8 @@
 import type { Command } from 'commander'
 import { command, group, money, operationCommand, runAlone } from './command-line.ts'
 import { readJsonFile } from './input-files.ts'
-import { dollars, table } from './present.ts'
+import { dollars } from './present.ts'
+import { table } from './table.ts'
 
 type Price = { model: string; prompt: number; completion: number; cached: number | null }
 

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { reportRowsDefault } from '../src/limits.ts'
 import { type Arguments, isNarrowed, momentText, nothingMatches, wholeNumber } from './command-line.ts'
-import { type Column, table } from './present.ts'
+import { type Column, table } from './table.ts'
 
 /** What every report takes. */
 export function reportOptions(made: Command): Command {

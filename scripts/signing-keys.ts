@@ -1,7 +1,9 @@
 // `latchkey signing-keys`: the keys that sign access tokens.
 import type { Command } from 'commander'
 import { command, group, operationCommand, runAlone } from './command-line.ts'
-import { moment, table } from './present.ts'
+import { moment } from './present.ts'
+import { table } from './table.ts'
+import { stateTone } from './terminal.ts'
 
 type SigningKey = { id: string; state: string; created_at: string; active_at: string; retired_at: string | null }
 
@@ -37,7 +39,7 @@ function draw(keys: SigningKey[]): string {
   return table(
     keys,
     [
-      ['STATE', (row) => row.state],
+      ['STATE', (row) => row.state, stateTone],
       ['SIGNS FROM (UTC)', (row) => moment(row.active_at)],
       ['PUBLISHED UNTIL (UTC)', (row) => moment(row.retired_at)],
       ['ID', (row) => row.id],

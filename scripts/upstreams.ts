@@ -11,7 +11,9 @@ import {
   wholeNumber,
 } from './command-line.ts'
 import { readTextFile } from './input-files.ts'
-import { record, table } from './present.ts'
+import { record } from './present.ts'
+import { table } from './table.ts'
+import { stateTone } from './terminal.ts'
 
 type Upstream = {
   name: string
@@ -121,7 +123,7 @@ export function upstreamsCommand(): Command {
           table(
             data,
             [
-              ['', (row) => (row.ok ? '✓' : '✗')],
+              ['', (row) => (row.ok ? '✓' : '✗'), stateTone],
               ['NAME', (row) => row.name],
               ['BASE URL', (row) => row.base_url],
               ['MODELS', (row) => row.models],

@@ -2,8 +2,10 @@
 import { type Command, Option } from 'commander'
 import { usageGroupings } from '../db/usage-groupings.ts'
 import { type Arguments, command, momentText, operationCommand, runAlone } from './command-line.ts'
-import { bar, csv, dollars, moment, table } from './present.ts'
+import { bar, csv, dollars, moment } from './present.ts'
 import { drawReport, reportInput, reportOptions } from './reports.ts'
+import { table } from './table.ts'
+import { stateTone } from './terminal.ts'
 
 type Sum = Record<string, string | number | boolean | null> & {
   requests: number
@@ -128,7 +130,7 @@ function drawRequests(rows: Request[], given: Arguments): string {
         ? [['PRESET', (row: Request) => row.preset_version] as [string, (row: Request) => unknown]]
         : []),
       ['UPSTREAM', (row) => row.upstream],
-      ['STATUS', statusOf],
+      ['STATUS', statusOf, stateTone],
       ['TOKENS', (row) => row.total_tokens],
       ['COST (USD)', (row) => (row.cost === null ? null : dollars(row.cost))],
       ['POLICY', (row) => row.policy_name],

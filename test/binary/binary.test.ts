@@ -162,6 +162,7 @@ test('the binary does the whole main job', async () => {
     expect(called.status).toBe(200)
     expect(await called.text()).toContain(stream ? 'data: [DONE]' : 'from the binary')
   }
+  expect((await run(['keys', 'list'])).stdout).toMatch(/^NAME +KIND +STATE/)
   const { data } = await json<{ data: Record<string, unknown>[] }>('usage')
   expect(data).toMatchObject([{ key_name: 'app', requests: 2 }])
   const { data: requests } = await json<{ data: Record<string, unknown>[] }>('usage', '--requests')

@@ -1,6 +1,7 @@
 // What must hold on every runtime, written with Web standards and node:assert alone: exchange, key set and inference over real HTTP.
 import assert from 'node:assert/strict'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { type Column, table } from '../../scripts/table.ts'
 import { audience, type Federation, subject } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 
@@ -193,6 +194,17 @@ export const scenarios: Scenario[] = [
       const response = await call('/chat/completions', await accessToken(federation), asked)
       assert.match(await response.text(), /hello preset/)
       assert.equal((await usageOf(federation, response))?.preset_version, 'brief@1')
+    },
+  },
+  {
+    name: 'a table counts wide characters as a terminal does',
+    run: async () => {
+      const columns: Column<[string, string]>[] = [
+        ['ONE', ([one]) => one],
+        ['TWO', ([, two]) => two],
+      ]
+      const drawn = table([['日本語', 'here']], columns, '', { columns: undefined, hasColor: false })
+      assert.equal(drawn, 'ONE     TWO\n日本語  here')
     },
   },
 ]

@@ -1,7 +1,7 @@
-// Drawing for people: whatever a claim, a name or a URL holds, the terminal gets visible characters in aligned columns.
+// Drawing for people: whatever a claim, a name or a URL holds, the terminal gets visible characters.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { few, moment, printable, record, table, withAffected } from '../../scripts/present.ts'
+import { few, moment, printable, record, withAffected } from '../../scripts/present.ts'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 40 })
 /** Everything that moves the cursor, hides, or turns the direction of text. */
@@ -37,37 +37,6 @@ describe('printable', () => {
   test('tells different characters apart, those beyond the basic plane included', () => {
     expect(printable('\u{e0041}')).not.toBe(printable('\u{e0042}'))
   })
-})
-
-describe('a table', () => {
-  const columns: [string, (row: { one: string; two: string }) => unknown][] = [
-    ['ONE', (row) => row.one],
-    ['TWO', (row) => row.two],
-  ]
-  test('has one line a row, its columns aligned, whatever the cells hold', () => {
-    fc.assert(
-      fc.property(fc.array(fc.record({ one: anyText, two: anyText }), { minLength: 1, maxLength: 5 }), (rows) => {
-        const lines = table(rows, columns, 'none').split('\n')
-        expect(lines).toHaveLength(rows.length + 1)
-        const start = lines[0]?.indexOf('TWO') ?? -1
-        for (const [index, { one, two }] of rows.entries()) {
-          expect(lines[index + 1]).toBe(`${printable(one).padEnd(start)}${printable(two)}`.trimEnd())
-        }
-      }),
-    )
-  })
-
-  test('cuts a cell that would push the others away, and never within a character', () => {
-    const rows = [
-      { one: '🔑'.repeat(100), two: 'here' },
-      { one: 'x'.repeat(72), two: 'here' },
-    ]
-    const [, cut = '', whole = ''] = table(rows, columns, 'none').split('\n')
-    expect(cut).toMatch(/^(🔑){71}… +here$/u)
-    expect(whole).toBe(`${'x'.repeat(72).padEnd(whole.length - 4)}here`)
-  })
-
-  test('without rows is the sentence', () => expect(table([], columns, 'None yet')).toBe('None yet'))
 })
 
 test('a record has one line a field, whatever the values hold', () => {
