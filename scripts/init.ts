@@ -1,6 +1,7 @@
 // `latchkey init`: makes the database and the first management key.
 import type { Command } from 'commander'
-import { command, type Options, operationCommand, runAlone } from './command-line.ts'
+import { command, operationCommand, runAlone } from './command-line.ts'
+import { flagsOf } from './next-commands.ts'
 import { printable } from './present.ts'
 
 type Made = { database: string; master_key_file: string | null; key: string }
@@ -36,20 +37,6 @@ export function initCommand(): Command {
     },
     { moreShown: ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'] },
   )
-}
-
-/** The flags that were given of these, as a shell reads them. */
-function flagsOf(options: Options, names: string[]): string {
-  const flags = names.map((name) => {
-    const value = options[name]
-    const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-    return value === undefined ? '' : ` --${flag} ${shellWord(String(value))}`
-  })
-  return flags.join('')
-}
-
-function shellWord(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${printable(text).replaceAll("'", "'\\''")}'`
 }
 
 if (import.meta.main) await runAlone(initCommand())

@@ -16,6 +16,7 @@ import {
   withSettings,
 } from './command-line.ts'
 import { readTextFile } from './input-files.ts'
+import { flagsOf, shellWord } from './next-commands.ts'
 import { printable } from './present.ts'
 
 type Replaced = {
@@ -60,9 +61,16 @@ async function replaceMasterKey(options: Options): Promise<void> {
   const run = (dryRun: boolean) =>
     callWithoutServer(config, surroundings, 'master_key.replace', { ...input, dry_run: dryRun }) as Promise<Replaced>
   const isDryRun = options.dryRun === true
-  if (input.lost && !isDryRun && options.yes !== true) await confirm(() => run(true))
+  if (input.lost && !isDryRun && options.yes !== true) await confirm(options, () => run(true))
   const answer = await run(isDryRun)
-  print(options.json === true ? JSON.stringify(answer, null, 2) : draw(answer, newKey !== undefined))
+  print(
+    options.json === true
+      ? JSON.stringify(answer, null, 2)
+      : draw(answer, {
+          isGiven: newKey !== undefined,
+          flags: flagsOf(options, ['config', 'databaseUrl', 'masterKeyFile']),
+        }),
+  )
 }
 
 /** Never an argument: others on the machine can read those. */
@@ -79,8 +87,8 @@ function checked(key: string, place: string): string {
 }
 
 /** @throws Fault unless somebody on a terminal agrees to what they are shown */
-async function confirm(plan: () => Promise<Replaced>): Promise<void> {
-  if (!process.stdin.isTTY || !process.stdout.isTTY)
+async function confirm({ json }: Options, plan: () => Promise<Replaced>): Promise<void> {
+  if (json === true || !process.stdin.isTTY || !process.stdout.isTTY)
     throw new Fault(
       'usage',
       'What only the lost key opens is dropped for good: add --yes to agree, or --dry-run to see it',
@@ -92,15 +100,17 @@ async function confirm(plan: () => Promise<Replaced>): Promise<void> {
   if (!/^y(es)?$/i.test(answer.trim())) throw new Fault('conflict', 'Nothing was changed')
 }
 
-function draw(answer: Replaced, isGiven: boolean): string {
-  const { replaced, dry_run, finished, database } = answer
-  if (!replaced && !dry_run)
+type Given = { isGiven: boolean; flags: string }
+
+function draw(answer: Replaced, given: Given): string {
+  const { dry_run, finished, database } = answer
+  if (answer.signing_keys_reencrypted + answer.signing_keys_ended === 0)
     return finished
       ? `Finished the replacement of the master key of ${printable(database)} that was interrupted before; nothing else was changed.`
       : `${printable(database)} uses this master key already; nothing was changed.`
   const lines = planLines(answer)
   if (dry_run) return [...lines, 'Nothing was changed: this was a dry run.'].join('\n')
-  return [...lines, '', 'Next:', ...nextLines(answer, isGiven).map((line) => `  ${line}`)].join('\n')
+  return [...lines, '', 'Next:', ...nextLines(answer, given).map((line) => `  ${line}`)].join('\n')
 }
 
 function planLines(answer: Replaced): string[] {
@@ -123,7 +133,7 @@ function lostLines({ signing_keys_ended, credentials_dropped }: Replaced): strin
   ]
 }
 
-function nextLines(answer: Replaced, isGiven: boolean): string[] {
+function nextLines(answer: Replaced, { isGiven, flags }: Given): string[] {
   const { lost, master_key_file, previous_master_key_file: previous, credentials_dropped } = answer
   const where =
     master_key_file === null
@@ -134,14 +144,13 @@ function nextLines(answer: Replaced, isGiven: boolean): string[] {
   const old =
     previous === null
       ? 'Backups of the database from before still need the old key.'
-      : `What was there before is in ${printable(previous)}. Backups of the database from before need the old key; delete it with them.`
-  const stolen =
-    'If the old key was stolen together with the database: latchkey signing-keys rotate --revoke, and new upstream credentials.'
+      : `The file from before is ${printable(previous)}. Older backups of the database need the old key; delete both together.`
+  const stolen = `If the old key was stolen together with the database: latchkey signing-keys rotate --revoke${flags}, and new upstream credentials.`
   const credentials = credentials_dropped.map(
-    (name) =>
-      `latchkey upstreams update ${/^[\w.-]+$/.test(name) ? name : JSON.stringify(name)} --credential-file FILE`,
+    (name) => `latchkey upstreams update ${shellWord(name)} --credential-file FILE${flags}`,
   )
-  return [where, ...(lost && previous === null ? [] : [old]), ...(lost ? credentials : [stolen]), 'latchkey serve']
+  const rest = lost ? credentials : [stolen]
+  return [where, ...(lost && previous === null ? [] : [old]), ...rest, `latchkey serve${flags}`]
 }
 
 function listOf(names: string[]): string {

@@ -184,6 +184,8 @@ describe('with the old key at hand', () => {
     const before = { hex: hexOf(file), rows: encrypted(), files: keyFiles() }
     expect(await replace(['--dry-run'])).toMatchObject({ replaced: false, dry_run: true, signing_keys_reencrypted: 1 })
     expect({ hex: hexOf(file), rows: encrypted(), files: keyFiles() }).toEqual(before)
+    const same = await runWith({ LATCHKEY_NEW_MASTER_KEY: before.hex }, 'master-key', 'replace', '--dry-run')
+    expect(same.stdout).toContain('uses this master key already')
   })
 
   test('a link to the file stays a link, and the file keeps its mode', async () => {
@@ -291,9 +293,9 @@ describe('with the old key lost', () => {
   test('old tokens end, new ones work, and a credential that is set again is sent', async () => {
     await prepare()
     rmSync(file)
-    const { code, stdout } = await runWith({}, 'master-key', 'replace', '--lost', '--yes')
+    const { code, stdout } = await runWith({}, 'master-key', 'replace', '--lost', '--yes', '--master-key-file', file)
     expect(code).toBe(0)
-    expect(stdout).toContain('latchkey upstreams update gpu --credential-file FILE')
+    expect(stdout).toContain(`latchkey upstreams update gpu --credential-file FILE --master-key-file ${file}\n`)
     const secret = join(installation.folder, 'secret')
     writeFileSync(secret, 'gpu-secret')
     expect((await installation.run('upstreams', 'update', 'gpu', '--credential-file', secret)).code).toBe(0)
