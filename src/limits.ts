@@ -138,6 +138,8 @@ export const clientIdleMillisecondsMax = 600_000
 /** Headers that an upstream is given, or gives, by name. Real names are shorter. */
 export const upstreamHeadersMax = 32
 export const headerNameCharactersMax = 64
+/** Decisions §8: how long a stream is read on for its usage when its client left after the last content. Upstreams send both at once. */
+export const usageWaitMillisecondsMax = 2_000
 /** How long `upstreams check` waits for one. */
 export const upstreamCheckMillisecondsMax = 10_000
 /** A lower number is tried before a higher one. */

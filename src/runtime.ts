@@ -1,7 +1,7 @@
 // Listens and drains. The only file that knows whether it runs on Bun or on Deno.
 import { lookup } from 'node:dns/promises'
 import { Fault } from './fault.ts'
-import { connectionIdleSecondsMax, drainMillisecondsMax } from './limits.ts'
+import { connectionIdleSecondsMax, drainMillisecondsMax, usageWaitMillisecondsMax } from './limits.ts'
 
 /** What a handler knows of the caller beside the request. */
 export type Peer = {
@@ -12,6 +12,8 @@ export type Peer = {
   liftIdleLimit: () => () => void
   /** Whether this service, stopping, has cut what was still running: a request that ends then was not ended by its client. */
   isCut: () => boolean
+  /** Has a stop wait for what goes on when the answer is over. */
+  outlives: (work: Promise<unknown>) => void
 }
 export type Handler = (request: Request, peer: Peer) => Promise<Response>
 export type ListenOptions = { hostname: string; port: number } | { socketPath: string }
@@ -39,8 +41,8 @@ type DenoRuntime = {
 /** Deeper paths are taken for ones that were changed on their way; a model's name may have slashes, but not so many. */
 const pathSegmentsMax = 32
 
-/** How long handlers may take to end once their connections are cut. */
-const cutHandlersMillisecondsMax = 2_000
+/** How long handlers, and what outlives them, may take to end once their connections are cut. */
+const cutHandlersMillisecondsMax = usageWaitMillisecondsMax + 500
 
 type Bounds = { idleSeconds: number; drainMilliseconds: number }
 const boundsInForce: Bounds = { idleSeconds: connectionIdleSecondsMax, drainMilliseconds: drainMillisecondsMax }
@@ -53,11 +55,13 @@ export async function listen(
 ): Promise<Listener> {
   try {
     const deno = (globalThis as { Deno?: DenoRuntime }).Deno
-    const { counted, ended } = countRunning(handler)
+    const { counted, outlives, ended } = countRunning(handler)
     let hasCut = false
-    const isCut = () => hasCut
+    const stopping = { isCut: () => hasCut, outlives }
     const { port, stop, cut } =
-      deno === undefined ? listenOnBun(options, counted, bounds, isCut) : listenOnDeno(deno, options, counted, isCut)
+      deno === undefined
+        ? listenOnBun(options, counted, bounds, stopping)
+        : listenOnDeno(deno, options, counted, stopping)
     const cutAll = () => {
       hasCut = true
       cut()
@@ -76,31 +80,33 @@ type Ended = () => Promise<unknown>
 /** What a runtime gives: a port, a stop that waits for running requests, and one that does not. */
 type Listened = { port: number; stop: () => Promise<unknown>; cut: () => unknown }
 
-/** Keeps count of the handlers that run, so that a stop can wait for them. */
-function countRunning(handler: Handler): { counted: Handler; ended: Ended } {
+/** Keeps count of the handlers that run, and of what outlives them, so that a stop can wait for them. */
+function countRunning(handler: Handler): { counted: Handler; outlives: Peer['outlives']; ended: Ended } {
   let running = 0
-  let whenNone = () => {}
+  let waiting: (() => void)[] = []
   const end = () => {
     running -= 1
-    if (running === 0) whenNone()
+    if (running > 0) return
+    for (const resolve of waiting) resolve()
+    waiting = []
+  }
+  const outlives = (work: Promise<unknown>) => {
+    running += 1
+    work.then(end, end)
   }
   const counted: Handler = (request, peer) => {
-    running += 1
     const answer = handler(request, peer)
-    answer.then(end, end)
+    outlives(answer)
     return answer
   }
-  const ended = () =>
-    new Promise<void>((resolve) => {
-      if (running === 0) resolve()
-      whenNone = resolve
-    })
-  return { counted, ended }
+  const ended = () => new Promise<void>((resolve) => (running === 0 ? resolve() : waiting.push(resolve)))
+  return { counted, outlives, ended }
 }
 
-type IsCut = Peer['isCut']
+/** What handlers learn of a stop, and what they tell it. */
+type Stopping = Pick<Peer, 'isCut' | 'outlives'>
 
-function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: Bounds, isCut: IsCut): Listened {
+function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: Bounds, stopping: Stopping): Listened {
   type Asked = Request & { params?: Record<string, string> }
   const fetch = (request: Asked, server: Bun.Server<undefined>) =>
     handler(request, {
@@ -110,7 +116,7 @@ function listenOnBun(options: ListenOptions, handler: Handler, { idleSeconds }: 
         server.timeout(request, 0)
         return () => server.timeout(request, idleSeconds)
       },
-      isCut,
+      ...stopping,
     })
   // Bodies are bounded by their readers; Bun's own bound would answer without our error shape. Outside development Bun shares a port
   // with whoever asks for it too, and two servers would then split the requests: not here. A local socket takes the idle limit only from
@@ -144,7 +150,7 @@ function routesOf<Serve>(serve: Serve): Record<string, Serve> {
   return Object.fromEntries(names.map((_, index) => [names.slice(0, index + 1).join(''), serve]))
 }
 
-function listenOnDeno(deno: DenoRuntime, options: ListenOptions, handler: Handler, isCut: IsCut): Listened {
+function listenOnDeno(deno: DenoRuntime, options: ListenOptions, handler: Handler, stopping: Stopping): Listened {
   const abort = new AbortController()
   const address = 'socketPath' in options ? { path: options.socketPath } : options
   const server = deno.serve({ ...address, signal: abort.signal, onListen: () => {} }, (request, info) =>
@@ -152,7 +158,7 @@ function listenOnDeno(deno: DenoRuntime, options: ListenOptions, handler: Handle
       address: info.remoteAddr.hostname ?? null,
       ...(hasPlainHost(request) ? {} : { sentSegments: [] }),
       liftIdleLimit: () => () => {},
-      isCut,
+      ...stopping,
     }),
   )
   return { port: server.addr.port ?? 0, stop: () => server.shutdown(), cut: () => abort.abort() }
@@ -168,7 +174,7 @@ async function drain(
   ended: Ended,
   { drainMilliseconds }: Bounds,
 ): Promise<void> {
-  if (await isSettledWithin(stop(), drainMilliseconds)) return
+  if (await isSettledWithin(stop().then(ended), drainMilliseconds)) return
   cut()
   await isSettledWithin(ended(), cutHandlersMillisecondsMax)
 }

@@ -6,6 +6,7 @@ import { Fault } from '../src/fault.ts'
 import { type ListenOptions, listen } from '../src/runtime.ts'
 import { temporaryFolder } from './support/latchkey.ts'
 import { openRawRequest } from './support/raw-request.ts'
+import { until } from './support/until.ts'
 
 const loopback = { hostname: '127.0.0.1', port: 0 }
 
@@ -37,6 +38,29 @@ test('draining lets a running request end and takes no new one', async () => {
   expect(await (await running).text()).toBe('done')
   await drained
   expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow()
+})
+
+test('draining lets what outlives an answer end', async () => {
+  const { promise: work, resolve: end } = Promise.withResolvers<void>()
+  const { port, drain } = await listen(loopback, async (_request, { outlives }) => {
+    outlives(work)
+    return new Response('done')
+  })
+  expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('done')
+  let isDrained = false
+  const drained = drain().then(() => {
+    isDrained = true
+  })
+  // A refused connection tells that the drain has begun.
+  await until('the port to be closed', () =>
+    fetch(`http://127.0.0.1:${port}/`, { keepalive: false }).then(
+      () => false,
+      () => true,
+    ),
+  )
+  expect(isDrained).toBe(false)
+  end()
+  await drained
 })
 
 test('what cannot end in time is cut, and its handler comes to its own end first', async () => {

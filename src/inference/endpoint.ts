@@ -72,13 +72,13 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
     if (clientLeft) return new Response(null, { status: statusClientLeft })
     throw fault
   }
-  const { response, headers, abort, upstream } = forwarded
+  const { response, headers, abort, whenClientLeaves, upstream } = forwarded
   if (response.status >= 400) logUpstreamRefusal(context, info, forwarded)
   const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
-  const inspector = streams ? inspectEvents(asked.withholdsUsage) : inspectJson()
+  const inspector = streams ? inspectEvents(asked.withholdsUsage, asked.choices) : inspectJson()
   const settle = ({ completed, clientLeft }: PassedThrough) => {
     restoreIdleLimit()
-    const hasLeft = !completed && (clientLeft || request.signal.aborted) && !info.peer.isCut()
+    const hasLeft = !completed && (clientLeft || (request.signal.aborted && !info.peer.isCut()))
     return entry.write({ status: response.status, completed, clientLeft: hasLeft, inspected: inspector.result() })
   }
   if (response.body === null) {
@@ -90,7 +90,7 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   const body =
     !streams && isShort(response)
       ? await passWhole(passing, response)
-      : passThrough({ ...passing, body: response.body })
+      : passThrough({ ...passing, whenClientLeaves, peer: info.peer, body: response.body })
   return new Response(body, { status: response.status, headers })
 }
 

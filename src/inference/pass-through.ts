@@ -1,5 +1,6 @@
 // An upstream's answer on its way to the caller: byte by byte, with the end held back until what it cost is recorded.
-import { clientIdleMillisecondsMax } from '../limits.ts'
+import { clientIdleMillisecondsMax, usageWaitMillisecondsMax } from '../limits.ts'
+import type { Peer } from '../runtime.ts'
 import type { Inspector } from './usage.ts'
 
 /** Whether the answer went out whole, and whether it was the client that ended it. */
@@ -10,17 +11,25 @@ export type Passing = {
   inspector: Inspector
   /** Ends the upstream call. */
   abort: () => void
+  /** Sets what happens when the client goes away, where its stream is not told. */
+  whenClientLeaves: (act: () => void) => void
+  peer: Pick<Peer, 'isCut' | 'outlives'>
   /** The upstream counts as hung when nothing comes for so long, and the client as gone when it takes nothing for so long. */
   idleMilliseconds: number
   clientIdleMilliseconds?: number
+  /** How long a stream whose client has left is read on for its usage. */
+  usageMilliseconds?: number
   onFirstByte: () => void
   /** Runs exactly once; whatever ends the answer for the client waits for it. */
   settle: (how: PassedThrough) => Promise<void>
 }
 
-/** A stream that pulls from the upstream. A client that goes away ends the upstream call; what was used by then is settled. */
+/**
+ * A stream that pulls from the upstream. A client that goes away ends the upstream call, and what was used by then is settled; where only
+ * the usage is missing, that is waited for.
+ */
 export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
-  const { inspector, abort, onFirstByte } = passing
+  const { inspector, abort, onFirstByte, peer } = passing
   const reader = passing.body.getReader()
   const { idleMilliseconds, clientIdleMilliseconds = clientIdleMillisecondsMax } = passing
   const silence = watchSilence({
@@ -28,8 +37,12 @@ export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
     client: { milliseconds: clientIdleMilliseconds, onSilent: giveUp },
   })
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
-  let clientLeft = false
+  let pulling: Promise<void> | undefined
+  let leaving: Promise<void> | undefined
   let settling: Promise<void> | undefined
+  /** Whether it was the client that ended the answer, and not the service. */
+  let clientLeft = false
+  let isOver = false
   const settle = (completed: boolean) => {
     settling ??= passing.settle({ completed, clientLeft })
     return settling
@@ -44,20 +57,23 @@ export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
         silence.broken()
         onFirstByte()
         const released = inspector.take(value)
+        if (leaving !== undefined) throw new Error('The client has left')
         if (inspector.isFinal()) await settle(true)
         if (released.byteLength > 0) {
           silence.waitFor('client')
           return controller.enqueue(released)
         }
       }
+      if (leaving !== undefined) throw new Error('The client has left')
       const rest = inspector.rest()
       await settle(inspector.isWhole())
       if (rest.byteLength > 0) controller.enqueue(rest)
       controller.close()
       silence.stop()
+      isOver = true
     } catch (error) {
       silence.stop()
-      await settle(false)
+      if (leaving === undefined) await settle(false)
       throw error
     }
   }
@@ -65,22 +81,61 @@ export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
   /** A client that reads no more would hold its upstream for ever. */
   function giveUp(): void {
     controller?.error(new Error('The client takes nothing any more'))
-    cancel().catch(() => {})
+    void leave()
   }
 
-  async function cancel(): Promise<void> {
-    clientLeft = true
+  /** However, and however often, it is told. */
+  async function leave(): Promise<void> {
+    if (isOver) return
+    leaving ??= goOn()
+    await leaving
+  }
+
+  async function goOn(): Promise<void> {
     silence.stop()
+    clientLeft = !peer.isCut()
+    if (!clientLeft || settling !== undefined || !inspector.isUsageDue()) return end()
+    const ending = readOn().then(end)
+    peer.outlives(ending)
+    await ending
+  }
+
+  /** Until the usage is there, for a short time. */
+  async function readOn(): Promise<void> {
+    const timer = setTimeout(abort, passing.usageMilliseconds ?? usageWaitMillisecondsMax)
+    try {
+      // It may have asked for the next chunk already.
+      await pulling?.catch(() => {})
+      while (inspector.isUsageDue()) {
+        const { done, value } = await reader.read()
+        if (done) break
+        inspector.take(value)
+      }
+    } catch {
+      // What the upstream sent until then counts.
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function end(): Promise<void> {
     abort()
-    // First of all, since the read that is cancelled looks like the end of the answer.
+    // First of all, since a read that is cancelled looks like the end of the answer.
     const settled = settle(false)
     await Promise.allSettled([settled, reader.cancel()])
   }
 
-  const start = (given: ReadableStreamDefaultController<Uint8Array>) => {
-    controller = given
-  }
-  return new ReadableStream({ start, pull, cancel })
+  passing.whenClientLeaves(() => void leave())
+  return new ReadableStream({
+    start: (given) => {
+      controller = given
+    },
+    pull: (controller) => {
+      pulling = pull(controller)
+      return pulling
+    },
+    cancel: leave,
+  })
 }
 
 /**
@@ -88,7 +143,7 @@ export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
  * What it breaks off is broken off for the client as well.
  */
 export async function passWhole(
-  { inspector, abort, idleMilliseconds, onFirstByte, settle }: Omit<Passing, 'body'>,
+  { inspector, abort, idleMilliseconds, onFirstByte, settle }: Omit<Passing, 'body' | 'whenClientLeaves' | 'peer'>,
   response: Response,
 ): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
   const idle = setTimeout(abort, idleMilliseconds)

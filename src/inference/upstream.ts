@@ -10,6 +10,8 @@ export type Forwarded = {
   headers: Headers
   /** Ends the upstream call at once. */
   abort: () => void
+  /** Sets what happens when the client goes away; until then, that ends the call. */
+  whenClientLeaves: (act: () => void) => void
 }
 
 export type Outgoing = {
@@ -44,8 +46,9 @@ export async function forward(
 
   const controller = new AbortController()
   const abort = () => controller.abort()
+  let leave = abort
   if (request.signal.aborted) abort()
-  request.signal.addEventListener('abort', abort)
+  request.signal.addEventListener('abort', () => leave())
   let isLate = false
   const timer = setTimeout(
     () => {
@@ -78,6 +81,9 @@ export async function forward(
       response,
       headers: selectReturned(response.headers, upstream.isReturned),
       abort,
+      whenClientLeaves: (act) => {
+        leave = act
+      },
     }
   } catch (cause) {
     if (cause instanceof Fault) throw cause

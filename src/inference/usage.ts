@@ -27,6 +27,8 @@ export type Inspector = {
   take: (chunk: Uint8Array) => Uint8Array
   /** Whether the client may see the answer as finished when it gets the bytes in hand; they wait for the ledger. */
   isFinal: () => boolean
+  /** Whether the caller has all of its answer, and only the usage is missing. */
+  isUsageDue: () => boolean
   /** Whether the upstream, having ended, has said all: of an event stream its last event tells, since a cut connection ends it as well. */
   isWhole: () => boolean
   /** The bytes that are still held back when the upstream has ended. */
@@ -43,7 +45,8 @@ const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/g
 /** What ends a stream of responses or of messages; one of chat completions ends with [DONE]. */
 const finalTypes = ['response.completed', 'response.incomplete', 'response.failed', 'message_stop']
 /** An event without any of these tells nothing once the model is known. */
-const telling = /"usage"|\[DONE\]|response\.(?:completed|incomplete|failed)|message_stop/
+const telling = /"usage"|\[DONE\]|response\.(?:completed|incomplete|failed)|message_stop|"finish_reason"\s*:\s*"/
+const finishing = /"finish_reason"\s*:\s*"/
 /** A choice, its delta or logprobs, and a function call in the delta. */
 const choiceLevels = 3
 /** Good for what is ASCII, whatever stands around it. */
@@ -74,6 +77,7 @@ export function inspectJson(): Inspector {
       return released
     },
     isFinal: () => false,
+    isUsageDue: () => false,
     isWhole: () => true,
     rest: () => held,
     result: () => {
@@ -91,11 +95,13 @@ export function inspectJson(): Inspector {
 
 /**
  * Lets an event stream through event by event. With `withholdsUsage` the extra usage event, which the client did not ask for, stays here.
+ * `choices` is how many of them the answer has: each ends with a `finish_reason`.
  * Text is handled as latin1, one character a byte, so that every byte goes out as it came in.
  */
-export function inspectEvents(withholdsUsage: boolean): Inspector {
+export function inspectEvents(withholdsUsage: boolean, choices = 1): Inspector {
   /** What the events have said of the usage, the later ones over the earlier. */
   const usage: Fields = {}
+  const finished = new Set<unknown>()
   let model: string | undefined
   let pending = ''
   let isDone = false
@@ -104,10 +110,11 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
     const data = dataOf(event)
     if (data === '[DONE]') isDone = true
     const mayEnd = finalTypes.some((type) => data.includes(type))
-    if (model !== undefined && !mayEnd && !data.includes('"usage"')) return true
+    if (model !== undefined && !mayEnd && !data.includes('"usage"') && !finishing.test(data)) return true
     const answer = parseObject(data)
     if (mayEnd && finalTypes.includes(String(answer.type))) isDone = true
     model ??= modelOf(answer)
+    for (const index of finishedIn(answer)) finished.add(index)
     const told = usageOf(answer)
     if (told === undefined) return true
     Object.assign(usage, withoutNulls(told))
@@ -141,6 +148,7 @@ export function inspectEvents(withholdsUsage: boolean): Inspector {
       return Buffer.from(released, 'latin1')
     },
     isFinal: () => isDone,
+    isUsageDue: () => finished.size >= choices && countsOf(usage) === undefined && !isDone,
     isWhole: () => isDone,
     rest: () => Buffer.from(pending === '' || passes(pending) ? pending : '', 'latin1'),
     result: () => ({ model, counts: countsOf(usage) }),
@@ -205,6 +213,13 @@ function modelOf(answer: Fields): string | undefined {
 function usageOf(answer: Fields): Fields | undefined {
   const usage = answer.usage ?? within(answer).usage
   return isObject(usage) ? usage : undefined
+}
+
+/** The indices of the choices that end here. */
+function finishedIn({ choices }: Fields): unknown[] {
+  if (!Array.isArray(choices)) return []
+  const finished = choices.filter((choice) => isObject(choice) && typeof choice.finish_reason === 'string')
+  return finished.map(({ index }) => index)
 }
 
 /** LiteLLM's proxy sends the usage beside a choice that holds nothing but its index. */

@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import type { Handler } from '../../src/runtime.ts'
 import { rowsInFile } from '../support/database-file.ts'
+import { deltaOf, eventOf, finishOf, usageEvent } from '../support/inference.ts'
 import { type Installation, install, type Served, trust } from '../support/installation.ts'
 import { postExchange, upstreamApiKey } from '../support/latchkey.ts'
 import { until } from '../support/until.ts'
@@ -89,6 +90,40 @@ test('a stream under way goes on to its end and is in the usage', async () => {
   expect(await served.serving.process.exited).toBe(0)
   expect(rowsInFile(installation.databasePath, 'select completed, total_tokens, request_id from usage')).toEqual([
     { completed: 1, total_tokens: 6, request_id: response.headers.get('x-request-id') },
+  ])
+})
+
+test('a stream that its client left after the last content is read on for its usage, and is in the usage', async () => {
+  const gate = Promise.withResolvers<void>()
+  installation = await install(async () => {
+    const body = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        controller.enqueue(Buffer.from(deltaOf('one') + finishOf()))
+        await gate.promise
+        controller.enqueue(Buffer.from(usageEvent + eventOf('[DONE]')))
+        controller.close()
+      },
+    })
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  })
+  served = await installation.serve()
+  const { apiKey } = await trust(served, await installation.startIssuer())
+  const leaving = new AbortController()
+  const response = await fetch(`${served.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({ model: 'echo', stream: true, messages: [] }),
+    signal: leaving.signal,
+  })
+  await response.body?.getReader().read()
+  leaving.abort()
+  await signalStop(served)
+  expect(served.serving.process.exitCode).toBeNull()
+  gate.resolve()
+
+  expect(await served.serving.process.exited).toBe(0)
+  expect(rowsInFile(installation.databasePath, 'select completed, client_left, total_tokens from usage')).toEqual([
+    { completed: 0, client_left: 1, total_tokens: 7 },
   ])
 })
 

@@ -3,7 +3,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { deltaOf, eventOf, type Inference, startInference, type UsageRow } from '../support/inference.ts'
+import {
+  deltaOf,
+  eventOf,
+  finishOf,
+  type Inference,
+  startInference,
+  type UsageRow,
+  usage,
+} from '../support/inference.ts'
 import { openRawRequest, type RawRequest } from '../support/raw-request.ts'
 import { holdStream, type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
@@ -102,6 +110,12 @@ function sees({ socket }: RawRequest, mark: string): Promise<void> {
   })
 }
 
+/** Answers on other connections tell that the server has had the time to see who left. */
+async function letServerNotice(): Promise<void> {
+  for (let count = 0; count < 5; count++)
+    await (await fetch(`${latchkey.server.baseUrl}/oauth/jwks`, { keepalive: false })).text()
+}
+
 const failing = () => Response.json({ error: { message: 'no' } }, { status: 503 })
 const leftBefore = {
   status: 499,
@@ -171,6 +185,39 @@ describe('a client that leaves', () => {
     await held.left
     latchkey.reset()
     expect(await rowsOf('unread')).toMatchObject([leftWithin])
+  })
+
+  for (const include_usage of [true, false])
+    test(`after the last content is charged, since its stream is read on for the usage${include_usage ? ' that it asked for' : ''}`, async () => {
+      const model = `finished-${include_usage}`
+      const held = holdStream()
+      latchkey.upstream.answer.current = () => held.response
+      const request = ask({ model, stream: true, stream_options: { include_usage } })
+      const seen = sees(request, 'stop')
+      held.send(deltaOf('one') + finishOf())
+      await seen
+      request.socket.destroy()
+      await letServerNotice()
+      held.send(eventOf({ choices: [], usage: { ...usage, cost: 0.25 } }))
+      await held.left
+      latchkey.reset()
+      expect(await rowsOf(model)).toMatchObject([
+        { status: 200, completed: false, client_left: true, usage_source: 'upstream', total_tokens: 7, cost: 0.25 },
+      ])
+      expect(latchkey.server.context.spending.of(latchkey.key.id, Date.now()).ever).toBeGreaterThanOrEqual(0.25e9)
+    })
+
+  test('after the last content of an upstream that sends no usage ends the call all the same', async () => {
+    const held = holdStream()
+    latchkey.upstream.answer.current = () => held.response
+    const request = ask({ model: 'finished-silent', stream: true })
+    const seen = sees(request, 'stop')
+    held.send(deltaOf('one') + finishOf())
+    await seen
+    request.socket.destroy()
+    await held.left
+    latchkey.reset()
+    expect(await rowsOf('finished-silent')).toMatchObject([leftWithin])
   })
 
   test('while one upstream is asked is not taken to the next', async () => {

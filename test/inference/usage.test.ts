@@ -293,6 +293,40 @@ describe('an event stream', () => {
     expect(inspector.isFinal()).toBe(true)
   })
 
+  describe('has its usage due', () => {
+    const isDueAfter = (text: string, choices = 1) => {
+      const inspector = inspectEvents(true, choices)
+      // The model is known, so that an event may be passed on unread.
+      inspector.take(Buffer.from(eventOf({ model: 'm', choices: [{ delta: { content: 'x' } }] })))
+      inspector.take(Buffer.from(text))
+      return inspector.isUsageDue()
+    }
+    const finish = (index: number, finish_reason: string | null = 'stop') =>
+      eventOf({ choices: [{ index, delta: {}, finish_reason }] } as never)
+
+    test.each([
+      [finish(0), 1, true],
+      [finish(0, 'length').replaceAll(':', ' : ').replace('data : ', 'data: '), 1, true],
+      [finish(0, null), 1, false],
+      [eventOf({ choices: [{ delta: { content: '"finish_reason":"stop"' } }] }), 1, false],
+      [`${finish(0)}${finish(0)}`, 2, false],
+      [`${finish(1)}${finish(0)}`, 2, true],
+      [eventOf({ choices: [0, 1].map((index) => ({ index, delta: {}, finish_reason: 'stop' })) }), 2, true],
+      [finish(0) + eventOf(usageChunk), 1, false],
+      [finish(0) + done(), 1, false],
+      [eventOf({ choices: [{ index: 0, finish_reason: 'stop' }], usage }), 1, false],
+      [eventOf({ type: 'message_delta', delta: { stop_reason: 'end_turn' } } as never), 1, false],
+      ['data: {"choices":[null,{"finish_reason":"stop"}]}\n\n', 1, true],
+      ['data: {"choices":"finish_reason","finish_reason":"stop"}\n\n', 1, false],
+    ])('after %j with %d choices: %p', (text, choices, isDue) => expect(isDueAfter(text, choices)).toBe(isDue))
+
+    test('never, where the answer is JSON', () => {
+      const inspector = inspectJson()
+      inspector.take(Buffer.from(JSON.stringify({ choices: [{ finish_reason: 'stop' }] })))
+      expect(inspector.isUsageDue()).toBe(false)
+    })
+  })
+
   test('with a line of megabytes goes through without being collected', () => {
     const bytes = Buffer.from(`data: ${'x'.repeat(3 * 1024 * 1024)}\n\n${eventOf(usageChunk)}${done()}`)
     const pieces = Array.from({ length: 48 }, (_, at) => at * 64 * 1024)

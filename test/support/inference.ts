@@ -28,6 +28,11 @@ export function deltaOf(content: string): string {
   return eventOf({ model: 'm', choices: [{ delta: { content } }] })
 }
 
+/** The last content of a choice. */
+export function finishOf(index = 0, finish_reason = 'stop'): string {
+  return eventOf({ model: 'm', choices: [{ index, delta: {}, finish_reason }] })
+}
+
 export function streamReply(text: string): Response {
   return new Response(text, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } })
 }
