@@ -1,5 +1,5 @@
 // Draws what `policies check` found: a line a policy, and every step of the one that was asked for or that accepts nearly.
-import { steps as stepsInOrder } from '../src/federation/refusal.ts'
+import { stepNames } from '../src/federation/refusal.ts'
 import { printable } from './present.ts'
 
 type ExplainedStep = { step: string; ok: boolean; reason?: string; detail?: string }
@@ -30,7 +30,7 @@ function drawSummary({ policy_id, policy_name, accepted, steps }: Explanation): 
 }
 
 function drawExplanation({ policy_id, policy_name, accepted, steps, condition }: Explanation): string {
-  const lines = stepsInOrder.flatMap((name) => {
+  const lines = stepNames.flatMap((name) => {
     const found = steps.find(({ step }) => step === name)
     if (found === undefined) return isAlwaysTaken(name) ? [`  – ${name.padEnd(10)} skipped`] : []
     return [`  ${found.ok ? '✓' : '✗'} ${name.padEnd(10)} ${found.ok ? '' : drawWhy(found)}`.trimEnd()]

@@ -89,7 +89,10 @@ export function policiesCommand(): Command {
     'policies check --token-file - < jwt.txt',
   ])
     .requiredOption('--token-file <file>', 'file that holds the token; - for standard input')
-    .option('--policy <policy>', 'policy, by name or id, with all its steps; without it a line for each of the nearest')
+    .option(
+      '--policy <policy>',
+      'policy, by name or id, with all its steps; without it a line for each of the nearest of the issuer',
+    )
   const list = command('list', 'List the policies', ['policies list', 'policies list --key ci', 'policies list --json'])
     .option('--key <key>', 'only those that act as this key, by name, id or hash; a deleted one by id')
     .option('--issuer <issuer>', 'only those of this issuer, by name or id; a deleted one by id')

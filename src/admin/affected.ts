@@ -1,7 +1,7 @@
 // Which policies exchange no longer once something that they name is taken away.
 import type { AdminContext } from '../context.ts'
 import type { Policy } from '../federation/policy.ts'
-import { checkStanding, readStanding } from '../federation/standing.ts'
+import { checkEligibility, readBinding } from '../federation/policy-binding.ts'
 
 /** What an answer says of them: nothing when there are none, so that it is as it always was. */
 export type Affected = { policies_affected?: string[] }
@@ -13,8 +13,8 @@ export function readAffected(
 ): Affected {
   const affected = [...registry.policies.values()].filter((policy) => {
     if (!names(policy)) return false
-    const standing = readStanding(registry, policy.id)
-    return standing !== undefined && checkStanding(standing, now()) === undefined
+    const binding = readBinding(registry, policy.id)
+    return binding !== undefined && checkEligibility(binding, now()) === undefined
   })
   return affected.length === 0 ? {} : { policies_affected: affected.map(({ name }) => name) }
 }

@@ -1,6 +1,6 @@
 // What admin operations answer with, as shapes: the functions that show a row are held to them, and the OpenAPI document tells them.
 import { keySources } from '../../db/schema.ts'
-import { steps } from '../federation/refusal.ts'
+import { stepNames } from '../federation/refusal.ts'
 import { type } from '../shape.ts'
 
 const text = 'string | null'
@@ -70,7 +70,7 @@ export const exchangeAnswer = type({
   outcome: "'issued' | 'refused'",
   error: text,
   reason: text,
-  step: type.enumerated(...steps).or('null'),
+  step: type.enumerated(...stepNames).or('null'),
   detail: text,
   organization_id: text,
   policy_id: text,
@@ -104,7 +104,7 @@ export const explanationAnswer = type({
   policy_id: 'string',
   policy_name: 'string',
   accepted: 'boolean',
-  steps: type({ step: type.enumerated(...steps), ok: 'boolean', 'reason?': 'string', 'detail?': 'string' }).array(),
+  steps: type({ step: type.enumerated(...stepNames), ok: 'boolean', 'reason?': 'string', 'detail?': 'string' }).array(),
   'condition?': type({ source: 'string', 'value?': 'string', 'error?': 'string' }).array(),
 }).configure({ title: 'Explanation' })
 export const deletedAnswer = type({ id: 'string', deleted: 'true', 'policies_affected?': 'string[]' }).configure({

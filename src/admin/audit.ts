@@ -6,7 +6,7 @@ import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../
 import { type AdminChange, apiKeys, issuers, policies, signingKeys } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { isReason, type Step, stepOf } from '../federation/refusal.ts'
+import { isReason, type StepName, stepOf } from '../federation/refusal.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
@@ -100,7 +100,7 @@ function showAudit(row: ListedAudit, { policies, issuers }: Registry): typeof ex
 }
 
 /** The step that refused; a reason that this program does not know has none. */
-function stepOfRow(reason: string | null): Step | null {
+function stepOfRow(reason: string | null): StepName | null {
   return reason !== null && isReason(reason) ? stepOf(reason) : null
 }
 

@@ -1,17 +1,17 @@
-// Why a token is refused: walks it through every step of an exchange, with the same rules, and goes on after the first that fails.
+// Why a token is refused: takes it through the very steps of an exchange, and goes on after the first that refuses.
 import { findUsedSubjectToken } from '../../db/used-subject-tokens.ts'
 import type { AdminContext } from '../context.ts'
-import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken } from '../federation/claims.ts'
-import { type Condition, explainCondition, type SubExpression } from '../federation/condition.ts'
-import { isSignedBy } from '../federation/jws.ts'
+import type { SubjectToken } from '../federation/claims.ts'
+import { explainParts, type SubExpression } from '../federation/condition-explanation.ts'
 import { parseJwtText } from '../federation/jwt-text.ts'
-import { describeMismatch } from '../federation/mismatch.ts'
-import { type Policy, rules } from '../federation/policy.ts'
-import { isRefusal, type Refusal, refuse, refuseNotJwt, type Step } from '../federation/refusal.ts'
+import { type Dependencies, type Facts, isJudgeable, type Outcome, type Step, steps } from '../federation/pipeline.ts'
+import type { Policy } from '../federation/policy.ts'
+import { readBinding } from '../federation/policy-binding.ts'
+import { isRefusal, type Refusal, refuse, type StepName, stepOf } from '../federation/refusal.ts'
 import { hashTokenId } from '../federation/replay.ts'
-import { checkStanding, readStanding } from '../federation/standing.ts'
+import type { Pace } from '../turns.ts'
 
-export type ExplainedStep = { step: Step; ok: boolean; reason?: string; detail?: string }
+export type ExplainedStep = { step: StepName; ok: boolean; reason?: string; detail?: string }
 export type Explanation = {
   policy_id: string
   policy_name: string
@@ -21,84 +21,80 @@ export type Explanation = {
   condition?: SubExpression[]
 }
 
-/** The claims of a token that is at least one by its form, or the refusal. */
-export function readToken(text: string): SubjectToken | Refusal {
-  const jwt = parseJwtText(text)
-  return jwt === undefined ? refuseNotJwt(text) : narrowSubjectToken(jwt)
+/** What the steps came to under a policy; one that could not be taken, or that the policy does not ask for, is absent. */
+export type Walk = { policy: Policy; facts: Facts; refusals: ReadonlyMap<StepName, Refusal | undefined> }
+
+/**
+ * Takes one token through all steps under one policy after another. What is the same under every policy of an issuer is found out once.
+ * Nothing is used up: whether the token was exchanged before is only looked at.
+ */
+export function createWalker(context: AdminContext, subjectToken: string): (policy: Policy) => Promise<Walk> {
+  const jwt = parseJwtText(subjectToken)
+  const dependencies = dependenciesOf(context)
+  const known = new Map<string, Map<StepName, Outcome>>()
+
+  async function take({ name, check, isOfToken }: Step, facts: Facts, issuerId: string): Promise<Outcome> {
+    if (!isOfToken) return check(facts, dependencies)
+    const ofIssuer = known.get(issuerId) ?? new Map<StepName, Outcome>()
+    known.set(issuerId, ofIssuer)
+    if (!ofIssuer.has(name)) ofIssuer.set(name, await check(facts, dependencies))
+    return ofIssuer.get(name)
+  }
+
+  return async (policy) => {
+    const facts: Facts = { subjectToken, jwt, binding: readBinding(context.registry, policy.id) }
+    const refusals = new Map<StepName, Refusal | undefined>()
+    for (const step of steps) {
+      if (!isJudgeable(step, facts)) continue
+      const outcome = await take(step, facts, policy.issuerId)
+      if (outcome === undefined || !isRefusal(outcome)) {
+        Object.assign(facts, outcome)
+        refusals.set(step.name, undefined)
+        // What belongs to an earlier step was refused there, and leaves this one nothing to judge.
+      } else if (stepOf(outcome.refused) === step.name) refusals.set(step.name, outcome)
+    }
+    return { policy, facts, refusals }
+  }
 }
 
-/** All steps for one policy. Nothing is used up: whether the token was exchanged before is only looked at. */
-export async function explain(context: AdminContext, policy: Policy, text: string): Promise<Explanation> {
-  const steps: ExplainedStep[] = []
-  const note = (step: Step, refusal: Refusal | undefined) => steps.push(explainedStep(step, refusal))
-  const standing = readStanding(context.registry, policy.id)
-  if (standing === undefined) throw new Error(`The registry lacks policy ${policy.id}`)
-  note('policy', checkStanding(standing, context.now()))
-  const token = readToken(text)
-  note('token', isRefusal(token) ? token : undefined)
-  if (!isRefusal(token)) {
-    const isOfIssuer = token.issuer === standing.issuer.issuerUrl
-    note(
-      'issuer',
-      isOfIssuer ? undefined : refuse('issuer_mismatch', describeMismatch(token.issuer, standing.issuer.issuerUrl)),
-    )
-    if (isOfIssuer) await noteSignature(context, standing.issuer, token, text, note)
-    note('times', checkTimes(token.payload, context.now(), standing.issuer))
-    note('lengths', checkLengths(token))
-    for (const step of ['subject', 'audience', 'scopes', 'token_type', 'condition'] as const)
-      note(step, rules[step](policy, token))
-    // Another issuer's token cannot have been exchanged here.
-    if (policy.replayProtection && isOfIssuer) note('replay', await checkReplay(context, standing.issuer.id, token))
-  }
+/** A walk in words, with the parts of the condition. */
+export async function explainWalk({ policy, facts, refusals }: Walk, pace: Pace): Promise<Explanation> {
+  const explained = [...refusals].map(([step, refusal]) => explainStep(step, refusal))
   const { compiledCondition } = policy
-  const showsCondition = typeof compiledCondition === 'object' && !isRefusal(token)
+  const parts: SubExpression[] = []
+  const showsCondition = typeof compiledCondition === 'object' && facts.token !== undefined
+  if (showsCondition)
+    for (const part of explainParts(compiledCondition, facts.token as SubjectToken)) {
+      // The whole payload, which `claims` by itself is, would only hide the parts that decide.
+      if (part.source !== 'claims') parts.push(part)
+      await pace()
+    }
   return {
     policy_id: policy.id,
     policy_name: policy.name,
-    accepted: steps.every(({ ok }) => ok),
-    steps,
-    ...(showsCondition ? { condition: explainParts(compiledCondition, token) } : {}),
+    accepted: explained.every(({ ok }) => ok),
+    steps: explained,
+    ...(showsCondition ? { condition: parts } : {}),
   }
 }
 
-/** The whole payload, which `claims` by itself is, would only hide the parts that decide. */
-function explainParts(condition: Condition, token: SubjectToken): SubExpression[] {
-  return explainCondition(condition, token).filter(({ source }) => source !== 'claims')
-}
-
-/** By the database, which has noted a use before the exchange is answered, so that it is the same with and without a server. */
-async function checkReplay(
-  { orm, now }: AdminContext,
-  issuerId: string,
-  { payload }: SubjectToken,
-): Promise<Refusal | undefined> {
-  const tokenIdSha256 = hashTokenId(payload.jti)
-  if (tokenIdSha256 === undefined) return refuse('jti_missing')
-  const used = await findUsedSubjectToken(orm, issuerId, tokenIdSha256, now())
-  return used === undefined ? undefined : refuse('replayed', String(payload.jti))
-}
-
-type Note = (step: Step, refusal: Refusal | undefined) => void
-
-async function noteSignature(
-  { issuerKeys }: AdminContext,
-  issuer: Parameters<AdminContext['issuerKeys']['find']>[0],
-  token: SubjectToken,
-  text: string,
-  note: Note,
-): Promise<void> {
-  const key = await issuerKeys.find(issuer, token)
-  if (isRefusal(key)) {
-    note('keys', key)
-    return
-  }
-  note('keys', undefined)
-  const isSigned = await isSignedBy(text, token.algorithm, key)
-  note('signature', isSigned ? undefined : refuse('signature_invalid', token.kid))
-}
-
-function explainedStep(step: Step, refusal: Refusal | undefined): ExplainedStep {
+function explainStep(step: StepName, refusal: Refusal | undefined): ExplainedStep {
   if (refusal === undefined) return { step, ok: true }
   const { refused: reason, detail } = refusal
   return detail === undefined ? { step, ok: false, reason } : { step, ok: false, reason, detail }
+}
+
+/** Uses are looked up in the database, which notes one before the exchange is answered: it is the same with and without a server. */
+function dependenciesOf({ now, outbound, issuerKeys, orm }: AdminContext): Dependencies {
+  return {
+    now,
+    insecureIssuers: outbound.insecureIssuers,
+    issuerKeys,
+    checkReplay: async ({ payload }, issuer) => {
+      const tokenIdSha256 = hashTokenId(payload.jti)
+      if (tokenIdSha256 === undefined) return refuse('jti_missing')
+      const used = await findUsedSubjectToken(orm, issuer.id, tokenIdSha256, now())
+      return used === undefined ? undefined : refuse('replayed', String(payload.jti))
+    },
+  }
 }

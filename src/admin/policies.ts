@@ -11,12 +11,10 @@ import {
   isConditionFault,
 } from '../federation/condition.ts'
 import type { Policy } from '../federation/policy.ts'
-import { isRefusal } from '../federation/refusal.ts'
-import { checkStanding } from '../federation/standing.ts'
+import { checkEligibility } from '../federation/policy-binding.ts'
 import {
   accessTokenLifetimeSecondsMax,
   accessTokenLifetimeSecondsMin,
-  nearestPoliciesMax,
   policyBoundsBytesMax,
   subjectTokenBytesMax,
 } from '../limits.ts'
@@ -24,7 +22,7 @@ import { commit, type Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 import { claimValueShape, modelPatternsShape, nameShape, presetPatternsShape, referenceShape } from '../values.ts'
 import { type policyAnswer, type policyDraftAnswer, policyStates } from './answers.ts'
-import { type Explanation, explain, readToken } from './explain.ts'
+import { explainNearest } from './nearest-policies.ts'
 import { type OperationContext, operation } from './operation.ts'
 import {
   checkChanges,
@@ -137,28 +135,17 @@ function listPolicies(context: AdminContext, { organization, key, issuer, state 
     .filter((shown) => (state ?? shown.state) === shown.state)
 }
 
-/** One policy, or the nearest of the organization: those that the token fails in the fewest steps. */
+/** One policy, or the nearest of the organization. */
 async function check(context: AdminContext, { organization, policy, token }: typeof checkInput.infer) {
   const { registry } = context
   const { id } = findOrganization(registry, organization)
-  if (policy !== undefined) return { data: [await explain(context, findPolicy(registry, policy, id), token)] }
-  const all = [...registry.policies.values()].filter((row) => row.organizationId === id && row.deletedAt === null)
-  const explanations = await Promise.all(
-    nearestByClaims(registry, all, token).map((row) => explain(context, row, token)),
-  )
-  const lacks = ({ steps }: Explanation) => steps.filter(({ ok }) => !ok).length
-  return { data: explanations.toSorted((one, other) => lacks(one) - lacks(other)).slice(0, nearestPoliciesMax) }
+  if (policy !== undefined) return { data: await explainNearest(context, [findPolicy(registry, policy, id)], token) }
+  return { data: await explainNearest(context, policiesOf(registry, id), token) }
 }
 
-/** Signatures are checked for a few policies only: those whose issuer, subject and audience fit best. */
-function nearestByClaims({ issuers }: Registry, policies: Policy[], text: string): Policy[] {
-  const token = readToken(text)
-  if (isRefusal(token)) return policies.slice(0, 1)
-  const fits = (policy: Policy) =>
-    4 * Number(issuers.get(policy.issuerId)?.issuerUrl === token.issuer) +
-    2 * Number(policy.subject === null || policy.subject === token.subject) +
-    Number(token.audience.includes(policy.audience))
-  return policies.toSorted((one, other) => fits(other) - fits(one)).slice(0, 2 * nearestPoliciesMax)
+function* policiesOf({ policies }: Registry, organizationId: string): Generator<Policy> {
+  for (const policy of policies.values())
+    if (policy.organizationId === organizationId && policy.deletedAt === null) yield policy
 }
 
 async function createPolicy(context: OperationContext, input: typeof createInput.infer) {
@@ -243,7 +230,7 @@ function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): s
   const key = registry.keys.get(policy.keyId)
   if (organization === undefined || issuer === undefined || key === undefined)
     throw new Error(`Policy ${policy.id} names a row that the registry lacks`)
-  return checkStanding({ policy, organization, issuer, key }, now())?.refused ?? null
+  return checkEligibility({ policy, organization, issuer, key }, now())?.refused ?? null
 }
 
 function show(context: AdminContext, row: PolicyRow): typeof policyAnswer.infer {

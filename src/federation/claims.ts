@@ -1,7 +1,7 @@
 // Narrows the claims of a subject token: the header we accept, the types of the claims, times, and the length rules (interface §7.1).
 import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../limits.ts'
 import type { JsonObject, JwtText } from './jwt-text.ts'
-import { describeExpiry } from './mismatch.ts'
+import { describeAhead, describeExpiry } from './mismatch.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 export const subjectTokenAlgorithms = ['RS256', 'ES256'] as const
@@ -13,11 +13,14 @@ export type SubjectToken = {
   issuer: string
   subject: string
   audience: string[]
+  /** `nbf` and `iat`, in seconds since 1970. */
+  notBefore?: number | undefined
+  issuedAt?: number | undefined
   payload: JsonObject
 }
 
 /**
- * The shape of header and payload, before any signature is checked. Members that could bring a key (`jwk`, `jku`, `x5c`, `x5u`)
+ * The shape of header and payload, before any signature is checked: what has no type that a later step could judge is refused here. Members that could bring a key (`jwk`, `jku`, `x5c`, `x5u`)
  * are never read; `crit` and `b64` change what a signature means, and we offer no such extension (RFC 7515 §4.1.11, RFC 7797 §7).
  */
 export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: JwtText): SubjectToken | Refusal {
@@ -28,42 +31,37 @@ export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: Jwt
   const algorithm = subjectTokenAlgorithms.find((name) => name === header.alg)
   if (algorithm === undefined) return refuse('token_algorithm', JSON.stringify(header.alg)?.slice(0, 64))
 
-  const { iss, sub, aud } = payload
+  const { iss, sub, aud, nbf, iat } = payload
   if (typeof iss !== 'string') return refuse('token_claim_type', 'iss')
   if (typeof sub !== 'string') return refuse('token_claim_type', 'sub')
   const audience = typeof aud === 'string' ? [aud] : aud
   if (!isStringArray(audience)) return refuse('token_claim_type', 'aud')
-  return { algorithm, kid, issuer: iss, subject: sub, audience, payload }
+  if (nbf !== undefined && !isNumericDate(nbf)) return refuse('token_claim_type', 'nbf')
+  if (iat !== undefined && !isNumericDate(iat)) return refuse('token_claim_type', 'iat')
+  return { algorithm, kid, issuer: iss, subject: sub, audience, notBefore: nbf, issuedAt: iat, payload }
 }
 
 /** What an issuer sets about times (decisions §2). */
 export type IssuerTimes = { clockSkewSeconds: number; maxTokenAgeSeconds: number | null }
 
 /**
- * `exp` in the future, with no leeway; `nbf` and `iat` no further ahead than the issuer's clock skew; from `iat` to `exp` no longer than
- * the issuer's tokens may live. `now` in milliseconds.
+ * `exp` in the future, with no leeway and by a whole second, which is the shortest life of an access token; `nbf` and `iat` no further
+ * ahead than the issuer's clock skew; from `iat` to `exp` no longer than the issuer's tokens may live. `now` in milliseconds.
  */
 export function checkTimes(
-  payload: JsonObject,
+  { payload: { exp }, notBefore, issuedAt }: Pick<SubjectToken, 'payload' | 'notBefore' | 'issuedAt'>,
   now: number,
   { clockSkewSeconds, maxTokenAgeSeconds }: IssuerTimes,
 ): Refusal | undefined {
-  const nowSeconds = now / 1_000
-  if (!isNumericDate(payload.exp)) return refuse('exp_invalid')
-  if (payload.exp <= nowSeconds) return refuse('expired', describeExpiry(payload.exp, now))
-  const latest = nowSeconds + clockSkewSeconds
-  for (const [claim, reason] of [
-    ['nbf', 'not_yet_valid'],
-    ['iat', 'issued_in_future'],
-  ] as const) {
-    const value = payload[claim]
-    if (value === undefined) continue
-    if (!isNumericDate(value)) return refuse('token_claim_type', claim)
-    if (value > latest) return refuse(reason, `${claim} ${value}`)
-  }
+  if (!isNumericDate(exp)) return refuse('exp_invalid')
+  if (secondsLeft({ exp }, now) < 1) return refuse('expired', describeExpiry(exp, now))
+  const ahead = (time: number | undefined) => time !== undefined && time > now / 1_000 + clockSkewSeconds
+  const describe = (claim: string, time = 0) => describeAhead(claim, time, now, clockSkewSeconds)
+  if (ahead(notBefore)) return refuse('not_yet_valid', describe('nbf', notBefore))
+  if (ahead(issuedAt)) return refuse('issued_in_future', describe('iat', issuedAt))
   if (maxTokenAgeSeconds === null) return undefined
-  if (payload.iat === undefined) return refuse('token_age_unknown')
-  const age = payload.exp - (payload.iat as number)
+  if (issuedAt === undefined) return refuse('token_age_unknown')
+  const age = exp - issuedAt
   return age > maxTokenAgeSeconds ? refuse('token_age_too_long', `${age} s from iat to exp`) : undefined
 }
 

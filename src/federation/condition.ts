@@ -1,18 +1,12 @@
 // A policy's condition (interface §2.4, decisions §4): compiled and bounded when it is saved, evaluated at every exchange. The same
 // compiled value serves both, so they cannot disagree.
 import { type ASTNode, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
-import {
-  conditionCharactersMax,
-  conditionNanosecondsMax,
-  explainedCharactersMax,
-  explainedNanosecondsMax,
-  explainedPartsMax,
-} from '../limits.ts'
+import { conditionCharactersMax, conditionNanosecondsMax, explainedCharactersMax } from '../limits.ts'
 import type { SubjectToken } from './claims.ts'
 import { estimateNanoseconds } from './condition-cost.ts'
 import { parseSource, prepare } from './condition-engine.ts'
 import { type ConditionView, viewOf } from './condition-input.ts'
-import { type ConditionFault, findForbidden, macros } from './condition-rules.ts'
+import { type ConditionFault, findForbidden } from './condition-rules.ts'
 import { isRefusal, type Refusal, refuse } from './refusal.ts'
 
 /**
@@ -67,109 +61,12 @@ export function checkCondition(condition: Condition, token: SubjectToken): Refus
     if (result === true) return undefined
     return result === false ? refuse('condition_false') : refuse('condition_error', 'The result is not true or false')
   } catch (error) {
-    return refuse('condition_error', explain(error))
+    return refuse('condition_error', describeEvaluationError(error))
   }
 }
 
-export type SubExpression = { source: string; value?: string; error?: string }
-
-/**
- * What each part of a condition is for a token, smallest parts first. Literals, and what stands inside a macro, where its variable has
- * many values, are left out, and so are parts that together could take much longer than the condition itself.
- */
-export function explainCondition({ source, ast, usesClaims }: Condition, token: SubjectToken): SubExpression[] {
-  const view = viewOf(token, usesClaims)
-  if (isRefusal(view)) return []
-  const parts = new Map<string, ASTNode>()
-  collectParts(ast, source, blankTexts(ast, source), parts)
-  let nanosecondsLeft = explainedNanosecondsMax - estimateNanoseconds(ast)
-  const shown = [...parts].slice(0, explainedPartsMax).filter(([, part]) => {
-    if (part === ast) return true
-    const nanoseconds = estimateNanoseconds(part)
-    if (nanoseconds > nanosecondsLeft) return false
-    nanosecondsLeft -= nanoseconds
-    return true
-  })
-  return shown.map(([part, node]) => {
-    try {
-      return { source: part, value: textOf(prepare(node, source)(view)) }
-    } catch (error) {
-      return { source: part, error: explain(error) }
-    }
-  })
-}
-
-function collectParts(node: ASTNode, source: string, blanked: string, parts: Map<string, ASTNode>): void {
-  if (node.op === 'value') return
-  for (const child of outerChildren(node)) collectParts(child, source, blanked, parts)
-  const part = ownTextOf(node, source, blanked)
-  if (!parts.has(part)) parts.set(part, node)
-}
-
-/** The admin's own text of a part. The engine's ranges leave out the brackets around a first or last operand. */
-function ownTextOf(node: ASTNode, source: string, blanked: string): string {
-  let { start, end } = node
-  let [opened, closed] = [0, 0]
-  for (const character of blanked.slice(start, end)) {
-    if (character === '(') opened++
-    else if (character === ')' && opened > 0) opened--
-    else if (character === ')') closed++
-  }
-  for (; closed > 0; closed--) start = Math.max(0, blanked.lastIndexOf('(', start - 1))
-  for (; opened > 0; opened--) end = blanked.indexOf(')', end) + 1
-  return source.slice(start, end)
-}
-
-/** A source of the same length without what stands in texts and comments, so that the brackets left are those of the expression. */
-function blankTexts(ast: ASTNode, source: string): string {
-  const characters = source.split('')
-  const blank = (node: ASTNode): void => {
-    if (node.op === 'value' && typeof node.args === 'string') characters.fill(' ', node.start, node.end)
-    for (const child of childrenOf(node)) blank(child)
-  }
-  blank(ast)
-  return characters.join('').replaceAll(/\/\/[^\n]*/g, (comment) => ' '.repeat(comment.length))
-}
-
-/** The nodes directly below one, without what stands inside a macro or names a member that has() asks for. */
-function outerChildren(node: ASTNode): ASTNode[] {
-  if (node.op === 'call') return node.args[0] === 'has' ? [] : node.args[1]
-  if (node.op === 'rcall') return macros.includes(node.args[0]) ? [node.args[1]] : [node.args[1], ...node.args[2]]
-  return childrenOf(node)
-}
-
-/** All nodes directly below one, wherever in its arguments they are. */
-function childrenOf({ args }: ASTNode): ASTNode[] {
-  const below: unknown[] = Array.isArray(args) ? args.flat(2) : [args]
-  return below.filter((each): each is ASTNode => typeof each === 'object' && each !== null && 'op' in each)
-}
-
-/** As JSON, no farther than it is shown: a value that names another one many times can be far larger than its parts. */
-function textOf(value: unknown): string {
-  let text = ''
-  const write = (each: unknown): void => {
-    if (Array.isArray(each)) writeAll('[', each, ']')
-    else if (each instanceof Map) writeAll('{', each, '}')
-    else if (typeof each === 'string') text += JSON.stringify(each.slice(0, explainedCharactersMax + 1))
-    else text += String(each)
-  }
-  const writeAll = (opening: string, members: unknown[] | Map<unknown, unknown>, closing: string): void => {
-    let isFirst = true
-    text += opening
-    for (const [key, each] of members.entries()) {
-      if (text.length > explainedCharactersMax) return
-      if (!isFirst) text += ','
-      isFirst = false
-      if (members instanceof Map) text += `${JSON.stringify(String(key))}:`
-      write(each)
-    }
-    text += closing
-  }
-  write(value)
-  return bounded(text)
-}
-
-function bounded(text: string): string {
+/** A text no longer than an explanation shows. */
+export function cutToShow(text: string): string {
   return text.length <= explainedCharactersMax ? text : `${text.slice(0, explainedCharactersMax)}…`
 }
 
@@ -192,9 +89,9 @@ function faultFrom(error: unknown, source: string): ConditionFault {
 }
 
 /** What went wrong in a few words, with what an admin does about the usual two. */
-function explain(error: unknown): string {
+export function describeEvaluationError(error: unknown): string {
   if (!(error instanceof EvaluationError)) return 'It could not be evaluated'
-  const summary = bounded(error.summary)
+  const summary = cutToShow(error.summary)
   if (error.code === 'no_such_key') return `${summary}; ask has(…) first`
   return error.code === 'no_such_overload' || error.code === 'no_matching_overload'
     ? `${summary}; a number in a claim is a double: int(claims.iat) + 1`

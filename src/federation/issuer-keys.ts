@@ -164,8 +164,6 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
 
   return {
     find: async (issuer, token) => {
-      // Turning the setting off turns such issuers off, also those whose keys are here already.
-      if (!options.outbound.insecureIssuers && issuer.issuerUrl.startsWith('http:')) return refuse('issuer_insecure')
       const cached = cachedFor(issuer)
       const begunBefore = cached.begun
       if (monotonic() >= cached.freshUntil) await renewInTime(issuer, cached, token)

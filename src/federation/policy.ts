@@ -9,7 +9,7 @@ import {
   isConditionFault,
 } from './condition.ts'
 import { explainGithubSubject } from './github-subject.ts'
-import { describeMismatch } from './mismatch.ts'
+import { describeMismatch, describeWrongType } from './mismatch.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 /** An immutable policy. A change of the row makes a new value, so that identity tells whether anything changed. */
@@ -32,7 +32,7 @@ function compiledConditionOf({ condition, conditionEnvironment: savedUnder }: Po
 
 type Rule = (policy: Policy, token: SubjectToken) => Refusal | undefined
 
-/** What a policy demands, in order; each by itself, so that an admin can be told everything that a token lacks. */
+/** What a policy demands of a verified token, each step of it by itself. */
 export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_type' | 'condition', Rule>> = {
   subject: ({ subject }, token) => {
     if (subject === null || token.subject === subject) return undefined
@@ -47,8 +47,9 @@ export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_t
           'audience_mismatch',
           describeMismatch(token.audience.length === 1 ? token.audience[0] : token.audience, audience),
         ),
-  scopes: ({ requiredScope }, { payload }) => checkScopes(requiredScope, payload.scopes),
-  token_type: ({ requiredTokenType }, { payload }) => checkTokenType(requiredTokenType, payload.token_type),
+  scopes: checkScopes,
+  token_type: checkTokenType,
+  // A condition that cannot be evaluated accepts nothing, rather than being ignored.
   condition: ({ compiledCondition }, token) => {
     if (typeof compiledCondition === 'string') return refuse('policy_unsupported', compiledCondition)
     return compiledCondition === undefined ? undefined : checkCondition(compiledCondition, token)
@@ -56,34 +57,30 @@ export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_t
 }
 
 /**
- * Decides whether a verified token satisfies the policy: exact subject and audience, both claim checks, then the condition. A condition
- * that cannot be evaluated accepts nothing, rather than being ignored.
+ * Decisions §3: `scopes` must be an array of strings that contains the required one; the `scope` string is not looked at. A condition
+ * sees them too, so that under one they must be of that type where they are there (interface §7.1).
  */
-export function checkRules(policy: Policy, token: SubjectToken): Refusal | undefined {
-  return (
-    rules.subject(policy, token) ??
-    rules.audience(policy, token) ??
-    rules.scopes(policy, token) ??
-    rules.token_type(policy, token) ??
-    rules.condition(policy, token)
-  )
-}
-
-/** Decisions §3: `scopes` must be an array of strings that contains the value; the `scope` string is not looked at. */
-function checkScopes(required: string | null, scopes: unknown): Refusal | undefined {
-  if (required === null) return undefined
-  if (isStringArray(scopes) && scopes.includes(required)) return undefined
-  const detail = describeMismatch(scopes, required)
+function checkScopes({ requiredScope, condition }: Policy, { payload: { scopes } }: SubjectToken): Refusal | undefined {
+  if (requiredScope === null) {
+    if (condition === null || scopes === undefined || isStringArray(scopes)) return undefined
+    return refuse('scopes_wrong_type', describeWrongType(scopes, 'an array of strings'))
+  }
+  if (isStringArray(scopes) && scopes.includes(requiredScope)) return undefined
+  const detail = describeMismatch(scopes, requiredScope)
   if (scopes === undefined) return refuse('scopes_missing', detail)
   if (!isStringArray(scopes)) return refuse('scopes_wrong_type', `${detail} in an array of strings`)
   return refuse('scopes_mismatch', detail)
 }
 
-/** Decisions §3: the `token_type` claim, not the header's `typ`, must be a string equal to the value. */
-function checkTokenType(required: string | null, tokenType: unknown): Refusal | undefined {
-  if (required === null) return undefined
-  if (tokenType === required) return undefined
-  const detail = describeMismatch(tokenType, required)
+/** Decisions §3: the `token_type` claim, not the header's `typ`, must be a string equal to the required one; under a condition a string. */
+function checkTokenType(policy: Policy, { payload: { token_type: tokenType } }: SubjectToken): Refusal | undefined {
+  const { requiredTokenType, condition } = policy
+  if (requiredTokenType === null) {
+    if (condition === null || tokenType === undefined || typeof tokenType === 'string') return undefined
+    return refuse('token_type_wrong_type', describeWrongType(tokenType, 'a string'))
+  }
+  if (tokenType === requiredTokenType) return undefined
+  const detail = describeMismatch(tokenType, requiredTokenType)
   if (tokenType === undefined) return refuse('token_type_missing', detail)
   return refuse(typeof tokenType === 'string' ? 'token_type_mismatch' : 'token_type_wrong_type', detail)
 }

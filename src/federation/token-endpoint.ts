@@ -1,4 +1,4 @@
-// The token endpoint (interface §4.1), one exchange from top to bottom: form, standing, subject token, rules, minting, audit, reply.
+// The token endpoint (interface §4.1), one exchange from top to bottom: form, the steps of the pipeline, minting, audit, reply.
 import { hash } from 'node:crypto'
 import type { AuditRow } from '../../db/schema.ts'
 import { storableText } from '../bytes.ts'
@@ -9,23 +9,12 @@ import { json } from '../http/reply.ts'
 import { claimCharactersMax, exchangeAttemptsMax, exchangeBodyBytesLimit } from '../limits.ts'
 import type { Issuer } from '../registry.ts'
 import { type IssuedAccessToken, mintAccessToken } from './access-token.ts'
-import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken, secondsLeft } from './claims.ts'
-import { accessTokenType, type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
-import { isSignedBy } from './jws.ts'
-import { parseJwtText } from './jwt-text.ts'
-import { describeMismatch } from './mismatch.ts'
-import { checkRules } from './policy.ts'
-import {
-  isReason,
-  isRefusal,
-  noStore,
-  oauthErrorOf,
-  type Refusal,
-  refusalReply,
-  refuse,
-  refuseNotJwt,
-} from './refusal.ts'
-import { checkStanding, isCurrent, readStanding, type Standing } from './standing.ts'
+import { type SubjectToken, secondsLeft } from './claims.ts'
+import { accessTokenType, parseExchangeForm } from './exchange-form.ts'
+import { type JwtText, parseJwtText } from './jwt-text.ts'
+import { type Accepted, type Dependencies, judge } from './pipeline.ts'
+import { isCurrent, type PolicyBinding, readBinding } from './policy-binding.ts'
+import { isReason, isRefusal, noStore, oauthErrorOf, type Refusal, refusalReply, refuse } from './refusal.ts'
 
 /**
  * Exchanges a subject token for an access token. Every outcome is committed to the audit before the answer goes out; what is
@@ -74,47 +63,27 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
   if (isRefusal(form)) return form
   record.policyNamed = form.policyId
   record.subjectTokenSha256 = hash('sha256', form.subjectToken, 'hex')
-  const text = parseJwtText(form.subjectToken)
+  const jwt = parseJwtText(form.subjectToken)
+  if (jwt !== undefined) recordClaims(record, jwt)
 
   for (let attempt = 0; attempt < exchangeAttemptsMax; attempt++) {
-    const standing = readStanding(context.registry, form.policyId)
+    const binding = readBinding(context.registry, form.policyId)
     // Before the token is judged: what comes under a policy is for its organization to see, whatever was sent.
-    if (standing !== undefined) recordStanding(record, standing)
-    if (text === undefined) return refuseNotJwt(form.subjectToken)
-    if (standing === undefined) return refuse('policy_unknown')
-    const token = narrowSubjectToken(text)
-    if (isRefusal(token)) return token
-    recordToken(record, token)
-    const refusal =
-      checkStanding(standing, context.now()) ??
-      (await verify(form, token, standing, context)) ??
-      checkRules(standing.policy, token)
-    if (refusal !== undefined) return refusal
-    if (isCurrent(context.registry, standing)) return mint(token, standing, context)
+    if (binding !== undefined) recordBinding(record, binding)
+    const accepted = await judge({ subjectToken: form.subjectToken, jwt, binding }, dependenciesOf(context))
+    if (isRefusal(accepted)) return accepted
+    if (isCurrent(context.registry, accepted.binding)) return mint(accepted, context)
   }
   return refuse('changed_meanwhile')
 }
 
-/** Issuer before any network use, then key, signature, times and lengths. */
-async function verify(
-  form: ExchangeForm,
-  token: SubjectToken,
-  { issuer }: Standing,
-  context: Context,
-): Promise<Refusal | undefined> {
-  if (token.issuer !== issuer.issuerUrl)
-    return refuse('issuer_mismatch', describeMismatch(token.issuer, issuer.issuerUrl))
-  const key = await context.issuerKeys.find(issuer, token)
-  if (isRefusal(key)) return key
-  const isSigned = await isSignedBy(form.subjectToken, token.algorithm, key)
-  if (!isSigned) return refuse('signature_invalid', token.kid)
-  return checkTimes(token.payload, context.now(), issuer) ?? checkLengths(token)
+function dependenciesOf({ now, outbound, issuerKeys }: Context): Dependencies {
+  return { now, insecureIssuers: outbound.insecureIssuers, issuerKeys, checkReplay: () => undefined }
 }
 
 /** Interface §2.5: no longer than the policy allows, and never longer than the subject token. The time is taken afresh. */
 async function mint(
-  token: SubjectToken,
-  { policy, key, issuer }: Standing,
+  { token, binding: { policy, key, issuer } }: Accepted,
   context: Context,
 ): Promise<IssuedAccessToken | Refusal> {
   const now = context.now()
@@ -182,7 +151,7 @@ function emptyRecord({ requestId, clientAddress }: RequestInfo, now: number): Au
   }
 }
 
-function recordStanding(record: AuditRow, { policy, organization, issuer, key }: Standing): void {
+function recordBinding(record: AuditRow, { policy, organization, issuer, key }: PolicyBinding): void {
   record.organizationId = organization.id
   record.policyId = policy.id
   record.issuerId = issuer.id
@@ -190,9 +159,9 @@ function recordStanding(record: AuditRow, { policy, organization, issuer, key }:
 }
 
 /** What the token claims, verified or not: a refused exchange is told apart by it. */
-function recordToken(record: AuditRow, { subject, payload }: SubjectToken): void {
-  record.subject = bounded(subject)
-  record.subjectTokenId = typeof payload.jti === 'string' ? bounded(payload.jti) : null
+function recordClaims(record: AuditRow, { payload: { sub, jti } }: JwtText): void {
+  record.subject = typeof sub === 'string' ? bounded(sub) : null
+  record.subjectTokenId = typeof jti === 'string' ? bounded(jti) : null
 }
 
 /** A text from outside, cut to what the audit keeps; counted in code points, as the limits of claims are. */

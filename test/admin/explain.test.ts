@@ -50,7 +50,6 @@ describe('a check fails at the very steps, and the exchange at the first of them
         'audience audience_mismatch',
         'scopes scopes_mismatch',
         'token_type token_type_wrong_type',
-        'condition token_type_wrong_type',
       ],
     ],
   ]
@@ -74,7 +73,7 @@ describe('a check fails at the very steps, and the exchange at the first of them
   test('a paused policy, and a token that is none', async () => {
     await latchkey.admin('policies.pause', { policy: 'policy' })
     const [explanation] = await check('x.y.z', 'policy')
-    expect(explanation && failed(explanation)).toEqual(['policy policy_paused', 'token subject_token_not_jwt'])
+    expect(explanation && failed(explanation)).toEqual(['form subject_token_not_jwt', 'policy policy_paused'])
     await latchkey.admin('policies.resume', { policy: 'policy' })
   })
 

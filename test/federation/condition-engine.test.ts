@@ -1,6 +1,7 @@
 // What the engine alone would take more leniently than CEL, and how parts of a condition are explained: always in the admin's own text.
 import { describe, expect, test } from 'bun:test'
-import { checkCondition, explainCondition } from '../../src/federation/condition.ts'
+import { checkCondition } from '../../src/federation/condition.ts'
+import { explainParts } from '../../src/federation/condition-explanation.ts'
 import { explainedCharactersMax } from '../../src/limits.ts'
 import { compiled, conditionToken } from '../support/condition.ts'
 
@@ -68,7 +69,7 @@ describe('is an error, as in CEL:', () => {
 })
 
 describe('explaining a condition shows its parts in the words of its admin,', () => {
-  const explained = (source: string) => explainCondition(compiled(source), token)
+  const explained = (source: string) => [...explainParts(compiled(source), token)]
 
   test('with their values, smallest parts first', () => {
     expect(explained(`int( claims.iat )+1 > 0 && {'a':1}["a"] == size(claims.groups)`)).toEqual([

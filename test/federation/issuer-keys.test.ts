@@ -73,18 +73,6 @@ describe('the cache', () => {
     expect(await find('one', 'ES256', issuerRow({ issuerUrl: `${issuerUrl}/` }))).toBe('one')
   })
 
-  test('gives no key of an http issuer where such issuers are not allowed, whatever it has', async () => {
-    const { publicJwk } = one
-    const jwks = JSON.stringify({ keys: [publicJwk] })
-    const lastKeySet = { issuerId: 'issuer', source: 'x', jwks, fetchedAt: 0, freshUntil: 9e15 }
-    const insecure = {
-      issuerUrl: 'http://127.0.0.1:1',
-      lastKeySet: { ...lastKeySet, source: 'discovery of http://127.0.0.1:1' },
-    }
-    for (const fields of [insecure, { ...insecure, keySource: 'jwks' as const, jwks }])
-      expect(await find('one', 'ES256', issuerRow(fields))).toBe('issuer_insecure')
-  })
-
   const lives: [cacheControl: string | undefined, seconds: number][] = [
     [undefined, 600],
     ['max-age=300', 300],

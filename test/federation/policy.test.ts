@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import { conditionEnvironment } from '../../src/federation/condition.ts'
-import { checkRules, compilePolicy } from '../../src/federation/policy.ts'
+import { compilePolicy, rules as rulesInOrder } from '../../src/federation/policy.ts'
 
 const row: PolicyRow = {
   id: 'policy',
@@ -32,7 +32,9 @@ type Claims = { subject?: string; audience?: string[] } & Record<string, unknown
 function refusalOf(rules: Partial<PolicyRow>, token: Claims) {
   const { subject = 's', audience = ['a'], ...payload } = token
   const whole = { algorithm: 'ES256', kid: undefined, issuer: 'i', subject, audience, payload } as const
-  return checkRules(compilePolicy({ ...row, ...rules }), whole)
+  const policy = compilePolicy({ ...row, ...rules })
+  const refusals = Object.values(rulesInOrder).map((rule) => rule(policy, whole))
+  return refusals.find((refusal) => refusal !== undefined)
 }
 
 /** The reason for which a token is refused, or undefined. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import type { ApiKey } from '../../db/schema.ts'
 import { compilePolicy } from '../../src/federation/policy.ts'
-import { checkStanding } from '../../src/federation/standing.ts'
+import { checkEligibility } from '../../src/federation/policy-binding.ts'
 import { checkKeyState, createApiKeyText, hashApiKey, isApiKeyText, labelApiKey } from '../../src/keys/api-key.ts'
 import { organizationRows } from '../support/rows.ts'
 
@@ -79,7 +79,7 @@ describe('a key', () => {
         policy: compilePolicy(policy),
         key: { ...key, ...change },
       }
-      expect(checkStanding(binding, 1_000) === undefined).toBe(isInForce)
+      expect(checkEligibility(binding, 1_000) === undefined).toBe(isInForce)
     })
   }
 

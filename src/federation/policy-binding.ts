@@ -1,11 +1,16 @@
-// Whether a policy may exchange at all right now: it, its organization, its issuer and its target key, read as one snapshot.
+// A policy with its organization, issuer and target key, read as one snapshot, and whether it may exchange at all right now.
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import type { Issuer, Registry } from '../registry.ts'
 import type { Policy } from './policy.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 /** What an exchange is judged by. The values are immutable, so the same values later mean that nothing has changed. */
-export type Standing = { policy: Policy; organization: Readonly<Organization>; issuer: Issuer; key: Readonly<ApiKey> }
+export type PolicyBinding = {
+  policy: Policy
+  organization: Readonly<Organization>
+  issuer: Issuer
+  key: Readonly<ApiKey>
+}
 
 /** Interface §1.5: federation is available on the Business and Enterprise plans only. */
 export function isEntitled(organization: Pick<Organization, 'plan'>): boolean {
@@ -13,7 +18,7 @@ export function isEntitled(organization: Pick<Organization, 'plan'>): boolean {
 }
 
 /** Reads the policy and all it names; undefined when there is no such policy. */
-export function readStanding(registry: Registry, policyId: string): Standing | undefined {
+export function readBinding(registry: Registry, policyId: string): PolicyBinding | undefined {
   const policy = registry.policies.get(policyId)
   if (policy === undefined) return undefined
   const organization = registry.organizations.get(policy.organizationId)
@@ -25,8 +30,13 @@ export function readStanding(registry: Registry, policyId: string): Standing | u
 }
 
 /** Interface §3 and decisions §1: what stops new exchanges. */
-export function checkStanding(
-  { policy, organization, issuer, key }: Omit<Standing, 'policy'> & { policy: Pick<Policy, 'deletedAt' | 'enabled'> },
+export function checkEligibility(
+  {
+    policy,
+    organization,
+    issuer,
+    key,
+  }: Omit<PolicyBinding, 'policy'> & { policy: Pick<Policy, 'deletedAt' | 'enabled'> },
   now: number,
 ): Refusal | undefined {
   if (policy.deletedAt !== null) return refuse('policy_deleted')
@@ -39,7 +49,7 @@ export function checkStanding(
 }
 
 /** Whether anything that a decision rested on has changed since it was read. */
-export function isCurrent(registry: Registry, { policy, organization, issuer, key }: Standing): boolean {
+export function isCurrent(registry: Registry, { policy, organization, issuer, key }: PolicyBinding): boolean {
   return (
     registry.policies.get(policy.id) === policy &&
     registry.organizations.get(organization.id) === organization &&

@@ -1,0 +1,142 @@
+// The steps of an exchange, once: what each needs, what it checks, and what it finds out for those after it. The token endpoint stops at
+// the first refusal; `policies check` runs on and explains. It knows no request, no response and no database.
+import type { Issuer } from '../registry.ts'
+import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken } from './claims.ts'
+import { explainFalse } from './condition-explanation.ts'
+import type { IssuerKeys } from './issuer-keys.ts'
+import { isSignedBy } from './jws.ts'
+import type { JwtText } from './jwt-text.ts'
+import type { VerificationKey } from './key-set.ts'
+import { describeMismatch } from './mismatch.ts'
+import { type Policy, rules } from './policy.ts'
+import { checkEligibility, type PolicyBinding } from './policy-binding.ts'
+import { isRefusal, type Refusal, refuse, refuseNotJwt, type StepName, stepNames } from './refusal.ts'
+
+/** What is known of an exchange: the first three from the start, the others by the step of their name. */
+export type Facts = {
+  subjectToken: string
+  /** Absent when the subject token is not the text of a JWT. */
+  jwt?: JwtText | undefined
+  /** Absent when there is no such policy. */
+  binding?: PolicyBinding | undefined
+  token?: SubjectToken
+  /** The policy's, once the token names it. */
+  issuer?: Issuer
+  key?: VerificationKey
+}
+
+export type Dependencies = {
+  now: () => number
+  insecureIssuers: boolean
+  issuerKeys: Pick<IssuerKeys, 'find'>
+  /** Whether the token was exchanged before. An exchange finds that out when it takes note of the use, right before minting. */
+  checkReplay: (token: SubjectToken, issuer: Issuer) => Refusal | undefined | Promise<Refusal | undefined>
+}
+
+/** A refusal, or what the step found out. */
+export type Outcome = Refusal | Partial<Facts> | undefined
+
+export type Step = {
+  name: Exclude<StepName, 'minting'>
+  /** Without these facts it cannot be taken: a step before it refused. */
+  needs: readonly (keyof Facts)[]
+  /** Whether a policy asks for it at all. */
+  isAsked: (policy: Policy | undefined) => boolean
+  /** Whether its outcome depends on token and issuer alone, and is the same under every policy of that issuer. */
+  isOfToken: boolean
+  check: (facts: Facts, dependencies: Dependencies) => Outcome | Promise<Outcome>
+}
+
+type Known<Needed extends keyof Facts> = Facts & { [Name in Needed]-?: NonNullable<Facts[Name]> }
+type Check<Needed extends keyof Facts> = (
+  facts: Known<Needed>,
+  dependencies: Dependencies,
+) => Outcome | Promise<Outcome>
+
+type Rule = Omit<Step, 'name'>
+
+function step<Needed extends keyof Facts>(needs: Needed[], check: Check<Needed>, more: Partial<Rule> = {}): Rule {
+  return { needs, check: check as Rule['check'], isAsked: () => true, isOfToken: false, ...more }
+}
+
+const ofToken = { isOfToken: true }
+const rule = (name: keyof typeof rules): Rule =>
+  step(['token', 'binding'], ({ token, binding }) => rules[name](binding.policy, token))
+
+/** In the order of `stepNames`; minting, which follows, has nothing to check. */
+const checks: Record<Step['name'], Rule> = {
+  // The form itself is parsed before there are facts; what a JWT is depends on the request alone as well.
+  form: step([], ({ subjectToken, jwt }) => (jwt === undefined ? refuseNotJwt(subjectToken) : undefined), ofToken),
+  policy: step([], ({ binding }, { now }) =>
+    binding === undefined ? refuse('policy_unknown') : checkEligibility(binding, now()),
+  ),
+  token: step(['jwt'], ({ jwt }) => found('token', narrowSubjectToken(jwt)), ofToken),
+  // Before any network use.
+  issuer: step(['token', 'binding'], checkIssuer, ofToken),
+  keys: step(
+    ['token', 'issuer'],
+    async ({ token, issuer }, { issuerKeys }) => found('key', await issuerKeys.find(issuer, token)),
+    ofToken,
+  ),
+  signature: step(
+    ['token', 'key'],
+    async ({ subjectToken, token: { algorithm, kid }, key }) =>
+      (await isSignedBy(subjectToken, algorithm, key)) ? undefined : refuse('signature_invalid', kid),
+    ofToken,
+  ),
+  times: step(['token', 'binding'], ({ token, binding }, { now }) => checkTimes(token, now(), binding.issuer), ofToken),
+  lengths: step(['token'], ({ token }) => checkLengths(token), ofToken),
+  subject: rule('subject'),
+  audience: rule('audience'),
+  scopes: rule('scopes'),
+  token_type: rule('token_type'),
+  condition: rule('condition'),
+  // Another issuer's token cannot have been exchanged here.
+  replay: step(['token', 'issuer'], ({ token, issuer }, { checkReplay }) => checkReplay(token, issuer), {
+    isAsked: (policy) => policy?.replayProtection === true,
+    isOfToken: true,
+  }),
+}
+
+export const steps: readonly Step[] = stepNames.flatMap((name) =>
+  name === 'minting' ? [] : [{ name, ...checks[name] }],
+)
+
+function found<Name extends 'token' | 'key'>(name: Name, value: Refusal | NonNullable<Facts[Name]>): Outcome {
+  return isRefusal(value) ? value : { [name]: value }
+}
+
+/** Turning the setting off turns off issuers on http, also those whose keys are here already. */
+function checkIssuer(
+  { token, binding: { issuer } }: Known<'token' | 'binding'>,
+  { insecureIssuers }: Dependencies,
+): Outcome {
+  if (token.issuer !== issuer.issuerUrl)
+    return refuse('issuer_mismatch', describeMismatch(token.issuer, issuer.issuerUrl))
+  return !insecureIssuers && issuer.issuerUrl.startsWith('http:') ? refuse('issuer_insecure') : { issuer }
+}
+
+/** Whether the policy asks for a step, and those before it found out what it needs. */
+export function isJudgeable({ isAsked, needs }: Step, facts: Facts): boolean {
+  return isAsked(facts.binding?.policy) && needs.every((name) => facts[name] !== undefined)
+}
+
+export type Accepted = Known<'token' | 'binding' | 'issuer'>
+
+/** Takes all steps in their order and ends at the first that refuses; `facts` then holds what those before it found out. */
+export async function judge(facts: Facts, dependencies: Dependencies): Promise<Accepted | Refusal> {
+  for (const { name, isAsked, check } of steps) {
+    const outcome = isAsked(facts.binding?.policy) ? await check(facts, dependencies) : undefined
+    if (outcome === undefined) continue
+    if (isRefusal(outcome)) return name === 'condition' ? withParts(outcome, facts) : outcome
+    Object.assign(facts, outcome)
+  }
+  return facts as Accepted
+}
+
+/** What the parts of the condition were, so that an admin who reads the audit need not ask for the token. */
+function withParts(refusal: Refusal, { token, binding }: Facts): Refusal {
+  const condition = binding?.policy.compiledCondition
+  if (refusal.refused !== 'condition_false' || token === undefined || typeof condition !== 'object') return refusal
+  return { ...refusal, detail: explainFalse(condition, token) }
+}
