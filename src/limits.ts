@@ -156,9 +156,9 @@ export const operationBodyBytesMax = 512 * 1024
 /** The same from a command, which is the owner's: a file of presets is the largest. */
 export const socketBodyBytesMax = 32 * 1024 * 1024
 /** Entries of one list or object of an input: as many as a file of prices may have. */
-export const operationInputEntriesMax = pricesAtOnceMax
+export const inputEntriesMax = pricesAtOnceMax
 /** A key set is three levels deep. */
-export const operationInputDepthMax = 16
+export const inputDepthMax = 16
 /** The path of a local socket: Linux allows 107 bytes, macOS 103. */
 export const socketPathBytesMax = 103
 /** Rows of one page of a report. */

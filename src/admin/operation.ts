@@ -4,9 +4,8 @@ import type { OnProgress } from '../../db/slices.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { checkKeyState } from '../keys/api-key.ts'
-import { operationInputDepthMax, operationInputEntriesMax } from '../limits.ts'
 import type { Actor } from '../registry.ts'
-import { type } from '../shape.ts'
+import { checkShape, type type } from '../shape.ts'
 import type { TakeTurn } from '../turns.ts'
 
 /** What an operation gets: the context, who asks, and its own name, which the record of its changes tells. */
@@ -45,9 +44,7 @@ export function createOperationRunner(operations: Record<string, Operation>, con
   return async (name, value, actor = { kind: 'local' }, onProgress) => {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined
     if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
-    checkInput(value, 1)
-    const input = found.input(value)
-    if (input instanceof type.errors) throw new Fault('invalid', input.summary)
+    const input = checkShape(found.input, value)
     const act = async <Result>(work: () => Promise<Result>): Promise<Result> => {
       checkActor(actor, context)
       return work()
@@ -63,25 +60,6 @@ export function createOperationRunner(operations: Record<string, Operation>, con
 /** The key was in force when its request arrived; what it asks for begins now. */
 function checkActor(actor: Actor, { registry, now }: AdminContext): void {
   if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId), now())
-}
-
-/**
- * libSQL ends a text at its first NUL when it reads it back, and a policy would mean something else than was saved. Too much of anything is
- * refused before the shapes look at it: they collect a problem for every entry.
- */
-function checkInput(value: unknown, depth: number): void {
-  if (typeof value === 'string' && value.includes('\0'))
-    throw new Fault('invalid', 'No value may hold the character U+0000')
-  if (typeof value !== 'object' || value === null) return
-  if (depth > operationInputDepthMax) throw new Fault('invalid', 'The input is nested too deeply')
-  // The values of a list as it is: to ask for them with Object.values takes a microsecond each.
-  const entries: unknown[] = Array.isArray(value) ? value : Object.values(value)
-  if (entries.length > operationInputEntriesMax)
-    throw new Fault(
-      'invalid',
-      `A list or object of the input may have at most ${operationInputEntriesMax} entries, and one has ${entries.length}`,
-    )
-  for (const entry of entries) checkInput(entry, depth + 1)
 }
 
 /** A unique constraint is the last word on what an operation has already checked. */

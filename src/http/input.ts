@@ -1,6 +1,6 @@
 // Holds what a caller sent, in a body or in the query, against the shape that the OpenAPI document gives for it.
 import { Fault } from '../fault.ts'
-import { type JsonSchema, type } from '../shape.ts'
+import { checkShape, type JsonSchema, type } from '../shape.ts'
 import { type Shape, schemaOf } from './description.ts'
 import { queryOf } from './query.ts'
 
@@ -23,7 +23,7 @@ export function checkFields<Input>(fields: Fields, shape: Check<Input>, ignored:
   const given = Object.fromEntries(Object.entries(fields).filter(([name]) => !ignored.includes(name)))
   if (Object.keys(given).length < minPropertiesOf(shape))
     throw new Fault('invalid', `Nothing to change: send at least one of ${namesIn(known, ignored)}`)
-  checked(fields, shape)
+  checkShape(shape, fields)
   return given
 }
 
@@ -40,7 +40,7 @@ export function readQuery<Input>(request: Request, shape: Check<Input>): Input {
     const rule = names === '' ? 'remove it, this path takes none' : `use ${names}`
     throw new Fault('invalid', `${JSON.stringify(unknown)} is not a query parameter of this path: ${rule}`)
   }
-  return checked(fields, shape)
+  return checkShape(shape, fields)
 }
 
 /** The same before the shape judges them, for whoever adds fields. */
@@ -66,12 +66,6 @@ function typedValue(name: string, text: string, schema: JsonSchema | undefined):
     return text === 'true'
   }
   return text
-}
-
-function checked<Input>(fields: Fields, shape: Check<Input>): Input {
-  const input = shape(fields)
-  if (input instanceof type.errors) throw new Fault('invalid', input.summary)
-  return input
 }
 
 function namesIn(properties: Record<string, JsonSchema>, ignored: readonly string[] = []): string {

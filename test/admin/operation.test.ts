@@ -1,6 +1,6 @@
 // The door to the admin operations: what no operation takes, whatever its shape says.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { operationInputEntriesMax } from '../../src/limits.ts'
+import { inputEntriesMax } from '../../src/limits.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 
 let served: TestServer
@@ -41,8 +41,8 @@ for (const [what, make] of [
 ] as const)
   test(`input with too many entries in ${what} is refused before anything looks at them`, async () => {
     const update = (count: number) => served.admin('issuers.update', { issuer: 'idp', jwks: make(count) })
-    await expect(update(operationInputEntriesMax + 1)).rejects.toThrow(`at most ${operationInputEntriesMax} entries`)
-    await expect(update(operationInputEntriesMax)).rejects.toThrow('JWKS')
+    await expect(update(inputEntriesMax + 1)).rejects.toThrow(`at most ${inputEntriesMax} entries`)
+    await expect(update(inputEntriesMax)).rejects.toThrow('JWKS')
   })
 
 test("a key's name cannot be the hash of another, and usage is found under the id of a deleted key", async () => {

@@ -1,5 +1,6 @@
 // The key endpoints (decisions §6): whose keys are listed, and what a caller cannot set.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { inputEntriesMax } from '../../src/limits.ts'
 import type { Row } from '../support/latchkey.ts'
 import { type PresetServer, startPresets } from '../support/presets.ts'
 
@@ -90,6 +91,14 @@ describe('a new key', () => {
     expect(await post({ name: 'x', workspace_id: stranger.workspace_id })).toMatchObject({ status: 404 })
     for (const field of ['organization', 'owner', 'hash', 'id'])
       expect(await post({ name: 'x', [field]: 'other' })).toMatchObject({ status: 400 })
+  })
+
+  test('is not made with lists that are too long to be judged', async () => {
+    const body = { name: 'long', allowed_models: Array(inputEntriesMax + 1).fill(1) }
+    expect(await latchkey.call('POST', '/keys', { key: own.key, body })).toMatchObject({
+      status: 400,
+      error: { message: expect.stringContaining(`at most ${inputEntriesMax} entries`) },
+    })
   })
 
   test('is not made by a key that only reads or infers', async () => {
