@@ -1,6 +1,7 @@
 // Why this user may not use a file: who owns what stands in the way, with which mode, and what to type. It opens none of the files it looks at.
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { userName } from './user-name.ts'
 
 const { R_OK, W_OK, X_OK } = constants
 
@@ -37,18 +38,11 @@ function describe(path: string, handOver: ((user: string) => string) | undefined
   const found = statSync(path, { throwIfNoEntry: false })
   if (uid === undefined || found === undefined) return undefined
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0')
-  const place = `${JSON.stringify(path)} belongs to ${nameOf(found.uid)} (mode ${mode}), and this command runs as ${nameOf(uid)}`
+  const place = `${JSON.stringify(path)} belongs to ${userName(found.uid)} (mode ${mode}), and this command runs as ${userName(uid)}`
   if (found.uid === uid) return `${place}; run: chmod u+rw${found.isDirectory() ? 'x' : ''} ${shellWord(path)}`
-  const instead = `${place}; run it as ${nameOf(found.uid)}`
-  if (handOver === undefined) return `${instead}, or use a folder that ${nameOf(uid)} can reach`
-  return `${instead}, or hand the files over: ${handOver(shellWord(nameOf(uid)))}`
-}
-
-/** The name of a user of this machine, or the number where the machine's own list has none. */
-function nameOf(uid: number): string {
-  const list = existsSync('/etc/passwd') ? readFileSync('/etc/passwd', 'utf8') : ''
-  const line = list.split('\n').find((entry) => entry.split(':')[2] === String(uid))
-  return line?.split(':')[0] ?? String(uid)
+  const instead = `${place}; run it as ${userName(found.uid)}`
+  if (handOver === undefined) return `${instead}, or use a folder that ${userName(uid)} can reach`
+  return `${instead}, or hand the files over: ${handOver(shellWord(userName(uid)))}`
 }
 
 function shellWord(text: string): string {

@@ -23,7 +23,7 @@ import type { Statement } from './write.ts'
 export type ChangeKind = AdminChange['kind']
 export type NewChange = Pick<
   AdminChange,
-  'at' | 'actor' | 'actorKeyId' | 'requestId' | 'operation' | 'kind' | 'targetId'
+  'at' | 'actor' | 'actorKeyId' | 'requestId' | 'osUser' | 'sudoUser' | 'operation' | 'kind' | 'targetId'
 > & {
   /** The row before the change, as drizzle gives it. */
   before: object | undefined
@@ -64,8 +64,8 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
   const organization = common.includes(change.kind) ? 'null' : `${name}.${owner}`
   // Joined in this order, so that the rows are looked up by their key, and recorded in the order of `targets`.
   const sql = `insert into ${getTableName(adminChanges)}
-    (at, actor, actor_key_id, request_id, operation, kind, target_id, before, organization_id, after)
-    select ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
+    (at, actor, actor_key_id, request_id, os_user, sudo_user, operation, kind, target_id, before, organization_id, after)
+    select ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
       ${organization}, json_object(${values.join(', ')})
     from json_each(?) as target
       cross join ${name} on ${name}.${change.kind === 'price' ? 'model' : 'id'} = target.value ->> 'id'`
@@ -73,8 +73,9 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
     id,
     before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
   }))
-  const { at, actor, actorKeyId, requestId, operation, kind } = change
-  return { toSQL: () => ({ sql, params: [at, actor, actorKeyId, requestId, operation, kind, JSON.stringify(told)] }) }
+  const { at, actor, actorKeyId, requestId, osUser, sudoUser, operation, kind } = change
+  const params = [at, actor, actorKeyId, requestId, osUser, sudoUser, operation, kind, JSON.stringify(told)]
+  return { toSQL: () => ({ sql, params }) }
 }
 
 const newChanges = insertion(adminChanges)

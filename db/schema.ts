@@ -223,6 +223,8 @@ export const adminChanges = sqliteTable('admin_changes', {
   targetId: text('target_id').notNull(),
   before: text('before'),
   after: text('after'),
+  osUser: text('os_user'),
+  sudoUser: text('sudo_user'),
 })
 
 export const usage = sqliteTable('usage', {

@@ -77,7 +77,7 @@ export function auditCommand(): Command {
         data,
         [
           ['TIME (UTC)', (row) => moment(row.at)],
-          ['BY', (row) => row.actor_key_name ?? row.actor],
+          ['BY', whoOf],
           ['OPERATION', (row) => row.operation],
           [
             'WHAT',
@@ -107,11 +107,18 @@ type Change = {
   actor: string
   actor_key_id: string | null
   actor_key_name: string | null
+  os_user: string | null
+  sudo_user: string | null
   operation: string
   kind: string
   target_id: string
   before: Record<string, unknown> | null
   after: Record<string, unknown> | null
+}
+
+function whoOf({ actor, actor_key_name, os_user, sudo_user }: Change): string {
+  if (os_user === null) return actor_key_name ?? actor
+  return `${actor} (${os_user}${sudo_user === null ? '' : `, sudo by ${sudo_user}`})`
 }
 
 /** The fields that differ, with their values before and after. */

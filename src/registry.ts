@@ -47,7 +47,10 @@ export type Registry = {
 export type Touched = { kind: ChangeKind; id: string }
 
 /** Who makes a change: a command or the local socket, a management key over HTTP, or the server on its own account. */
-export type Actor = { kind: 'local' | 'server' } | { kind: 'key'; keyId: string; requestId: string }
+export type Actor =
+  | { kind: 'local'; osUser?: string | null; sudoUser?: string | null }
+  | { kind: 'server' }
+  | { kind: 'key'; keyId: string; requestId: string }
 
 export type Changing = {
   writer: Writer
@@ -140,7 +143,8 @@ function versionsOf({ slug, designatedVersion, latestVersion }: Preset) {
 
 function columnsOf(actor: Actor) {
   const { keyId, requestId } = actor.kind === 'key' ? actor : { keyId: null, requestId: null }
-  return { actor: actor.kind, actorKeyId: keyId, requestId }
+  const { osUser = null, sudoUser = null } = actor.kind === 'local' ? actor : {}
+  return { actor: actor.kind, actorKeyId: keyId, requestId, osUser, sudoUser }
 }
 
 /** The rows as they are before a change, by id; undefined for those that are new. */

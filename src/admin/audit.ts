@@ -46,8 +46,12 @@ export const auditOperations = {
   'audit.changes': operation(
     changesInput,
     async (context, input) => {
-      const { orm, onProgress } = context
-      return { data: await listChanges(orm, pageOf(context, input), (row) => showChange(row, context), onProgress) }
+      const { orm, onProgress, actor } = context
+      // The users of the machine are for those who run it.
+      const usersOf = ({ osUser, sudoUser }: AdminChange) =>
+        actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
+      const show = (row: AdminChange) => ({ ...showChange(row, context), ...usersOf(row) })
+      return { data: await listChanges(orm, pageOf(context, input), show, onProgress) }
     },
     { runsAlone: false },
   ),

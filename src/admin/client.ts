@@ -5,6 +5,7 @@ import { type Config, socketPathFor } from '../config.ts'
 import type { Surroundings } from '../context.ts'
 import { Fault, type FaultCode } from '../fault.ts'
 import { operationMillisecondsMax } from '../limits.ts'
+import { type LocalUser, readLocalUser, toHeaders } from './local-user.ts'
 import type { OperationName } from './operations.ts'
 
 /**
@@ -18,12 +19,13 @@ export async function callOperation(
   name: OperationName,
   input: unknown,
 ): Promise<unknown> {
-  const ask = () => askServer(socketPathFor(config), name, input)
+  const user = readLocalUser(process.env)
+  const ask = () => askServer(socketPathFor(config), name, input, user)
   const answered = await ask()
   if (answered !== undefined) return answered.result
   // All that an operation needs takes longer to load than a server takes to answer.
   const { runHere } = await import('./here.ts')
-  return runHere(config, surroundings, name, input, ask)
+  return runHere(config, surroundings, { name, input, user }, ask)
 }
 
 /**
@@ -38,7 +40,7 @@ export async function callWithoutServer(
 ): Promise<unknown> {
   const socketPath = socketPathFor(config)
   const { runHere } = await import('./here.ts')
-  return runHere(config, surroundings, name, input, async () => {
+  return runHere(config, surroundings, { name, input, user: readLocalUser(process.env) }, async () => {
     if (await isServed(socketPath))
       throw new Fault('conflict', 'The server runs on this database. Stop the server first, then run this again')
     return undefined
@@ -55,8 +57,9 @@ export async function askServer(
   socketPath: string,
   name: string,
   input: unknown,
+  user?: LocalUser,
 ): Promise<{ result: unknown } | undefined> {
-  const text = await post(socketPath, `/operations/${name}`, JSON.stringify(input))
+  const text = await post(socketPath, `/operations/${name}`, JSON.stringify(input), user && toHeaders(user))
   if (text === undefined) return undefined
   const result: unknown = JSON.parse(text)
   const { error } = (result ?? {}) as { error?: { code: FaultCode; message: string } }
@@ -64,9 +67,14 @@ export async function askServer(
   return { result }
 }
 
-function post(socketPath: string, path: string, body: string): Promise<string | undefined> {
+function post(
+  socketPath: string,
+  path: string,
+  body: string,
+  more: Record<string, string> = {},
+): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+    const headers = { ...more, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
     const call = request({ socketPath, method: 'POST', path, headers }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))

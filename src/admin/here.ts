@@ -8,9 +8,13 @@ import {
   retryWhileOwned,
   type Surroundings,
 } from '../context.ts'
+import type { LocalUser } from './local-user.ts'
 import { createOperationRunner } from './operation.ts'
 import { type OperationName, operations } from './operations.ts'
 import { storageFault } from './storage-fault.ts'
+
+/** An operation, and who asks for it. */
+export type Call = { name: OperationName; input: unknown; user: LocalUser }
 
 /**
  * While another process owns the file, `ask` is tried again as well: it may be a server that has started meanwhile.
@@ -19,26 +23,20 @@ import { storageFault } from './storage-fault.ts'
 export async function runHere(
   config: Config,
   surroundings: Surroundings,
-  name: OperationName,
-  input: unknown,
+  call: Call,
   ask: () => Promise<{ result: unknown } | undefined>,
 ): Promise<unknown> {
   return retryWhileOwned(async () => {
     const answered = await ask()
-    return answered === undefined ? runOnce(config, surroundings, name, input) : answered.result
+    return answered === undefined ? runOnce(config, surroundings, call) : answered.result
   })
 }
 
-async function runOnce(
-  config: Config,
-  surroundings: Surroundings,
-  name: OperationName,
-  input: unknown,
-): Promise<unknown> {
+async function runOnce(config: Config, surroundings: Surroundings, { name, input, user }: Call): Promise<unknown> {
   const context = await openContext(config, surroundings, { create: name === 'init' })
   try {
     if (name !== 'init' && !isInitialized(context)) throw notInitialized(config)
-    return await createOperationRunner(operations, context)(name, input)
+    return await createOperationRunner(operations, context)(name, input, { kind: 'local', ...user })
   } catch (error) {
     throw storageFault(error, config.databasePath) ?? error
   } finally {

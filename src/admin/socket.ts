@@ -7,6 +7,7 @@ import { json, statusOf } from '../http/reply.ts'
 import { socketBodyBytesMax } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import type { Handler } from '../runtime.ts'
+import { fromHeaders } from './local-user.ts'
 import type { RunOperation } from './operation.ts'
 import { storageFault } from './storage-fault.ts'
 
@@ -17,7 +18,7 @@ export function createSocketHandler(runOperation: RunOperation, databasePath: st
       const name = /^\/operations\/([a-z_.]+)$/.exec(new URL(request.url).pathname)?.[1]
       if (name === undefined || request.method !== 'POST') throw new Fault('not_found', 'Send POST /operations/NAME')
       const text = decodeUtf8(await readBody(request, socketBodyBytesMax)) ?? ''
-      return json(200, await runOperation(name, parseInput(text)))
+      return json(200, await runOperation(name, parseInput(text), { kind: 'local', ...fromHeaders(request) }))
     } catch (error) {
       const fault = toFault(error, databasePath)
       if (!(error instanceof Fault) || error.code === 'internal')
