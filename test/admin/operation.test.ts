@@ -45,6 +45,17 @@ for (const [what, make] of [
     await expect(update(inputEntriesMax)).rejects.toThrow('JWKS')
   })
 
+test('input may be 16 levels deep, and no deeper', async () => {
+  const update = (levels: number) => {
+    let jwks: unknown = {}
+    // The input itself is one level, and so is the set.
+    for (let depth = 2; depth < levels; depth++) jwks = { keys: jwks }
+    return served.admin('issuers.update', { issuer: 'idp', jwks })
+  }
+  await expect(update(16)).rejects.toThrow('Not a JWKS')
+  await expect(update(17)).rejects.toThrow('nested too deeply')
+})
+
 test("a key's name cannot be the hash of another, and usage is found under the id of a deleted key", async () => {
   const { id, hash } = await served.admin<{ id: string; hash: string }>('keys.create', { name: 'gone' })
   await expect(served.admin('keys.create', { name: hash })).rejects.toThrow('look like an id')

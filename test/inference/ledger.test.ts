@@ -13,6 +13,7 @@ import {
   streamReply,
   usageEvent,
 } from '../support/inference.ts'
+import { audience } from '../support/latchkey.ts'
 import { holdStream } from '../support/scripted-upstream.ts'
 
 let latchkey: Inference
@@ -184,6 +185,30 @@ describe('the usage', () => {
     const response = await latchkey.complete({ model: 'a\0b' })
     await response.text()
     expect(await latchkey.usageOf(response)).toMatchObject([{ model: String.raw`a\u0000b` }])
+  })
+
+  test('keeps no credential that slipped into a subject or the name of a model', async () => {
+    const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl'
+    const key = `sk-lk-v1-${'0123456789abcdef'.repeat(4)}`
+    const names = { issuer: 'idp', key: 'target', audience }
+    const policy = await latchkey.admin('policies.create', { ...names, name: 'by token', subject: `x ${jwt}` })
+    const exchanged = await latchkey.exchange(await latchkey.mint({ sub: `x ${jwt}` }), {
+      federation_policy_id: policy.id,
+    })
+    const { access_token } = (await exchanged.json()) as { access_token: string }
+    latchkey.upstream.answer.current = () => Response.json({ model: `real ${key}` })
+    const body = { ...question, model: `asked ${key}` }
+    const response = await latchkey.complete(body, { authorization: `Bearer ${access_token}` })
+    await response.text()
+    const rows = await latchkey.usageOf(response)
+    expect(rows).toMatchObject([
+      {
+        subject: expect.stringMatching(/^x /),
+        model: expect.stringMatching(/^real /),
+        model_asked: expect.stringMatching(/^asked /),
+      },
+    ])
+    for (const secret of [jwt, key]) expect(JSON.stringify(rows)).not.toContain(secret.slice(12))
   })
 
   test('of an upstream that breaks off is one row, not completed', async () => {

@@ -90,6 +90,14 @@ describe('a request', () => {
     expect(await latchkey.usageOf(response)).toMatchObject([{ completed: false, client_left: false }])
   })
 
+  test('may list 16 models, of 256 characters each', async () => {
+    latchkey.upstream.answer.current = failing(503)
+    const models = Array.from({ length: 16 }, (_, at) => `${at}`.padEnd(256, '𐀀'.slice(at % 2)))
+    const response = await latchkey.complete({ messages: question.messages, models })
+    expect(response.status).toBe(503)
+    expect(latchkey.upstream.requests.map(({ body }) => JSON.parse(body).model)).toEqual(models)
+  })
+
   for (const [name, models] of [
     ['no list', 'a'],
     ['too long', Array.from({ length: 17 }, (_, at) => `m${at}`)],

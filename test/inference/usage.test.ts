@@ -101,7 +101,7 @@ describe('a JSON answer', () => {
       { promptTokens: 0, completionTokens: 0, totalTokens: 0 },
     ],
   ]
-  const dialects: [name: string, given: object, expected: object][] = [
+  const dialects: typeof odd = [
     [
       'of chat completions in full',
       {
@@ -129,6 +129,15 @@ describe('a JSON answer', () => {
       { ...counts, cachedTokens: 2 },
     ],
     ['with a cost that is none', { ...usage, cost: -1, prompt_tokens_details: null }, counts],
+    ['with the highest cost', { ...usage, cost: 1_000 }, { ...counts, costNanodollars: 1_000_000_000_000 }],
+    ['with a cost above the highest', { ...usage, cost: 1_000.000_001 }, counts],
+    ['with a cost as a text', { ...usage, cost: '1' }, counts],
+    [
+      'with the highest count',
+      { total_tokens: 1_000_000_000 },
+      { promptTokens: null, completionTokens: null, totalTokens: 1_000_000_000 },
+    ],
+    ['with a count above the highest', { total_tokens: 1_000_000_001 }, undefined],
   ]
   odd.push(...dialects)
   for (const [name, given, expected] of odd) {

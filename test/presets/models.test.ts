@@ -127,6 +127,18 @@ describe('with presets', () => {
       }
     })
 
+    test(`a ${who} for some models is told of no other by its name`, async () => {
+      const credential = await create({ allowed_models: ['small', 'mid*'] })
+      for (const [model, status] of [
+        ['small', 200],
+        ['middle', 200],
+        ['big', 403],
+        ['smaller', 403],
+        ['small/x', 403],
+      ] as const)
+        expect((await get(`/models/${model}`, credential)).status).toBe(status)
+    })
+
     test(`a ${who} for some presets is shown these alone`, async () => {
       const credential = await create({ allowed_presets: ['prod-*', 'gone'] })
       expect((await idsFor(credential)).toSorted()).toEqual(['@preset/prod-chat', '@preset/prod-mail'])

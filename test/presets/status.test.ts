@@ -1,4 +1,5 @@
-// When the status of a preset was last changed (interface §2.6): a change to the status that it has already leaves that time.
+// When the status of a preset was last changed (interface §2.6): a change to the status that it has already leaves that time. And which
+// versions may be designated.
 import { afterAll, beforeAll, expect, setSystemTime, test } from 'bun:test'
 import { type PresetServer, startPresets } from '../support/presets.ts'
 
@@ -66,4 +67,13 @@ test('an import that names the same status leaves it', async () => {
   const activeAt = tick()
   await latchkey.admin('presets.import', { presets: [{ slug, content, status: 'active' }] })
   expect((await latchkey.call('GET', `/presets/${slug}`)).data).toMatchObject({ status_updated_at: activeAt })
+})
+
+test('every version may be designated, the latest as well, and none beyond it', async () => {
+  const slug = await latchkey.savePreset({ model: 'one' })
+  await latchkey.savePreset({ model: 'two' }, slug)
+  for (const version of [1, 2, 2, 1])
+    expect(await patch(slug, { designated_version: version })).toMatchObject({ designated_version: { version } })
+  for (const designated_version of [0, 3, -1, 1.5])
+    expect((await latchkey.call('PATCH', `/presets/${slug}`, { body: { designated_version } })).status).toBe(400)
 })

@@ -242,6 +242,23 @@ describe('a post that fails', () => {
     await stop()
   })
 
+  test('because its preset is archived makes nothing, and one to a disabled preset is made', async () => {
+    for (const [slug, status] of [
+      ['gone', 'archived'],
+      ['off', 'disabled'],
+    ] as const) {
+      const { preset } = await save(slug)
+      registry.presetsOf.get(acme.workspace.id)?.set(slug, { ...preset, status })
+    }
+    const [refused, made] = await Promise.allSettled([save('gone'), save('off')])
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'conflict' } })
+    expect(made).toMatchObject({ status: 'fulfilled', value: { version: { version: 2 } } })
+    expect(presetsInFile()).toEqual([
+      { slug: 'gone', at: 1 },
+      { slug: 'off', at: 2 },
+    ])
+  })
+
   test('because there are too many presets makes nothing, though another of its commit was the last that fits', async () => {
     const { preset } = await save('a')
     const full = new Map<string, Preset>([['a', preset]])

@@ -44,3 +44,17 @@ test('a claim cannot write to the terminal of the one who reads the audit', asyn
   expect(stdout).not.toMatch(/[^\P{C}\n]|[\u2028\u2029]/u)
   expect(stdout).toContain(String.raw`a\u001b[2J\u000d\u000afake line`)
 })
+
+test('the socket takes operations by POST alone, and nothing else at all', async () => {
+  const unix = `${latchkey.config.databasePath}.sock`
+  const ask = async (method: string, path: string, body?: string) => {
+    const response = await fetch(`http://localhost${path}`, { unix, method, body } as RequestInit)
+    return { status: response.status, body: (await response.json()) as { error?: { code: string } } }
+  }
+  expect((await ask('POST', '/operations/keys.list', '{}')).status).toBe(200)
+  for (const method of ['GET', 'PUT', 'DELETE'])
+    expect(await ask(method, '/operations/keys.list')).toMatchObject({ status: 404 })
+  for (const path of ['/', '/operations/', '/operations/keys.list/more', '/operations/toString', '/v1/keys'])
+    expect(await ask('POST', path, '{}')).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+  expect(await ask('POST', '/operations/keys.list', '{')).toMatchObject({ status: 400 })
+})
