@@ -41,6 +41,7 @@ export type JsonSchema = { properties?: Record<string, JsonSchema>; required?: s
  */
 export type Statement = {
   says?: string
+  enum?: readonly string[]
   pattern?: string
   minLength?: number
   maxLength?: number

@@ -26,6 +26,11 @@ export function textShape(min: number, max: number, statement: Statement = {}) {
     })
     .configure({ minLength: min, maxLength: max, pattern: withoutNul.source, ...statement })
 }
+
+/** A text that is judged later, with better words, by a rule that includes these. */
+export function textJudgedLater(max: number, says: string) {
+  return type('string').configure({ minLength: 1, maxLength: max, pattern: withoutNul.source, says })
+}
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this is about U+0000
 const withoutNul = /^[^\x00]*$/
 

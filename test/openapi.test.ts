@@ -47,14 +47,16 @@ test('a generator of clients finds names, refers to the same shapes, and meets n
 test('every name that an object requires is one that it has', () => {
   const wrong: string[] = []
   let seen = 0
-  const look = (value: unknown, at: string): void => {
+  // A part of an object's rule, as `anyOf` and `not` have some, is about the properties of the whole.
+  const look = (value: unknown, at: string, whole: object = {}): void => {
     if (typeof value !== 'object' || value === null) return
-    const { required, properties = {} } = value as { required?: unknown; properties?: object }
+    const { required, properties = whole } = value as { required?: unknown; properties?: object }
     if (Array.isArray(required)) {
       seen += 1
       for (const name of required) if (!Object.hasOwn(properties, name)) wrong.push(`${at} requires ${name}`)
     }
-    for (const [name, member] of Object.entries(value)) look(member, `${at}/${name}`)
+    for (const [name, member] of Object.entries(value))
+      look(member, `${at}/${name}`, /^(anyOf|not|\d+)$/.test(name) ? properties : undefined)
   }
   look(document, '#')
   expect(wrong).toEqual([])

@@ -6,19 +6,19 @@ import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../
 import { type AdminChange, apiKeys, issuers, policies, signingKeys } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { isReason, type StepName, stepOf } from '../federation/refusal.ts'
+import { isReason, reasonNames, type StepName, stepOf } from '../federation/refusal.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
-import { referenceShape } from '../values.ts'
+import { referenceShape, uuidShape } from '../values.ts'
 import type { changeAnswer, exchangeAnswer } from './answers.ts'
 import { operation } from './operation.ts'
 import { findOrganization, findPolicy, organizationInput, timeOf } from './references.ts'
 import { page, pageOf } from './report-page.ts'
 
-const reasonShape = type('string').narrow(
-  (text, context) => isReason(text) || context.mustBe('a reason of the audit, such as audience_mismatch'),
-)
+const reasonShape = type('string')
+  .narrow((text, context) => isReason(text) || context.mustBe('a reason of the audit, such as audience_mismatch'))
+  .configure({ enum: reasonNames })
 const auditInput = type({
   '+': 'reject',
   ...organizationInput,
@@ -27,7 +27,7 @@ const auditInput = type({
   'outcome?': "'issued' | 'refused'",
   'reason?': reasonShape,
 })
-const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: 'string.uuid' })
+const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: uuidShape })
 const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
 
 export const auditOperations = {

@@ -16,10 +16,11 @@ import {
   issuerKeysStaleSecondsMax,
   maxTokenAgeSecondsMax,
   maxTokenAgeSecondsMin,
+  urlCharactersMax,
 } from '../limits.ts'
 import { commit, type Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
-import { nameShape, referenceShape } from '../values.ts'
+import { nameShape, referenceShape, textJudgedLater } from '../values.ts'
 import { readAffected } from './affected.ts'
 import type { issuerAnswer } from './answers.ts'
 import { operation } from './operation.ts'
@@ -27,33 +28,47 @@ import { readPastedKeySet } from './pasted-key-set.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization, organizationInput, timeOf } from './references.ts'
 import { verifyIssuer } from './verify-issuer.ts'
 
+const url = 'An `https://` address without user name, fragment, white space and control characters'
+const urlShape = textJudgedLater(urlCharactersMax, url)
+const issuerUrlShape = textJudgedLater(urlCharactersMax, `${url}, and without a query; \`iss\` must equal it`)
+const caShape = textJudgedLater(issuerCaCharactersMax, 'Certificates in PEM')
+/** Of two sources of keys, a request names one at the most. */
+const twoSources = { required: ['jwks_url', 'jwks'] }
+const withDiscovery = [{ required: ['discovery', 'jwks_url'] }, { required: ['discovery', 'jwks'] }]
+
 const fields = {
-  'jwks_url?': 'string',
-  'jwks?': 'object',
-  'ca_pem?': 'string | null',
+  'jwks_url?': urlShape,
+  'jwks?': type('object').configure({ says: 'A JWKS of public keys, one of which can be used at least' }),
+  'ca_pem?': caShape.or('null'),
   'keys_stale_seconds?': `0 <= number.integer <= ${issuerKeysStaleSecondsMax}`,
   'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
   'max_token_age_seconds?': `${maxTokenAgeSecondsMin} <= number.integer <= ${maxTokenAgeSecondsMax} | null`,
 } as const
-const addInput = type({ '+': 'reject', ...organizationInput, ...fields, name: nameShape, issuer_url: 'string' })
+const addInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...fields,
+  name: nameShape,
+  issuer_url: issuerUrlShape,
+}).configure({ not: twoSources })
 const updateInput = type({
   '+': 'reject',
   ...organizationInput,
   ...fields,
   issuer: referenceShape,
   'name?': nameShape,
-  'issuer_url?': 'string',
+  'issuer_url?': issuerUrlShape,
   'discovery?': 'true',
-})
+}).configure({ not: { anyOf: [twoSources, ...withDiscovery] }, minProperties: 1 })
 const verifyInput = type({
   '+': 'reject',
   ...organizationInput,
   'issuer?': referenceShape,
-  'issuer_url?': 'string',
-  'jwks_url?': 'string',
+  'issuer_url?': issuerUrlShape,
+  'jwks_url?': urlShape,
   'jwks?': 'unknown',
-  'ca_pem?': 'string',
-})
+  'ca_pem?': caShape,
+}).configure({ not: twoSources, anyOf: [{ required: ['issuer'] }, { required: ['issuer_url'] }] })
 const listInput = type({ '+': 'reject', ...organizationInput })
 const oneInput = type({ '+': 'reject', ...organizationInput, issuer: referenceShape })
 

@@ -12,18 +12,14 @@ import {
 } from '../federation/condition.ts'
 import type { Policy } from '../federation/policy.ts'
 import { checkEligibility } from '../federation/policy-binding.ts'
-import {
-  accessTokenLifetimeSecondsMax,
-  accessTokenLifetimeSecondsMin,
-  policyBoundsBytesMax,
-  subjectTokenBytesMax,
-} from '../limits.ts'
+import { accessTokenLifetimeSecondsMax, policyBoundsBytesMax, subjectTokenBytesMax } from '../limits.ts'
 import { commit, type Registry } from '../registry.ts'
 import { type } from '../shape.ts'
-import { claimValueShape, modelPatternsShape, nameShape, presetPatternsShape, referenceShape } from '../values.ts'
+import { referenceShape, textJudgedLater } from '../values.ts'
 import { type policyAnswer, type policyDraftAnswer, policyStates } from './answers.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { type OperationContext, operation } from './operation.ts'
+import { policyChange, policyCreation } from './policy-input.ts'
 import {
   checkChanges,
   checkNameIsFree,
@@ -37,43 +33,13 @@ import {
   timeOf,
 } from './references.ts'
 
-/** Null removes what may be absent. */
-const fields = {
-  'subject?': claimValueShape.or('null'),
-  'condition?': 'string | null',
-  'required_scope?': claimValueShape.or('null'),
-  'required_token_type?': claimValueShape.or('null'),
-  'replay_protection?': 'boolean',
-  'allowed_models?': modelPatternsShape.or('null'),
-  'allowed_presets?': presetPatternsShape.or('null'),
-  'max_lifetime_seconds?': `${accessTokenLifetimeSecondsMin} <= number.integer <= ${accessTokenLifetimeSecondsMax}`,
-} as const
-const createInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  ...fields,
-  'dry_run?': 'boolean',
-  name: nameShape,
-  issuer: referenceShape,
-  key: referenceShape,
-  audience: claimValueShape,
-})
-const updateInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  ...fields,
-  policy: referenceShape,
-  'enabled?': 'boolean',
-  'name?': nameShape,
-  'issuer?': referenceShape,
-  'key?': referenceShape,
-  'audience?': claimValueShape,
-})
 const checkInput = type({
   '+': 'reject',
   ...organizationInput,
   'policy?': referenceShape,
-  token: `0 < string <= ${subjectTokenBytesMax}`,
+  token: textJudgedLater(subjectTokenBytesMax, 'A JWT, whether it can be exchanged or not').and(
+    `0 < string <= ${subjectTokenBytesMax}`,
+  ),
 })
 const listInput = type({
   '+': 'reject',
@@ -85,10 +51,10 @@ const listInput = type({
 const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceShape })
 
 export const policyOperations = {
-  'policies.create': operation(createInput, createPolicy),
+  'policies.create': operation(policyCreation, createPolicy),
   'policies.list': operation(listInput, async (context, input) => ({ data: listPolicies(context, input) })),
   'policies.show': operation(oneInput, async (context, input) => show(context, pick(context, input))),
-  'policies.update': operation(updateInput, async (context, input) => {
+  'policies.update': operation(policyChange, async (context, input) => {
     checkChanges(input, ['organization', 'policy'])
     const policy = pick(context, input)
     const row: PolicyRow = {
@@ -148,7 +114,7 @@ function* policiesOf({ policies }: Registry, organizationId: string): Generator<
     if (policy.organizationId === organizationId && policy.deletedAt === null) yield policy
 }
 
-async function createPolicy(context: OperationContext, input: typeof createInput.infer) {
+async function createPolicy(context: OperationContext, input: typeof policyCreation.infer) {
   const { id: organizationId } = findOrganization(context.registry, input.organization)
   const now = context.now()
   const row: PolicyRow = {

@@ -45,6 +45,11 @@ const policy = dataOf(policyAnswer)
 const deleted = dataOf(deletedAnswer)
 const verification = dataOf(verificationAnswer)
 
+const issuerRules =
+  'The issuer URL is `https://`, or `http://` on a loopback host of a server that allows it. Keys come from one source: discovery, a JWKS URL, or a pasted JWKS.'
+const policyRules =
+  'The condition must compile (types, cost, no nested macros, no `matches`), the key must be an inference key, and the allowed models and presets take a bounded number of bytes, since access tokens carry them. A policy sets a subject, a condition, or both.'
+
 export const routes: AdminRoute[] = [
   {
     method: 'GET',
@@ -55,13 +60,22 @@ export const routes: AdminRoute[] = [
     isList: true,
     isReading: true,
   },
-  { method: 'POST', path: issuers, operation: 'issuers.add', summary: 'Trust an issuer', answer: issuer, status: 201 },
+  {
+    method: 'POST',
+    path: issuers,
+    operation: 'issuers.add',
+    summary: 'Trust an issuer',
+    rules: issuerRules,
+    answer: issuer,
+    status: 201,
+  },
   // It fetches what it is told to, so it is not for keys that only read.
   {
     method: 'POST',
     path: `${issuers}/verify`,
     operation: 'issuers.verify',
     summary: 'Try an issuer before it is saved: discovery, keys, certificates, clock',
+    rules: issuerRules,
     answer: verification,
   },
   {
@@ -77,6 +91,7 @@ export const routes: AdminRoute[] = [
     path: `${issuers}/{issuer}`,
     operation: 'issuers.update',
     summary: 'Change an issuer',
+    rules: issuerRules,
     answer: issuer,
   },
   {
@@ -117,6 +132,7 @@ export const routes: AdminRoute[] = [
     path: policies,
     operation: 'policies.create',
     summary: 'Create a policy, or with dry_run see whether it could be; a read-only key may ask for the latter',
+    rules: policyRules,
     answer: policy,
     status: 201,
     draft: dataOf(policyDraftAnswer),
@@ -143,6 +159,7 @@ export const routes: AdminRoute[] = [
     path: `${policies}/{policy}`,
     operation: 'policies.update',
     summary: 'Change a policy',
+    rules: policyRules,
     answer: policy,
   },
   {

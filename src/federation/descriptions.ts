@@ -1,18 +1,28 @@
 // What the endpoints of the exchange say of themselves, for the OpenAPI document (interface §4.1, §4.2 and §7.1, decisions §1 and §5).
 import { type Description, errorResponses } from '../http/description.ts'
+import { exchangeBodyBytesLimit, subjectTokenBytesMax } from '../limits.ts'
 import { type } from '../shape.ts'
+import { uuidShape } from '../values.ts'
 import { accessTokenType, jwtTokenType, tokenExchangeGrant } from './exchange-form.ts'
+import { jwtForm } from './jwt-text.ts'
 
+const ignored = type('string').or('string[]').configure({ says: 'Accepted and ignored' })
+const notOffered = type("''").configure({ says: 'Delegation is not offered' })
+
+/** A field without a value counts as one that is not sent. */
 const form = type({
   grant_type: `'${tokenExchangeGrant}'`,
   subject_token_type: `'${jwtTokenType}'`,
-  subject_token: 'string > 0',
-  federation_policy_id: 'string > 0',
-  'requested_token_type?': `'${accessTokenType}'`,
-  'scope?': "'inference'",
-  'audience?': 'string',
-  'resource?': 'string',
+  subject_token: type(jwtForm).configure({ minLength: 1, maxLength: subjectTokenBytesMax, says: 'A JWT' }),
+  federation_policy_id: uuidShape.configure({ says: 'The id of the policy, not its name' }),
+  'requested_token_type?': `'${accessTokenType}' | ''`,
+  'scope?': "'inference' | ''",
+  'audience?': ignored,
+  'resource?': ignored,
+  'actor_token?': notOffered,
+  'actor_token_type?': notOffered,
 })
+const rules = `The body is smaller than ${exchangeBodyBytesLimit} bytes, and only audience and resource may be repeated. The subject token must be signed by the issuer of the policy and satisfy its rules; whatever is wrong with either is one and the same invalid_grant.`
 const reply = type({
   access_token: 'string',
   issued_token_type: `'${accessTokenType}'`,
@@ -40,6 +50,7 @@ const jwks = type({
 
 export const exchangeDescription: Description = {
   summary: 'Exchange a JWT of a trusted issuer for an access token (RFC 8693)',
+  rules,
   access: 'public',
   body: { mediaType: 'application/x-www-form-urlencoded', shape: form },
   responses: {

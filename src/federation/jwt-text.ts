@@ -30,6 +30,9 @@ export function parseJwtText(text: string): JwtText | undefined {
   }
 }
 
+/** What every JWT looks like; which of these are one, `parseJwtText` decides. */
+export const jwtForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
+
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
 /** Whether a text is what encoding its own decoding gives: RFC 7515 §2, without padding, white space or loose bits. */

@@ -138,6 +138,7 @@ const reasons = {
 } as const satisfies Record<string, Row>
 
 export type Reason = keyof typeof reasons
+export const reasonNames = Object.keys(reasons) as Reason[]
 
 /** The step at which a reason refuses; each reason belongs to one. */
 export function stepOf(reason: Reason): StepName {

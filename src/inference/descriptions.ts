@@ -1,14 +1,29 @@
 // What the endpoints of inference say of themselves, for the OpenAPI document. What goes through is the inference server's own.
 import type { Description } from '../http/description.ts'
+import { jsonLevelsMax, jsonMembersMax, jsonOutermostMembersMax, jsonValuesMax, modelCharactersMax } from '../limits.ts'
+import { flag, freeObject, object as objectOf, text } from '../presets/check.ts'
+import { models } from '../presets/parameters.ts'
 import { type } from '../shape.ts'
 
-const chatRequest = type({
-  'model?': 'string',
-  'models?': 'string[]',
-  'session_id?': 'string',
-  'stream?': 'boolean | null',
-  'stream_options?': type({ 'include_usage?': 'boolean' }).or('null'),
-})
+const { properties, ...object } = objectOf({
+  models,
+  stream: flag,
+  stream_options: freeObject,
+  preset: text({ min: 1 }),
+}).schema
+const body = {
+  ...object,
+  maxProperties: jsonOutermostMembersMax,
+  properties: {
+    ...properties,
+    model: {
+      description: 'A name, or a preset as `@preset/slug`, or both. What is not text is left to the inference server.',
+      minLength: 1,
+      maxLength: modelCharactersMax,
+    },
+  },
+}
+const rules = `A preset is named as \`slug\` or \`slug@3\`, in one place, and completes the body. No member is named twice, and model, models, stream and stream_options are in lower case. The body has at most ${jsonLevelsMax} levels, ${jsonValuesMax} values and ${jsonMembersMax} members. Everything else is for the inference server to judge, whose errors pass through.`
 
 /** Errors of the inference server pass through as they came, so no status is this service's alone. */
 const relayed: Description['responses'] = {
@@ -23,7 +38,8 @@ const relayed: Description['responses'] = {
 export const inferenceDescription: Description = {
   summary: 'Inference, as the inference server offers it under the same path: as JSON or as an event stream',
   access: 'inference',
-  body: { mediaType: 'application/json', shape: chatRequest },
+  rules,
+  body: { mediaType: 'application/json', shape: { schema: body } },
   responses: relayed,
 }
 

@@ -16,7 +16,7 @@ const bounds = {
   allowed_presets: 'string[] | null',
 } as const
 
-export const keyAnswer = type({
+const keyFields = {
   ...bounds,
   hash: 'string',
   name: 'string',
@@ -37,18 +37,18 @@ export const keyAnswer = type({
   byok_usage_monthly: money,
   include_byok_in_limit: 'boolean',
   external_user: 'null',
-})
-const currentAnswer = keyAnswer.and(
-  type({
-    organization_id: 'string',
-    is_management_key: 'boolean',
-    is_provisioning_key: 'boolean',
-    is_free_tier: 'boolean',
-    allowed_data_regions: 'string[]',
-    free_model_daily_requests: { limit: 'number.integer', remaining: 'number.integer', used: 'number.integer' },
-    rate_limit: { requests: 'number.integer', interval: 'string', note: 'string' },
-  }),
-)
+} as const
+export const keyAnswer = type(keyFields).configure({ title: 'Key' })
+const currentAnswer = type({
+  ...keyFields,
+  organization_id: 'string',
+  is_management_key: 'boolean',
+  is_provisioning_key: 'boolean',
+  is_free_tier: 'boolean',
+  allowed_data_regions: 'string[]',
+  free_model_daily_requests: { limit: 'number.integer', remaining: 'number.integer', used: 'number.integer' },
+  rate_limit: { requests: 'number.integer', interval: 'string', note: 'string' },
+}).configure({ title: 'CurrentKey' })
 /** What the official client sends and the service has no use for. */
 export const ignoredFields = ['include_byok_in_limit', 'external', 'creator_user_id'] as const
 const ignored = { 'include_byok_in_limit?': 'unknown', 'external?': 'unknown', 'creator_user_id?': 'unknown' } as const

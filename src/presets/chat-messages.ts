@@ -1,5 +1,5 @@
 // The messages of a chat body: five roles (interface §4.3), their content as text or parts; and the system prompt that is in them.
-import { integer, isObject, list, object, oneOf, type Shape, text, textOr, that, variants } from './check.ts'
+import { integer, isObject, list, named, object, oneOf, type Shape, text, textOr, that, variants } from './check.ts'
 import { cacheControl, effort } from './parameters.ts'
 
 const video = {
@@ -75,7 +75,7 @@ export const messageShapes = {
   tool: { content: { required: content }, tool_call_id: { required: text() } },
 } satisfies Record<string, Shape>
 
-export const messages = list(variants('role', messageShapes), { min: 1 })
+export const messages = list(named('ChatMessage', variants('role', messageShapes)), { min: 1 })
 
 /** Token ids or texts, as completions and embeddings take them. Neither is in the type of a chat body; both belong to one request. */
 export const textOrList = that((value) => typeof value === 'string' || Array.isArray(value), 'must be text or a list', {

@@ -12,6 +12,7 @@ import {
   flag,
   integer,
   list,
+  named,
   number,
   object,
   oneOf,
@@ -62,13 +63,16 @@ export const jsonSchemaFormat = {
 
 /** Any of them ends the loop of server tools (interface §4.3). */
 export const stopServerToolsWhen = list(
-  variants('type', {
-    finish_reason_is: { reason: { required: text() } },
-    has_tool_call: { tool_name: { required: text() } },
-    max_cost: { max_cost_in_dollars: { required: number() } },
-    max_tokens_used: { max_tokens: { required: integer() } },
-    step_count_is: { step_count: { required: integer() } },
-  }),
+  named(
+    'StopCondition',
+    variants('type', {
+      finish_reason_is: { reason: { required: text() } },
+      has_tool_call: { tool_name: { required: text() } },
+      max_cost: { max_cost_in_dollars: { required: number() } },
+      max_tokens_used: { max_tokens: { required: integer() } },
+      step_count_is: { step_count: { required: integer() } },
+    }),
+  ),
   { min: 1 },
 )
 
@@ -82,23 +86,26 @@ const price = that(
 const sort = oneOf('price', 'throughput', 'latency', 'exacto')
 
 /** The provider routing preferences of interface §4.3. Providers are named freely: a self-hosted upstream has names of its own. */
-export const provider = object({
-  allow_fallbacks: flag,
-  require_parameters: flag,
-  data_collection: oneOf('allow', 'deny'),
-  zdr: flag,
-  enforce_distillable_text: flag,
-  order: texts,
-  only: texts,
-  ignore: texts,
-  quantizations: list(
-    oneOf('int4', 'int8', 'fp4', 'mxfp4', 'nvfp4', 'fp6', 'fp8', 'mxfp8', 'fp16', 'bf16', 'fp32', 'unknown'),
-  ),
-  sort: shortOr(sort, object({ by: sort, partition: oneOf('model', 'none') })),
-  max_price: object({ prompt: price, completion: price, request: price, image: price, audio: price }),
-  preferred_min_throughput: percentilesOrNumber,
-  preferred_max_latency: percentilesOrNumber,
-})
+export const provider = named(
+  'ProviderPreferences',
+  object({
+    allow_fallbacks: flag,
+    require_parameters: flag,
+    data_collection: oneOf('allow', 'deny'),
+    zdr: flag,
+    enforce_distillable_text: flag,
+    order: texts,
+    only: texts,
+    ignore: texts,
+    quantizations: list(
+      oneOf('int4', 'int8', 'fp4', 'mxfp4', 'nvfp4', 'fp6', 'fp8', 'mxfp8', 'fp16', 'bf16', 'fp32', 'unknown'),
+    ),
+    sort: shortOr(sort, object({ by: sort, partition: oneOf('model', 'none') })),
+    max_price: object({ prompt: price, completion: price, request: price, image: price, audio: price }),
+    preferred_min_throughput: percentilesOrNumber,
+    preferred_max_latency: percentilesOrNumber,
+  }),
+)
 
 /** Known names are text, every other key passes through (interface §4.3). */
 export const trace = object({

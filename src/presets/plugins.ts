@@ -1,5 +1,18 @@
 // The 11 plugins of interface §4.3, told apart by `id`, with their settings as in the types of the official client.
-import { anything, flag, integer, list, number, object, oneOf, record, type Shape, text, variants } from './check.ts'
+import {
+  anything,
+  flag,
+  integer,
+  list,
+  named,
+  number,
+  object,
+  oneOf,
+  record,
+  type Shape,
+  text,
+  variants,
+} from './check.ts'
 import { texts } from './parameters.ts'
 
 const enabled = flag
@@ -90,4 +103,4 @@ export const pluginShapes = {
   },
 } satisfies Record<string, Shape>
 
-export const plugins = list(variants('id', pluginShapes))
+export const plugins = list(named('Plugin', variants('id', pluginShapes)))

@@ -6,6 +6,7 @@ import {
   integer,
   isObject,
   list,
+  named,
   number,
   object,
   oneOf,
@@ -111,10 +112,13 @@ export const serverToolShapes: Record<string, Shape> = {
 }
 
 export const tools = list(
-  variants('type', {
-    function: { function: { required: object(functionShape) }, cache_control: cacheControl },
-    ...serverToolShapes,
-  }),
+  named(
+    'ChatTool',
+    variants('type', {
+      function: { function: { required: object(functionShape) }, cache_control: cacheControl },
+      ...serverToolShapes,
+    }),
+  ),
 )
 
 const namedFunction = { function: { required: object({ name: { required: text({ min: 1 }) } }) } } satisfies Shape

@@ -1,0 +1,52 @@
+// What admins say of a policy when they create or change one (interface §2.2).
+import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin, conditionCharactersMax } from '../limits.ts'
+import { type } from '../shape.ts'
+import {
+  claimValueShape,
+  modelPatternsShape,
+  nameShape,
+  presetPatternsShape,
+  referenceShape,
+  textJudgedLater,
+} from '../values.ts'
+import { organizationInput } from './references.ts'
+
+/** The rest of its rules, and where one is broken, are told when it is compiled. */
+const conditionShape = textJudgedLater(
+  conditionCharactersMax,
+  'A CEL expression of type bool over `subject`, `audience`, `scopes`, `token_type` and `claims`',
+)
+/** Null removes what may be absent. */
+const fields = {
+  'subject?': claimValueShape.or('null'),
+  'condition?': conditionShape.or('null'),
+  'required_scope?': claimValueShape.or('null'),
+  'required_token_type?': claimValueShape.or('null'),
+  'replay_protection?': 'boolean',
+  'allowed_models?': modelPatternsShape.or('null'),
+  'allowed_presets?': presetPatternsShape.or('null'),
+  'max_lifetime_seconds?': `${accessTokenLifetimeSecondsMin} <= number.integer <= ${accessTokenLifetimeSecondsMax}`,
+} as const
+export const policyCreation = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...fields,
+  'dry_run?': 'boolean',
+  name: nameShape,
+  issuer: referenceShape,
+  key: referenceShape,
+  audience: claimValueShape,
+}).configure({
+  anyOf: ['subject', 'condition'].map((name) => ({ required: [name], properties: { [name]: { type: 'string' } } })),
+})
+export const policyChange = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...fields,
+  policy: referenceShape,
+  'enabled?': 'boolean',
+  'name?': nameShape,
+  'issuer?': referenceShape,
+  'key?': referenceShape,
+  'audience?': claimValueShape,
+}).configure({ minProperties: 1 })
