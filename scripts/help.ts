@@ -1,19 +1,45 @@
-// `latchkey help`: the help of a command, however deep it lies.
+// `latchkey help`: the help of a command, however deep it is, or a topic of the manual.
 import { Command } from 'commander'
 import { Fault } from '../src/fault.ts'
+import { topics } from '../src/manual/topics.ts'
+import { print } from './command-line.ts'
+import { renderMarkdown } from './markdown.ts'
+import { paint, readTerminal } from './terminal.ts'
+
+/** Wider lines are hard to read. */
+const widthMax = 100
 
 export function helpCommand(): Command {
-  const made = new Command('help').argument('[command...]').description('Show the help of a command')
+  const made = new Command('help')
+    .argument('[command or topic...]')
+    .description('Show the help of a command, or a topic of the manual')
+    .addHelpText('after', `\nTopics of the manual: ${[...topics.keys()].join(', ')}`)
   return made.action((words: string[]) => {
-    let found = made.parent as Command
-    for (const [index, word] of words.entries()) {
-      const below = found.commands.find((candidate) => candidate.name() === word)
-      if (below === undefined) {
-        const [named, above] = [words.slice(0, index + 1), ['latchkey', ...words.slice(0, index), '--help']]
-        throw new Fault('usage', `There is no command ${JSON.stringify(named.join(' '))}; see: ${above.join(' ')}`)
-      }
-      found = below
-    }
-    found.outputHelp()
+    const text = words.length === 1 ? topics.get(words[0] ?? '') : undefined
+    const command = findCommand(made.parent as Command, words)
+    if (command !== undefined) command.outputHelp()
+    // A topic may share its name with a group of commands, whose help comes first.
+    if (text !== undefined) print(`${command === undefined ? '' : '\n'}${renderTopic(text)}`)
+    if (command === undefined && text === undefined) throw unknownWords(words)
   })
+}
+
+function findCommand(program: Command, words: string[]): Command | undefined {
+  let found: Command | undefined = program
+  for (const word of words) found = found?.commands.find((candidate) => candidate.name() === word)
+  return found
+}
+
+function renderTopic(text: string): string {
+  const terminal = readTerminal()
+  const width = Math.min(terminal.columns ?? widthMax, widthMax)
+  // Where nothing is bold, capitals set headings apart.
+  return renderMarkdown(text, width, (heading) =>
+    terminal.hasColor ? paint(heading, 'bold', terminal) : heading.toUpperCase(),
+  )
+}
+
+function unknownWords(words: string[]): Fault {
+  const named = JSON.stringify(words.join(' '))
+  return new Fault('usage', `${named} is neither a command nor a topic: see latchkey --help and latchkey help help`)
 }

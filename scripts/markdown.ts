@@ -1,0 +1,101 @@
+// Makes Markdown readable in a terminal: wrapped text, aligned tables, indented code. It knows the subset that the manual uses.
+
+type Block = { kind: 'heading' | 'code' | 'table' | 'item' | 'paragraph'; lines: string[] }
+
+const codeIndent = '    '
+const columnGap = '  '
+
+/** Lines are at most `width` characters long where words, code and the first columns of tables allow it. `bold` marks headings. */
+export function renderMarkdown(markdown: string, width: number, bold: (text: string) => string): string {
+  const rendered = blocksOf(markdown).map(({ kind, lines }) => {
+    const [first = ''] = lines
+    if (kind === 'heading') return bold(plain(first.replace(/^#+ /, '')))
+    if (kind === 'code') return lines.map((line) => (line === '' ? '' : codeIndent + line)).join('\n')
+    if (kind === 'table') return renderTable(lines, width)
+    if (kind === 'item') return renderItems(lines, width)
+    return wrap(plain(lines.join(' ')), width).join('\n')
+  })
+  return rendered.join('\n\n')
+}
+
+function blocksOf(markdown: string): Block[] {
+  const blocks: Block[] = []
+  let isCode = false
+  let isOpen = false
+  for (const line of markdown.trim().split('\n')) {
+    if (line.startsWith('```')) {
+      isCode = !isCode
+      if (isCode) blocks.push({ kind: 'code', lines: [] })
+      isOpen = isCode
+    } else if (line === '' && !isCode) isOpen = false
+    else {
+      const kind = isCode ? 'code' : kindOf(line)
+      const last = blocks.at(-1)
+      const continues = last?.kind === kind || (last?.kind === 'item' && kind === 'paragraph')
+      if (isOpen && last !== undefined && continues) last.lines.push(line)
+      else blocks.push({ kind, lines: [line] })
+      isOpen = kind !== 'heading'
+    }
+  }
+  return blocks
+}
+
+function kindOf(line: string): Block['kind'] {
+  if (line.startsWith('#')) return 'heading'
+  if (line.startsWith('|')) return 'table'
+  return line.startsWith('- ') ? 'item' : 'paragraph'
+}
+
+function renderItems(lines: string[], width: number): string {
+  const items: string[] = []
+  for (const line of lines)
+    if (line.startsWith('- ')) items.push(line.slice(2))
+    else items.push(`${items.pop() ?? ''} ${line.trim()}`)
+  return items.map((item) => `- ${wrap(plain(item), width - 2).join('\n  ')}`).join('\n')
+}
+
+/** The last column wraps. Where the others leave it less than half of the width, each row becomes a short list instead. */
+function renderTable(lines: string[], width: number): string {
+  const [titles = [], ...rows] = lines.filter((line) => !/^\|[-|]+\|$/.test(line)).map(cellsOf)
+  const before = titles.length - 1
+  const widths = Array.from({ length: before }, (_, index) =>
+    Math.max(...[titles, ...rows].map((row) => row[index]?.length ?? 0)),
+  )
+  const indent = widths.reduce((sum, each) => sum + each + columnGap.length, 0)
+  if (indent > width / 2) return rows.map((row) => renderRowAsList(row, width)).join('\n')
+  return [titles, ...rows]
+    .map((row) => {
+      const start = widths.map((each, index) => (row[index] ?? '').padEnd(each) + columnGap).join('')
+      return (start + wrap(row[before] ?? '', width - indent).join(`\n${' '.repeat(indent)}`)).trimEnd()
+    })
+    .join('\n')
+}
+
+function renderRowAsList([first = '', ...others]: string[], width: number): string {
+  const below = others.flatMap((cell) => wrap(cell, width - codeIndent.length))
+  return [...wrap(first, width), ...below.map((line) => codeIndent + line)].join('\n')
+}
+
+function cellsOf(line: string): string[] {
+  const cells = line.slice(1, -1).split(/(?<!\\)\|/)
+  return cells.map((cell) => plain(cell.trim().replaceAll('\\|', '|')))
+}
+
+/** Without marks for code, strong text and links; a link to another page keeps its address. */
+function plain(text: string): string {
+  return text
+    .replaceAll(/\[([^\]]+)\]\((https?:[^)]+)\)/g, '$1 ($2)')
+    .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+    .replaceAll('**', '')
+    .replaceAll('`', '')
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}

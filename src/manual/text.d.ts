@@ -1,0 +1,6 @@
+// Topics are imported as text.
+declare module '*.md' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}

@@ -1,0 +1,31 @@
+// The manual: what users read, one file per topic. `latchkey help TOPIC` prints these texts.
+import administration from './administration.md' with { type: 'text' }
+import budgets from './budgets.md' with { type: 'text' }
+import configuration from './configuration.md' with { type: 'text' }
+import glossary from './glossary.md' with { type: 'text' }
+import inference from './inference.md' with { type: 'text' }
+import issuers from './issuers.md' with { type: 'text' }
+import operating from './operating.md' with { type: 'text' }
+import policies from './policies.md' with { type: 'text' }
+import presets from './presets.md' with { type: 'text' }
+import recipes from './recipes.md' with { type: 'text' }
+import reference from './reference.md' with { type: 'text' }
+import security from './security.md' with { type: 'text' }
+import troubleshooting from './troubleshooting.md' with { type: 'text' }
+
+/** In the order in which the table of contents lists them. A text is Markdown. */
+export const topics: ReadonlyMap<string, string> = new Map([
+  ['recipes', recipes],
+  ['policies', policies],
+  ['issuers', issuers],
+  ['inference', inference],
+  ['budgets', budgets],
+  ['presets', presets],
+  ['administration', administration],
+  ['configuration', configuration],
+  ['operating', operating],
+  ['troubleshooting', troubleshooting],
+  ['security', security],
+  ['glossary', glossary],
+  ['reference', reference],
+])
