@@ -1,5 +1,5 @@
 // API keys: the SHA-256 of each, its kind, state, workspace and owner. The key itself is never here.
-import { and, eq, isNull } from 'drizzle-orm'
+import { eq, inArray } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { type ApiKey, apiKeys, users, workspaces } from './schema.ts'
 import type { Statement } from './write.ts'
@@ -14,11 +14,9 @@ function selectWithNames(orm: Orm) {
     .innerJoin(users, eq(users.id, apiKeys.ownerId))
 }
 
-/** The keys of an organization that are not deleted, oldest first. */
-export function listApiKeys(orm: Orm, organizationId: string): Promise<ApiKeyWithNames[]> {
-  return selectWithNames(orm)
-    .where(and(eq(apiKeys.organizationId, organizationId), isNull(apiKeys.deletedAt)))
-    .orderBy(apiKeys.createdAt, apiKeys.name)
+/** Keys with the names around them, by id: as many as a slice may hold. */
+export function listApiKeys(orm: Orm, ids: string[]): Promise<ApiKeyWithNames[]> {
+  return selectWithNames(orm).where(inArray(apiKeys.id, ids))
 }
 
 /** One key with the names around it, deleted or not. */

@@ -1,5 +1,5 @@
 // Presets and their versions (interface §2.6, §2.7). A version never changes; a preset says which of its versions counts.
-import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { insertion, insertRows } from './rows.ts'
 import { type Preset, type PresetVersion, presets, presetVersions } from './schema.ts'
@@ -7,7 +7,6 @@ import type { Statement } from './write.ts'
 
 /** A preset with what its designated version is called by and which models it names. */
 export type DesignatedPreset = Preset & { designatedVersionId: string; models: string[] }
-export type Page = { offset: number; limit: number }
 
 /** All presets, archived ones included, or those with these ids. */
 export async function listPresets(orm: Orm, ids?: string[]): Promise<DesignatedPreset[]> {
@@ -32,17 +31,6 @@ export async function listPresets(orm: Orm, ids?: string[]): Promise<DesignatedP
 export function modelsOf({ model, models }: { model?: unknown; models?: unknown }): string[] {
   const fallbacks = (typeof models === 'string' ? JSON.parse(models) : (models ?? [])) as string[]
   return [...(typeof model === 'string' ? [model] : []), ...fallbacks]
-}
-
-/** Oldest first. */
-export function listPresetVersions(orm: Orm, presetId: string, { offset, limit }: Page): Promise<PresetVersion[]> {
-  return orm
-    .select()
-    .from(presetVersions)
-    .where(eq(presetVersions.presetId, presetId))
-    .orderBy(asc(presetVersions.version))
-    .limit(limit)
-    .offset(offset)
 }
 
 export async function readPresetVersion(

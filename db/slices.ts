@@ -1,6 +1,6 @@
 // Reads long tables in slices. libSQL steps all rows of a statement without giving way, so a report is many statements of few rows, and
 // the event loop turns to others in between. It knows no table.
-import { setImmediate as giveWay } from 'node:timers/promises'
+import { nextSlice, sliceMilliseconds } from './pace.ts'
 
 /** Rows by their numbers: `from` on, and before `until`. */
 export type RowRange = { from: number; until: number }
@@ -8,22 +8,12 @@ export type RowRange = { from: number; until: number }
 /** Told after each slice: how many rows a report has looked at, and of how many. What it throws ends the report. */
 export type OnProgress = (done: number, total: number) => void
 
-/** What a slice should take, and how many rows it may look at, whatever the last one took: the next may hold more of what is looked for. */
-const sliceMilliseconds = 5
+/** How many rows a slice may look at, whatever the last one took: the next may hold more of what is looked for. */
 const sliceRowsFirst = 500
 const sliceRowsMin = 250
 const sliceRowsMax = 4_000
 /** Rows that a slice gives back one by one; each costs as much as it takes to look at ten. */
 const sliceRowsListedMax = 100
-
-let last: Promise<unknown> = Promise.resolve()
-
-/** Reads once the event loop has turned since the last slice, whichever report that was of: several at once hold it no longer than one. */
-export function readSlice<Result>(read: () => Promise<Result>): Promise<Result> {
-  const result = last.then(() => giveWay()).then(read)
-  last = result.catch(() => {})
-  return result
-}
 
 /** What `read` gives for each slice, the oldest rows first. */
 export async function* readInSlices<Result>(
@@ -71,11 +61,10 @@ export async function listInSlices<Row extends { id: number }, Shown>(
 }
 
 async function readTimed<Result>(read: () => Promise<Result>): Promise<{ result: Result; milliseconds: number }> {
-  return readSlice(async () => {
-    const startedAt = performance.now()
-    const result = await read()
-    return { result, milliseconds: performance.now() - startedAt }
-  })
+  await nextSlice()
+  const startedAt = performance.now()
+  const result = await read()
+  return { result, milliseconds: performance.now() - startedAt }
 }
 
 function nextRows(rows: number, milliseconds: number): number {

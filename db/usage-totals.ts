@@ -1,10 +1,10 @@
 // Sums up the usage ledger: by key or by something else, and against the totals by day that were kept with it.
-import { setImmediate as giveWay } from 'node:timers/promises'
 import { and, count, gte, lt, max, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
+import { createPace, nextSlice } from './pace.ts'
 import { usage, usageDays } from './schema.ts'
-import { type OnProgress, type RowRange, readInSlices, readSlice } from './slices.ts'
+import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
 import { matching, rangeOf, readable, type UsageFilter } from './usage.ts'
 import type { UsageGrouping } from './usage-groupings.ts'
 
@@ -104,7 +104,7 @@ async function firstOf<Row>(
     if (more.length < sortedAtOnce) continue
     first = [...first, ...more].toSorted(order).slice(0, limit)
     more = []
-    await giveWay()
+    await nextSlice()
   }
   return [...first, ...more].toSorted(order).slice(0, limit)
 }
@@ -126,14 +126,15 @@ type KeptSlice = { rows: DayTotals[]; upto: number }
 export async function findDrift(orm: Orm, onProgress?: OnProgress): Promise<{ keyId: string; day: number }[]> {
   const kept = await readKeptTotals(orm)
   const found = await addUpDays(orm, kept, onProgress)
+  const pace = createPace()
   for (const { rows } of kept) {
     for (const row of rows) {
+      await pace()
       const sum = found.get(nameOf(row))
       const isSame = summed.every((field) => Math.min(sum?.[field] ?? -1, Number.MAX_SAFE_INTEGER) === row[field])
       if (isSame) found.delete(nameOf(row))
       else found.set(nameOf(row), row)
     }
-    await giveWay()
   }
   return [...found.values()]
     .map(({ keyId, day }) => ({ keyId, day }))
@@ -148,14 +149,13 @@ async function readKeptTotals(orm: Orm): Promise<KeptSlice[]> {
   const kept: KeptSlice[] = []
   for (;;) {
     const { keyId, day } = kept.at(-1)?.rows.at(-1) ?? { keyId: '', day: 0 }
-    const read = await readSlice(() =>
-      orm.all<{ upto: number } & (DayTotals | { keyId: null })>(sql`
+    await nextSlice()
+    const read = await orm.all<{ upto: number } & (DayTotals | { keyId: null })>(sql`
         select ledger.upto, kept.* from (select coalesce(max(id), 0) as upto from usage) as ledger left join (
           select key_id as "keyId", day, requests, prompt_tokens as "promptTokens", completion_tokens as "completionTokens",
             total_tokens as "totalTokens", ${readable(usageDays.costNanodollars)} as "costNanodollars"
           from usage_days where (key_id, day) > (${keyId}, ${day}) order by key_id, day limit ${keptRowsPerSlice}
-        ) as kept order by 2, 3`),
-    )
+        ) as kept order by 2, 3`)
     const rows = read.filter((row): row is { upto: number } & DayTotals => row.keyId !== null)
     kept.push({ rows, upto: read[0]?.upto ?? 0 })
     if (rows.length < keptRowsPerSlice) return kept

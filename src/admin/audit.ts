@@ -12,7 +12,7 @@ import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 import { referenceShape, uuidShape } from '../values.ts'
 import type { changeAnswer, exchangeAnswer } from './answers.ts'
-import { operation } from './operation.ts'
+import { reading } from './operation.ts'
 import { findOrganization, findPolicy, organizationInput, timeOf } from './references.ts'
 import { page, pageOf } from './report-page.ts'
 
@@ -31,42 +31,29 @@ const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: uu
 const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
 
 export const auditOperations = {
-  'audit.list': operation(
-    auditInput,
-    async (context, input) => {
-      const { orm, registry, onProgress } = context
-      const { policy, outcome, reason } = input
-      const policyId = policy === undefined ? undefined : findPolicyEverNamed(context, policy, input.organization)
-      const filter: AuditFilter = { ...pageOf(context, input), policyId, outcome, reason }
-      const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => showAudit(row, registry), { onProgress })
-      return { data: rows, more_before_id: moreBeforeId }
-    },
-    { runsAlone: false },
-  ),
-  'audit.changes': operation(
-    changesInput,
-    async (context, input) => {
-      const { orm, onProgress, actor } = context
-      // The users of the machine are for those who run it.
-      const usersOf = ({ osUser, sudoUser }: AdminChange) =>
-        actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
-      const show = (row: AdminChange) => ({ ...showChange(row, context), ...usersOf(row) })
-      return { data: await listChanges(orm, pageOf(context, input), show, onProgress) }
-    },
-    { runsAlone: false },
-  ),
-  'audit.show': operation(
-    exchangeInput,
-    async ({ orm, registry }, { request_id, organization }) => {
-      const found = await findAudit(orm, request_id.toLowerCase())
-      const isTheirs =
-        organization === undefined || found?.organizationId === findOrganization(registry, organization).id
-      if (found === undefined || !isTheirs)
-        throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
-      return showAudit(found, registry)
-    },
-    { runsAlone: false },
-  ),
+  'audit.list': reading(auditInput, async (context, input) => {
+    const { orm, registry, onProgress } = context
+    const { policy, outcome, reason } = input
+    const policyId = policy === undefined ? undefined : findPolicyEverNamed(context, policy, input.organization)
+    const filter: AuditFilter = { ...pageOf(context, input), policyId, outcome, reason }
+    const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => showAudit(row, registry), { onProgress })
+    return { data: rows, more_before_id: moreBeforeId }
+  }),
+  'audit.changes': reading(changesInput, async (context, input) => {
+    const { orm, onProgress, actor } = context
+    // The users of the machine are for those who run it.
+    const usersOf = ({ osUser, sudoUser }: AdminChange) =>
+      actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
+    const show = (row: AdminChange) => ({ ...showChange(row, context), ...usersOf(row) })
+    return { data: await listChanges(orm, pageOf(context, input), show, onProgress) }
+  }),
+  'audit.show': reading(exchangeInput, async ({ orm, registry }, { request_id, organization }) => {
+    const found = await findAudit(orm, request_id.toLowerCase())
+    const isTheirs = organization === undefined || found?.organizationId === findOrganization(registry, organization).id
+    if (found === undefined || !isTheirs)
+      throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
+    return showAudit(found, registry)
+  }),
 }
 
 /** A policy that is deleted has its exchanges still; by id, since its name may be another's by now. */

@@ -4,7 +4,7 @@ import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import { type Description, errorResponses, type Shape } from '../http/description.ts'
 import { noQuery, readParameters, readQuery } from '../http/input.ts'
-import { json } from '../http/reply.ts'
+import { jsonInSlices } from '../http/reply.ts'
 import { authenticateManagement } from '../keys/bearer.ts'
 import { operationBodyBytesMax } from '../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../values.ts'
@@ -52,7 +52,7 @@ async function handle(
   const input = { ...given, ...params, organization: key.organizationId }
   const answer = await runOperation(operation, input, { kind: 'key', keyId: key.id, requestId })
   const body = isList === true ? answer : { data: answer }
-  return json(isDraft ? 200 : status, body, { 'cache-control': 'no-store' })
+  return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store' })
 }
 
 function takesBody(method: AdminRoute['method']): boolean {

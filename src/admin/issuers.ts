@@ -2,6 +2,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
+import { createPace } from '../../db/pace.ts'
 import type { IssuerKeySet, Issuer as IssuerRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -23,7 +24,7 @@ import { type } from '../shape.ts'
 import { nameShape, referenceShape, textJudgedLater } from '../values.ts'
 import { readAffected } from './affected.ts'
 import type { issuerAnswer } from './answers.ts'
-import { operation } from './operation.ts'
+import { operation, reading } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization, organizationInput, timeOf } from './references.ts'
 import { verifyIssuer } from './verify-issuer.ts'
@@ -98,14 +99,20 @@ export const issuerOperations = {
     await commit(context, [insertIssuer(context.orm, row)], [{ kind: 'issuer', id: row.id }])
     return show(context, row.id)
   }),
-  'issuers.list': operation(listInput, async (context, { organization }) => {
+  'issuers.list': reading(listInput, async (context, { organization }) => {
     const { id } = findOrganization(context.registry, organization)
     const rows = [...context.registry.issuers.values()].filter(
       (row) => row.organizationId === id && row.deletedAt === null,
     )
-    return { data: await Promise.all(rows.map((row) => show(context, row.id))) }
+    const pace = createPace()
+    const data: IssuerShown[] = []
+    for (const row of rows) {
+      data.push(await show(context, row.id))
+      await pace()
+    }
+    return { data }
   }),
-  'issuers.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
+  'issuers.show': reading(oneInput, async (context, input) => show(context, pick(context, input).id)),
   'issuers.update': operation(updateInput, async (context, input) => {
     checkChanges(input, ['organization', 'issuer'])
     const issuer = pick(context, input)

@@ -2,6 +2,7 @@
 
 import { type ApiKeyWithNames, insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
 import { findUser, findWorkspace } from '../../db/organizations.ts'
+import { createPace } from '../../db/pace.ts'
 import { type ApiKey, keyKinds } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -14,7 +15,7 @@ import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { nameShape, referenceShape } from '../values.ts'
 import { type Affected, readAffected } from './affected.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { type OperationContext, operation, reading } from './operation.ts'
 import {
   checkChanges,
   checkNameIsFree,
@@ -52,6 +53,7 @@ const updateInput = type({
 })
 const oneInput = type({ '+': 'reject', ...organizationInput, key: referenceShape })
 const keysAtOnceMax = 100
+const keysPerStatement = 100
 const someInput = type({
   '+': 'reject',
   ...organizationInput,
@@ -63,9 +65,9 @@ const someInput = type({
 
 export const keyOperations = {
   'keys.create': operation(createInput, createKey),
-  'keys.list': operation(listInput, listKeys),
+  'keys.list': reading(listInput, listKeys),
   'keys.update': operation(updateInput, updateKey),
-  'keys.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
+  'keys.show': reading(oneInput, async (context, input) => show(context, pick(context, input).id)),
   'keys.disable': operation(someInput, (context, input) => changeSome(context, input, { disabled: true })),
   'keys.enable': operation(someInput, (context, input) => changeSome(context, input, { disabled: false })),
   'keys.delete': operation(someInput, (context, input) => changeSome(context, input, { deletedAt: context.now() })),
@@ -76,12 +78,23 @@ async function listKeys(context: AdminContext, { organization, owner, state }: t
   const ownedBy = owner === undefined ? undefined : await findUser(context.orm, organizationId, owner)
   if (owner !== undefined && ownedBy === undefined)
     throw new Fault('not_found', `There is no owner ${JSON.stringify(owner)}`, { hint: '; see: latchkey keys list' })
-  const rows = (await listApiKeys(context.orm, organizationId)).filter(
-    ({ key }) =>
-      (ownedBy === undefined || key.ownerId === ownedBy.id) &&
-      (state === undefined || keyStateOf(key, context.now()) === state),
-  )
-  return { data: rows.map((row) => showApiKey(row, context)) }
+  const listed = [...context.registry.keys.values()]
+    .filter((key) => key.organizationId === organizationId && key.deletedAt === null)
+    .filter((key) => ownedBy === undefined || key.ownerId === ownedBy.id)
+    .filter((key) => state === undefined || keyStateOf(key, context.now()) === state)
+    .toSorted((one, other) => one.createdAt - other.createdAt || (one.name < other.name ? -1 : 1))
+  const pace = createPace()
+  const data: ReturnType<typeof showApiKey>[] = []
+  for (let start = 0; start < listed.length; start += keysPerStatement) {
+    const ids = listed.slice(start, start + keysPerStatement).map(({ id }) => id)
+    const rows = new Map((await listApiKeys(context.orm, ids)).map((row) => [row.key.id, row]))
+    for (const id of ids) {
+      const row = rows.get(id)
+      if (row !== undefined) data.push(showApiKey(row, context))
+    }
+    await pace()
+  }
+  return { data }
 }
 
 async function createKey(context: OperationContext, input: typeof createInput.infer) {

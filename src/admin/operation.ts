@@ -1,8 +1,10 @@
 // What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts told as such.
 import { LibsqlError } from '@libsql/client'
+import { createPace } from '../../db/pace.ts'
 import type { OnProgress } from '../../db/slices.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { isList } from '../http/reply.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import type { Actor } from '../registry.ts'
 import { checkShape, type type } from '../shape.ts'
@@ -33,6 +35,14 @@ export function operation<Input>(
   return { input, runsAlone, run }
 }
 
+/** The same for what changes nothing: it neither waits for changes nor holds them up. */
+export function reading<Input>(
+  input: (value: unknown) => Input | type.errors,
+  run: (context: OperationContext, input: Input) => Promise<unknown>,
+): Operation {
+  return operation(input, run, { runsAlone: false })
+}
+
 /** Without an actor it is a command, or whoever holds the local socket. What `onProgress` throws ends a report. */
 export type RunOperation = (name: string, input: unknown, actor?: Actor, onProgress?: OnProgress) => Promise<unknown>
 
@@ -53,8 +63,20 @@ export function createOperationRunner(operations: Record<string, Operation>, con
     const takeTurn: TakeTurn = (work) => context.takeTurn(() => act(work))
     const own = { ...context, takeTurn, actor, operation: name, onProgress }
     const run = () => found.run(own, input as never).catch(tellConflict)
-    return JSON.parse(JSON.stringify(await (found.runsAlone ? takeTurn(run) : act(run)))) as unknown
+    return toPlain(await (found.runsAlone ? takeTurn(run) : act(run)))
   }
+}
+
+/** What `JSON.stringify` would keep; of a list row by row, since one of many rows takes long. */
+async function toPlain(answer: unknown): Promise<unknown> {
+  if (!isList(answer)) return JSON.parse(JSON.stringify(answer)) as unknown
+  const plain = JSON.parse(JSON.stringify({ ...answer, data: [] })) as { data: unknown[] }
+  const pace = createPace()
+  for (const row of answer.data) {
+    plain.data.push(JSON.parse(JSON.stringify(row)))
+    await pace()
+  }
+  return plain
 }
 
 /** The key was in force when its request arrived; what it asks for begins now. */

@@ -22,7 +22,7 @@ import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { nameShape, referenceShape } from '../values.ts'
 import { draftApiKey, showApiKey } from './keys.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { type OperationContext, operation, reading } from './operation.ts'
 import { findOrganization, organizationInput, timeOf } from './references.ts'
 
 const planShape = type.enumerated(...planNames)
@@ -45,7 +45,7 @@ export const organizationOperations = {
     await commit(context, statements, [{ kind: 'organization', id: organization.id }])
     return showOrganization(organization)
   }),
-  'organizations.list': operation(nothingInput, async ({ orm }) => ({
+  'organizations.list': reading(nothingInput, async ({ orm }) => ({
     data: (await listOrganizations(orm)).map(showOrganization),
   })),
   'organizations.plan': operation(planInput, async (context, { organization: reference, plan }) => {
@@ -67,7 +67,7 @@ export const organizationOperations = {
     await commit(context, [insertWorkspace(context.orm, workspace)], [{ kind: 'workspace', id: workspace.id }])
     return showWorkspace(workspace)
   }),
-  'workspaces.list': operation(workspaceListInput, async ({ orm, registry }, { organization }) => {
+  'workspaces.list': reading(workspaceListInput, async ({ orm, registry }, { organization }) => {
     const rows = await listWorkspaces(orm, findOrganization(registry, organization).id)
     return { data: rows.map(showWorkspace) }
   }),

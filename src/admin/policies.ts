@@ -1,5 +1,6 @@
 // Admin operations on federation policies (interface §2.2). What is saved here is what the exchange obeys.
 
+import { createPace } from '../../db/pace.ts'
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
@@ -18,7 +19,7 @@ import { type } from '../shape.ts'
 import { referenceShape, textJudgedLater } from '../values.ts'
 import { type policyAnswer, type policyDraftAnswer, policyStates } from './answers.ts'
 import { explainNearest } from './nearest-policies.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { type OperationContext, operation, reading } from './operation.ts'
 import { policyChange, policyCreation } from './policy-input.ts'
 import {
   checkChanges,
@@ -52,8 +53,8 @@ const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceSh
 
 export const policyOperations = {
   'policies.create': operation(policyCreation, createPolicy),
-  'policies.list': operation(listInput, async (context, input) => ({ data: listPolicies(context, input) })),
-  'policies.show': operation(oneInput, async (context, input) => show(context, pick(context, input))),
+  'policies.list': reading(listInput, listPolicies),
+  'policies.show': reading(oneInput, async (context, input) => show(context, pick(context, input))),
   'policies.update': operation(policyChange, async (context, input) => {
     checkChanges(input, ['organization', 'policy'])
     const policy = pick(context, input)
@@ -79,7 +80,7 @@ export const policyOperations = {
     return change(context, policy, row)
   }),
   // May wait for the issuer's server, and changes nothing.
-  'policies.check': operation(checkInput, check, { runsAlone: false }),
+  'policies.check': reading(checkInput, check),
   'policies.pause': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: false })),
   'policies.resume': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: true })),
   'policies.delete': operation(oneInput, async (context, input) => {
@@ -89,16 +90,22 @@ export const policyOperations = {
   }),
 }
 
-function listPolicies(context: AdminContext, { organization, key, issuer, state }: typeof listInput.infer) {
+async function listPolicies(context: AdminContext, { organization, key, issuer, state }: typeof listInput.infer) {
   const { registry } = context
   const { id } = findOrganization(registry, organization)
   const keyId = key === undefined ? undefined : findKeyIdEver(registry, key, id)
   const issuerId = issuer === undefined ? undefined : findIssuerIdEver(registry, issuer, id)
-  return [...registry.policies.values()]
+  const rows = [...registry.policies.values()]
     .filter((row) => row.organizationId === id && row.deletedAt === null)
     .filter((row) => (keyId ?? row.keyId) === row.keyId && (issuerId ?? row.issuerId) === row.issuerId)
-    .map((row) => show(context, row))
-    .filter((shown) => (state ?? shown.state) === shown.state)
+  const pace = createPace()
+  const data: ReturnType<typeof show>[] = []
+  for (const row of rows) {
+    const shown = show(context, row)
+    if ((state ?? shown.state) === shown.state) data.push(shown)
+    await pace()
+  }
+  return { data }
 }
 
 /** One policy, or the nearest of the organization. */

@@ -1,5 +1,6 @@
 // Presets as files: what `latchkey presets export` prints and `import` takes, so that they can be kept in a repository or moved.
 import { isDeepStrictEqual } from 'node:util'
+import { createPace } from '../../db/pace.ts'
 import { updatePreset } from '../../db/presets.ts'
 import type { Preset as PresetRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
@@ -14,7 +15,7 @@ import type { Version } from '../presets/versions.ts'
 import { commit, type Preset } from '../registry.ts'
 import { type } from '../shape.ts'
 import { referenceShape } from '../values.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { type OperationContext, operation, reading } from './operation.ts'
 import { findVersion, findWorkspaceOf, jsonText, within } from './presets.ts'
 
 const exportInput = type({ ...within, 'presets?': referenceShape.array(), 'after?': referenceShape })
@@ -34,7 +35,7 @@ const importInput = type({
 })
 
 export const presetFileOperations = {
-  'presets.export': operation(exportInput, exportSome, { runsAlone: false }),
+  'presets.export': reading(exportInput, exportSome),
   'presets.import': operation(importInput, importAll),
 }
 
@@ -44,8 +45,10 @@ async function exportSome(context: AdminContext, input: typeof exportInput.infer
   const all = [...(context.registry.presetsOf.get(id)?.values() ?? [])].filter(({ status }) => status !== 'archived')
   const asked = input.presets ?? all.map(({ slug }) => slug)
   const left = [...new Set(asked)].toSorted().filter((text) => text > (input.after ?? ''))
+  const pace = createPace()
   const data = []
   for (const text of left.slice(0, presetPageRowsMax)) {
+    await pace()
     const { preset, version } = await findVersion(context, { ...input, preset: text })
     const { slug, name, description, status } = preset
     data.push({ slug, name, description, status, system_prompt: version.systemPrompt, config: version.config })
@@ -65,8 +68,12 @@ async function importAll(context: OperationContext, input: typeof importInput.in
   const wanted = readWanted(input.presets)
   const owner = await findOrDraftOwner(context, organizationId, 'admin')
   const draft = { organizationId, workspaceId, creatorId: owner.user.id }
+  const pace = createPace()
   const plans: Plan[] = []
-  for (const each of wanted) plans.push(await planOne(context, draft, each))
+  for (const each of wanted) {
+    plans.push(await planOne(context, draft, each))
+    await pace()
+  }
   const made = plans.filter(({ before }) => before === undefined).length
   const others = (context.registry.presetsOf.get(workspaceId)?.size ?? 0) + (input.created_before ?? 0)
   if (made > 0) checkPresetCount(others + made)

@@ -1,7 +1,8 @@
 // Admin operations on presets (interface §2.6): what the commands and the preset endpoints call, within one workspace.
 import { isDeepStrictEqual } from 'node:util'
 import { findWorkspace } from '../../db/organizations.ts'
-import { listPresetVersions, updatePreset } from '../../db/presets.ts'
+import { createPace } from '../../db/pace.ts'
+import { readPresetVersion, updatePreset } from '../../db/presets.ts'
 import type { Preset as PresetRow, Workspace } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -19,7 +20,7 @@ import type { Version } from '../presets/versions.ts'
 import { commit, type Preset } from '../registry.ts'
 import { type } from '../shape.ts'
 import { referenceShape } from '../values.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { type OperationContext, operation, reading } from './operation.ts'
 import { checkChanges, findOrganization, notFound, organizationInput } from './references.ts'
 
 export const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
@@ -43,16 +44,14 @@ export type Within = { organization?: string; workspace?: string }
 type One = typeof oneInput.infer
 
 export const presetOperations = {
-  'presets.list': operation(listInput, list, { runsAlone: false }),
-  'presets.show': operation(oneInput, show, { runsAlone: false }),
-  'presets.versions': operation(versionsInput, listVersions, { runsAlone: false }),
-  'presets.version': operation(
-    oneInput,
-    async (context, input) => showVersion((await findVersion(context, input)).version),
-    { runsAlone: false },
+  'presets.list': reading(listInput, list),
+  'presets.show': reading(oneInput, show),
+  'presets.versions': reading(versionsInput, listVersions),
+  'presets.version': reading(oneInput, async (context, input) =>
+    showVersion((await findVersion(context, input)).version),
   ),
-  'presets.diff': operation(diffInput, diff, { runsAlone: false }),
-  'presets.apply': operation(applyInput, apply, { runsAlone: false }),
+  'presets.diff': reading(diffInput, diff),
+  'presets.apply': reading(applyInput, apply),
   'presets.save': operation(saveInput, save),
   'presets.update': operation(updateInput, update),
   'presets.archive': operation(oneInput, (context, input) => setArchived(context, input, true)),
@@ -82,10 +81,18 @@ async function showWhole({ presets }: AdminContext, preset: Preset) {
   return showDesignated(preset, version)
 }
 
+/** One by one, since a page of long versions is many megabytes. */
 async function listVersions(context: AdminContext, input: typeof versionsInput.infer) {
   const { id, latestVersion, designatedVersion } = await findPreset(context, input)
-  const rows = await listPresetVersions(context.orm, id, pageOf(input))
-  const data = rows.map((row) => showVersion({ ...row, config: JSON.parse(row.config) as Fields }))
+  const { offset, limit } = pageOf(input)
+  const last = Math.min(offset + limit, latestVersion)
+  const pace = createPace()
+  const data = []
+  for (let number = offset + 1; number <= last; number++) {
+    const row = await readPresetVersion(context.orm, id, number)
+    if (row !== undefined) data.push(showVersion({ ...row, config: JSON.parse(row.config) as Fields }))
+    await pace()
+  }
   return { data, total_count: latestVersion, designated_version: designatedVersion }
 }
 

@@ -5,7 +5,7 @@ import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnce
 import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { moneyShape } from '../values.ts'
-import { operation } from './operation.ts'
+import { operation, reading } from './operation.ts'
 import { notFound, timeOf } from './references.ts'
 
 const dollars = moneyShape(priceDollarsMax)
@@ -20,7 +20,7 @@ const importInput = type({ '+': 'reject', prices: priceShape.array().moreThanLen
 const oneInput = type({ '+': 'reject', model: 'string' })
 
 export const priceOperations = {
-  'prices.list': operation(type({ '+': 'reject' }), async ({ orm }) => ({
+  'prices.list': reading(type({ '+': 'reject' }), async ({ orm }) => ({
     data: (await listPrices(orm)).map(showPrice),
   })),
   /** All of them or none. */

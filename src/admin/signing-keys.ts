@@ -12,14 +12,14 @@ import {
 } from '../federation/signing-keys.ts'
 import { commit, takeOver } from '../registry.ts'
 import { type } from '../shape.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { type OperationContext, operation, reading } from './operation.ts'
 import { timeOf } from './references.ts'
 
 const listInput = type({ '+': 'reject' })
 const rotateInput = type({ '+': 'reject', 'at_once?': 'boolean', 'revoke?': 'boolean' })
 
 export const signingKeyOperations = {
-  'signing_keys.list': operation(listInput, async (context) => {
+  'signing_keys.list': reading(listInput, async (context) => {
     const rows = await listSigningKeys(context.orm)
     return { data: rows.map((row) => show(row, context.now())) }
   }),

@@ -3,7 +3,7 @@
 import { decodeUtf8 } from '../bytes.ts'
 import { describeError, Fault, tellForCommands } from '../fault.ts'
 import { readBody } from '../http/body.ts'
-import { json, statusOf } from '../http/reply.ts'
+import { json, jsonInSlices, statusOf } from '../http/reply.ts'
 import { socketBodyBytesMax } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import type { Handler } from '../runtime.ts'
@@ -18,7 +18,8 @@ export function createSocketHandler(runOperation: RunOperation, databasePath: st
       const name = /^\/operations\/([a-z_.]+)$/.exec(new URL(request.url).pathname)?.[1]
       if (name === undefined || request.method !== 'POST') throw new Fault('not_found', 'Send POST /operations/NAME')
       const text = decodeUtf8(await readBody(request, socketBodyBytesMax)) ?? ''
-      return json(200, await runOperation(name, parseInput(text), { kind: 'local', ...fromHeaders(request) }))
+      const actor = { kind: 'local' as const, ...fromHeaders(request) }
+      return await jsonInSlices(200, await runOperation(name, parseInput(text), actor))
     } catch (error) {
       const fault = toFault(error, databasePath)
       if (!(error instanceof Fault) || error.code === 'internal')

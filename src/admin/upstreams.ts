@@ -23,7 +23,7 @@ import { commit } from '../registry.ts'
 import { type } from '../shape.ts'
 import { modelPatternsShape, nameShape, referenceShape } from '../values.ts'
 import { checkCertificates } from './issuers.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { type OperationContext, operation, reading } from './operation.ts'
 import { checkChanges, notFound, timeOf } from './references.ts'
 
 const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
@@ -74,10 +74,10 @@ const checkInput = type({ '+': 'reject', 'upstream?': referenceShape })
 
 export const upstreamOperations = {
   'upstreams.add': operation(addInput, addUpstream),
-  'upstreams.list': operation(type({ '+': 'reject' }), async ({ registry }) => ({
+  'upstreams.list': reading(type({ '+': 'reject' }), async ({ registry }) => ({
     data: registry.upstreamsInOrder.map(showUpstream),
   })),
-  'upstreams.show': operation(oneInput, async (context, { upstream }) => showUpstream(findAny(context, upstream))),
+  'upstreams.show': reading(oneInput, async (context, { upstream }) => showUpstream(findAny(context, upstream))),
   'upstreams.update': operation(updateInput, async (context, input) => {
     checkChanges(input, ['upstream'])
     const upstream = find(context, input.upstream)

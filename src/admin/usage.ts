@@ -7,7 +7,7 @@ import { nanodollarsPerDollar, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
 import { referenceShape, timeShape } from '../values.ts'
-import { operation } from './operation.ts'
+import { reading } from './operation.ts'
 import { findKey, findOrganization, organizationInput, timeOf } from './references.ts'
 import { page, pageOf } from './report-page.ts'
 
@@ -15,35 +15,23 @@ const usageInput = type({ '+': 'reject', ...organizationInput, ...page, 'until?'
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
 
 export const usageOperations = {
-  'usage.sum': operation(
-    sumInput,
-    async (context, { by = 'key', ...input }) => {
-      // A sum that ends somewhere in the middle is none, so that only who asks for fewer groups gets fewer.
-      const filter = usageFilter(context, { limit: reportRowsMax, ...input })
-      const sums = await sumUsage(context.orm, by, filter, context.onProgress)
-      return { data: sums.map((sum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })) }
-    },
-    { runsAlone: false },
-  ),
-  'usage.verify': operation(
-    type({ '+': 'reject' }),
-    async ({ orm, onProgress }) => {
-      const drift = await findDrift(orm, onProgress)
-      const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
-      return { ok: data.length === 0, data }
-    },
-    { runsAlone: false },
-  ),
-  'usage.requests': operation(
-    usageInput,
-    async (context, input) => {
-      const { orm, registry, onProgress } = context
-      const filter = usageFilter(context, input)
-      const data = await listUsage(orm, filter, (row) => showUsage(row, registry), onProgress)
-      return { data, more_before_id: data.length < filter.limit ? null : (data.at(-1)?.id ?? null) }
-    },
-    { runsAlone: false },
-  ),
+  'usage.sum': reading(sumInput, async (context, { by = 'key', ...input }) => {
+    // A sum that ends somewhere in the middle is none, so that only who asks for fewer groups gets fewer.
+    const filter = usageFilter(context, { limit: reportRowsMax, ...input })
+    const sums = await sumUsage(context.orm, by, filter, context.onProgress)
+    return { data: sums.map((sum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })) }
+  }),
+  'usage.verify': reading(type({ '+': 'reject' }), async ({ orm, onProgress }) => {
+    const drift = await findDrift(orm, onProgress)
+    const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
+    return { ok: data.length === 0, data }
+  }),
+  'usage.requests': reading(usageInput, async (context, input) => {
+    const { orm, registry, onProgress } = context
+    const filter = usageFilter(context, input)
+    const data = await listUsage(orm, filter, (row) => showUsage(row, registry), onProgress)
+    return { data, more_before_id: data.length < filter.limit ? null : (data.at(-1)?.id ?? null) }
+  }),
 }
 
 function usageFilter(context: AdminContext, input: typeof usageInput.infer): UsageFilter {

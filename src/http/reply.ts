@@ -1,4 +1,5 @@
 // Answers: JSON, and the error shape of every endpoint but the token endpoint's (decisions §6).
+import { createPace } from '../../db/pace.ts'
 import type { Fault, FaultCode } from '../fault.ts'
 
 const statusOfCode: Record<FaultCode, number> = {
@@ -28,6 +29,31 @@ export function statusOf(fault: Fault): number {
 
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
+}
+
+/** `{ "data": [ … ], … }`, as every list is answered. */
+export function isList(body: unknown): body is { data: unknown[] } {
+  return typeof body === 'object' && body !== null && 'data' in body && Array.isArray(body.data)
+}
+
+/** The same as `json`; a list row by row, since the text of many rows takes long. */
+export async function jsonInSlices(
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  if (!isList(body)) return json(status, body, headers)
+  const { data, ...rest } = body
+  const pace = createPace()
+  const encoder = new TextEncoder()
+  const pieces = [encoder.encode('{"data":[')]
+  for (const [index, row] of data.entries()) {
+    pieces.push(encoder.encode(`${index === 0 ? '' : ','}${JSON.stringify(row)}`))
+    await pace()
+  }
+  const end = JSON.stringify(rest).slice(1)
+  pieces.push(encoder.encode(end === '}' ? ']}' : `],${end}`))
+  return new Response(new Blob(pieces), { status, headers: { 'content-type': 'application/json', ...headers } })
 }
 
 /** `{ "error": { "code": <status>, "message": <string> } }`; nothing private. Interface §7.2. */

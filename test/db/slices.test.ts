@@ -9,6 +9,7 @@ import { listUsage, type UsageFilter } from '../../db/usage.ts'
 import { type UsageGrouping, usageGroupings } from '../../db/usage-groupings.ts'
 import { findDrift, sumUsage } from '../../db/usage-totals.ts'
 import { createWriter, type Writer } from '../../db/write.ts'
+import { turnsDuring } from '../support/event-loop.ts'
 import {
   auditRow,
   createDatabase,
@@ -67,20 +68,6 @@ afterAll(async () => {
 function requestIdOf(index: number): string {
   const time = (index * 1_000).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${String(index).padStart(12, '0')}`
-}
-
-/** How often the event loop turns while something runs. */
-async function turnsDuring(run: () => Promise<unknown>): Promise<number> {
-  let turns = 0
-  let isOver = false
-  const turn = () => {
-    turns += 1
-    if (!isOver) setImmediate(turn)
-  }
-  setImmediate(turn)
-  await run()
-  isOver = true
-  return turns
 }
 
 const everything = { limit: 10_000 }

@@ -1,0 +1,106 @@
+// Operations that only read: they answer while changes wait for each other, and a long answer lets the event loop turn.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { askServer } from '../../src/admin/client.ts'
+import { createOperationRunner, reading } from '../../src/admin/operation.ts'
+import type { OperationName } from '../../src/admin/operations.ts'
+import { jsonInSlices } from '../../src/http/reply.ts'
+import { type } from '../../src/shape.ts'
+import { turnsDuring } from '../support/event-loop.ts'
+import { type Federation, startFederation } from '../support/latchkey.ts'
+
+let latchkey: Federation
+let requestId: string
+beforeAll(async () => {
+  latchkey = await startFederation()
+  const { admin } = latchkey
+  requestId = (await latchkey.exchange(await latchkey.mint())).headers.get('x-request-id') ?? ''
+  await admin('upstreams.add', { name: 'gpu', base_url: 'http://127.0.0.1:9/v1' })
+  await admin('presets.save', { preset: 'one', dialect: 'chat', body: bodyOf('x') })
+})
+afterAll(() => latchkey.stop())
+
+const bodyOf = (text: string) => JSON.stringify({ messages: [{ role: 'system', content: text }] })
+
+const reads: [name: OperationName, input: () => Record<string, unknown>][] = [
+  ['organizations.list', () => ({})],
+  ['workspaces.list', () => ({})],
+  ['keys.list', () => ({})],
+  ['keys.show', () => ({ key: 'target' })],
+  ['issuers.list', () => ({})],
+  ['issuers.show', () => ({ issuer: 'idp' })],
+  ['policies.list', () => ({})],
+  ['policies.show', () => ({ policy: 'policy' })],
+  ['upstreams.list', () => ({})],
+  ['upstreams.show', () => ({ upstream: 'gpu' })],
+  ['prices.list', () => ({})],
+  ['signing_keys.list', () => ({})],
+  ['presets.list', () => ({})],
+  ['presets.show', () => ({ preset: 'one' })],
+  ['presets.versions', () => ({ preset: 'one' })],
+  ['presets.version', () => ({ preset: 'one@1' })],
+  ['presets.diff', () => ({ from: 'one@1', to: 'one@1' })],
+  ['presets.export', () => ({})],
+  ['audit.list', () => ({})],
+  ['audit.changes', () => ({})],
+  ['audit.show', () => ({ request_id: requestId })],
+  ['usage.sum', () => ({})],
+  ['usage.requests', () => ({})],
+  ['usage.verify', () => ({})],
+]
+test.each(reads)('%s answers while a change has its turn', async (name, input) => {
+  const change = Promise.withResolvers<void>()
+  const changing = latchkey.server.context.takeTurn(() => change.promise)
+  const answer = await Promise.race([latchkey.admin<unknown>(name, input()), turns(5_000)])
+  expect(answer).toBeDefined()
+  change.resolve()
+  await changing
+})
+
+/** Nothing, after so many turns of the event loop. */
+async function turns(count: number): Promise<undefined> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const rows = Array.from({ length: 20_000 }, (_, index) => ({ id: index, text: 'x'.repeat(500), absent: undefined }))
+const plain = rows.map(({ id, text }) => ({ id, text }))
+
+test('the answer of an operation is made plain in slices', async () => {
+  const long = reading(type({}), async () => ({ ok: true, data: rows, more: undefined }))
+  const run = createOperationRunner({ long }, latchkey.server.context)
+  let answer: unknown
+  const turned = await turnsDuring(async () => {
+    answer = await run('long', {})
+  })
+  expect(turned).toBeGreaterThan(1)
+  expect(answer).toEqual({ ok: true, data: plain })
+  expect(Object.keys(answer as object)).toEqual(['ok', 'data'])
+})
+
+test.each<[name: string, body: unknown]>([
+  ['a long list', { data: rows, more_before_id: null }],
+  ['a long list alone', { data: rows }],
+  ['an empty list', { data: [] }],
+  ['a list of one', { data: [{ a: 1 }], total_count: 1, absent: undefined }],
+  ['no list', { id: 1 }],
+  ['a value', 'text'],
+])('%s is written as JSON', async (_, body) => {
+  const response = await jsonInSlices(201, body, { 'cache-control': 'no-store' })
+  expect(await response.json()).toEqual(JSON.parse(JSON.stringify(body)))
+  expect(response.status).toBe(201)
+  expect(response.headers.get('content-type')).toBe('application/json')
+  expect(response.headers.get('cache-control')).toBe('no-store')
+})
+
+test('a long list is written in slices', async () => {
+  expect(await turnsDuring(() => jsonInSlices(200, { data: rows }))).toBeGreaterThan(1)
+})
+
+test('a page of long versions, over the socket, lets the event loop turn at every version', async () => {
+  for (let version = 0; version < 30; version++)
+    await latchkey.admin('presets.save', { preset: 'long', dialect: 'chat', body: bodyOf('x'.repeat(250_000)) })
+  const { config, admin } = latchkey
+  const turned = await turnsDuring(() => admin('presets.versions', { preset: 'long', limit: 30 }))
+  expect(turned).toBeGreaterThan(1)
+  const answered = await askServer(`${config.databasePath}.sock`, 'presets.versions', { preset: 'long', limit: 30 })
+  expect(answered?.result).toMatchObject({ total_count: 30, data: { length: 30 } })
+})
