@@ -22,3 +22,17 @@ export function createPace(): () => Promise<unknown> | undefined {
     })
   }
 }
+
+/** As `map` of an array does, in slices. */
+export async function mapInSlices<Row, Mapped>(
+  rows: Iterable<Row>,
+  map: (row: Row) => Mapped | Promise<Mapped>,
+): Promise<Mapped[]> {
+  const pace = createPace()
+  const mapped: Mapped[] = []
+  for (const row of rows) {
+    mapped.push(await map(row))
+    await pace()
+  }
+  return mapped
+}

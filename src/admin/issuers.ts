@@ -2,7 +2,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
-import { createPace } from '../../db/pace.ts'
+import { mapInSlices } from '../../db/pace.ts'
 import type { IssuerKeySet, Issuer as IssuerRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -104,13 +104,7 @@ export const issuerOperations = {
     const rows = [...context.registry.issuers.values()].filter(
       (row) => row.organizationId === id && row.deletedAt === null,
     )
-    const pace = createPace()
-    const data: IssuerShown[] = []
-    for (const row of rows) {
-      data.push(await show(context, row.id))
-      await pace()
-    }
-    return { data }
+    return { data: await mapInSlices(rows, (row) => show(context, row.id)) }
   }),
   'issuers.show': reading(oneInput, async (context, input) => show(context, pick(context, input).id)),
   'issuers.update': operation(updateInput, async (context, input) => {

@@ -1,6 +1,6 @@
 // What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts told as such.
 import { LibsqlError } from '@libsql/client'
-import { createPace } from '../../db/pace.ts'
+import { mapInSlices } from '../../db/pace.ts'
 import type { OnProgress } from '../../db/slices.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -70,13 +70,9 @@ export function createOperationRunner(operations: Record<string, Operation>, con
 /** What `JSON.stringify` would keep; of a list row by row, since one of many rows takes long. */
 async function toPlain(answer: unknown): Promise<unknown> {
   if (!isList(answer)) return JSON.parse(JSON.stringify(answer)) as unknown
-  const plain = JSON.parse(JSON.stringify({ ...answer, data: [] })) as { data: unknown[] }
-  const pace = createPace()
-  for (const row of answer.data) {
-    plain.data.push(JSON.parse(JSON.stringify(row)))
-    await pace()
-  }
-  return plain
+  const plain = JSON.parse(JSON.stringify({ ...answer, data: [] })) as object
+  const data = await mapInSlices(answer.data, (row) => JSON.parse(JSON.stringify(row)) as unknown)
+  return { ...plain, data }
 }
 
 /** The key was in force when its request arrived; what it asks for begins now. */

@@ -1,6 +1,6 @@
 // Admin operations on federation policies (interface §2.2). What is saved here is what the exchange obeys.
 
-import { createPace } from '../../db/pace.ts'
+import { mapInSlices } from '../../db/pace.ts'
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
@@ -98,14 +98,8 @@ async function listPolicies(context: AdminContext, { organization, key, issuer, 
   const rows = [...registry.policies.values()]
     .filter((row) => row.organizationId === id && row.deletedAt === null)
     .filter((row) => (keyId ?? row.keyId) === row.keyId && (issuerId ?? row.issuerId) === row.issuerId)
-  const pace = createPace()
-  const data: ReturnType<typeof show>[] = []
-  for (const row of rows) {
-    const shown = show(context, row)
-    if ((state ?? shown.state) === shown.state) data.push(shown)
-    await pace()
-  }
-  return { data }
+  const shown = await mapInSlices(rows, (row) => show(context, row))
+  return { data: shown.filter((each) => (state ?? each.state) === each.state) }
 }
 
 /** One policy, or the nearest of the organization. */

@@ -1,6 +1,6 @@
 // Presets as files: what `latchkey presets export` prints and `import` takes, so that they can be kept in a repository or moved.
 import { isDeepStrictEqual } from 'node:util'
-import { createPace } from '../../db/pace.ts'
+import { mapInSlices } from '../../db/pace.ts'
 import { updatePreset } from '../../db/presets.ts'
 import type { Preset as PresetRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
@@ -45,14 +45,11 @@ async function exportSome(context: AdminContext, input: typeof exportInput.infer
   const all = [...(context.registry.presetsOf.get(id)?.values() ?? [])].filter(({ status }) => status !== 'archived')
   const asked = input.presets ?? all.map(({ slug }) => slug)
   const left = [...new Set(asked)].toSorted().filter((text) => text > (input.after ?? ''))
-  const pace = createPace()
-  const data = []
-  for (const text of left.slice(0, presetPageRowsMax)) {
-    await pace()
+  const data = await mapInSlices(left.slice(0, presetPageRowsMax), async (text) => {
     const { preset, version } = await findVersion(context, { ...input, preset: text })
     const { slug, name, description, status } = preset
-    data.push({ slug, name, description, status, system_prompt: version.systemPrompt, config: version.config })
-  }
+    return { slug, name, description, status, system_prompt: version.systemPrompt, config: version.config }
+  })
   return { data, ...(left.length > data.length ? { more_after: left[data.length - 1] } : {}) }
 }
 
@@ -65,15 +62,10 @@ type Imported = { slug: string; version: number; outcome: 'created' | 'changed' 
 /** All are checked, then committed together; with `dry_run` that is all. What is there already as it should be stays as it is. */
 async function importAll(context: OperationContext, input: typeof importInput.infer) {
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
-  const wanted = readWanted(input.presets)
+  const wanted = await readWanted(input.presets)
   const owner = await findOrDraftOwner(context, organizationId, 'admin')
   const draft = { organizationId, workspaceId, creatorId: owner.user.id }
-  const pace = createPace()
-  const plans: Plan[] = []
-  for (const each of wanted) {
-    plans.push(await planOne(context, draft, each))
-    await pace()
-  }
+  const plans = await mapInSlices(wanted, (each) => planOne(context, draft, each))
   const made = plans.filter(({ before }) => before === undefined).length
   const others = (context.registry.presetsOf.get(workspaceId)?.size ?? 0) + (input.created_before ?? 0)
   if (made > 0) checkPresetCount(others + made)
@@ -81,9 +73,9 @@ async function importAll(context: OperationContext, input: typeof importInput.in
   return { data: plans.map(showPlan) }
 }
 
-function readWanted(presets: (typeof importInput.infer)['presets']): Wanted[] {
+function readWanted(presets: (typeof importInput.infer)['presets']): Promise<Wanted[]> {
   const slugs = new Set<string>()
-  return presets.map(({ slug, content, ...described }) => {
+  return mapInSlices(presets, ({ slug, content, ...described }) => {
     checkPresetSlug(slug)
     if (slugs.has(slug)) throw new Fault('invalid', `The preset ${JSON.stringify(slug)} is in the file twice`)
     slugs.add(slug)

@@ -1,4 +1,5 @@
 // Admin operations that read what was used: sums by key or something else, the single requests, and the proof that both agree.
+import { mapInSlices } from '../../db/pace.ts'
 import { type ListedUsage, listUsage, type UsageFilter } from '../../db/usage.ts'
 import { type UsageGrouping, usageGroupings } from '../../db/usage-groupings.ts'
 import { findDrift, sumUsage, type UsageSum } from '../../db/usage-totals.ts'
@@ -19,7 +20,8 @@ export const usageOperations = {
     // A sum that ends somewhere in the middle is none, so that only who asks for fewer groups gets fewer.
     const filter = usageFilter(context, { limit: reportRowsMax, ...input })
     const sums = await sumUsage(context.orm, by, filter, context.onProgress)
-    return { data: sums.map((sum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })) }
+    const show = (sum: UsageSum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })
+    return { data: await mapInSlices(sums, show) }
   }),
   'usage.verify': reading(type({ '+': 'reject' }), async ({ orm, onProgress }) => {
     const drift = await findDrift(orm, onProgress)

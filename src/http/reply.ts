@@ -36,6 +36,9 @@ export function isList(body: unknown): body is { data: unknown[] } {
   return typeof body === 'object' && body !== null && 'data' in body && Array.isArray(body.data)
 }
 
+/** What is encoded at once. */
+const pieceCharacters = 64 * 1024
+
 /** The same as `json`; a list row by row, since the text of many rows takes long. */
 export async function jsonInSlices(
   status: number,
@@ -46,13 +49,18 @@ export async function jsonInSlices(
   const { data, ...rest } = body
   const pace = createPace()
   const encoder = new TextEncoder()
-  const pieces = [encoder.encode('{"data":[')]
+  const pieces: Uint8Array<ArrayBuffer>[] = []
+  let text = '{"data":['
   for (const [index, row] of data.entries()) {
-    pieces.push(encoder.encode(`${index === 0 ? '' : ','}${JSON.stringify(row)}`))
+    text += `${index === 0 ? '' : ','}${JSON.stringify(row)}`
+    if (text.length >= pieceCharacters) {
+      pieces.push(encoder.encode(text))
+      text = ''
+    }
     await pace()
   }
   const end = JSON.stringify(rest).slice(1)
-  pieces.push(encoder.encode(end === '}' ? ']}' : `],${end}`))
+  pieces.push(encoder.encode(text + (end === '}' ? ']}' : `],${end}`)))
   return new Response(new Blob(pieces), { status, headers: { 'content-type': 'application/json', ...headers } })
 }
 
