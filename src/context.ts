@@ -20,6 +20,7 @@ import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-li
 import type { Params, Route } from './http/router.ts'
 import { nameInstallation } from './inference/circle.ts'
 import { createCredentials } from './inference/credentials.ts'
+import { createModelLists, type ModelLists } from './inference/model-lists.ts'
 import { configuredUpstream, type Upstream } from './inference/targets.ts'
 import { createKeyRates, type KeyRates } from './keys/key-rates.ts'
 import { createSpending, type Spending } from './keys/spending.ts'
@@ -62,6 +63,7 @@ export type Context = AdminContext & {
   replayGuard: ReplayGuard
   keyRates: KeyRates
   verifiedTokens: TokenCache
+  modelLists: ModelLists
   /** How this installation names itself to upstreams. */
   via: string
   /** What an upstream asks of its callers. */
@@ -207,6 +209,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     replayGuard: await openReplayGuard(admin),
     keyRates: createKeyRates(),
     verifiedTokens: createTokenCache(signingKeys),
+    modelLists: createModelLists(admin.monotonic),
     via: nameInstallation(admin.registry),
     credentialOf: createCredentials(masterKey, admin.config.upstreamApiKey),
   }

@@ -121,6 +121,8 @@ export const upstreamAnswerHeadBytesInspectedMax = 4 * 1024
 export const upstreamAnswerBytesWholeMax = 256 * 1024
 /** A list of models is at hand or it is not; the others are not to wait for one that hangs. */
 export const upstreamListMillisecondsMax = 5_000
+/** What an upstream lists is kept for so long. Models come and go by the hour; clients ask at every start. */
+export const modelListMilliseconds = 5_000
 /** The list of models of a large installation. */
 export const upstreamListBytesMax = 4 * 1024 * 1024
 /** An answer that costs more is one whose cost is told in another unit. */

@@ -46,7 +46,7 @@ export const inferenceDescription: Description = {
 export const modelDescription: Description = {
   name: 'modelsShow',
   segments: { model: type('string > 0').configure({ says: 'The model, slashes and all' }) },
-  summary: 'What the inference server tells of one model',
+  summary: 'One model as the inference servers list it',
   access: 'inference',
   responses: relayed,
 }

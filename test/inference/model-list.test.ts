@@ -15,6 +15,7 @@ beforeAll(async () => {
 })
 beforeEach(() => {
   latchkey.reset()
+  bad.requests.length = 0
   latchkey.upstream.answer.current = () => Response.json({ data: [{ id: 'good' }] })
 })
 afterAll(async () => {
@@ -34,9 +35,9 @@ function stalling({ drips = false } = {}): Response {
   })
   return new Response(body, { headers: { 'content-type': 'application/json' } })
 }
-const ask = async (path: string) => {
+const ask = async (path: string, { credential = latchkey.key.key, ...others }: Record<string, string> = {}) => {
   const startedAt = performance.now()
-  const headers = { authorization: `Bearer ${latchkey.key.key}` }
+  const headers = { authorization: `Bearer ${credential}`, ...others }
   const response = await fetch(latchkey.server.baseUrl + path, { headers })
   const { data } = (await response.json()) as { data?: Row[] }
   return { status: response.status, ids: data?.map(({ id }) => id), milliseconds: performance.now() - startedAt }
@@ -49,12 +50,13 @@ const check = async () => {
 describe('an inference server that stalls after the head of its answer', () => {
   test('is left out of the list, and no answer of its own is waited for longer', async () => {
     bad.answer.current = () => stalling({ drips: true })
-    const { current } = latchkey.upstream.answer
-    latchkey.upstream.answer.current = (request) => (request.url.endsWith('/models') ? current(request) : stalling())
-    const [list, one] = await Promise.all([ask('/models'), ask('/models/x')])
-    expect([list.status, list.ids]).toEqual([200, ['good']])
-    expect(one.status).toBe(504)
-    for (const { milliseconds } of [list, one]) expect(milliseconds).toBeLessThan(upstreamListMillisecondsMax + 2_000)
+    const answers = await Promise.all(['/models', '/models/good', '/models/bad/x'].map((path) => ask(path)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 504])
+    expect(answers[0]?.ids).toEqual(['good'])
+    for (const { milliseconds } of answers) expect(milliseconds).toBeLessThan(upstreamListMillisecondsMax + 2_000)
+    // Who comes later does not wait for it again.
+    expect((await ask('/models')).milliseconds).toBeLessThan(upstreamListMillisecondsMax)
+    expect(bad.requests).toHaveLength(1)
   })
 })
 
@@ -82,5 +84,101 @@ describe('an inference server that sends', () => {
     bad.answer.current = () => Response.json({ data: [null, 1, { id: 5 }, { id: 'bad/x' }] })
     expect((await ask('/models')).ids).toEqual(['good', 'bad/x'])
     expect(await check()).toMatchObject({ ok: true, models: 1 })
+  })
+})
+
+describe('what an inference server lists', () => {
+  let made = 0
+  const createKey = async (bounds: object = {}) =>
+    (await latchkey.admin<Row & { key: string }>('keys.create', { name: `lister-${made++}`, ...bounds })).key
+  const listing = (...ids: string[]) => Response.json({ data: ids.map((id) => ({ id, object: 'model' })) })
+  const asked = () => [latchkey.upstream.requests.length, bad.requests.length]
+  beforeEach(() => {
+    latchkey.upstream.answer.current = () => listing('good', 'other')
+    bad.answer.current = () => listing('bad/x')
+  })
+
+  test('is asked for once in some seconds, whoever asks, and however', async () => {
+    const bounded = await createKey({ allowed_models: ['good', 'bad/*'] })
+    const first = await Promise.all([ask('/models'), ask('/models', { credential: bounded }), ask('/models/good')])
+    expect(first.map(({ ids }) => ids)).toEqual([['good', 'other', 'bad/x'], ['good', 'bad/x'], undefined])
+    latchkey.upstream.answer.current = () => listing('new')
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/x'])
+    expect((await ask('/models/bad/x', { credential: bounded })).status).toBe(200)
+    expect(asked()).toEqual([1, 1])
+    latchkey.reset()
+    latchkey.upstream.answer.current = () => listing('new')
+    expect((await ask('/models')).ids).toEqual(['new', 'bad/x'])
+  })
+
+  test('is asked for at once when the inference server was changed', async () => {
+    await ask('/models')
+    bad.answer.current = () => listing('bad/y')
+    await latchkey.admin('upstreams.update', { upstream: 'bad', priority: 50 })
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/y'])
+    expect(asked()).toEqual([1, 2])
+  })
+
+  test('is not asked for again at once when that failed', async () => {
+    bad.answer.current = () => new Response('no', { status: 500 })
+    for (const path of ['/models', '/models', '/models/bad/x']) await ask(path)
+    expect(asked()).toEqual([1, 1])
+    latchkey.reset()
+    bad.answer.current = () => listing('bad/x')
+    expect((await ask('/models/bad/x')).status).toBe(200)
+  })
+
+  test('answers for one model, and no path of its own is asked', async () => {
+    const headers = { authorization: `Bearer ${latchkey.key.key}` }
+    const response = await fetch(`${latchkey.server.baseUrl}/models/bad/x`, { headers })
+    expect([response.status, await response.json()]).toEqual([200, { id: 'bad/x', object: 'model' }])
+    for (const path of ['/models/unlisted', '/models/bad/unlisted']) expect((await ask(path)).status).toBe(404)
+    for (const { requests } of [latchkey.upstream, bad])
+      expect(requests.map(({ path }) => path)).toEqual(['/v1/models'])
+  })
+
+  test('reaches the others though the client left for whom it was asked', async () => {
+    const reached = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    bad.answer.current = async () => {
+      reached.resolve()
+      await gate.promise
+      return listing('bad/x')
+    }
+    const leaving = new AbortController()
+    const headers = { authorization: `Bearer ${latchkey.key.key}` }
+    const left = fetch(`${latchkey.server.baseUrl}/models`, { headers, signal: leaving.signal })
+    await reached.promise
+    const staying = ask('/models')
+    leaving.abort()
+    await expect(left).rejects.toThrow()
+    gate.resolve()
+    expect((await staying).ids).toEqual(['good', 'other', 'bad/x'])
+    expect(bad.requests).toHaveLength(1)
+  })
+
+  test('takes nothing of the request that it was asked for', async () => {
+    await ask('/models', { 'user-agent': 'mine/1', 'x-session-id': 's', accept: 'text/html', traceparent: '00-1-2-3' })
+    const headers = JSON.stringify([...(bad.requests[0]?.headers ?? [])])
+    for (const value of ['mine/1', '"s"', 'text/html', '00-1-2-3']) expect(headers).not.toContain(value)
+  })
+
+  test('is not waited for by a request of another Latchkey, which may be what it waits for', async () => {
+    bad.answer.current = async () => {
+      if (bad.requests.length > 1) return listing('bad/inner')
+      // As when the two list each other.
+      const { ids = [] } = await ask('/models', { via: '1.1 latchkey-00000000' })
+      return listing(...ids)
+    }
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/inner'])
+  })
+
+  test('counts under the rate of the key, as every request does', async () => {
+    const credential = await createKey({ requests_per_minute: 3 })
+    for (const path of ['/models', '/models/good', '/models/none'])
+      expect((await ask(path, { credential })).status).not.toBe(429)
+    for (const path of ['/models', '/models/good', '/models/@preset/none'])
+      expect((await ask(path, { credential })).status).toBe(429)
+    expect((await latchkey.complete(undefined, { authorization: `Bearer ${credential}` })).status).toBe(429)
   })
 })

@@ -137,12 +137,13 @@ describe('the models', () => {
     expect(await idsFor(key)).toEqual(['b'])
   })
 
-  test('of one name go to who serves it, slashes and all', async () => {
-    latchkey.upstream.answer.current = () => Response.json({ id: 'other/x' })
+  test('of one name are shown by who serves it, slashes and all', async () => {
+    latchkey.upstream.answer.current = () => list('a')
+    other.answer.current = () => list('other/x y', 'a')
     const headers = { authorization: `Bearer ${latchkey.key.key}` }
     const response = await fetch(`${latchkey.server.baseUrl}/models/other/x%20y`, { headers })
-    expect(await response.json()).toEqual({ id: 'other/x' })
-    expect(latchkey.upstream.requests[0]?.path).toBe('/v1/models/other/x%20y')
+    expect(await response.json()).toEqual({ id: 'other/x y', object: 'model' })
+    expect(other.requests.map(({ path }) => path)).toEqual(['/v1/models'])
   })
 })
 

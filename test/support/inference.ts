@@ -1,4 +1,5 @@
 // A server before a scripted upstream, and the chat completions that a test asks of it.
+import { modelListMilliseconds } from '../../src/limits.ts'
 import { type Federation, type Row, startFederation, type TestServerOptions } from './latchkey.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from './scripted-upstream.ts'
 
@@ -11,7 +12,7 @@ export type Inference = Federation & {
   complete: (body?: unknown, headers?: Record<string, string>, signal?: AbortSignal) => Promise<Response>
   /** The rows that a request left in the ledger. */
   usageOf: (response: Response) => Promise<UsageRow[]>
-  /** Forgets what the last test has done to upstream and ledger. */
+  /** Forgets what the last test has done to upstream and ledger, and lets enough time pass that lists of models are asked for again. */
   reset: () => void
 }
 
@@ -39,7 +40,9 @@ export function streamReply(text: string): Response {
 
 export async function startInference(settings: TestServerOptions['settings'] = {}): Promise<Inference> {
   const upstream = await startScriptedUpstream()
-  const federation = await startFederation({ upstreamUrl: upstream.url, settings })
+  let aheadMilliseconds = 0
+  const monotonic = () => performance.now() + aheadMilliseconds
+  const federation = await startFederation({ upstreamUrl: upstream.url, settings, surroundings: { monotonic } })
   const reply = await federation.exchange(await federation.mint())
   const { access_token: accessToken } = (await reply.json()) as { access_token: string }
   const { writer } = federation.server.context
@@ -63,6 +66,7 @@ export async function startInference(settings: TestServerOptions['settings'] = {
       upstream.requests.length = 0
       upstream.answer.current = () => Response.json(answer)
       writer.appendUsage = appendUsage
+      aheadMilliseconds += modelListMilliseconds
     },
     stop: async () => {
       await federation.stop()
