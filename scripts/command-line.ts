@@ -6,7 +6,7 @@ import { type Config, isBoolean, loadConfig } from '../src/config.ts'
 import type { Surroundings } from '../src/context.ts'
 import { Fault } from '../src/fault.ts'
 import { createLog } from '../src/observe/log.ts'
-import { outboundFetch, resolveHost } from '../src/runtime.ts'
+import { isBehindProxy, outboundFetch, resolveHost } from '../src/runtime.ts'
 import { configFileSetting, flagOf, type Setting, type SettingName, settings } from '../src/settings.ts'
 import { readTime } from '../src/time-text.ts'
 import { exitCodeFailed, pathOf, prepareCommands, reportError } from './program.ts'
@@ -87,6 +87,7 @@ export const surroundings: Surroundings = {
   random: Math.random,
   fetch: outboundFetch,
   resolve: resolveHost,
+  usesProxy: isBehindProxy(),
   log: createLog((line) => process.stderr.write(line)),
   onBroken: () => {
     // A moment for the running requests to be answered with 500; then a restart, since this connection may lose writes.

@@ -11,6 +11,7 @@ import { createWriter, type Writer } from '../db/write.ts'
 import type { Config } from './config.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
 import type { Fetch, Outbound } from './federation/guarded-fetch.ts'
+import { privateNetworksFor } from './federation/issuer-address.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
 import { openMasterKey } from './federation/keyring.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
@@ -87,6 +88,7 @@ export type Surroundings = {
   random: () => number
   fetch: Fetch
   resolve: Outbound['resolve']
+  usesProxy: boolean
   log: Log
   onBroken: (error: unknown) => void
 }
@@ -114,7 +116,7 @@ export async function openContext(
   surroundings: Surroundings,
   { create }: { create: boolean },
 ): Promise<AdminContext> {
-  const { now, monotonic, random, fetch, resolve, log, onBroken } = surroundings
+  const { now, monotonic, random, fetch, resolve, usesProxy, log, onBroken } = surroundings
   if (create) createFolder(dirname(config.databasePath))
   const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
   if ('refused' in database) {
@@ -129,9 +131,10 @@ export async function openContext(
     onBroken(error)
   })
   const { registry, spending } = await loadOrRefuse(database, now())
-  const { insecureIssuers, issuerNetworks, upstreamUrl } = config
+  const { insecureIssuers, upstreamUrl } = config
   if (upstreamUrl !== undefined) putUpstream(registry, configuredUpstream(upstreamUrl))
-  const outbound: Outbound = { fetch, resolve, insecureIssuers, issuerNetworks }
+  const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
+  const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers, privateNetworks }
   const issuerKeys = createIssuerKeys({
     outbound,
     now,

@@ -208,15 +208,31 @@ export function raiseOutboundLimit(): void {
   } as Record<string, string>)
 }
 
+/** Whether the runtime sends its requests through a proxy, as its environment may say. */
+export function isBehindProxy(): boolean {
+  return ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].some((name) => (process.env[name] ?? '') !== '')
+}
+
 /**
  * The runtime's fetch without its own limit on time: every caller brings a signal. `decompress: false` leaves an encoded body as it is;
- * inflating one of a few kilobytes has taken gigabytes and seconds. (Both options are Bun's; others ignore them.)
+ * inflating one of a few kilobytes has taken gigabytes and seconds. `address` is connected to instead of what the host of the URL leads to,
+ * while TLS and the request name that host. (These options are Bun's; others ignore them.)
  */
 export function outboundFetch(
   url: string,
-  { ca, ...init }: RequestInit & { decompress?: boolean; ca?: string },
+  { ca, address, ...init }: RequestInit & { decompress?: boolean; ca?: string; address?: string },
 ): Promise<Response> {
-  return fetch(url, { ...init, ...(ca === undefined ? {} : trusting(ca)), timeout: false } as RequestInit)
+  const trust = ca === undefined ? {} : trusting(ca)
+  if (address === undefined || !('Bun' in globalThis))
+    return fetch(url, { ...init, ...trust, timeout: false } as RequestInit)
+  const target = new URL(url)
+  const { host, hostname } = target
+  target.hostname = address.includes(':') ? `[${address}]` : address
+  const headers = new Headers(init.headers)
+  headers.set('host', host)
+  // A connection that was kept could be one whose certificate is for another name at the same address.
+  const held = { headers, tls: { ...trust.tls, serverName: hostname }, keepalive: false }
+  return fetch(target.href, { ...init, ...held, timeout: false } as RequestInit)
 }
 
 /** Options that make a runtime trust these certificates (PEM) and no others. */
@@ -225,7 +241,7 @@ function trusting(ca: string): TlsOptions {
   return deno === undefined ? { tls: { ca } } : { client: deno.createHttpClient({ caCerts: [ca] }) }
 }
 
-/** The IP addresses of a host name, as the system resolves it. */
+/** The IP addresses of a host name, as the system resolves it, those that most machines can reach first. */
 export async function resolveHost(hostname: string): Promise<string[]> {
-  return (await lookup(hostname, { all: true })).map(({ address }) => address)
+  return (await lookup(hostname, { all: true, order: 'ipv4first' })).map(({ address }) => address)
 }

@@ -73,7 +73,7 @@ export const settings = [
   {
     env: 'LATCHKEY_ISSUER_NETWORKS',
     value: 'ADDRESSES',
-    help: 'private networks that issuers may be fetched from, e.g. 10.1.0.0/16 (default: any)',
+    help: 'private networks that issuers may be fetched from, e.g. 10.1.0.0/16 (default: any; none with several organizations)',
   },
   {
     env: 'LATCHKEY_SIGNING_KEY_DAYS',

@@ -1,9 +1,10 @@
 // Listening: an address has one owner, a silent connection is closed, and a stop lets running requests end.
 import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Fault } from '../src/fault.ts'
-import { type ListenOptions, listen } from '../src/runtime.ts'
+import { type ListenOptions, listen, outboundFetch } from '../src/runtime.ts'
 import { temporaryFolder } from './support/latchkey.ts'
 import { openRawRequest } from './support/raw-request.ts'
 import { until } from './support/until.ts'
@@ -118,4 +119,19 @@ test('a local socket has the limit that it is given, not a longer one of its own
   expect(await Promise.race([local, address])).toBe('local')
   await address
   folder.remove()
+})
+
+test('a fetch that is held to an address goes there, and its certificate must be for the host of the URL', async () => {
+  const read = (name: string) => readFileSync(join(import.meta.dirname, 'fixtures/tls', name), 'utf8')
+  const tls = { cert: read('server.pem'), key: read('server.key') }
+  const answer = ({ headers }: Request) => new Response(headers.get('host'))
+  const server = Bun.serve({ port: 0, hostname: '127.0.0.1', tls, fetch: answer })
+  const ca = read('ca.pem')
+  const address = '127.0.0.1'
+  const response = await outboundFetch(`https://localhost:${server.port}/`, { ca, address })
+  expect(await response.text()).toBe(`localhost:${server.port}`)
+  // No resolver knows this name, so that only the address can lead there.
+  const other = outboundFetch(`https://idp.invalid:${server.port}/`, { ca, address })
+  await expect(other).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+  await server.stop(true)
 })

@@ -19,7 +19,7 @@ import {
   maxTokenAgeSecondsMin,
   urlCharactersMax,
 } from '../limits.ts'
-import { commit, type Issuer } from '../registry.ts'
+import { type Actor, commit, type Issuer } from '../registry.ts'
 import { type } from '../shape.ts'
 import { nameShape, referenceShape, textJudgedLater } from '../values.ts'
 import { readAffected } from './affected.ts'
@@ -27,7 +27,7 @@ import type { issuerAnswer } from './answers.ts'
 import { operation, reading } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization, organizationInput, timeOf } from './references.ts'
-import { verifyIssuer } from './verify-issuer.ts'
+import { describeFor, verifyIssuer } from './verify-issuer.ts'
 
 const url = 'An `https://` address without user name, fragment, white space and control characters'
 const urlShape = textJudgedLater(urlCharactersMax, url)
@@ -147,7 +147,7 @@ export const issuerOperations = {
     oneInput,
     async (context, input) => {
       const issuer = pick(context, input)
-      await context.issuerKeys.refresh(issuer).catch((error: unknown) => tellUnreachable(error, issuer))
+      await context.issuerKeys.refresh(issuer).catch((error: unknown) => tellUnreachable(error, issuer, context.actor))
       return show(context, issuer.id)
     },
     { runsAlone: false },
@@ -161,10 +161,11 @@ export const issuerOperations = {
   }),
 }
 
-function tellUnreachable(error: unknown, { name }: Issuer): never {
+function tellUnreachable(error: unknown, { name }: Issuer, actor: Actor): never {
   if (!(error instanceof Fault) || error.code !== 'unavailable') throw error
-  const hint = `; where the issuer cannot be reached: latchkey issuers update ${name} --jwks-file FILE`
-  throw new Fault('unavailable', error.message, { hint, cause: error })
+  const message = actor.kind === 'key' ? describeFor(actor, error) : error.message
+  const hint = `${error.hint}; if the server cannot reach the issuer: latchkey issuers update ${name} --jwks-file FILE`
+  throw new Fault('unavailable', message, { reason: error.reason, hint })
 }
 
 function pick({ registry }: AdminContext, { organization, issuer }: typeof oneInput.infer): Issuer {

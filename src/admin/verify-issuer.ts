@@ -1,11 +1,11 @@
 // A dry run against a real issuer, before or after it is saved: discovery, keys, certificates and clock, as an exchange would meet them.
-import type { AdminContext } from '../context.ts'
-import { Fault } from '../fault.ts'
+import { describeError, Fault, tellForCommands } from '../fault.ts'
 import { fetchDocument } from '../federation/guarded-fetch.ts'
 import { discover } from '../federation/issuer-keys.ts'
 import { readKeySet } from '../federation/key-set.ts'
 import { quote } from '../federation/mismatch.ts'
-import type { Issuer } from '../registry.ts'
+import type { Actor, Issuer } from '../registry.ts'
+import type { OperationContext } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 
 type Check = { step: 'discovery' | 'keys' | 'clock'; ok: boolean; detail: string }
@@ -20,7 +20,7 @@ export type IssuerToVerify = Pick<Issuer, 'issuerUrl' | 'jwksUrl' | 'jwks' | 'ca
 
 /** Fetches what an exchange would fetch and saves nothing. What goes wrong is told, not thrown. */
 export async function verifyIssuer(
-  { outbound, now }: AdminContext,
+  { outbound, now, log, actor }: Pick<OperationContext, 'outbound' | 'now' | 'log' | 'actor'>,
   issuer: IssuerToVerify,
 ): Promise<IssuerVerification> {
   const checks: Check[] = []
@@ -37,9 +37,17 @@ export async function verifyIssuer(
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const step = issuer.jwks === null && issuer.jwksUrl === null && checks.length === 0 ? 'discovery' : 'keys'
-    checks.push({ step, ok: false, detail: error.message })
+    if (actor.kind === 'key' && error.hint !== '')
+      log('warn', 'issuer_verification_failed', { issuer_url: issuer.issuerUrl, reason: describeError(error) })
+    checks.push({ step, ok: false, detail: describeFor(actor, error) })
   }
   return { issuer_url: issuer.issuerUrl, ok: checks.every(({ ok }) => ok), checks, keys }
+}
+
+/** Why an issuer could not be fetched, for the operator; a tenant who may not know learns where it is said. */
+export function describeFor({ kind }: Actor, fault: Fault): string {
+  if (kind !== 'key') return tellForCommands(fault)
+  return fault.hint === '' ? fault.message : `${fault.message}; the log of the server says why`
 }
 
 /** Keys that an exchange cannot tell apart refuse every token that is signed with one of them. */

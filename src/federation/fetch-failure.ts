@@ -6,35 +6,35 @@ type Failure = { is: RegExp; told: string; toldWithCa?: string }
 const failures: Failure[] = [
   {
     is: /ALTNAME|NotValidForName/,
-    told: 'has a certificate for another host name: use the name that it is for, or, behind a proxy with a CA of its own, --ca-file',
+    told: 'its certificate is for another host name: use that name, or, behind a proxy with its own CA, --ca-file FILE',
   },
-  { is: /CERT_HAS_EXPIRED|invalid peer certificate: Expired/, told: 'has a certificate that has expired' },
-  { is: /CERT_NOT_YET_VALID|NotValidYet/, told: 'has a certificate that is not valid yet: look at the clocks' },
+  { is: /CERT_HAS_EXPIRED|invalid peer certificate: Expired/, told: 'its certificate has expired' },
+  { is: /CERT_NOT_YET_VALID|NotValidYet/, told: 'its certificate is not valid yet: check the clocks' },
   {
     is: /CERT_|_CERT|UNABLE_TO_VERIFY|INVALID_CA|invalid peer certificate|self.signed certificate|unable to verify the first/,
-    told: 'has a certificate that no public authority has signed: name the one that did with --ca-file FILE',
-    toldWithCa: 'has a certificate that the given authority has not signed: name the one that did with --ca-file FILE',
+    told: 'no public authority has signed its certificate: name the one that did with --ca-file FILE',
+    toldWithCa: 'the given authority has not signed its certificate: name the one that did with --ca-file FILE',
   },
-  { is: /ENOTFOUND|EAI_AGAIN|dns error|lookup address/, told: 'could not be reached: its name cannot be resolved' },
-  { is: /ECONNREFUSED|ConnectionRefused|Connection refused/, told: 'could not be reached: nothing listens there' },
-  { is: /EPROTO|TLS handshake|InvalidContentType/, told: 'could not be fetched: it does not speak TLS there' },
+  { is: /ENOTFOUND|EAI_AGAIN|dns error|lookup address/, told: 'its name cannot be resolved' },
+  { is: /ECONNREFUSED|ConnectionRefused|Connection refused/, told: 'nothing listens there' },
+  { is: /EPROTO|TLS handshake|InvalidContentType/, told: 'it does not speak TLS there' },
   {
     is: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|FailedToOpenSocket|Unable to connect|Connect\)/,
-    told: 'could not be reached',
+    told: 'it cannot be reached',
   },
   {
     is: /ECONNRESET|ConnectionClosed|EPIPE|connection closed|Connection reset/,
-    told: 'could not be fetched: the connection was closed early',
+    told: 'the connection was closed early',
   },
 ]
 
-/** `told` is for an admin; `code` is what the runtime calls it, for the log. `hasCa`: a private CA was trusted. */
+/** `told` says why, for an admin; `code` is what the runtime calls it, for the log. `hasCa`: a private CA was trusted. */
 export function describeFetchFailure(error: unknown, hasCa: boolean): { told: string; code: string } {
   const text = textOf(error)
   const found = failures.find(({ is }) => is.test(text))
   const { code, message } = error as { code?: unknown; message?: unknown }
   return {
-    told: (hasCa ? found?.toldWithCa : undefined) ?? found?.told ?? 'could not be fetched',
+    told: (hasCa ? found?.toldWithCa : undefined) ?? found?.told ?? 'the connection failed',
     code: String(code ?? message ?? error),
   }
 }

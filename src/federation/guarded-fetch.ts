@@ -1,5 +1,5 @@
 // Fetches a JSON document of an issuer, with bounds on where it may come from, and on time, size and redirects.
-
+import { isIP } from 'node:net'
 import { joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import type { AddressList } from '../http/client-address.ts'
@@ -7,8 +7,11 @@ import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax 
 import { describeFetchFailure } from './fetch-failure.ts'
 import { hostOf, objectionToAddress, objectionToNetwork } from './issuer-address.ts'
 
-/** `ca`: certificates in PEM to trust instead of the public ones. */
-export type FetchInit = RequestInit & { decompress?: boolean; ca?: string }
+/**
+ * `ca`: certificates in PEM to trust instead of the public ones. `address`: the IP address to connect to, while the certificate must be for
+ * the host of the URL.
+ */
+export type FetchInit = RequestInit & { decompress?: boolean; ca?: string; address?: string }
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>
 
 /** What a fetch from an issuer needs: the way out, and what the operator allows. */
@@ -16,8 +19,11 @@ export type Outbound = {
   fetch: Fetch
   /** The IP addresses of a host name. */
   resolve: (hostname: string) => Promise<string[]>
+  /** Whether a proxy makes the connections, and resolves names. */
+  usesProxy: boolean
   insecureIssuers: boolean
-  issuerNetworks: AddressList | undefined
+  /** The networks inside the site that issuers may lie in at this time; undefined for any. */
+  privateNetworks: () => AddressList | undefined
 }
 export type FetchedDocument = { document: unknown; cacheControl: string | null; date: string | null }
 
@@ -26,9 +32,14 @@ export function fetchTime(): AbortSignal {
   return AbortSignal.timeout(issuerFetchMillisecondsMax)
 }
 
+/** The addresses that a URL leads to, and whether all of them are in networks that the operator names: then an admin may know why it fails. */
+type Route = { addresses: string[]; isNamed: boolean }
+const nowhere: Route = { addresses: [], isNamed: false }
+
 /**
  * Fetches and parses one JSON document; follows redirects within the origin alone and reads no more than `issuerDocumentBytesMax`.
- * @throws Fault `unavailable` whose reason tells what happened, without quoting the document
+ * @throws Fault `unavailable` that quotes nothing of the document. Why no connection came about is in its hint and its reason alone, or else
+ * a tenant could ask what listens where; its message says so for networks that the operator names.
  */
 export async function fetchDocument(
   outbound: Outbound,
@@ -36,29 +47,38 @@ export async function fetchDocument(
   ca: string | null,
   signal: AbortSignal = fetchTime(),
 ): Promise<FetchedDocument> {
+  let route = nowhere
   try {
-    const response = await fetchWithin(outbound, url, ca, signal)
+    const response = await fetchWithin(outbound, url, ca, signal, (found) => {
+      route = found
+    })
     const { headers } = response
-    const text = await readBounded(response, signal)
+    const text = await readBounded(response, signal, url)
     return { document: parseJson(text, url), cacheControl: headers.get('cache-control'), date: headers.get('date') }
   } catch (error) {
     if (error instanceof Fault) throw error
     const isLate = error instanceof Error && error.name === 'TimeoutError'
-    if (isLate) throw unavailable(url, `did not answer within ${issuerFetchMillisecondsMax} ms`)
-    const { told, code } = describeFetchFailure(error, ca !== null)
-    throw unavailable(url, told, code)
+    const late = { told: `it did not answer within ${issuerFetchMillisecondsMax} ms`, code: 'TimeoutError' }
+    const { told, code } = isLate ? late : describeFetchFailure(error, ca !== null)
+    throw notFetched(url, route, told, code)
   }
 }
 
 /** The answer with status 200, after at most `issuerRedirectsMax` redirects, each of them looked at as the first address is. */
-async function fetchWithin(outbound: Outbound, url: string, ca: string | null, signal: AbortSignal): Promise<Response> {
+async function fetchWithin(
+  outbound: Outbound,
+  url: string,
+  ca: string | null,
+  signal: AbortSignal,
+  onRoute: (route: Route) => void,
+): Promise<Response> {
   const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
   const init: FetchInit = { redirect: 'manual', signal, decompress: false, headers, ...(ca === null ? {} : { ca }) }
   let address = url
   for (let redirects = 0; redirects <= issuerRedirectsMax; redirects++) {
-    const objection = await objectionTo(outbound, address, signal)
-    if (objection !== undefined) throw unavailable(address, objection)
-    const response = await outbound.fetch(address, init)
+    const route = await findRoute(outbound, address, signal)
+    onRoute(route)
+    const response = await connect(outbound, address, init, route)
     const location = redirectStatuses.includes(response.status) ? response.headers.get('location') : null
     const objectionToAnswer = location === null ? headObjection(response) : undefined
     if (location === null && objectionToAnswer === undefined) return response
@@ -77,19 +97,41 @@ function sameOrigin(address: string, location: string): string {
   return target.href
 }
 
-/** A name is resolved only to look at its addresses; one that cannot be resolved is left to the fetch, which may go through a proxy. */
-async function objectionTo(outbound: Outbound, address: string, signal: AbortSignal): Promise<string | undefined> {
-  const objection = objectionToAddress(address, outbound.insecureIssuers)
-  if (objection !== undefined) return objection
-  const host = hostOf(new URL(address))
+/**
+ * Looks at every address that a URL leads to. Where networks are set, a name that cannot be resolved leads nowhere, unless a proxy resolves
+ * it: its owner could lead it inside at the next question.
+ */
+async function findRoute(outbound: Outbound, url: string, signal: AbortSignal): Promise<Route> {
+  const objection = objectionToAddress(url, outbound.insecureIssuers)
+  if (objection !== undefined) throw unavailable(url, objection)
+  const host = hostOf(new URL(url))
   const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   late.catch(() => {})
-  const addresses = await Promise.race([outbound.resolve(host).catch(() => []), late])
-  for (const each of [host, ...addresses]) {
-    const objectionToEach = objectionToNetwork(each, outbound.issuerNetworks)
-    if (objectionToEach !== undefined) return objectionToEach
+  const addresses = isIP(host) === 0 ? await Promise.race([outbound.resolve(host).catch(() => []), late]) : [host]
+  const networks = outbound.privateNetworks()
+  for (const each of addresses) {
+    const objectionToEach = objectionToNetwork(each, networks)
+    if (objectionToEach !== undefined) throw notFetched(url, nowhere, `it ${objectionToEach}`)
   }
-  return undefined
+  if (networks !== undefined && addresses.length === 0 && !outbound.usesProxy)
+    throw notFetched(url, nowhere, 'its name cannot be resolved')
+  return { addresses, isNamed: addresses.length > 0 && addresses.every((each) => networks?.has(each) === true) }
+}
+
+/** Where networks are set, to the very addresses that were looked at, one after the other: a name may lead elsewhere a moment later. */
+async function connect(outbound: Outbound, url: string, init: FetchInit, { addresses }: Route): Promise<Response> {
+  const isHeld = outbound.privateNetworks() !== undefined && !outbound.usesProxy
+  if (!isHeld || isIP(hostOf(new URL(url))) !== 0) return outbound.fetch(url, init)
+  let failure: unknown
+  for (const address of addresses) {
+    try {
+      return await outbound.fetch(url, { ...init, address })
+    } catch (error) {
+      failure = error
+      if (init.signal?.aborted) break
+    }
+  }
+  throw failure
 }
 
 /** A compressed document could be any size, whatever arrives of it; it was not asked for. */
@@ -99,9 +141,16 @@ function headObjection({ status, headers }: Response): string | undefined {
   return encoding === null || encoding === 'identity' ? undefined : 'answered with a compressed document'
 }
 
-/** `reason`, for the log, where it says more. */
-function unavailable(url: string, what: string, reason?: string): Fault {
-  return new Fault('unavailable', `${JSON.stringify(url)} ${what}`, reason === undefined ? {} : { reason })
+function unavailable(url: string, what: string): Fault {
+  return new Fault('unavailable', `${JSON.stringify(url)} ${what}`)
+}
+
+/** No document came: in the message that alone, unless the operator names the networks that the URL leads to. */
+function notFetched(url: string, { isNamed }: Route, told: string, code?: string): Fault {
+  const message = `${JSON.stringify(url)} could not be fetched`
+  const why = `: ${told}`
+  const reason = code === undefined ? told : `${told}, ${code}`
+  return new Fault('unavailable', isNamed ? message + why : message, { hint: isNamed ? '' : why, reason })
 }
 
 function parseJson(text: string, url: string): unknown {
@@ -112,7 +161,7 @@ function parseJson(text: string, url: string): unknown {
   }
 }
 
-async function readBounded(response: Response, signal: AbortSignal): Promise<string> {
+async function readBounded(response: Response, signal: AbortSignal, url: string): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
   const reader = response.body?.getReader()
@@ -125,7 +174,7 @@ async function readBounded(response: Response, signal: AbortSignal): Promise<str
       length += value.byteLength
       if (length > issuerDocumentBytesMax) {
         cancel()
-        throw unavailable(response.url, `is larger than ${issuerDocumentBytesMax} bytes`)
+        throw unavailable(url, `is larger than ${issuerDocumentBytesMax} bytes`)
       }
       chunks.push(value)
     }

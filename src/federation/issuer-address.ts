@@ -76,6 +76,24 @@ export function objectionToNetwork(host: string, networks: AddressList | undefin
   return `leads to ${address}, which is not in LATCHKEY_ISSUER_NETWORKS`
 }
 
+/** This machine, which the setting for tests allows. */
+const thisMachine: AddressList = {
+  has: (address) => isIP(address) !== 0 && isLoopback(address.includes(':') ? `[${address}]` : address),
+}
+const nowhere: AddressList = { has: () => false }
+
+/**
+ * The networks inside the site that issuers may lie in: those that the operator names, or any; undefined for any. Where several
+ * organizations share an installation, none that is not named: an admin of one of them could ask what listens there.
+ */
+export function privateNetworksFor(
+  { issuerNetworks, insecureIssuers }: { issuerNetworks: AddressList | undefined; insecureIssuers: boolean },
+  organizations: number,
+): AddressList | undefined {
+  if (issuerNetworks !== undefined || organizations < 2) return issuerNetworks
+  return insecureIssuers ? thisMachine : nowhere
+}
+
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }

@@ -13,6 +13,7 @@ const context = await openContext(
     random: Math.random,
     fetch: outboundFetch,
     resolve: resolveHost,
+    usesProxy: false,
     log: () => {},
     onBroken: () => {},
   },

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describeError, Fault } from '../../src/fault.ts'
+import { describeError, Fault, tellForCommands } from '../../src/fault.ts'
 import { type Fetch, fetchDocument, type Outbound } from '../../src/federation/guarded-fetch.ts'
 import { objectionToAddress, objectionToIssuerUrl, objectionToNetwork } from '../../src/federation/issuer-address.ts'
 import { parseAddressList } from '../../src/http/client-address.ts'
@@ -93,7 +93,8 @@ const way: Outbound = {
   fetch: () => Promise.reject(new Error('Not to be asked')),
   resolve: async () => [],
   insecureIssuers: false,
-  issuerNetworks: undefined,
+  usesProxy: false,
+  privateNetworks: () => undefined,
 }
 
 /** A way out that answers as told and remembers how it was asked. */
@@ -225,7 +226,7 @@ describe('a document', () => {
       if (typeof list === 'string') throw new Error(list)
       const { asked, outbound } = fetching(() => Response.json({}), {
         resolve: async () => addresses,
-        issuerNetworks: list,
+        privateNetworks: () => list,
       })
       const outcome = await fetchDocument(outbound, url, null).then(
         () => true,
@@ -249,7 +250,9 @@ describe('a document', () => {
     const outbound = { ...way, fetch: outboundFetch }
     const address = `https://localhost:${server.port}/keys`
     expect((await fetchDocument(outbound, address, read('ca.pem'))).document).toEqual({ found: true })
-    await expect(fetchDocument(outbound, address, null)).rejects.toThrow('--ca-file')
+    await expect(fetchDocument(outbound, address, null)).rejects.toMatchObject({
+      hint: expect.stringContaining('--ca-file'),
+    })
     await server.stop(true)
   })
 
@@ -308,8 +311,9 @@ describe('a document', () => {
   test('that cannot be had is told in our words, and in the log with the code of the runtime', async () => {
     const refused = Object.assign(new TypeError('Is the computer able to access the url?'), { code: 'ECONNREFUSED' })
     const fault = await faultOf(() => Promise.reject(refused))
-    expect(fault.message).toBe(`"${url}" could not be reached: nothing listens there`)
-    expect(describeError(fault)).toBe(`${fault.message} (ECONNREFUSED)`)
+    expect(tellForCommands(fault)).toBe(`"${url}" could not be fetched: nothing listens there`)
+    expect(fault.message).toBe(`"${url}" could not be fetched`)
+    expect(describeError(fault)).toBe(`${fault.message} (nothing listens there, ECONNREFUSED)`)
   })
 })
 
@@ -331,7 +335,7 @@ describe('time', () => {
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
     const outcome = fetchDocument({ ...way, fetch: hanging }, url, null)
     expire()
-    await expect(outcome).rejects.toThrow('did not answer within 5000 ms')
+    await expect(outcome).rejects.toMatchObject({ hint: ': it did not answer within 5000 ms' })
     expect(spied).toHaveBeenCalledWith(5_000)
   })
 
@@ -350,6 +354,6 @@ describe('time', () => {
     outcome.catch(() => {})
     await reached.promise
     expire()
-    await expect(outcome).rejects.toThrow('did not answer within 5000 ms')
+    await expect(outcome).rejects.toMatchObject({ hint: ': it did not answer within 5000 ms' })
   })
 })

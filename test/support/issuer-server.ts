@@ -74,7 +74,8 @@ export function createIssuerServer(
     },
     outbound: {
       insecureIssuers: false,
-      issuerNetworks: undefined,
+      usesProxy: false,
+      privateNetworks: () => undefined,
       resolve: async () => [],
       fetch: async (url) => {
         fetched.push(url)

@@ -66,6 +66,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     random: Math.random,
     fetch: outboundFetch,
     resolve: resolveHost,
+    usesProxy: false,
     log: createLog((line) => logLines.push(line)),
     onBroken: (error) => {
       throw error
