@@ -95,27 +95,9 @@ export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
     silence.stop()
     clientLeft = !peer.isCut()
     if (!clientLeft || settling !== undefined || !inspector.isUsageDue()) return end()
-    const ending = readOn().then(end)
+    const ending = readForUsage(reader, passing, pulling).then(end)
     peer.outlives(ending)
     await ending
-  }
-
-  /** Until the usage is there, for a short time. */
-  async function readOn(): Promise<void> {
-    const timer = setTimeout(abort, passing.usageMilliseconds ?? usageWaitMillisecondsMax)
-    try {
-      // It may have asked for the next chunk already.
-      await pulling?.catch(() => {})
-      while (inspector.isUsageDue()) {
-        const { done, value } = await reader.read()
-        if (done) break
-        inspector.take(value)
-      }
-    } catch {
-      // What the upstream sent until then counts.
-    } finally {
-      clearTimeout(timer)
-    }
   }
 
   async function end(): Promise<void> {
@@ -136,6 +118,27 @@ export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
     },
     cancel: leave,
   })
+}
+
+/** Reads on until the usage is there, for a short time. What was asked for last is awaited first. */
+async function readForUsage(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  { inspector, abort, usageMilliseconds = usageWaitMillisecondsMax }: Passing,
+  asked: Promise<void> | undefined,
+): Promise<void> {
+  const timer = setTimeout(abort, usageMilliseconds)
+  try {
+    await asked?.catch(() => {})
+    while (inspector.isUsageDue()) {
+      const { done, value } = await reader.read()
+      if (done) break
+      inspector.take(value)
+    }
+  } catch {
+    // What the upstream sent until then counts.
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /**
