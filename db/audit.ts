@@ -68,14 +68,20 @@ const disorderMilliseconds = 120_000
 
 /**
  * The row of a request. Its id begins with its time (UUID version 7) and rows are in the order of time, so the place is found by halving,
- * without an index that every exchange would pay for.
+ * without an index that every exchange would pay for. Where the clock was set back they are not, and the newest rows are searched as well.
  */
 export async function findAudit(orm: Orm, requestId: string): Promise<ListedAudit | undefined> {
   const at = Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
-  const rows = {
-    from: await firstRowSince(orm, at - disorderMilliseconds),
-    until: (await firstRowSince(orm, at + disorderMilliseconds)) + 1,
-  }
+  const from = await firstRowSince(orm, at - disorderMilliseconds)
+  const until = (await firstRowSince(orm, at + disorderMilliseconds)) + 1
+  const end = (await lastRowId(orm)) + 1
+  return (
+    (await findWithin(orm, requestId, { from, until })) ??
+    findWithin(orm, requestId, { from: Math.max(end - auditRowsReadMax, 1), until: end })
+  )
+}
+
+async function findWithin(orm: Orm, requestId: string, rows: RowRange): Promise<ListedAudit | undefined> {
   const read = ({ from, until }: RowRange) =>
     orm
       .select()

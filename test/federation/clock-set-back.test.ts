@@ -201,6 +201,18 @@ describe('of a server', () => {
     expect(await statusWith(token)).toBe(200)
   })
 
+  test('every exchange is found by its request id, whatever the time was', async () => {
+    const exchangeTwenty = () =>
+      Promise.all(
+        Array.from({ length: 20 }, async () =>
+          (await latchkey.exchange(await latchkey.sign())).headers.get('x-request-id'),
+        ),
+      )
+    const ids = [...(await exchangeTwenty()), ...(await ahead(month, exchangeTwenty)), ...(await exchangeTwenty())]
+    for (const request_id of ids)
+      expect(await latchkey.admin('audit.show', { request_id })).toMatchObject({ request_id })
+  })
+
   const kids = async () => {
     const published = (await (await fetch(`${latchkey.server.baseUrl}/oauth/jwks`)).json()) as {
       keys: { kid: string }[]
