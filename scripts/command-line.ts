@@ -10,6 +10,7 @@ import { isBehindProxy, outboundFetch, resolveHost } from '../src/runtime.ts'
 import { configFileSetting, flagOf, type Setting, type SettingName, settings } from '../src/settings.ts'
 import { readTime } from '../src/time-text.ts'
 import { exitCodeFailed, pathOf, prepareCommands, reportError } from './program.ts'
+import { createProgress } from './progress.ts'
 
 export type Options = Record<string, string | boolean | undefined>
 export type Arguments = { words: string[]; options: Options }
@@ -114,11 +115,10 @@ export function operationCommand(
   return withSettings(made, { shown }).action(async (...all: unknown[]) => {
     const given = givenTo(all)
     const operation = typeof name === 'string' ? name : name(given)
-    const answer = await callOperation(
-      readConfig(given.options),
-      surroundings,
-      operation,
-      withoutUndefined(toInput(given)),
+    const input = withoutUndefined(toInput(given))
+    const { onProgress, end } = createProgress(process.stderr, surroundings.monotonic)
+    const answer = await callOperation(readConfig(given.options), surroundings, operation, input, onProgress).finally(
+      end,
     )
     print(given.options.json === true ? JSON.stringify(answer, null, 2) : present(answer as never, given))
     if (isNegative?.(answer as never) === true) process.exitCode = exitCodeFailed

@@ -1,16 +1,18 @@
 // Runs an admin operation where the database is: in the server that owns it, over its socket, or else in this process.
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { describeDenial } from '../../db/access.ts'
+import type { OnProgress } from '../../db/slices.ts'
 import { type Config, socketPathFor } from '../config.ts'
 import type { Surroundings } from '../context.ts'
 import { Fault, type FaultCode } from '../fault.ts'
 import { operationMillisecondsMax } from '../limits.ts'
 import { type LocalUser, readLocalUser, toHeaders } from './local-user.ts'
 import type { OperationName } from './operations.ts'
+import { createLineReader, progressMediaType } from './progress.ts'
 
 /**
  * The same answer whether a server runs or not. While another process holds the file without serving its socket (a command, or a
- * server that is starting or stopping) it waits, up to `databaseWaitMillisecondsMax`.
+ * server that is starting or stopping) it waits, up to `databaseWaitMillisecondsMax`. Reports tell how far they are.
  * @throws Fault as the operation does; `conflict` when the database stays owned by another process
  */
 export async function callOperation(
@@ -18,14 +20,15 @@ export async function callOperation(
   surroundings: Surroundings,
   name: OperationName,
   input: unknown,
+  onProgress?: OnProgress,
 ): Promise<unknown> {
   const user = readLocalUser(process.env)
-  const ask = () => askServer(socketPathFor(config), name, input, user)
+  const ask = () => askServer(socketPathFor(config), name, input, { user, onProgress })
   const answered = await ask()
   if (answered !== undefined) return answered.result
   // All that an operation needs takes longer to load than a server takes to answer.
   const { runHere } = await import('./here.ts')
-  return runHere(config, surroundings, { name, input, user }, ask)
+  return runHere(config, surroundings, { name, input, user, onProgress }, ask)
 }
 
 /**
@@ -52,34 +55,36 @@ export async function isServed(socketPath: string): Promise<boolean> {
   return (await post(socketPath, '/', '')) !== undefined
 }
 
+type Asking = { user?: LocalUser; onProgress?: OnProgress | undefined }
+
 /** Undefined when no server listens there. */
 export async function askServer(
   socketPath: string,
   name: string,
   input: unknown,
-  user?: LocalUser,
+  { user, onProgress }: Asking = {},
 ): Promise<{ result: unknown } | undefined> {
-  const text = await post(socketPath, `/operations/${name}`, JSON.stringify(input), user && toHeaders(user))
-  if (text === undefined) return undefined
-  const result: unknown = JSON.parse(text)
-  const { error } = (result ?? {}) as { error?: { code: FaultCode; message: string } }
+  const headers = { accept: progressMediaType, ...(user && toHeaders(user)) }
+  const answered = await post(socketPath, `/operations/${name}`, JSON.stringify(input), { headers, onProgress })
+  if (answered === undefined) return undefined
+  const { error } = (answered.result ?? {}) as { error?: { code: FaultCode; message: string } }
   if (typeof error === 'object' && error !== null) throw new Fault(error.code, error.message)
-  return { result }
+  return answered
 }
+
+type Posting = { headers?: Record<string, string>; onProgress?: OnProgress | undefined }
 
 function post(
   socketPath: string,
   path: string,
   body: string,
-  more: Record<string, string> = {},
-): Promise<string | undefined> {
+  { headers: more, onProgress }: Posting = {},
+): Promise<{ result: unknown } | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { ...more, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
     const call = request({ socketPath, method: 'POST', path, headers }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => resolve(Buffer.concat(chunks).toString()))
-      response.on('error', (cause) => reject(lostServer(cause)))
+      const fail = (cause: Error) => reject(lostServer(cause))
+      readAnswer(response, onProgress ?? (() => {})).then((result) => resolve({ result }), fail)
     })
     call.on('error', (cause: NodeJS.ErrnoException) => {
       const isAbsent = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'ENAMETOOLONG', 'EINVAL', 'FailedToOpenSocket'].includes(
@@ -92,6 +97,20 @@ function post(
     call.setTimeout(operationMillisecondsMax, () => call.destroy(new Error('It did not answer in time')))
     call.end(body)
   })
+}
+
+/** @throws when it breaks off */
+async function readAnswer(response: IncomingMessage, onProgress: OnProgress): Promise<unknown> {
+  const lines = createLineReader(onProgress)
+  const isLines = response.headers['content-type'] === progressMediaType
+  const pieces: Buffer[] = []
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    if (isLines) lines.take(piece)
+    else pieces.push(piece)
+  }
+  const result = isLines ? lines.answer() : (JSON.parse(Buffer.concat(pieces).toString()) as unknown)
+  if (result === undefined) throw new Error('It broke off')
+  return result
 }
 
 function notOurs(socketPath: string, cause: Error): Fault {

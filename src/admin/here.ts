@@ -1,4 +1,5 @@
 // Runs an admin operation in this process, which owns the database for as long as that takes.
+import type { OnProgress } from '../../db/slices.ts'
 import type { Config } from '../config.ts'
 import {
   closeContext,
@@ -14,7 +15,7 @@ import { type OperationName, operations } from './operations.ts'
 import { storageFault } from './storage-fault.ts'
 
 /** An operation, and who asks for it. */
-export type Call = { name: OperationName; input: unknown; user: LocalUser }
+export type Call = { name: OperationName; input: unknown; user: LocalUser; onProgress?: OnProgress | undefined }
 
 /**
  * While another process owns the file, `ask` is tried again as well: it may be a server that has started meanwhile.
@@ -32,11 +33,12 @@ export async function runHere(
   })
 }
 
-async function runOnce(config: Config, surroundings: Surroundings, { name, input, user }: Call): Promise<unknown> {
+async function runOnce(config: Config, surroundings: Surroundings, call: Call): Promise<unknown> {
+  const { name, input, user, onProgress } = call
   const context = await openContext(config, surroundings, { create: name === 'init' })
   try {
     if (name !== 'init' && !isInitialized(context)) throw notInitialized(config)
-    return await createOperationRunner(operations, context)(name, input, { kind: 'local', ...user })
+    return await createOperationRunner(operations, context)(name, input, { kind: 'local', ...user }, onProgress)
   } catch (error) {
     throw storageFault(error, config.databasePath) ?? error
   } finally {

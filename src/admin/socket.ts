@@ -1,5 +1,6 @@
 // The admin door of a running server: `POST /operations/NAME` on its local socket, which only the owner of the data folder can open.
 
+import type { OnProgress } from '../../db/slices.ts'
 import { decodeUtf8 } from '../bytes.ts'
 import { describeError, Fault, tellForCommands } from '../fault.ts'
 import { readBody } from '../http/body.ts'
@@ -9,17 +10,18 @@ import type { Log } from '../observe/log.ts'
 import type { Handler } from '../runtime.ts'
 import { fromHeaders } from './local-user.ts'
 import type { RunOperation } from './operation.ts'
+import { answerWithProgress } from './progress.ts'
 import { storageFault } from './storage-fault.ts'
 
 /** Errors carry the fault's own code, `{ "error": { "code": "not_found", "message": … } }`, as the commands print it. */
 export function createSocketHandler(runOperation: RunOperation, databasePath: string, log: Log): Handler {
-  return async (request) => {
+  const run = async (request: Request, onProgress?: OnProgress): Promise<Response> => {
     try {
       const name = /^\/operations\/([a-z_.]+)$/.exec(new URL(request.url).pathname)?.[1]
       if (name === undefined || request.method !== 'POST') throw new Fault('not_found', 'Send POST /operations/NAME')
       const text = decodeUtf8(await readBody(request, socketBodyBytesMax)) ?? ''
       const actor = { kind: 'local' as const, ...fromHeaders(request) }
-      return await jsonInSlices(200, await runOperation(name, parseInput(text), actor))
+      return await jsonInSlices(200, await runOperation(name, parseInput(text), actor, onProgress))
     } catch (error) {
       const fault = toFault(error, databasePath)
       if (!(error instanceof Fault) || error.code === 'internal')
@@ -27,6 +29,7 @@ export function createSocketHandler(runOperation: RunOperation, databasePath: st
       return json(statusOf(fault), { error: { code: fault.code, message: tellForCommands(fault) } })
     }
   }
+  return (request) => answerWithProgress(request, (onProgress) => run(request, onProgress))
 }
 
 function toFault(error: unknown, databasePath: string): Fault {
