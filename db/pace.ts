@@ -13,7 +13,9 @@ export function nextSlice(): Promise<unknown> {
 }
 
 /** To be awaited in every round of a loop: gives way when the loop has taken as long as a slice should. */
-export function createPace(): () => Promise<unknown> | undefined {
+export type Pace = () => Promise<unknown> | undefined
+
+export function createPace(): Pace {
   let startedAt = performance.now()
   return () => {
     if (performance.now() - startedAt < sliceMilliseconds) return undefined

@@ -18,19 +18,3 @@ export function createTurns(): TakeTurn {
 export function giveWay(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
-
-/** To be awaited at every round of a long loop: gives way once the loop has held the event loop for a slice of time. */
-export type Pace = () => Promise<void> | undefined
-
-/** Half of what one piece of work may hold the event loop for (20 ms), since a round may take long itself. */
-const sliceMilliseconds = 10
-
-export function createPace(monotonic: () => number): Pace {
-  let startedAt = monotonic()
-  return () => {
-    if (monotonic() - startedAt < sliceMilliseconds) return undefined
-    return giveWay().then(() => {
-      startedAt = monotonic()
-    })
-  }
-}

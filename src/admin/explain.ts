@@ -1,4 +1,5 @@
 // Why a token is refused: takes it through the very steps of an exchange, and goes on after the first that refuses.
+import type { Pace } from '../../db/pace.ts'
 import { findUsedSubjectToken } from '../../db/used-subject-tokens.ts'
 import type { AdminContext } from '../context.ts'
 import type { SubjectToken } from '../federation/claims.ts'
@@ -9,7 +10,6 @@ import type { Policy } from '../federation/policy.ts'
 import { readBinding } from '../federation/policy-binding.ts'
 import { isRefusal, type Refusal, refuse, type StepName, stepOf } from '../federation/refusal.ts'
 import { hashTokenId } from '../federation/replay.ts'
-import type { Pace } from '../turns.ts'
 
 export type ExplainedStep = { step: StepName; ok: boolean; reason?: string; detail?: string }
 export type Explanation = {

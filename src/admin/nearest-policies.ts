@@ -1,4 +1,5 @@
 // Which policies a token comes nearest to: it is judged under all policies of its issuer, and only then are they ranked.
+import { createPace, type Pace } from '../../db/pace.ts'
 import type { AdminContext } from '../context.ts'
 import type { SubjectToken } from '../federation/claims.ts'
 import { measureHeld } from '../federation/condition-explanation.ts'
@@ -6,7 +7,6 @@ import { parseJwtText } from '../federation/jwt-text.ts'
 import type { Policy } from '../federation/policy.ts'
 import { stepNames } from '../federation/refusal.ts'
 import { nearestPoliciesMax } from '../limits.ts'
-import { createPace, type Pace } from '../turns.ts'
 import { createWalker, type Explanation, explainWalk, type Walk } from './explain.ts'
 
 /**
@@ -19,7 +19,7 @@ export async function explainNearest(
   subjectToken: string,
 ): Promise<Explanation[]> {
   const walk = createWalker(context, subjectToken)
-  const pace = createPace(context.monotonic)
+  const pace = createPace()
   const groups = await groupBySteps(await chooseCandidates(context, policies, subjectToken, pace), walk, pace)
   const explanations: Explanation[] = []
   for (const policy of await chooseByConditions(groups, pace))
