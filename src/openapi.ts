@@ -2,12 +2,25 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Endpoint } from './context.ts'
 import { type Content, type Description, type Shape, schemaOf } from './http/description.ts'
+import {
+  inputDepthMax,
+  inputEntriesMax,
+  jsonLevelsMax,
+  jsonMembersMax,
+  jsonOutermostMembersMax,
+  jsonValuesMax,
+  operationBodyBytesMax,
+} from './limits.ts'
 import type { JsonSchema } from './shape.ts'
 
 const title = 'Latchkey'
 const about =
   'Workload identity federation for self-hosted inference: a workload exchanges the JWT it holds for a short-lived access token (RFC 8693), ' +
-  'which acts as an API key. Everything but the token endpoint tells errors as { error: { code, message } }.'
+  'which acts as an API key. Everything but the token endpoint tells errors as { error: { code, message } }.\n\n' +
+  'A request that fits a schema may still be refused with a 400 when it breaks a rule that a schema cannot state; descriptions state these. ' +
+  `Every JSON body has at most ${jsonOutermostMembersMax} members of its own, ${jsonLevelsMax} levels, ${jsonMembersMax} members and ` +
+  `${jsonValuesMax} values in all; those of keys and of workload identity have at most ${inputDepthMax} levels, ${inputEntriesMax} entries in ` +
+  `a list or object, and fewer than ${operationBodyBytesMax} bytes. Text is well-formed Unicode.`
 
 const header = (description: string, type = 'string') => ({ description, schema: { type } })
 const headers = {

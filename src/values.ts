@@ -16,6 +16,10 @@ import { presetMarker } from './presets/reference.ts'
 import { type Statement, type } from './shape.ts'
 import { readTime, timeText } from './time-text.ts'
 
+/** The database would end a text at its first U+0000. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this is about U+0000
+export const withoutNul = /^[^\x00]*$/
+
 /** A text of `min` to `max` Unicode code points, as JSON Schema counts, that the database gives back as it was. */
 export function textShape(min: number, max: number, statement: Statement = {}) {
   return type('string')
@@ -31,8 +35,6 @@ export function textShape(min: number, max: number, statement: Statement = {}) {
 export function textJudgedLater(max: number, says: string) {
   return type('string').configure({ minLength: 1, maxLength: max, pattern: withoutNul.source, says })
 }
-// biome-ignore lint/suspicious/noControlCharactersInRegex: this is about U+0000
-const withoutNul = /^[^\x00]*$/
 
 /** A path of these means another place, and one below the policies asks for something else. */
 export const reservedNames = ['.', '..', 'check', 'verify'] as const
@@ -51,6 +53,7 @@ export const nameShape = textShape(1, nameCharactersMax)
     minLength: 1,
     maxLength: nameCharactersMax,
     pattern: visibleText.source,
+    says: 'Characters that can be seen (no control, format, private or unassigned ones), without white space around them; nothing that looks like an id',
     not: { anyOf: [{ enum: reservedNames }, { pattern: uuidText.source }, { pattern: hashText.source }] },
   })
 

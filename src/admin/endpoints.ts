@@ -98,6 +98,8 @@ function describe(route: AdminRoute): Description {
         400,
         401,
         403,
+        // A name may be a word that is a path by itself.
+        ...(path.endsWith('{issuer}') || path.endsWith('{policy}') ? [405] : []),
         ...(isNamed || ['audit.list', 'policies.list'].includes(operation) ? [404] : []),
         ...(takesBody(method) ? [404, 408, 409, 413] : []),
         ...(operation === 'issuers.refresh' ? [503] : []),

@@ -16,7 +16,7 @@ import { checkEligibility } from '../federation/policy-binding.ts'
 import { accessTokenLifetimeSecondsMax, policyBoundsBytesMax, subjectTokenBytesMax } from '../limits.ts'
 import { commit, type Registry } from '../registry.ts'
 import { type } from '../shape.ts'
-import { referenceShape, textJudgedLater } from '../values.ts'
+import { referenceShape, withoutNul } from '../values.ts'
 import { type policyAnswer, type policyDraftAnswer, policyStates } from './answers.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { type OperationContext, operation, reading } from './operation.ts'
@@ -38,9 +38,10 @@ const checkInput = type({
   '+': 'reject',
   ...organizationInput,
   'policy?': referenceShape,
-  token: textJudgedLater(subjectTokenBytesMax, 'A JWT, whether it can be exchanged or not').and(
-    `0 < string <= ${subjectTokenBytesMax}`,
-  ),
+  token: type(`0 < string <= ${subjectTokenBytesMax}`).configure({
+    pattern: withoutNul.source,
+    says: 'A JWT, whether it can be exchanged or not',
+  }),
 })
 const listInput = type({
   '+': 'reject',

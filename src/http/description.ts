@@ -49,6 +49,7 @@ const errors: Record<number, string> = {
   401: 'The credential is missing, malformed, unknown, expired or disabled',
   403: 'The credential may not do this',
   404: 'There is no such thing, or not in this organization',
+  405: 'The path is that of another request, which Allow names',
   408: 'The body came too slowly',
   409: 'It conflicts with something that exists',
   413: 'The body is too large',

@@ -23,7 +23,7 @@ export function checkFields<Input>(fields: Fields, shape: Check<Input>, ignored:
   const given = Object.fromEntries(Object.entries(fields).filter(([name]) => !ignored.includes(name)))
   if (Object.keys(given).length < minPropertiesOf(shape))
     throw new Fault('invalid', `Nothing to change: send at least one of ${namesIn(known, ignored)}`)
-  checkShape(shape, fields)
+  checkShape(shape, given)
   return given
 }
 

@@ -1,6 +1,6 @@
 // What the endpoints of inference say of themselves, for the OpenAPI document. What goes through is the inference server's own.
 import type { Description } from '../http/description.ts'
-import { jsonLevelsMax, jsonMembersMax, jsonOutermostMembersMax, jsonValuesMax, modelCharactersMax } from '../limits.ts'
+import { jsonOutermostMembersMax, modelCharactersMax } from '../limits.ts'
 import { flag, freeObject, object as objectOf, text } from '../presets/check.ts'
 import { models } from '../presets/parameters.ts'
 import { type } from '../shape.ts'
@@ -23,7 +23,8 @@ const body = {
     },
   },
 }
-const rules = `A preset is named as \`slug\` or \`slug@3\`, in one place, and completes the body. No member is named twice, and model, models, stream and stream_options are in lower case. The body has at most ${jsonLevelsMax} levels, ${jsonValuesMax} values and ${jsonMembersMax} members. Everything else is for the inference server to judge, whose errors pass through.`
+const rules =
+  'A preset is named as `slug` or `slug@3`, in one place, and completes the body. No member is named twice, and model, models, stream and stream_options are in lower case. Everything else is for the inference server to judge, whose errors pass through.'
 
 /** Errors of the inference server pass through as they came, so no status is this service's alone. */
 const relayed: Description['responses'] = {

@@ -1,6 +1,11 @@
 // What the preset endpoints say of themselves, for the OpenAPI document.
 import { type Description, errorResponses } from '../http/description.ts'
-import { presetBodyBytesMax, presetBodyDepthMax, presetConfigCharactersMax } from '../limits.ts'
+import {
+  jsonOutermostMembersMax,
+  presetBodyBytesMax,
+  presetBodyDepthMax,
+  presetConfigCharactersMax,
+} from '../limits.ts'
 import { type } from '../shape.ts'
 import { designatedPresetAnswer, presetAnswer, versionAnswer } from './answers.ts'
 import { type Dialect, dialects, readings } from './preset.ts'
@@ -18,6 +23,8 @@ const designated = {
   shape: type({ data: designatedPresetAnswer }),
 }
 
+/** What bounds every JSON body, and none may be empty. */
+const membersOfBody = { minProperties: 1, maxProperties: jsonOutermostMembersMax }
 const saveRules = `The body is nested at most ${presetBodyDepthMax} levels deep and smaller than ${presetBodyBytesMax} bytes; what a preset keeps of it is at most ${presetConfigCharactersMax} characters of JSON. The system prompt has no U+0000. A null counts as a field left out, and unknown fields are ignored.`
 
 /** Interface §4.3. */
@@ -30,7 +37,7 @@ export const saveDescriptions = Object.fromEntries(
       summary: `Create a preset, or its next version, from the body of a ${readings[dialect].name} request; what belongs to one request alone is checked and not kept`,
       rules: saveRules,
       access: 'admin:write',
-      body: { mediaType, shape: { schema: { ...readings[dialect].body.schema, minProperties: 1 } } },
+      body: { mediaType, shape: { schema: { ...readings[dialect].body.schema, ...membersOfBody } } },
       responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
     },
   ]),
