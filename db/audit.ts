@@ -1,6 +1,7 @@
 // Reads the exchange audit. Rows are written by write.ts alone and never change.
 import { and, desc, eq, gte, lt, max } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import { timeOfRequest } from './request-time.ts'
 import { exchangeAudit } from './schema.ts'
 import { listInSlices, type OnProgress, type RowRange, readInSlices } from './slices.ts'
 
@@ -10,6 +11,9 @@ export type ListedAudit = typeof exchangeAudit.$inferSelect
 export type AuditFilter = {
   organizationId?: string
   policyId?: string
+  keyId?: string
+  issuerId?: string
+  subject?: string
   outcome?: 'issued' | 'refused'
   reason?: string
   /** Milliseconds since 1970, UTC; from this moment on. */
@@ -47,10 +51,13 @@ export async function listAudit<Shown>(
   return { rows, moreBeforeId: isCut ? from : undefined }
 }
 
-function matching({ organizationId, policyId, outcome, reason, since }: AuditFilter) {
+function matching({ organizationId, policyId, keyId, issuerId, subject, outcome, reason, since }: AuditFilter) {
   return and(
     organizationId === undefined ? undefined : eq(exchangeAudit.organizationId, organizationId),
     policyId === undefined ? undefined : eq(exchangeAudit.policyId, policyId),
+    keyId === undefined ? undefined : eq(exchangeAudit.keyId, keyId),
+    issuerId === undefined ? undefined : eq(exchangeAudit.issuerId, issuerId),
+    subject === undefined ? undefined : eq(exchangeAudit.subject, subject),
     outcome === undefined ? undefined : eq(exchangeAudit.outcome, outcome),
     reason === undefined ? undefined : eq(exchangeAudit.reason, reason),
     since === undefined ? undefined : gte(exchangeAudit.at, since),
@@ -71,7 +78,7 @@ const disorderMilliseconds = 120_000
  * without an index that every exchange would pay for. Where the clock was set back they are not, and the newest rows are searched as well.
  */
 export async function findAudit(orm: Orm, requestId: string): Promise<ListedAudit | undefined> {
-  const at = Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
+  const at = timeOfRequest(requestId)
   const from = await firstRowSince(orm, at - disorderMilliseconds)
   const until = (await firstRowSince(orm, at + disorderMilliseconds)) + 1
   const end = (await lastRowId(orm)) + 1

@@ -2,12 +2,16 @@
 import { and, desc, eq, getTableColumns, gte, lt, max, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
+import { timeOfRequest } from './request-time.ts'
 import { usage, usageDays } from './schema.ts'
 import { listInSlices, type OnProgress, type RowRange, readInSlices } from './slices.ts'
 
 export type UsageFilter = {
   organizationId?: string
   keyId?: string
+  policyId?: string
+  issuerId?: string
+  subject?: string
   /** Milliseconds since 1970, UTC; from this moment on, and before that one. */
   since?: number
   until?: number
@@ -16,10 +20,13 @@ export type UsageFilter = {
 }
 
 /** What a filter says of a row, whichever rows are looked at. */
-export function matching({ organizationId, keyId, since, until }: UsageFilter) {
+export function matching({ organizationId, keyId, policyId, issuerId, subject, since, until }: UsageFilter) {
   return and(
     organizationId === undefined ? undefined : eq(usage.organizationId, organizationId),
     keyId === undefined ? undefined : eq(usage.keyId, keyId),
+    policyId === undefined ? undefined : eq(usage.policyId, policyId),
+    issuerId === undefined ? undefined : eq(usage.issuerId, issuerId),
+    subject === undefined ? undefined : eq(usage.subject, subject),
     since === undefined ? undefined : gte(usage.at, since),
     until === undefined ? undefined : lt(usage.at, until),
   )
@@ -55,6 +62,26 @@ export async function listUsage<Shown>(
       .orderBy(desc(usage.id))
       .limit(limit)
   return listInSlices({ rows: await rangeOf(orm, filter), limit: filter.limit, read, show }, onProgress)
+}
+
+/** More requests than end while one runs. */
+const usageRowsReadMax = 200_000
+
+/** The row of a request. Its id begins with its time, so it is looked for from there on, among as many rows as may have come before it. */
+export async function findUsage(
+  orm: Orm,
+  requestId: string,
+  { rowsReadMax = usageRowsReadMax }: { rowsReadMax?: number } = {},
+): Promise<ListedUsage | undefined> {
+  const { from, until } = await rangeOf(orm, { since: timeOfRequest(requestId), limit: 1 })
+  const read = (slice: RowRange) =>
+    orm
+      .select(readableUsage)
+      .from(usage)
+      .where(and(gte(usage.id, slice.from), lt(usage.id, slice.until), eq(usage.requestId, requestId)))
+  for await (const [found] of readInSlices({ from, until: Math.min(until, from + rowsReadMax) }, read))
+    if (found !== undefined) return found
+  return undefined
 }
 
 /** The rows that a filter may match, of those that are there by now. */

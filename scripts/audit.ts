@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { type Arguments, command, operationCommand, runAlone } from './command-line.ts'
 import { moment, record } from './present.ts'
-import { drawReport, reportInput, reportOptions } from './reports.ts'
+import { drawReport, reportInput, reportOptions, traitInput, traitOptions } from './reports.ts'
 import { stateTone } from './terminal.ts'
 
 type Exchange = {
@@ -38,11 +38,9 @@ function drawExchanges({ data, more_before_id }: Exchanges, given: Arguments): s
     ],
     given,
   )
-  const { policy, reason } = given.options
-  const shown = data.length === 0 && (policy ?? reason) !== undefined ? 'Nothing that matches' : drawn
   return more_before_id === undefined
-    ? shown
-    : `${shown}\nOlder exchanges were not looked at; to go on: --before-id ${more_before_id}`
+    ? drawn
+    : `${drawn}\nOlder exchanges were not looked at; to go on: --before-id ${more_before_id}`
 }
 
 export function auditCommand(): Command {
@@ -53,20 +51,21 @@ export function auditCommand(): Command {
     'audit --json --limit 1000',
   ])
     .option('--outcome <outcome>', 'issued or refused')
-    .option('--policy <policy>', 'only under this policy, by name or id; a deleted one by id')
     .option('--reason <reason>', 'only refused for this reason')
   const list = operationCommand(
-    reportOptions(made),
+    reportOptions(traitOptions(made)),
     'audit.list',
     (given) => {
-      const { outcome, policy, reason } = given.options
-      return { ...reportInput(given), outcome, policy, reason }
+      const { outcome, reason } = given.options
+      return { ...reportInput(given), ...traitInput(given), outcome, reason }
     },
     drawExchanges,
   )
-  const show = command('show <request-id>', 'Show one exchange, by the x-request-id of its answer', [
-    'audit show 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6',
-  ])
+  const show = command(
+    'show <request-id>',
+    'Show an exchange or an inference request, by the x-request-id of its response',
+    ['audit show 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6'],
+  )
   const changes = command('changes', 'List what admins changed, newest first: who, what, before and after', [
     'audit changes',
     'audit changes --json --since 24h',

@@ -4,6 +4,19 @@ import { reportRowsDefault } from '../src/limits.ts'
 import { type Arguments, isNarrowed, momentText, nothingMatches, wholeNumber } from './command-line.ts'
 import { type Column, table } from './table.ts'
 
+/** What narrows both the audit and the ledger. */
+export function traitOptions(made: Command): Command {
+  return made
+    .option('--key <key>', 'only of this key, by name, id or hash; a deleted one by id')
+    .option('--policy <policy>', 'only under this policy, by name or id; a deleted one by id')
+    .option('--issuer <issuer>', 'only with tokens of this issuer, by name or id; a deleted one by id')
+    .option('--subject <subject>', 'only with tokens of this subject')
+}
+
+export function traitInput({ options: { key, policy, issuer, subject } }: Arguments): Record<string, unknown> {
+  return { key, policy, issuer, subject }
+}
+
 /** What every report takes. */
 export function reportOptions(made: Command): Command {
   return made
@@ -17,16 +30,18 @@ export function reportInput({ options }: Arguments): Record<string, unknown> {
   return { organization: options.organization, since: options.since, limit: options.limit, before_id: options.beforeId }
 }
 
-const filters = ['since', 'organization', 'beforeId', 'outcome', 'key']
+const traits = ['key', 'policy', 'issuer', 'subject']
+const filters = [...traits, 'since', 'until', 'organization', 'beforeId', 'outcome', 'reason']
+
+/** Told apart: nothing at all, and nothing that a filter has left. */
+export function whenEmpty({ options }: Arguments, nothing: string): string {
+  return isNarrowed(options, filters) ? nothingMatches : nothing
+}
 
 /** A report as a table, told apart from an empty one by what was asked, with the way to the next page. */
-export function drawReport<Row extends { id: number }>(
-  rows: Row[],
-  columns: Column<Row>[],
-  { options }: Arguments,
-): string {
-  const { limit = reportRowsDefault } = options
-  const drawn = table(rows, columns, isNarrowed(options, filters) ? nothingMatches : 'Nothing yet')
+export function drawReport<Row extends { id: number }>(rows: Row[], columns: Column<Row>[], given: Arguments): string {
+  const { limit = reportRowsDefault } = given.options
+  const drawn = table(rows, columns, whenEmpty(given, 'Nothing yet'))
   const last = rows.at(-1)
   return last === undefined || rows.length < Number(limit) ? drawn : `${drawn}\nMore may follow: --before-id ${last.id}`
 }

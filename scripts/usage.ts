@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { usageGroupings } from '../db/usage-groupings.ts'
 import { type Arguments, command, momentText, operationCommand, runAlone } from './command-line.ts'
 import { bar, csv, dollars, moment } from './present.ts'
-import { drawReport, reportInput, reportOptions } from './reports.ts'
+import { drawReport, reportInput, reportOptions, traitInput, traitOptions, whenEmpty } from './reports.ts'
 import { table } from './table.ts'
 import { stateTone } from './terminal.ts'
 
@@ -18,6 +18,7 @@ type Sum = Record<string, string | number | boolean | null> & {
 }
 type Request = {
   id: number
+  request_id: string
   at: string
   key_name: string
   model: string | null
@@ -39,28 +40,28 @@ export function usageCommand(): Command {
     'usage',
     'usage --by model --since 7d',
     'usage --by day --since 30d --csv > usage.csv',
-    'usage --requests --key my-app',
+    'usage --requests --policy ci --since 24h',
   ])
     .addOption(new Option('--by <what>', 'one line for each').choices(usageGroupings).default('key'))
-    .option('--key <key>', 'only this key, by name, id or hash')
     .option('--until <time>', 'before this time', momentText as never)
-    .option('--requests', 'list the single requests, newest first, with policy, issuer and subject')
+    .option('--requests', 'list the single requests, newest first, with policy, issuer, subject and request id')
     .option('--csv', 'print CSV')
   const verify = command('verify', 'Prove that the totals of every key are what its requests add up to', [
     'usage verify',
   ])
   const list = operationCommand(
-    reportOptions(made),
+    reportOptions(traitOptions(made)),
     ({ options }) => (options.requests ? 'usage.requests' : 'usage.sum'),
     (given) => ({
       ...reportInput(given),
-      key: given.options.key,
+      ...traitInput(given),
       until: given.options.until,
       ...(given.options.requests ? {} : { by: given.options.by }),
     }),
     ({ data }: { data: Sum[] | Request[] }, { options }) => {
       if (options.csv) return csv(data)
-      return options.requests ? drawRequests(data as Request[], { options, words: [] }) : drawSums(data as Sum[])
+      const given = { options, words: [] }
+      return options.requests ? drawRequests(data as Request[], given) : drawSums(data as Sum[], given)
     },
   )
   return list.addCommand(
@@ -78,7 +79,7 @@ export function usageCommand(): Command {
 }
 
 /** The bars are for eyes: in a pipe there are none. */
-function drawSums(rows: Sum[]): string {
+function drawSums(rows: Sum[], given: Arguments): string {
   const most = Math.max(...rows.map((row) => row.total_tokens))
   return table(
     rows,
@@ -94,7 +95,7 @@ function drawSums(rows: Sum[]): string {
         ? [['', (row: Sum) => bar(row.total_tokens, most)] as [string, (row: Sum) => string]]
         : []),
     ],
-    'No usage yet',
+    whenEmpty(given, 'No usage yet'),
   )
 }
 
@@ -136,6 +137,7 @@ function drawRequests(rows: Request[], given: Arguments): string {
       ['POLICY', (row) => row.policy_name],
       ['SUBJECT', (row) => row.subject],
       ['ISSUER', (row) => row.issuer_url],
+      ['REQUEST ID', (row) => row.request_id],
     ],
     given,
   )

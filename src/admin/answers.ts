@@ -63,7 +63,7 @@ export const verificationAnswer = type({
   checks: type({ step: 'string', ok: 'boolean', detail: 'string' }).array(),
   keys: usableKey.array(),
 }).configure({ title: 'IssuerVerification' })
-export const exchangeAnswer = type({
+const exchangeFields = {
   id: 'number.integer',
   at: time,
   request_id: 'string',
@@ -85,7 +85,47 @@ export const exchangeAnswer = type({
   access_token_id: text,
   access_token_expires_at: timeOrNull,
   client_address: text,
-}).configure({ title: 'Exchange' })
+} as const
+export const exchangeAnswer = type(exchangeFields).configure({ title: 'Exchange' })
+const requestFields = {
+  id: 'number.integer',
+  at: time,
+  request_id: 'string',
+  organization_id: 'string',
+  workspace_id: 'string',
+  key_id: 'string',
+  key_name: text,
+  policy_id: text,
+  policy_name: text,
+  issuer_id: text,
+  issuer_url: text,
+  subject: text,
+  access_token_id: text,
+  endpoint: 'string',
+  model: text,
+  model_asked: text,
+  upstream: text,
+  preset_version: text,
+  status: 'number.integer',
+  streamed: 'boolean',
+  completed: 'boolean',
+  client_left: 'boolean',
+  prompt_tokens: 'number.integer | null',
+  completion_tokens: 'number.integer | null',
+  total_tokens: 'number.integer | null',
+  cached_tokens: 'number.integer | null',
+  reasoning_tokens: 'number.integer | null',
+  cost: 'number | null',
+  usage_source: "'upstream' | 'none'",
+  first_byte_milliseconds: 'number.integer | null',
+  duration_milliseconds: 'number.integer',
+} as const
+/** An inference request, as the ledger has it. */
+export const requestAnswer = type(requestFields)
+/** What a request id stands for. */
+export const auditedAnswer = type({ kind: "'exchange'", ...exchangeFields })
+  .configure({ title: 'AuditedExchange' })
+  .or(type({ kind: "'inference'", ...requestFields }).configure({ title: 'AuditedInference' }))
 export const changeAnswer = type({
   id: 'number.integer',
   at: time,

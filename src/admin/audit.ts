@@ -4,17 +4,21 @@ import { getTableColumns } from 'drizzle-orm'
 import { listChanges } from '../../db/admin-changes.ts'
 import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../db/audit.ts'
 import { type AdminChange, apiKeys, issuers, policies, signingKeys } from '../../db/schema.ts'
+import { findUsage } from '../../db/usage.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { isReason, reasonNames, type StepName, stepOf } from '../federation/refusal.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
-import { referenceShape, uuidShape } from '../values.ts'
-import type { changeAnswer, exchangeAnswer } from './answers.ts'
+import { uuidShape } from '../values.ts'
+import type { auditedAnswer, changeAnswer, exchangeAnswer } from './answers.ts'
 import { reading } from './operation.ts'
-import { findOrganization, findPolicy, organizationInput, timeOf } from './references.ts'
-import { page, pageOf } from './report-page.ts'
+import { findOrganization, organizationInput, timeOf } from './references.ts'
+import { page, pageOf, traits, traitsOf } from './report-page.ts'
+import { showUsage } from './usage.ts'
+
+type Audited = typeof auditedAnswer.infer
 
 const reasonShape = type('string')
   .narrow((text, context) => isReason(text) || context.mustBe('a reason of the audit, such as audience_mismatch'))
@@ -23,7 +27,7 @@ const auditInput = type({
   '+': 'reject',
   ...organizationInput,
   ...page,
-  'policy?': referenceShape,
+  ...traits,
   'outcome?': "'issued' | 'refused'",
   'reason?': reasonShape,
 })
@@ -33,9 +37,8 @@ const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
 export const auditOperations = {
   'audit.list': reading(auditInput, async (context, input) => {
     const { orm, registry, onProgress } = context
-    const { policy, outcome, reason } = input
-    const policyId = policy === undefined ? undefined : findPolicyEverNamed(context, policy, input.organization)
-    const filter: AuditFilter = { ...pageOf(context, input), policyId, outcome, reason }
+    const { outcome, reason } = input
+    const filter: AuditFilter = { ...pageOf(context, input), ...traitsOf(context, input), outcome, reason }
     const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => showAudit(row, registry), { onProgress })
     return { data: rows, more_before_id: moreBeforeId }
   }),
@@ -48,20 +51,19 @@ export const auditOperations = {
     return { data: await listChanges(orm, pageOf(context, input), show, onProgress) }
   }),
   'audit.show': reading(exchangeInput, async ({ orm, registry }, { request_id, organization }) => {
-    const found = await findAudit(orm, request_id.toLowerCase())
-    const isTheirs = organization === undefined || found?.organizationId === findOrganization(registry, organization).id
-    if (found === undefined || !isTheirs)
-      throw new Fault('not_found', `There is no exchange with the request id ${request_id}`)
-    return showAudit(found, registry)
+    const requestId = request_id.toLowerCase()
+    const ownerId = organization === undefined ? undefined : findOrganization(registry, organization).id
+    const isTheirs = (row: { organizationId: string | null }) => (ownerId ?? row.organizationId) === row.organizationId
+    const exchange = await findAudit(orm, requestId)
+    if (exchange !== undefined && isTheirs(exchange))
+      return { kind: 'exchange', ...showAudit(exchange, registry) } satisfies Audited
+    const request = exchange === undefined ? await findUsage(orm, requestId) : undefined
+    if (request !== undefined && isTheirs(request))
+      return { kind: 'inference', ...showUsage(request, registry) } satisfies Audited
+    throw new Fault('not_found', `There is no exchange or inference request with the request id ${request_id}`, {
+      hint: '; what was refused before it was forwarded is in the log alone',
+    })
   }),
-}
-
-/** A policy that is deleted has its exchanges still; by id, since its name may be another's by now. */
-function findPolicyEverNamed({ registry }: AdminContext, reference: string, organization: string | undefined): string {
-  const known = registry.policies.get(reference)
-  if (known !== undefined && organization === undefined) return known.id
-  const { id: organizationId } = findOrganization(registry, organization)
-  return known?.organizationId === organizationId ? known.id : findPolicy(registry, reference, organizationId).id
 }
 
 function showAudit(row: ListedAudit, { policies, issuers }: Registry): typeof exchangeAnswer.infer {

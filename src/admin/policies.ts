@@ -33,6 +33,7 @@ import {
   organizationInput,
   timeOf,
 } from './references.ts'
+import { issuerShape, keyShape } from './report-page.ts'
 
 const checkInput = type({
   '+': 'reject',
@@ -46,9 +47,9 @@ const checkInput = type({
 const listInput = type({
   '+': 'reject',
   ...organizationInput,
-  'key?': referenceShape,
-  'issuer?': referenceShape,
-  'state?': type.enumerated(...policyStates),
+  'key?': keyShape,
+  'issuer?': issuerShape,
+  'state?': type.enumerated(...policyStates).configure({ says: 'Only in this state; `inactive_reason` says why' }),
 })
 const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceShape })
 
@@ -94,8 +95,8 @@ export const policyOperations = {
 async function listPolicies(context: AdminContext, { organization, key, issuer, state }: typeof listInput.infer) {
   const { registry } = context
   const { id } = findOrganization(registry, organization)
-  const keyId = key === undefined ? undefined : findKeyIdEver(registry, key, id)
-  const issuerId = issuer === undefined ? undefined : findIssuerIdEver(registry, issuer, id)
+  const keyId = key === undefined ? undefined : findKeyIdEver(registry, key, organization)
+  const issuerId = issuer === undefined ? undefined : findIssuerIdEver(registry, issuer, organization)
   const rows = [...registry.policies.values()]
     .filter((row) => row.organizationId === id && row.deletedAt === null)
     .filter((row) => (keyId ?? row.keyId) === row.keyId && (issuerId ?? row.issuerId) === row.issuerId)

@@ -29,16 +29,36 @@ export function findKey(registry: Registry, reference: string, organizationId: s
   return find(registry, 'key', registry.keys, id, organizationId)
 }
 
-/** What is deleted is still named where it was used: by id or hash, since its name may be another's by now. */
-export function findKeyIdEver(registry: Registry, reference: string, organizationId: string): string {
+/**
+ * What is deleted is still named where it was used: by id or hash, since its name may be another's by now. Without an organization an id is
+ * looked for in all of them.
+ */
+export function findKeyIdEver(registry: Registry, reference: string, organization?: string): string {
   const known = registry.keys.get(reference) ?? registry.keysByHash.get(reference)
-  return known?.organizationId === organizationId ? known.id : findKey(registry, reference, organizationId).id
+  return idEver(known, registry, organization, (organizationId) => findKey(registry, reference, organizationId))
 }
 
-/** The same for an issuer, by id. */
-export function findIssuerIdEver(registry: Registry, reference: string, organizationId: string): string {
+export function findIssuerIdEver(registry: Registry, reference: string, organization?: string): string {
   const known = registry.issuers.get(reference)
-  return known?.organizationId === organizationId ? known.id : findIssuer(registry, reference, organizationId).id
+  return idEver(known, registry, organization, (organizationId) => findIssuer(registry, reference, organizationId))
+}
+
+export function findPolicyIdEver(registry: Registry, reference: string, organization?: string): string {
+  const known = registry.policies.get(reference)
+  return idEver(known, registry, organization, (organizationId) => findPolicy(registry, reference, organizationId))
+}
+
+type Known = { id: string; organizationId: string }
+
+function idEver(
+  known: Known | undefined,
+  registry: Registry,
+  organization: string | undefined,
+  findNow: (organizationId: string) => Known,
+): string {
+  if (known !== undefined && organization === undefined) return known.id
+  const { id: organizationId } = findOrganization(registry, organization)
+  return known?.organizationId === organizationId ? known.id : findNow(organizationId).id
 }
 
 export function findIssuer(registry: Registry, reference: string, organizationId: string): Issuer {

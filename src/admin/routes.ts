@@ -1,10 +1,10 @@
 // The route table of administration over HTTP: which operation answers where, with what, and who may ask.
 import type { Shape } from '../http/description.ts'
 import {
+  auditedAnswer,
   changeAnswer,
   dataOf,
   deletedAnswer,
-  exchangeAnswer,
   exchangesAnswer,
   explanationAnswer,
   issuerAnswer,
@@ -207,8 +207,8 @@ export const routes: AdminRoute[] = [
     method: 'GET',
     path: `${audit}/{request_id}`,
     operation: 'audit.show',
-    summary: 'Show one exchange',
-    answer: dataOf(exchangeAnswer),
+    summary: 'Show the exchange or inference request with a request id',
+    answer: dataOf(auditedAnswer),
     isReading: true,
   },
 ]

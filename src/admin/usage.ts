@@ -7,12 +7,13 @@ import type { AdminContext } from '../context.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../shape.ts'
-import { referenceShape, timeShape } from '../values.ts'
+import { timeShape } from '../values.ts'
+import type { requestAnswer } from './answers.ts'
 import { reading } from './operation.ts'
-import { findKey, findOrganization, organizationInput, timeOf } from './references.ts'
-import { page, pageOf } from './report-page.ts'
+import { organizationInput, timeOf } from './references.ts'
+import { page, pageOf, traits, traitsOf } from './report-page.ts'
 
-const usageInput = type({ '+': 'reject', ...organizationInput, ...page, 'until?': timeShape, 'key?': referenceShape })
+const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits, 'until?': timeShape })
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
 
 export const usageOperations = {
@@ -37,18 +38,7 @@ export const usageOperations = {
 }
 
 function usageFilter(context: AdminContext, input: typeof usageInput.infer): UsageFilter {
-  const { registry } = context
-  const keyId =
-    input.key === undefined
-      ? undefined
-      : findKeyEverUsed(registry, input.key, findOrganization(registry, input.organization).id)
-  return { ...pageOf(context, input), keyId, until: input.until?.getTime() }
-}
-
-/** A key that is deleted has its usage still; by id, since its name may be another's by now. */
-function findKeyEverUsed(registry: Registry, reference: string, organizationId: string): string {
-  const known = registry.keys.get(reference) ?? registry.keysByHash.get(reference)
-  return known?.organizationId === organizationId ? known.id : findKey(registry, reference, organizationId).id
+  return { ...pageOf(context, input), ...traitsOf(context, input), until: input.until?.getTime() }
 }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
@@ -91,7 +81,7 @@ function totalsOf(row: UsageSum) {
   }
 }
 
-function showUsage(row: ListedUsage, { keys, policies, issuers }: Registry) {
+export function showUsage(row: ListedUsage, { keys, policies, issuers }: Registry): typeof requestAnswer.infer {
   return {
     id: row.id,
     at: timeOf(row.at),

@@ -3,6 +3,7 @@ import { type Description, errorResponses } from '../http/description.ts'
 import { keyHashText } from '../id-text.ts'
 import { type } from '../shape.ts'
 import { nameShape, offsetShape, referenceShape } from '../values.ts'
+import { keyStates } from './api-key.ts'
 import { keyBounds } from './bounds.ts'
 
 const money = 'number >= 0'
@@ -72,6 +73,8 @@ export const listQuery = type({
   'offset?': offsetShape,
   'include_disabled?': 'boolean',
   'workspace_id?': referenceShape,
+  'owner?': referenceShape.configure({ says: 'Only of this user, by name or id' }),
+  'state?': type.enumerated(...keyStates).configure({ says: 'Only in this state' }),
 })
 const segments = { hash: type(keyHashText).configure({ says: 'The hash of the key' }) }
 const rules = `The time of expires_at must be in the future, and a period (limit_reset) needs a limit. ${ignoredFields.join(', ')} are ignored.`
@@ -92,7 +95,7 @@ export const listDescription: Description = {
   query: listQuery,
   responses: {
     200: { description: 'The keys', shape: type({ data: keyAnswer.array() }) },
-    ...errorResponses(400, 401, 403),
+    ...errorResponses(400, 401, 403, 404),
   },
 }
 export const createDescription: Description = {

@@ -73,7 +73,11 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     const key = await authenticateManagement(request, context, { writes: false })
     const query = readQuery(request, listQuery)
     const { offset = 0, workspace_id: workspaceId = key.workspaceId, include_disabled: includesDisabled = true } = query
-    const { data } = (await runOperation('keys.list', { organization: key.organizationId })) as { data: Shown[] }
+    const { owner, state } = query
+    const filter = { ...(owner === undefined ? {} : { owner }), ...(state === undefined ? {} : { state }) }
+    const { data } = (await runOperation('keys.list', { organization: key.organizationId, ...filter })) as {
+      data: Shown[]
+    }
     const keys = data
       .filter(({ workspace_id, disabled }) => workspace_id === workspaceId && (includesDisabled || !disabled))
       .slice(offset, offset + keyListRowsMax)

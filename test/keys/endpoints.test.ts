@@ -55,6 +55,22 @@ describe('a list of keys', () => {
     expect(await namesFor(own, query)).toEqual(['off', 'on'])
     expect(await namesFor(own, `${query}&include_disabled=false`)).toEqual(['on'])
   })
+
+  test('is narrowed by owner and state', async () => {
+    const workspace = 'filtered'
+    const { id } = await latchkey.admin('workspaces.create', { name: workspace })
+    const query = `?workspace_id=${id}`
+    await latchkey.admin('keys.create', { name: 'of-ada', workspace, owner: 'ada' })
+    const { owner_id } = await latchkey.admin('keys.create', { name: 'ada-off', workspace, owner: 'ada' })
+    await latchkey.admin('keys.create', { name: 'of-admin', workspace })
+    await latchkey.admin('keys.disable', { key: 'ada-off' })
+    expect(await namesFor(own, `${query}&owner=ada`)).toEqual(['ada-off', 'of-ada'])
+    expect(await namesFor(own, `${query}&owner=${owner_id}&state=disabled`)).toEqual(['ada-off'])
+    expect(await namesFor(own, `${query}&state=enabled`)).toEqual(['of-ada', 'of-admin'])
+    expect((await latchkey.call('GET', `/keys${query}&owner=nobody`, { key: own.key })).status).toBe(404)
+    expect((await latchkey.call('GET', `/keys${query}&state=odd`, { key: own.key })).status).toBe(400)
+    expect((await latchkey.call('GET', '/keys?owner=ada', { key: stranger.key })).status).toBe(404)
+  })
 })
 
 describe('a new key', () => {
