@@ -1,15 +1,16 @@
 // What the endpoints of inference say of themselves, for the OpenAPI document. What goes through is the inference server's own.
 import type { Description } from '../http/description.ts'
-import { jsonOutermostMembersMax, modelCharactersMax } from '../limits.ts'
-import { flag, freeObject, object as objectOf, text } from '../presets/check.ts'
+import { jsonOutermostMembersMax, modelCharactersMax, modelNamesMax } from '../limits.ts'
+import { flag, freeObject, matching, object as objectOf } from '../presets/check.ts'
 import { models } from '../presets/parameters.ts'
+import { markedModelText, presetMarker, presetReferenceText } from '../presets/reference.ts'
 import { type } from '../shape.ts'
 
 const { properties, ...object } = objectOf({
   models,
   stream: flag,
   stream_options: freeObject,
-  preset: text({ min: 1 }),
+  preset: matching(presetReferenceText, 'must be slug or slug@3'),
 }).schema
 const body = {
   ...object,
@@ -19,12 +20,16 @@ const body = {
     model: {
       description: 'A name, or a preset as `@preset/slug`, or both. What is not text is left to the inference server.',
       minLength: 1,
-      maxLength: modelCharactersMax,
+      anyOf: [
+        { maxLength: modelCharactersMax, not: { type: 'string', pattern: presetMarker } },
+        { pattern: markedModelText.source },
+      ],
     },
   },
 }
 const rules =
-  'A preset is named as `slug` or `slug@3`, in one place, and completes the body. No member is named twice, and model, models, stream and stream_options are in lower case. Everything else is for the inference server to judge, whose errors pass through.'
+  'A preset is named as `slug` or `slug@3`, in one place, and completes the body. No member is named twice, and model, models, stream and stream_options are in lower case. Everything else is for the inference server to judge, whose errors pass through. ' +
+  `A key or token with bounds on models names models at no more than ${modelNamesMax} places, and no member of any object twice.`
 
 /** Errors of the inference server pass through as they came, so no status is this service's alone. */
 const relayed: Description['responses'] = {

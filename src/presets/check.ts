@@ -65,6 +65,13 @@ export function text(bounds: Bounds = {}): Check {
   })
 }
 
+/** Text of one form. */
+export function matching(form: RegExp, rule: string): Check {
+  return check({ type: 'string', pattern: form.source }, (value, judgement) => {
+    if (typeof value !== 'string' || !form.test(value)) complain(judgement, rule)
+  })
+}
+
 export function number(bounds: Bounds = {}): Check {
   const rule = `must be a number${range(bounds)}`
   return check(numberSchema('number', bounds), (value, judgement) => {

@@ -10,7 +10,11 @@ export type PresetReference = { slug: string; version: number | undefined }
 export const presetMarker = '@preset/'
 
 /** Decisions §7: 1–128 of `A–Z a–z 0–9 . _ ~ -`. */
-export const presetSlugText = new RegExp(`^[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}$`)
+const slugText = `[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}`
+export const presetSlugText = new RegExp(`^${slugText}$`)
+/** A slug, or one with the number of a version; and a model that ends in one of these, marked as such. */
+export const presetReferenceText = new RegExp(`^${slugText}(@[1-9][0-9]{0,9})?$`)
+export const markedModelText = new RegExp(`${presetMarker}${presetReferenceText.source.slice(1)}`)
 /** A path that ends in one of the two means another place. */
 export const reservedSlugs = ['.', '..']
 
@@ -82,9 +86,9 @@ function parseReference(text: unknown, field: 'model' | 'preset'): PresetReferen
 }
 
 function parse(text: string): PresetReference | undefined {
-  const [slug = '', version, ...more] = text.split('@', 3)
-  const isVersion = version === undefined || (/^[1-9]\d{0,9}$/.test(version) && Number(version) <= presetVersionMax)
-  if (!isPresetSlug(slug) || !isVersion || more.length > 0) return undefined
+  const [slug = '', version] = text.split('@', 2)
+  const isVersion = version === undefined || Number(version) <= presetVersionMax
+  if (!presetReferenceText.test(text) || !isPresetSlug(slug) || !isVersion) return undefined
   return { slug, version: version === undefined ? undefined : Number(version) }
 }
 
