@@ -33,12 +33,12 @@ export function reportInput({ options }: Arguments): Record<string, unknown> {
 const traits = ['key', 'policy', 'issuer', 'subject']
 const filters = [...traits, 'since', 'until', 'organization', 'beforeId', 'outcome', 'reason']
 
-/** Told apart: nothing at all, and nothing that a filter has left. */
+/** An empty report and one that a filter left empty read differently. */
 export function whenEmpty({ options }: Arguments, nothing: string): string {
   return isNarrowed(options, filters) ? nothingMatches : nothing
 }
 
-/** A report as a table, told apart from an empty one by what was asked, with the way to the next page. */
+/** A report as a table, with the way to the next page. */
 export function drawReport<Row extends { id: number }>(rows: Row[], columns: Column<Row>[], given: Arguments): string {
   const { limit = reportRowsDefault } = given.options
   const drawn = table(rows, columns, whenEmpty(given, 'Nothing yet'))

@@ -28,7 +28,7 @@ const tones: [Tone, RegExp][] = [
   ['red', /^(disabled|expired|refused|inactive.*|✗|[45]\d\d.*)$/],
 ]
 
-/** For columns that tell a state or an outcome. */
+/** For columns of states and outcomes. */
 export function stateTone(state: string): Tone | undefined {
   return tones.find(([, states]) => states.test(state))?.[0]
 }

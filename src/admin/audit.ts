@@ -61,7 +61,7 @@ export const auditOperations = {
     if (request !== undefined && isTheirs(request))
       return { kind: 'inference', ...showUsage(request, registry) } satisfies Audited
     throw new Fault('not_found', `There is no exchange or inference request with the request id ${request_id}`, {
-      hint: '; what was refused before it was forwarded is in the log alone',
+      hint: '; requests that were refused before they were forwarded are only in the log',
     })
   }),
 }

@@ -173,7 +173,7 @@ function pick(
 type KeyShown = ReturnType<typeof showApiKey>
 type KeyChanged = (KeyShown | { id: string; name: string; deleted: true }) & Affected
 
-/** One or several keys in one commit. A policy has one key, so that each key tells its own policies. */
+/** One or several keys in one commit. A policy has one key, so each key names the policies that it stops. */
 async function changeSome(
   context: OperationContext,
   { organization, key, keys = [] }: typeof someInput.infer,

@@ -1,4 +1,4 @@
-// What whoever runs the machine is told when the disk does not take a change. Callers over HTTP get the generic answer instead.
+// The error that the operator of the machine gets when the disk does not take a change. Callers over HTTP get the generic one.
 import { writeObstacle } from '../../db/open.ts'
 import { Fault } from '../fault.ts'
 

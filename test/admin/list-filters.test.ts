@@ -89,9 +89,9 @@ describe('policies are listed', () => {
     [{ state: 'inactive' }, ['with-late-key', 'with-off-key', 'without-issuer', 'without-key']],
   ]
   for (const [filter, names] of rows) {
-    const told = Object.entries(filter)
-    test(`with ${told.map((pair) => pair.join(' ')).join(', ')}, by command and over HTTP`, async () => {
-      const options = told.flatMap(([name, value]) => [`--${name}`, value])
+    const pairs = Object.entries(filter)
+    test(`with ${pairs.map((pair) => pair.join(' ')).join(', ')}, by command and over HTTP`, async () => {
+      const options = pairs.flatMap(([name, value]) => [`--${name}`, value])
       expect(namesOf((await commands.json('policies', 'list', ...options)) as { data: Named[] })).toEqual(names)
       const { status, body } = await overHttp(`/workload-identity/policies?${new URLSearchParams(filter)}`)
       expect({ status, names: namesOf(body) }).toEqual({ status: 200, names })

@@ -84,7 +84,7 @@ describe('on the socket of a server', () => {
   for (const [name, value] of [
     ['a control character', encodeURIComponent('a\u001b[2J')],
     ['more than 256 characters', 'x'.repeat(257)],
-    ['an escape that is none', '%zz'],
+    ['a broken escape', '%zz'],
   ] as const) {
     test(`a name with ${name} is refused`, async () => {
       const { socketPath, serving } = await installation.serve()

@@ -46,7 +46,7 @@ test('a change that was committed is a success, also where the log finds no room
   expect(await listPrices()).toHaveLength(150)
 })
 
-test('a change that finds no room is told in a sentence, and is not there', async () => {
+test('a change that finds no room fails with a sentence, and is not there', async () => {
   const { code, stdout, stderr } = await importPrices(2_000)
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   const [line = ''] = stderr.split('\n')
@@ -100,7 +100,7 @@ describe('when the database of a server is full', () => {
     expect(data.map(({ name }) => name).toSorted()).toEqual([...names, 'after', 'first management key'].toSorted())
   })
 
-  test('a caller over HTTP is told nothing of the machine', async () => {
+  test('a caller over HTTP learns nothing of the machine', async () => {
     await limitPages(100_000)
     const { key } = await server.admin<{ key: string }>('keys.create', { name: 'admin', kind: 'management' })
     await limitPages('page_count')

@@ -1,4 +1,4 @@
-// Several keys by one command: all of them or none, each with a record of its own, and one alone printed as it always was.
+// Several keys by one command: all of them or none, each with its record, and one alone printed as it always was.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createCommandRunner } from '../support/command-runner.ts'
 import type { Row } from '../support/latchkey.ts'
@@ -50,7 +50,7 @@ for (const verb of ['disable', 'enable', 'delete']) {
   })
 }
 
-test('each has a record of its own, in one commit', async () => {
+test('each has its record, in one commit', async () => {
   await commands.json('keys', 'disable', 'one', 'two')
   const { data } = await latchkey.admin<{ data: Row[] }>('audit.changes', { limit: 2 })
   expect(data.map(({ operation, after }) => [operation, (after as { name: string }).name]).toSorted()).toEqual([
