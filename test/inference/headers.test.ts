@@ -1,7 +1,7 @@
 // Which headers pass: to an inference server and back only what inference needs, and what an admin names for that server.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { answer, type Inference, question, startInference } from '../support/inference.ts'
-import type { Row } from '../support/latchkey.ts'
+import { type Row, startTestServer } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts'
 
@@ -75,11 +75,13 @@ describe('an upstream gets', () => {
     expect(names.filter((name) => !ours.includes(name))).toEqual([])
   })
 
-  test('nothing else of a request for a model either', async () => {
-    const headers = { authorization: `Bearer ${latchkey.key.key}`, 'x-portkey-provider': 'theirs', traceparent: 'one' }
-    await fetch(`${latchkey.server.baseUrl}/models/asked-model`, { headers })
-    const sent = latchkey.upstream.requests[0]?.headers
-    expect([sent?.get('x-portkey-provider'), sent?.get('traceparent')]).toEqual([null, 'one'])
+  test('nothing of a request for its models, whose list is the same for everybody', async () => {
+    const headers = { authorization: `Bearer ${latchkey.key.key}`, ...needed, 'x-portkey-provider': 'theirs' }
+    await fetch(`${latchkey.server.baseUrl}/models`, { headers })
+    const sent = Object.fromEntries(latchkey.upstream.requests[0]?.headers ?? [])
+    expect(latchkey.upstream.requests[0]?.path).toBe('/v1/models')
+    expect(Object.keys(sent).filter((name) => !ours.includes(name))).toEqual([])
+    expect(JSON.stringify(sent)).not.toContain('agent/1')
   })
 
   test('the id of the request here, not one that the caller chose', async () => {
@@ -190,12 +192,15 @@ describe('a caller gets', () => {
     expect(response.headers.get('openai-processing-ms')).toBe('12')
   })
 
-  test('of a model the same', async () => {
-    latchkey.upstream.answer.current = () => Response.json({ id: 'asked-model' }, { headers: { ...kept } })
-    const headers = { authorization: `Bearer ${latchkey.key.key}` }
-    const response = await fetch(`${latchkey.server.baseUrl}/models/asked-model`, { headers })
-    for (const name of ['x-litellm-response-cost', 'x-accel-redirect', 'server', 'authorization'])
-      expect(response.headers.has(name)).toBe(false)
+  test('of a list of models the same', async () => {
+    latchkey.upstream.answer.current = () => Response.json({ object: 'list', data: [] }, { headers: { ...kept } })
+    const single = await startTestServer({ upstreamUrl: latchkey.upstream.url })
+    const { key } = await single.admin<Row & { key: string }>('keys.create', { name: 'app' })
+    const response = await fetch(`${single.server.baseUrl}/models`, { headers: { authorization: `Bearer ${key}` } })
+    expect(response.status).toBe(200)
+    for (const name of Object.keys(kept))
+      if (name !== 'x-request-id') expect({ name, has: response.headers.has(name) }).toEqual({ name, has: false })
+    await single.stop()
   })
 
   test('more by name, of the upstream that answers alone', async () => {
