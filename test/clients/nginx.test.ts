@@ -1,4 +1,4 @@
-// nginx in front, configured as the README says: the audit has the client's address, and neither a path nor an inference server gets
+// nginx in front, configured as the manual says: the audit has the client's address, and neither a path nor an inference server gets
 // around what nginx is told to protect.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -8,8 +8,8 @@ import { type Row, runCommand } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { freePort, hasNginx, type RealPart, startNginx } from '../support/real-parts.ts'
 
-const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
-const locationOfReadme = /```nginx\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
+const manual = readFileSync(join(import.meta.dirname, '../../src/manual/operating.md'), 'utf8')
+const locationOfManual = /```nginx\n([\s\S]*?)```/.exec(manual)?.[1] ?? ''
 /** Elsewhere 127.0.0.2 is not an address of the machine. */
 const lacks = process.platform !== 'linux' || !hasNginx || !Bun.which('curl')
 const needs = '(needs Linux, nginx and curl)'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   if (lacks) return
   latchkey = await startInference({ LATCHKEY_TRUSTED_PROXIES: '127.0.0.1' })
   const { hostname, port } = latchkey.server.address
-  const location = locationOfReadme.replace('127.0.0.1:8787', `${hostname}:${port}`)
+  const location = locationOfManual.replace('127.0.0.1:8787', `${hostname}:${port}`)
   const forwarding = (value: string) => location.replace('$proxy_add_x_forwarded_for', `"${value}"`)
   const [v4, v6] = [await freePort(), await freePort()]
   withPorts = { v4: `http://127.0.0.1:${v4}`, v6: `http://[::1]:${v6}` }

@@ -1,4 +1,4 @@
-// The README's own exchange snippets, run as they stand there.
+// The recipes of the README and the manual, run as they stand there.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,8 @@ import { compiled, conditionToken } from '../support/condition.ts'
 import { type Federation, type Row, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
 
 const root = join(import.meta.dirname, '../..')
-const readme = readFileSync(join(root, 'README.md'), 'utf8')
+const page = (path: string) => readFileSync(join(root, path), 'utf8')
+const recipes = page('src/manual/recipes.md')
 const folder = temporaryFolder()
 const tokenFile = join(folder.path, 'token')
 let federation: Federation
@@ -33,16 +34,16 @@ afterAll(async () => {
 })
 
 /** The text under a heading. */
-function sectionOf(heading: string): string {
-  const section = readme.split(/^###? /m).find((text) => text.startsWith(`${heading}\n`))
-  if (section === undefined) throw new Error(`The README has no section ${heading}`)
+function sectionOf(heading: string, text = recipes): string {
+  const section = text.split(/^## /m).find((part) => part.startsWith(`${heading}\n`))
+  if (section === undefined) throw new Error(`There is no section ${heading}`)
   return section
 }
 
 /** The first code block under a heading. */
-function snippetOf(heading: string): string {
-  const code = sectionOf(heading).match(/^```\w+\n([\s\S]*?)^```$/m)?.[1]
-  if (code === undefined) throw new Error(`The README has no snippet under ${heading}`)
+function snippetOf(heading: string, text = recipes): string {
+  const code = sectionOf(heading, text).match(/^```\w+\n([\s\S]*?)^```$/m)?.[1]
+  if (code === undefined) throw new Error(`There is no snippet under ${heading}`)
   return code
 }
 
@@ -100,14 +101,18 @@ test('nginx: the host, the client address and the scheme are forwarded', () => {
     'proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;',
     'proxy_set_header X-Forwarded-Proto $scheme;',
   ])
-    expect(readme).toContain(line)
+    expect(page('src/manual/operating.md')).toContain(line)
 })
 
 const shell = ['bash', 'curl', 'jq']
-test.skipIf(shell.some((tool) => !Bun.which(tool)))(
-  'curl: the token comes back, and a refusal fails the line',
-  async () => {
-    const script = `set -e\n${snippetOf('curl')}\necho "$TOKEN"`
+const curlSnippets: [page: string, snippet: string][] = [
+  ['the manual', snippetOf('curl')],
+  ['the README', snippetOf('Get an access token', page('README.md'))],
+]
+test.skipIf(shell.some((tool) => !Bun.which(tool))).each(curlSnippets)(
+  'curl, in %s: the token comes back, and a refusal fails the line',
+  async (_, snippet) => {
+    const script = `set -e\n${snippet}\necho "$TOKEN"`
     const exchanged = await runCommand(['-c', script], { cwd: folder.path, env, program: ['bash'] })
     expect(exchanged).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ey[\w.-]+\n$/) })
     const refused = await runCommand(['-c', script], { cwd: folder.path, env: { ...env, JWT: 'x' }, program: ['bash'] })
