@@ -93,6 +93,15 @@ describe('parsing', () => {
     })
   })
 
+  test('says of header and payload alike whether they name a member twice', () => {
+    for (const twice of ['{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '{"b":[{"a":1,"a":1}]}']) {
+      expect(parseJwtText(`${encodePart(twice)}.${object}.AAAA`)?.hasDuplicateMembers).toBe(true)
+      expect(parseJwtText(`${object}.${encodePart(twice)}.AAAA`)?.hasDuplicateMembers).toBe(true)
+    }
+    const once = encodePart('{ "a":1, "b":{"a":1} }')
+    expect(parseJwtText(`${once}.${once}.AAAA`)?.hasDuplicateMembers).toBe(false)
+  })
+
   const none: [name: string, text: string][] = [
     ['nothing', ''],
     ['two dots', '..'],
