@@ -56,6 +56,18 @@ describe('a condition that is false is told with', () => {
   for (const [name, condition, claims, detail] of rows)
     test(name, async () => expect(await refuse(claims, condition)).toEqual({ reason: 'condition_false', detail }))
 
+  test('but one that cannot be evaluated with why, and a token that is too large with what is', async () => {
+    expect(await refuse({}, 'claims.missing == 1')).toEqual({
+      reason: 'condition_error',
+      detail: 'No such key: missing; ask has(…) first',
+    })
+    expect(await refuse({ a: 'x'.repeat(4_097) }, 'claims.a == "x"')).toEqual({
+      reason: 'claims_too_large',
+      detail: 'a string is too long',
+    })
+    expect((await refuse({ scopes: 'a' }, 'subject == "x"')).detail).not.toContain('is false')
+  })
+
   test('no more than the audit keeps, however long its values and many its parts', async () => {
     const claims = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`c${index}`, 'é'.repeat(100)]))
     const condition = Object.keys(claims)
