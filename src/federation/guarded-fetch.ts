@@ -32,8 +32,12 @@ export function fetchTime(): AbortSignal {
   return AbortSignal.timeout(issuerFetchMillisecondsMax)
 }
 
-/** The addresses that a URL leads to, and whether all of them are in networks that the operator names: then an admin may know why it fails. */
-type Route = { addresses: string[]; isNamed: boolean }
+/** Where a URL leads. `isNamed`: all of it lies in networks that the operator names, so that an admin may know why a fetch fails. */
+type Route = {
+  /** The addresses to connect to, one after the other; none where the runtime finds its own way. */
+  addresses: string[]
+  isNamed: boolean
+}
 const nowhere: Route = { addresses: [], isNamed: false }
 
 /**
@@ -78,7 +82,7 @@ async function fetchWithin(
   for (let redirects = 0; redirects <= issuerRedirectsMax; redirects++) {
     const route = await findRoute(outbound, address, signal)
     onRoute(route)
-    const response = await connect(outbound, address, init, route)
+    const response = await connect(outbound.fetch, address, init, route.addresses)
     const location = redirectStatuses.includes(response.status) ? response.headers.get('location') : null
     const objectionToAnswer = location === null ? headObjection(response) : undefined
     if (location === null && objectionToAnswer === undefined) return response
@@ -98,8 +102,8 @@ function sameOrigin(address: string, location: string): string {
 }
 
 /**
- * Looks at every address that a URL leads to. Where networks are set, a name that cannot be resolved leads nowhere, unless a proxy resolves
- * it: its owner could lead it inside at the next question.
+ * Looks at every address that a URL leads to. Where networks are set, a name is held to the addresses that were looked at, and one that
+ * cannot be resolved leads nowhere: its owner could lead it inside at the next question. A proxy resolves names itself.
  */
 async function findRoute(outbound: Outbound, url: string, signal: AbortSignal): Promise<Route> {
   const objection = objectionToAddress(url, outbound.insecureIssuers)
@@ -113,25 +117,21 @@ async function findRoute(outbound: Outbound, url: string, signal: AbortSignal): 
     const objectionToEach = objectionToNetwork(each, networks)
     if (objectionToEach !== undefined) throw notFetched(url, nowhere, `it ${objectionToEach}`)
   }
-  if (networks !== undefined && addresses.length === 0 && !outbound.usesProxy)
-    throw notFetched(url, nowhere, 'its name cannot be resolved')
-  return { addresses, isNamed: addresses.length > 0 && addresses.every((each) => networks?.has(each) === true) }
+  const isHeld = networks !== undefined && isIP(host) === 0 && !outbound.usesProxy
+  if (isHeld && addresses.length === 0) throw notFetched(url, nowhere, 'its name cannot be resolved')
+  const isNamed = addresses.length > 0 && addresses.every((each) => networks?.has(each) === true)
+  return { addresses: isHeld ? addresses : [], isNamed }
 }
 
-/** Where networks are set, to the very addresses that were looked at, one after the other: a name may lead elsewhere a moment later. */
-async function connect(outbound: Outbound, url: string, init: FetchInit, { addresses }: Route): Promise<Response> {
-  const isHeld = outbound.privateNetworks() !== undefined && !outbound.usesProxy
-  if (!isHeld || isIP(hostOf(new URL(url))) !== 0) return outbound.fetch(url, init)
-  let failure: unknown
-  for (const address of addresses) {
-    try {
-      return await outbound.fetch(url, { ...init, address })
-    } catch (error) {
-      failure = error
-      if (init.signal?.aborted) break
-    }
+async function connect(fetch: Fetch, url: string, init: FetchInit, addresses: string[]): Promise<Response> {
+  const [address, ...others] = addresses
+  if (address === undefined) return fetch(url, init)
+  try {
+    return await fetch(url, { ...init, address })
+  } catch (error) {
+    if (others.length === 0 || init.signal?.aborted) throw error
+    return connect(fetch, url, init, others)
   }
-  throw failure
 }
 
 /** A compressed document could be any size, whatever arrives of it; it was not asked for. */
