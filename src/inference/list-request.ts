@@ -9,7 +9,7 @@ import { forward } from './upstream.ts'
 
 /**
  * The list of one upstream. It is the same for all callers, so nothing of the request goes along but the way it came (RFC 9110 §7.6.3): a
- * request that comes from another Latchkey may be part of what that one waits for.
+ * request that comes from another Latchkey may be part of what that one waits for. What such a request gets is for its caller alone.
  * @throws Fault `gateway_timeout` when it is not there in time, `bad_gateway` when it cannot be had or is too large
  */
 export function listOf(
@@ -20,7 +20,8 @@ export function listOf(
 ): Promise<ModelList> {
   const via = request.headers.get('via')
   const ask = async (): Promise<ModelList> => {
-    const asking = new Request(request.url, {
+    // Not the caller's URL, which has its Host in it.
+    const asking = new Request(`${upstream.baseUrl}/models`, {
       headers: { accept: 'application/json', ...(via === null ? {} : { via }) },
     })
     try {
@@ -31,7 +32,7 @@ export function listOf(
       throw error
     }
   }
-  return context.modelLists.listOf(upstream, ask, { joins: via === null })
+  return context.modelLists.listOf(upstream, ask, { isShared: via === null })
 }
 
 async function fetchList(

@@ -14,18 +14,22 @@ export type ModelList = {
 }
 
 export type ModelLists = {
-  /** What this upstream lists, or listed a few seconds ago; a failure is kept as well. `ask` is called where nothing is. */
-  listOf: (upstream: Upstream, ask: () => Promise<ModelList>, options: { joins: boolean }) => Promise<ModelList>
+  /**
+   * What this upstream lists, or listed a few seconds ago; a failure is kept as well. `ask` is called where nothing is. Unless it
+   * `isShared`, it does not wait for a list that is still on its way, and what it gets is not kept for others.
+   */
+  listOf: (upstream: Upstream, ask: () => Promise<ModelList>, options: { isShared: boolean }) => Promise<ModelList>
 }
 
-/** An upstream that was changed is another value. Without `joins`, a list that is still on its way is not waited for. */
+/** An upstream that was changed is another value. */
 export function createModelLists(monotonic: () => number): ModelLists {
   const kept = new WeakMap<Upstream, { list: Promise<ModelList>; freshUntil: number | undefined }>()
   return {
-    listOf: (upstream, ask, { joins }) => {
+    listOf: (upstream, ask, { isShared }) => {
       const known = kept.get(upstream)
-      if (known !== undefined && (known.freshUntil === undefined ? joins : monotonic() < known.freshUntil))
+      if (known !== undefined && (known.freshUntil === undefined ? isShared : monotonic() < known.freshUntil))
         return known.list
+      if (!isShared) return ask()
       const entry = { list: ask(), freshUntil: undefined as number | undefined }
       kept.set(upstream, entry)
       const keep = () => {

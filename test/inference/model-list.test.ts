@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { upstreamListMillisecondsMax } from '../../src/limits.ts'
 import { type Inference, startInference } from '../support/inference.ts'
 import type { Row } from '../support/latchkey.ts'
+import { openRawRequest } from '../support/raw-request.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts'
 
 let latchkey: Inference
@@ -171,6 +172,26 @@ describe('what an inference server lists', () => {
       return listing(...ids)
     }
     expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/inner'])
+  })
+
+  test('is there for a caller without a Host, and for others after it', async () => {
+    const request = openRawRequest(`${latchkey.server.baseUrl}/models`, 'GET', {
+      host: '[::1',
+      authorization: `Bearer ${latchkey.key.key}`,
+    })
+    expect((await request.answer).status).toBe(200)
+    request.socket.destroy()
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/x'])
+  })
+
+  test('is not kept for others where a Via went along, which the inference server may refuse', async () => {
+    const via = '1.1 latchkey-00000000'
+    bad.answer.current = ({ headers }) =>
+      headers.get('via')?.includes('00000000') === true ? new Response('', { status: 431 }) : listing('bad/x')
+    expect((await ask('/models', { via })).ids).toEqual(['good', 'other'])
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/x'])
+    expect((await ask('/models', { via })).ids).toEqual(['good', 'other', 'bad/x'])
+    expect(asked()).toEqual([2, 2])
   })
 
   test('counts under the rate of the key, as every request does', async () => {
