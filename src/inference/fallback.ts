@@ -1,6 +1,7 @@
 // Tries one inference server after the other. When none can answer, the caller gets the failure that helps most.
 import type { Context, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
+import { giveWayAfter } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
 import type { InferenceRequest } from './inference-request.ts'
 import type { LedgerEntry } from './ledger.ts'
@@ -28,7 +29,9 @@ export async function forwardToBest(
   try {
     for (const attempt of attempts) {
       entry.attempt(attempt)
-      const outgoing = { path, body: bodyFor(attempt.model), requestId, sessionId }
+      const body = bodyFor(attempt.model)
+      await giveWayAfter(body)
+      const outgoing = { path, body, requestId, sessionId }
       const outcome = await ask(request, outgoing, attempt, context)
       if ('forwarded' in outcome && !isWorthAnother(outcome.status, { hasFailedBefore: kept !== undefined })) {
         end(kept)
