@@ -103,8 +103,8 @@ export type JsonObject = { bytes: Uint8Array<ArrayBuffer>; outline: JsonOutline;
 const bytesAtOnceMax = 128 * 1024
 
 /** To be called between two passes over a body: other requests come first when it is a large one. */
-export async function giveWayAfter(bytes: Uint8Array): Promise<void> {
-  if (bytes.byteLength > bytesAtOnceMax) await giveWay()
+export function giveWayAfter(bytes: Uint8Array): Promise<void> | undefined {
+  return bytes.byteLength > bytesAtOnceMax ? giveWay() : undefined
 }
 
 /**
@@ -116,16 +116,18 @@ export async function parseJsonObject(
   bytes: Uint8Array<ArrayBuffer>,
   { membersOnce = false } = {},
 ): Promise<JsonObject> {
-  const outline = await outlineJson(bytes)
-  await giveWayAfter(bytes)
+  const isLarge = bytes.byteLength > bytesAtOnceMax
+  const outlined = outlineJson(bytes)
+  const outline = outlined instanceof Promise ? await outlined : outlined
+  if (isLarge) await giveWay()
   const text = decodeUtf8(bytes) ?? ''
-  await giveWayAfter(bytes)
+  if (isLarge) await giveWay()
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Fault('invalid', 'The body must be a JSON object')
   if (membersOnce && Object.keys(value).length !== outline.members.length)
     throw new Fault('invalid', 'The body names one of its members twice', { reason: 'body_member_twice' })
-  await giveWayAfter(bytes)
+  if (isLarge) await giveWay()
   return { bytes, outline, fields: value as Record<string, unknown> }
 }
 

@@ -21,23 +21,32 @@ const encoder = new TextEncoder()
 /** Bytes that are looked through in one go: some milliseconds. */
 const sliceBytesMax = 2 * 1024 * 1024
 /** So much of a text is looked through byte by byte; for the end of a longer one it is quicker to search. */
-const stepBytes = 64
+const stepBytes = 16
 
 type Scan = { at: number; isInText: boolean; levels: number; values: number; membersInAll: number; members: Member[] }
 
 /**
- * One pass over the bytes, giving way to other work after each slice.
+ * One pass over the bytes, giving way to other work after each slice. For a single slice there is no promise, which would cost more than it.
  * @throws Fault `invalid` beyond the bounds within which parsing is quick
  */
-export async function outlineJson(json: Uint8Array, sliceBytes = sliceBytesMax): Promise<JsonOutline> {
+export function outlineJson(json: Uint8Array, sliceBytes = sliceBytesMax): JsonOutline | Promise<JsonOutline> {
   const scan: Scan = { at: 0, isInText: false, levels: 0, values: 0, membersInAll: 0, members: [] }
-  for (;;) {
-    scanSlice(json, scan, Math.min(json.length, scan.at + sliceBytes))
-    if (scan.at >= json.length) break
+  scanSlice(json, scan, Math.min(json.length, sliceBytes))
+  return scan.at < json.length ? outlineRest(json, scan, sliceBytes) : outlineOf(scan)
+}
+
+async function outlineRest(json: Uint8Array, scan: Scan, sliceBytes: number): Promise<JsonOutline> {
+  while (scan.at < json.length) {
     await giveWay()
+    scanSlice(json, scan, Math.min(json.length, scan.at + sliceBytes))
   }
-  const { members, membersInAll } = scan
-  return { members: members.filter((member) => member.colon > 0), membersInAll }
+  return outlineOf(scan)
+}
+
+function outlineOf({ members, membersInAll }: Scan): JsonOutline {
+  // An empty object has begun a member that never came.
+  if (members.at(-1)?.colon === 0) members.pop()
+  return { members, membersInAll }
 }
 
 /** Goes on to `until`, or a little further. */
@@ -135,14 +144,30 @@ export function withMembers(
     if (items === undefined) pieces.push(json.subarray(start, end))
     else pieces.push(json.subarray(start, colon + 1), ...prependedTo(json.subarray(colon + 1, end), items))
   }
-  // Without its braces; what is undefined is left out.
-  const set = JSON.stringify(values).slice(1, -1)
-  if (set !== '') pieces.push(encode(pieces.length > 0 ? `,${set}` : set))
-  const whole = [encode('{'), ...pieces, encode('}')]
+  const kept = [encode('{'), ...pieces]
+  const end = encode(endWith(values, pieces.length > 0))
   return joinChunks(
-    whole,
-    whole.reduce((length, { byteLength }) => length + byteLength, 0),
+    [...kept, end],
+    kept.reduce((length, { byteLength }) => length + byteLength, end.byteLength),
   )
+}
+
+/** The same for members that the object does not have yet, which most streams need. */
+export function withMoreMembers(
+  json: Uint8Array,
+  { members }: Pick<JsonOutline, 'members'>,
+  values: Record<string, unknown>,
+): Uint8Array<ArrayBuffer> {
+  const last = members.at(-1)
+  const end = encode(endWith(values, last !== undefined))
+  const kept = last === undefined ? encode('{') : json.subarray(0, last.end)
+  return joinChunks([kept, end], kept.byteLength + end.byteLength)
+}
+
+/** The end of an object, with these members; what is undefined is left out. */
+function endWith(values: Record<string, unknown>, isContinued: boolean): string {
+  const members = JSON.stringify(values).slice(1)
+  return isContinued && members !== '}' ? `,${members}` : members
 }
 
 /** A member's name, if it is no longer than that: one that is, is not looked for. */

@@ -2,7 +2,7 @@
 
 import { Fault } from '../fault.ts'
 import type { JsonObject } from '../http/body.ts'
-import { withMembers } from '../http/json-text.ts'
+import { withMembers, withMoreMembers } from '../http/json-text.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
 import { isLonger } from '../presets/check.ts'
 
@@ -106,8 +106,10 @@ function rewrite({ bytes, outline, fields }: JsonObject, wanted: Fields): Uint8A
     if (items === undefined) values[name] = value
     else prepended[name] = items
   }
-  const isSame = Object.keys(values).length === 0 && Object.keys(prepended).length === 0
-  return isSame ? bytes : withMembers(bytes, outline, { values, prepended })
+  const names = Object.keys(values)
+  if (Object.keys(prepended).length > 0 || names.some((name) => Object.hasOwn(fields, name)))
+    return withMembers(bytes, outline, { values, prepended })
+  return names.length === 0 ? bytes : withMoreMembers(bytes, outline, values)
 }
 
 /** What a list has before all the items of the old one; undefined when it is not the old one with more items before it. */
