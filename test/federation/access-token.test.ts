@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createLocalJWKSet, decodeJwt, generateKeyPair, type JWTPayload, jwtVerify, SignJWT } from 'jose'
-import { mintAccessToken, verifyAccessToken } from '../../src/federation/access-token.ts'
+import { isWithinLife, mintAccessToken, verifyAccessToken } from '../../src/federation/access-token.ts'
 import { readMasterKey } from '../../src/federation/master-key.ts'
 import {
   createSigningKey,
@@ -99,6 +99,15 @@ describe('a minted token', () => {
   test('has an id of its own each time', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, async () => (await mint()).id))
     expect(new Set(ids).size).toBe(20)
+  })
+
+  test('is valid as far ahead of its exp as any is issued, a minute for a clock that was set back included', async () => {
+    const { text, expiresAt } = await mint(900)
+    const ahead = (900 + 60) * 1_000
+    expect(await verify(text, expiresAt - ahead)).toMatchObject({ claims: about })
+    expect(await verify(text, expiresAt - ahead - 1)).toBe('token_from_future')
+    expect([expiresAt - ahead, expiresAt - ahead - 1].map((at) => isWithinLife(expiresAt, at))).toEqual([true, false])
+    expect([expiresAt - 1, expiresAt].map((at) => isWithinLife(expiresAt, at))).toEqual([true, false])
   })
 
   test('is valid until the second of its exp and not in it', async () => {

@@ -76,6 +76,43 @@ test('the last place is given, and then none until a note expires', async () => 
   await until('a place', () => use('more', 10_000) === 'taken')
 })
 
+/** A guard with so many notes that expire at 10 ms that the next use, some seconds later, sweeps them. */
+function guardToSweep(drop: ReplayGuardOptions['drop']): ReplayGuard {
+  const guard = createReplayGuard({ ...none, drop })
+  for (let index = 0; index < 1_000; index++) useAt(guard, { issuerId: 'i', id: `t${index}`, expiresAt: 10 }, 0)
+  return guard
+}
+
+test('a token that is used again while its expired note is dropped stays noted', async () => {
+  const asked = Promise.withResolvers<void>()
+  const dropped = Promise.withResolvers<void>()
+  const guard = guardToSweep(() => {
+    asked.resolve()
+    return dropped.promise
+  })
+  const again = { issuerId: 'i', id: 't0', expiresAt: 1e9 }
+  expect(useAt(guard, { issuerId: 'i', id: 'new', expiresAt: 1e9 }, 5_000)).toBe('taken')
+  await asked.promise
+  expect(useAt(guard, again, 5_000)).toBe('taken')
+  dropped.resolve()
+  for (let turn = 0; turn < 20; turn++) await giveWay()
+  expect(useAt(guard, again, 5_000)).toBe('replayed')
+})
+
+test('notes that the database could not drop are kept, and dropped by the next sweep', async () => {
+  const asked: string[][] = []
+  const guard = guardToSweep(async (tokens) => {
+    asked.push(tokens.map(({ tokenIdSha256 }) => tokenIdSha256))
+    if (asked.length === 1) throw new Error('disk full')
+  })
+  useAt(guard, { issuerId: 'i', id: 'new', expiresAt: 1e9 }, 5_000)
+  await until('the first sweep', () => asked.length > 0)
+  for (let turn = 0; turn < 20; turn++) await giveWay()
+  for (let index = 0; index < 1_500; index++) useAt(guard, { issuerId: 'j', id: `u${index}`, expiresAt: 1e9 }, 10_000)
+  await until('the second sweep', () => asked.length > 1)
+  expect(asked[1]).toEqual(asked[0] ?? [])
+})
+
 test('a full memory is not searched at every use', () => {
   const full = createReplayGuard({ ...none, known: notes(usedSubjectTokensMax, 1e9) })
   const use = (guard: ReplayGuard, index: number) => useAt(guard, { issuerId: 'i', id: `t${index}`, expiresAt: 1e9 }, 0)
