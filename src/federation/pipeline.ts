@@ -126,7 +126,10 @@ export type Accepted = Known<'token' | 'binding' | 'issuer'>
 /** Takes all steps in their order and ends at the first that refuses; `facts` then holds what those before it found out. */
 export async function judge(facts: Facts, dependencies: Dependencies): Promise<Accepted | Refusal> {
   for (const { name, isAsked, check } of steps) {
-    const outcome = isAsked(facts.binding?.policy) ? await check(facts, dependencies) : undefined
+    if (!isAsked(facts.binding?.policy)) continue
+    const given = check(facts, dependencies)
+    // Most steps have nothing to wait for.
+    const outcome = given instanceof Promise ? await given : given
     if (outcome === undefined) continue
     if (isRefusal(outcome)) return name === 'condition' ? withParts(outcome, facts) : outcome
     Object.assign(facts, outcome)
