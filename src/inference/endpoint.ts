@@ -75,7 +75,7 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   const { response, headers, abort, whenClientLeaves, upstream } = forwarded
   if (response.status >= 400) logUpstreamRefusal(context, info, forwarded)
   const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
-  const inspector = streams ? inspectEvents(asked.withholdsUsage, asked.choices) : inspectJson()
+  const inspector = streams ? inspectEvents(asked.withholdsUsage) : inspectJson()
   const settle = ({ completed, clientLeft }: PassedThrough) => {
     restoreIdleLimit()
     const hasLeft = !completed && (clientLeft || (request.signal.aborted && !info.peer.isCut()))

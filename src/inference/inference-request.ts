@@ -17,8 +17,6 @@ export type InferenceRequest = {
   models: string[]
   sessionId: string | undefined
   streams: boolean
-  /** How many answers are asked for at once. */
-  choices: number
   /** The client did not ask for the usage event of a stream, so it is asked for on our own account and withheld. */
   withholdsUsage: boolean
   /** What the upstream gets for one of `models`: the client's own bytes, unless the usage has to be asked for or there is a fallback list. */
@@ -42,7 +40,7 @@ export function readInferenceRequest(
   const sessionId = typeof fields.session_id === 'string' ? fields.session_id : undefined
   const { streams, options } = readStreaming(fields)
   const withholdsUsage = takesStreamOptions && streams && options?.include_usage !== true
-  const known = { models, sessionId, streams, choices: choicesIn(fields), withholdsUsage }
+  const known = { models, sessionId, streams, withholdsUsage }
   const wanted = withholdsUsage ? { ...fields, stream_options: { ...options, include_usage: true } } : fields
   if (fields.models !== undefined && fields.models !== null)
     return { ...known, bodyFor: (model) => rewrite(sent, { ...wanted, models: undefined, model }) }
@@ -52,12 +50,6 @@ export function readInferenceRequest(
     return body
   }
   return { ...known, bodyFor: bodyOnce }
-}
-
-/** `n` for each prompt; a list of numbers is one prompt. */
-function choicesIn({ n, prompt }: Fields): number {
-  const prompts = Array.isArray(prompt) && typeof prompt[0] !== 'number' ? prompt.length : 1
-  return prompts * (typeof n === 'number' && n > 1 ? n : 1)
 }
 
 function readModels({ model, models }: Fields): string[] {

@@ -27,7 +27,7 @@ export type Inspector = {
   take: (chunk: Uint8Array) => Uint8Array
   /** Whether the client may see the answer as finished when it gets the bytes in hand; they wait for the ledger. */
   isFinal: () => boolean
-  /** Whether the caller has all of its answer, and only the usage is missing. */
+  /** Whether the caller may have all of its answer, so that only the usage is missing: a piece of it is complete. */
   isUsageDue: () => boolean
   /** Whether the upstream, having ended, has said all: of an event stream its last event tells, since a cut connection ends it as well. */
   isWhole: () => boolean
@@ -44,9 +44,18 @@ const [lineFeed, carriageReturn] = [0x0a, 0x0d]
 const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/g
 /** What ends a stream of responses or of messages; one of chat completions ends with [DONE]. */
 const finalTypes = ['response.completed', 'response.incomplete', 'response.failed', 'message_stop']
+/** What ends a piece of content in a stream of responses or of messages; the usage follows. */
+const pieceEndTypes = [
+  'response.output_text.done',
+  'response.content_part.done',
+  'response.output_item.done',
+  'content_block_stop',
+]
+const finishing = /"finish_reason"\s*:\s*"|response\.(?:output_text|content_part|output_item)\.done|content_block_stop/
 /** An event without any of these tells nothing once the model is known. */
-const telling = /"usage"|\[DONE\]|response\.(?:completed|incomplete|failed)|message_stop|"finish_reason"\s*:\s*"/
-const finishing = /"finish_reason"\s*:\s*"/
+const telling = new RegExp(
+  `"usage"|\\[DONE\\]|response\\.(?:completed|incomplete|failed)|message_stop|${finishing.source}`,
+)
 /** A choice, its delta or logprobs, and a function call in the delta. */
 const choiceLevels = 3
 /** Good for what is ASCII, whatever stands around it. */
@@ -95,13 +104,13 @@ export function inspectJson(): Inspector {
 
 /**
  * Lets an event stream through event by event. With `withholdsUsage` the extra usage event, which the client did not ask for, stays here.
- * `choices` is how many of them the answer has: each ends with a `finish_reason`.
  * Text is handled as latin1, one character a byte, so that every byte goes out as it came in.
  */
-export function inspectEvents(withholdsUsage: boolean, choices = 1): Inspector {
+export function inspectEvents(withholdsUsage: boolean): Inspector {
   /** What the events have said of the usage, the later ones over the earlier. */
   const usage: Fields = {}
-  const finished = new Set<unknown>()
+  let hasFinishedPiece = false
+  let hasLastUsage = false
   let model: string | undefined
   let pending = ''
   let isDone = false
@@ -114,9 +123,10 @@ export function inspectEvents(withholdsUsage: boolean, choices = 1): Inspector {
     const answer = parseObject(data)
     if (mayEnd && finalTypes.includes(String(answer.type))) isDone = true
     model ??= modelOf(answer)
-    for (const index of finishedIn(answer)) finished.add(index)
+    hasFinishedPiece ||= isPieceEnd(answer)
     const told = usageOf(answer)
     if (told === undefined) return true
+    hasLastUsage ||= answer.type !== 'message_start' && countsOf(told) !== undefined
     Object.assign(usage, withoutNulls(told))
     const isUsageOnly = Array.isArray(answer.choices) && answer.choices.every(isChoiceEmpty)
     return !(withholdsUsage && isUsageOnly)
@@ -148,7 +158,7 @@ export function inspectEvents(withholdsUsage: boolean, choices = 1): Inspector {
       return Buffer.from(released, 'latin1')
     },
     isFinal: () => isDone,
-    isUsageDue: () => finished.size >= choices && countsOf(usage) === undefined && !isDone,
+    isUsageDue: () => hasFinishedPiece && !hasLastUsage && !isDone,
     isWhole: () => isDone,
     rest: () => Buffer.from(pending === '' || passes(pending) ? pending : '', 'latin1'),
     result: () => ({ model, counts: countsOf(usage) }),
@@ -215,11 +225,12 @@ function usageOf(answer: Fields): Fields | undefined {
   return isObject(usage) ? usage : undefined
 }
 
-/** The indices of the choices that end here. */
-function finishedIn({ choices }: Fields): unknown[] {
-  if (!Array.isArray(choices)) return []
-  const finished = choices.filter((choice) => isObject(choice) && typeof choice.finish_reason === 'string')
-  return finished.map(({ index }) => index)
+/** Whether a choice, or a piece of content, ends here. How many there will be only the upstream knows. */
+function isPieceEnd({ type, choices }: Fields): boolean {
+  if (pieceEndTypes.includes(String(type))) return true
+  return (
+    Array.isArray(choices) && choices.some((choice) => isObject(choice) && typeof choice.finish_reason === 'string')
+  )
 }
 
 /** LiteLLM's proxy sends the usage beside a choice that holds nothing but its index. */

@@ -303,8 +303,8 @@ describe('an event stream', () => {
   })
 
   describe('has its usage due', () => {
-    const isDueAfter = (text: string, choices = 1) => {
-      const inspector = inspectEvents(true, choices)
+    const isDueAfter = (text: string) => {
+      const inspector = inspectEvents(true)
       // The model is known, so that an event may be passed on unread.
       inspector.take(Buffer.from(eventOf({ model: 'm', choices: [{ delta: { content: 'x' } }] })))
       inspector.take(Buffer.from(text))
@@ -312,22 +312,34 @@ describe('an event stream', () => {
     }
     const finish = (index: number, finish_reason: string | null = 'stop') =>
       eventOf({ choices: [{ index, delta: {}, finish_reason }] } as never)
+    const typed = (type: string, more: object = {}) => eventOf({ type, ...more } as never)
+    const start = typed('message_start', { message: { model: 'm', usage: { input_tokens: 3, output_tokens: 1 } } })
 
     test.each([
-      [finish(0), 1, true],
-      [finish(0, 'length').replaceAll(':', ' : ').replace('data : ', 'data: '), 1, true],
-      [finish(0, null), 1, false],
-      [eventOf({ choices: [{ delta: { content: '"finish_reason":"stop"' } }] }), 1, false],
-      [`${finish(0)}${finish(0)}`, 2, false],
-      [`${finish(1)}${finish(0)}`, 2, true],
-      [eventOf({ choices: [0, 1].map((index) => ({ index, delta: {}, finish_reason: 'stop' })) }), 2, true],
-      [finish(0) + eventOf(usageChunk), 1, false],
-      [finish(0) + done(), 1, false],
-      [eventOf({ choices: [{ index: 0, finish_reason: 'stop' }], usage }), 1, false],
-      [eventOf({ type: 'message_delta', delta: { stop_reason: 'end_turn' } } as never), 1, false],
-      ['data: {"choices":[null,{"finish_reason":"stop"}]}\n\n', 1, true],
-      ['data: {"choices":"finish_reason","finish_reason":"stop"}\n\n', 1, false],
-    ])('after %j with %d choices: %p', (text, choices, isDue) => expect(isDueAfter(text, choices)).toBe(isDue))
+      [finish(0), true],
+      [finish(0, 'length').replaceAll(':', ' : ').replace('data : ', 'data: '), true],
+      [finish(0, null), false],
+      [eventOf({ choices: [{ delta: { content: '"finish_reason":"stop"' } }] }), false],
+      // How many choices a request asks for is no matter: the upstream may give fewer.
+      [finish(1), true],
+      [eventOf({ choices: [0, 1].map((index) => ({ index, delta: {}, finish_reason: 'stop' })) }), true],
+      [finish(0) + eventOf(usageChunk), false],
+      [finish(0) + done(), false],
+      [eventOf({ choices: [{ index: 0, finish_reason: 'stop' }], usage }), false],
+      ['data: {"choices":[null,{"finish_reason":"stop"}]}\n\n', true],
+      ['data: {"choices":"finish_reason","finish_reason":"stop"}\n\n', false],
+      // Responses
+      [typed('response.output_text.delta', { delta: 'output_text.done' }), false],
+      [typed('response.output_text.done', { text: 'x' }), true],
+      [typed('response.content_part.done'), true],
+      [typed('response.output_item.done'), true],
+      [typed('response.output_text.done') + typed('response.completed', { response: { usage } }), false],
+      // Messages, whose first event has counts that are not the last
+      [start, false],
+      [start + typed('content_block_stop', { index: 0 }), true],
+      [start + typed('content_block_stop') + typed('message_delta', { usage: { output_tokens: 4 } }), false],
+      [start + typed('content_block_stop') + typed('message_stop'), false],
+    ])('after %j: %p', (text, isDue) => expect(isDueAfter(text)).toBe(isDue))
 
     test('never, where the answer is JSON', () => {
       const inspector = inspectJson()
