@@ -18,3 +18,19 @@ export function createTurns(): TakeTurn {
 export function giveWay(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
+
+/** Steps of some 100 nanoseconds, and never more than a microsecond. */
+const stepsAtOnceMax = 20_000
+
+/** Tells long work when to give way. It is asked, not awaited, since to await takes longer than most steps. */
+export function createPause(): { isDueAfter: (steps: number) => boolean } {
+  let done = 0
+  return {
+    isDueAfter: (steps) => {
+      done += steps
+      if (done < stepsAtOnceMax) return false
+      done = 0
+      return true
+    },
+  }
+}

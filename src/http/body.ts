@@ -2,7 +2,7 @@
 import { decodeUtf8, joinChunks } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
-import { giveWay } from '../turns.ts'
+import { createPause, giveWay } from '../turns.ts'
 import { type JsonOutline, outlineJson } from './json-text.ts'
 
 /** Enough of a media type to recognize it. */
@@ -131,16 +131,21 @@ export async function parseJsonObject(
   return { bytes, outline, fields: value as Record<string, unknown> }
 }
 
-/** Whether any object in it names a member twice, of which parsing keeps one. */
-export function hasMemberTwice({ outline, fields }: JsonObject): boolean {
-  return countMembers(fields) !== outline.membersInAll
+/** Whether any object in it names a member twice, of which parsing keeps one. Gives way within a large one. */
+export async function hasMemberTwice({ outline, fields }: JsonObject): Promise<boolean> {
+  return (await countMembers(fields)) !== outline.membersInAll
 }
 
-function countMembers(value: object): number {
+async function countMembers(whole: object): Promise<number> {
+  const pause = createPause()
+  const waiting = [whole]
   let count = 0
-  const members: unknown[] = Array.isArray(value) ? value : Object.values(value)
-  if (!Array.isArray(value)) count += members.length
-  for (const member of members) if (typeof member === 'object' && member !== null) count += countMembers(member)
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    const members: unknown[] = Array.isArray(value) ? value : Object.values(value)
+    if (!Array.isArray(value)) count += members.length
+    for (const member of members) if (typeof member === 'object' && member !== null) waiting.push(member)
+    if (pause.isDueAfter(members.length + 1)) await giveWay()
+  }
   return count
 }
 

@@ -6,17 +6,25 @@ import { checkModels, isLimited } from '../keys/admission.ts'
 import type { Principal } from '../keys/bearer.ts'
 import { modelCharactersMax, modelNamesMax } from '../limits.ts'
 import { configKeys } from '../presets/chat-body.ts'
-import { type Fields, isLonger, isObject } from '../presets/check.ts'
+import { type Fields, isLonger } from '../presets/check.ts'
+import { createPause, giveWay } from '../turns.ts'
 import type { GivenBody } from './inference-request.ts'
+import { stepsForName, whatNameSays } from './member-names.ts'
 
 /** Where data is, by the names of members, through lists. Everything else may be an instruction to the upstream. */
 type Places = { readonly [name: string]: Places | 'data' }
 
 const call: Places = { function: { arguments: 'data' }, arguments: 'data' }
 const format: Places = { schema: 'data', json_schema: { schema: 'data' } }
-const tool: Places = { function: { parameters: 'data' }, input_schema: 'data', input_examples: 'data' }
+const tool: Places = { input_schema: 'data', input_examples: 'data' }
 /** The parameters of any other tool are its settings, a model among them. */
-const functionTool: Places = { ...tool, parameters: 'data' }
+const untypedTool: Places = { ...tool, function: { parameters: 'data' } }
+const functionTool: Places = { ...untypedTool, parameters: 'data' }
+/** Where a model is chosen by a member that says so, not by an adapter or engine: those of a tool are others. */
+const elsewhere: Places = {}
+const anywhere: Places = { tools: tool, plugins: elsewhere }
+/** What an upstream takes for settings of its own. */
+const settings: Places = { documents: elsewhere, metadata: elsewhere, trace: elsewhere }
 const body: Places = {
   messages: { content: 'data', tool_calls: call, function_call: call },
   input: { content: 'data', output: 'data', results: 'data', arguments: 'data' },
@@ -32,14 +40,11 @@ const body: Places = {
   json_schema: 'data',
   metadata: 'data',
   trace: 'data',
+  chat_template_kwargs: elsewhere,
 }
 
 /** What goes with one model in a list of fallbacks; any other name there is a model's, as in `{"small": ["big"]}`. */
 const options = new Set<string>([...configKeys, 'thinking', 'output_config', 'speed'])
-
-/** Nobody's parameter is longer, so that what a longer name says is not looked at. */
-const nameCharactersMax = 128
-const plainName = /^[a-z0-9_]*$/
 
 /**
  * Holds every model that a body names to the bounds of the caller. A caller without bounds pays nothing for it.
@@ -54,73 +59,99 @@ export async function checkNamedModels(
   // That none is asked for is told whatever else is named.
   checkModels(principal, models)
   await giveWayAfter(sent.bytes)
-  if (hasMemberTwice(sent))
+  if (await hasMemberTwice(sent))
     throw new Fault('invalid', 'The body names a member of one of its objects twice', { reason: 'body_member_twice' })
   await giveWayAfter(sent.bytes)
-  checkModels(principal, findModelNames(fields))
+  checkModels(principal, await findModelNames(fields))
   await giveWayAfter(sent.bytes)
 }
 
-/** Each text under a member that says model or fallback, once. @throws Fault `invalid` for too many, or one that is too long to be a name */
-export function findModelNames(fields: Fields): string[] {
+/** How to take a value: by the places in it, as names of models (each text, and each name but an option's), or as texts that are such names. */
+type Role = Places | 'names' | 'texts'
+type Part = { value: string | object; role: Role }
+
+/**
+ * Each text under a member that says model or fallback, or that chooses one in other words, once. Gives way within a large body.
+ * @throws Fault `invalid` for too many, or one that is too long to be a name
+ */
+export async function findModelNames(fields: Fields): Promise<string[]> {
   const names = new Set<string>()
+  const pause = createPause()
   let count = 0
-  const note = (name: string) => {
-    count += 1
-    if (count > modelNamesMax)
-      throw new Fault(
-        'invalid',
-        `The body names models at more places than a key with bounds may: at most ${modelNamesMax}`,
-      )
-    if (isLonger(name, modelCharactersMax))
-      throw new Fault('invalid', `A model has at most ${modelCharactersMax} characters`)
-    names.add(name)
+  const waiting: Part[] = [{ value: fields, role: body }]
+  for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
+    const { value } = part
+    if (typeof value === 'string') {
+      count += 1
+      checkName(value, count)
+      names.add(value)
+      continue
+    }
+    // The last first, so that the first is taken next.
+    const keys = Array.isArray(value) ? undefined : Object.keys(value)
+    for (let at = (keys ?? (value as unknown[])).length - 1; at >= 0; at--) {
+      const steps = keys === undefined ? addItem(waiting, part, at) : addMember(waiting, part, keys[at] ?? '')
+      if (pause.isDueAfter(steps)) await giveWay()
+    }
+    if (pause.isDueAfter(1)) await giveWay()
   }
-  search(fields, body, note)
   return [...names]
 }
 
-type Note = (name: string) => void
-
-function search(value: object, places: Places, note: Note): void {
-  if (Array.isArray(value)) {
-    for (const item of value) if (typeof item === 'object' && item !== null) search(item, places, note)
-    return
-  }
-  const fields = value as Fields
-  const here = places === tool && fields.type === 'function' ? functionTool : places
-  for (const name of Object.keys(fields)) {
-    const member = fields[name]
-    const isText = typeof member === 'string'
-    if (!isText && (typeof member !== 'object' || member === null)) continue
-    const place = Object.hasOwn(here, name) ? here[name] : undefined
-    if (place === 'data') continue
-    if (saysModel(name)) noteAll(member, note)
-    else if (!isText) search(member, name === 'tools' ? tool : (place ?? {}), note)
-  }
+function checkName(name: string, count: number): void {
+  if (count > modelNamesMax)
+    throw new Fault(
+      'invalid',
+      `The body names models at more places than a key with bounds may: at most ${modelNamesMax}`,
+    )
+  if (isLonger(name, modelCharactersMax))
+    throw new Fault('invalid', `A model has at most ${modelCharactersMax} characters`)
 }
 
-/** Each text within, and each name that is not known to be an option's. */
-function noteAll(value: unknown, note: Note, isOption = false): void {
-  if (typeof value === 'string') note(value)
-  else if (Array.isArray(value)) for (const item of value) noteAll(item, note, isOption)
-  else if (isObject(value))
-    for (const name of Object.keys(value)) {
-      const isKnown = isOption || options.has(name)
-      if (!isKnown && !saysModel(name)) note(name)
-      noteAll(value[name], note, isKnown)
-    }
+function isPart(value: unknown): value is string | object {
+  return typeof value === 'string' || (typeof value === 'object' && value !== null)
 }
 
-/** In any case and script form, with whatever between the letters. */
-function saysModel(name: string): boolean {
-  if (name.length > nameCharactersMax) return true
-  const folded = plainName.test(name)
-    ? name.replaceAll('_', '')
-    : name
-        .normalize('NFKD')
-        .toUpperCase()
-        .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N}]/gu, '')
-  return folded.includes('model') || folded.includes('fallback')
+/** In how many steps. */
+function addItem(waiting: Part[], { value: list, role }: Part, at: number): number {
+  const value = (list as unknown[])[at]
+  if (isPart(value) && (typeof value !== 'string' || typeof role === 'string')) waiting.push({ value, role })
+  return 1
+}
+
+/** In how many steps. */
+function addMember(waiting: Part[], { value: fields, role }: Part, name: string): number {
+  const value = (fields as Fields)[name]
+  if (role === 'names') {
+    const isOption = options.has(name)
+    if (isPart(value)) waiting.push({ value, role: isOption ? 'texts' : 'names' })
+    if (!isOption && whatNameSays(name) !== 'model') waiting.push({ value: name, role: 'texts' })
+    return stepsForName(name)
+  }
+  if (!isPart(value)) return 1
+  if (role === 'texts') waiting.push({ value, role })
+  else {
+    const inner = roleOf(name, fields as Fields, role)
+    if (inner !== 'data' && (typeof value !== 'string' || typeof inner === 'string'))
+      waiting.push({ value, role: inner })
+  }
+  return stepsForName(name)
+}
+
+function roleOf(name: string, fields: Fields, places: Places): Role | 'data' {
+  const here = places === tool ? toolPlaces(fields) : places
+  const place = Object.hasOwn(here, name) ? here[name] : undefined
+  if (place === 'data') return 'data'
+  const isOfSettings = here === body || here === settings
+  const says = whatNameSays(name)
+  if (says === 'model') return 'names'
+  if (says === 'chooser' && isOfSettings) return 'texts'
+  if (Object.hasOwn(anywhere, name)) return anywhere[name] ?? elsewhere
+  return place ?? (isOfSettings ? settings : elsewhere)
+}
+
+/** Its parameters are what the model fills in only when it is a function. */
+function toolPlaces({ type }: Fields): Places {
+  if (type === 'function') return functionTool
+  return type === undefined ? untypedTool : tool
 }

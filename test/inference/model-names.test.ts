@@ -1,7 +1,9 @@
 // Where a body names models that an upstream may act on, in whatever spelling, and where the same words are what the caller talks about.
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
+import { hasMemberTwice, parseJsonObject } from '../../src/http/body.ts'
 import { findModelNames } from '../../src/inference/model-names.ts'
 import { modelCharactersMax, modelNamesMax } from '../../src/limits.ts'
+import { giveWay } from '../../src/turns.ts'
 
 describe('a model is named', () => {
   const rows: [fields: Record<string, unknown>, names: string[]][] = [
@@ -39,8 +41,16 @@ describe('a model is named', () => {
     [{ content: { model: 'a' }, schema: { model: 'b' }, parameters: { model: 'c' } }, ['a', 'b', 'c']],
     [{ x: { metadata: { model: 'a' }, messages: [{ content: { model: 'b' } }] } }, ['a', 'b']],
     [{ Metadata: { model: 'a' } }, ['a']],
+    [{ [`é${'x'.repeat(64)}`]: 'a' }, ['a']],
+    [{ 𝗆𝗈𝖽𝖾𝗅: 'a', '🅜🅞🅓🅔🅛': 'b', 'ⓜⓞⓓⓔⓛ': 'c' }, ['a', 'c']],
+    [{ tools: [{ type: 'openrouter:advisor', function: { parameters: { model: 'a' } } }] }, ['a']],
+    [{ deployment_id: 'a', deployment: 'b', prompt_id: 'c', engine: 'd' }, ['a', 'b', 'c', 'd']],
+    [{ adapter_id: 'a', adapter: 'b', adapters: ['c', { id: 'd' }], merged_adapters: { ids: ['e'] } }, [...'abcde']],
+    [{ lora_path: ['a', null], lora: [{ id: 0 }], lora_request: { lora_name: 'b', lora_path: 'c' } }, ['a', 'b', 'c']],
+    [{ 'Adapter-Id': 'a', loraPath: 'b', ＥＮＧＩＮＥ: 'c' }, ['a', 'b', 'c']],
+    [{ extra_body: { adapter_id: 'a', x: [{ engine: 'b' }] } }, ['a', 'b']],
   ]
-  test.each(rows)('by %j', (fields, names) => expect(findModelNames(fields)).toEqual(names))
+  test.each(rows)('by %j', async (fields, names) => expect(await findModelNames(fields)).toEqual(names))
 })
 
 const schema = {
@@ -68,6 +78,12 @@ describe('no model is named', () => {
     [{ metadata: { model: 'a' }, trace: { model_version: 'a' } }],
     [{ tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }],
     [{ tools: [{ type: 'function', name: 'f', parameters: schema }] }],
+    [{ tools: [{ function: { name: 'f', parameters: schema } }] }],
+    [{ tools: [{ type: 'openrouter:web_search', engine: 'exa', parameters: { engine: 'exa' } }] }],
+    [{ plugins: [{ id: 'file-parser', pdf: { engine: 'native' } }] }],
+    [{ messages: [{ role: 'user', name: 'x', engine: 'a' }], chat_template_kwargs: { adapter: 'a' } }],
+    [{ documents: [{ engine: 'a' }], metadata: { deployment: 'a' }, x: { metadata: { deployment: 'a' } } }],
+    [{ engines: 'a', lora_scale: 'a', prompt: 'a', mo界del: 'a' }],
     [{ tools: [{ name: 'f', input_schema: schema, input_examples: [{ model: 'a' }] }] }],
     [{ tools: [{ type: 'namespace', tools: [{ type: 'function', name: 'f', parameters: schema }] }] }],
     [{ functions: [{ name: 'f', parameters: schema }] }],
@@ -77,17 +93,61 @@ describe('no model is named', () => {
     [{ output_config: { format: { type: 'json_schema', schema } } }],
     [{ guided_json: schema, structured_outputs: { json: schema }, json_schema: schema }],
   ]
-  test.each(rows)('by %j', (fields) => expect(findModelNames(fields)).toEqual([]))
+  test.each(rows)('by %j', async (fields) => expect(await findModelNames(fields)).toEqual([]))
 })
 
-test('one more name than the bound is refused, however they repeat', () => {
+test('one more name than the bound is refused, however they repeat', async () => {
   const naming = (count: number) => ({ x: [{ models: Array(count - 1).fill('a') }, { model: 'a' }] })
-  expect(findModelNames(naming(modelNamesMax))).toEqual(['a'])
-  expect(() => findModelNames(naming(modelNamesMax + 1))).toThrow(`at most ${modelNamesMax}`)
+  expect(await findModelNames(naming(modelNamesMax))).toEqual(['a'])
+  await expect(findModelNames(naming(modelNamesMax + 1))).rejects.toThrow(`at most ${modelNamesMax}`)
 })
 
-test('a text that is too long for a name is refused, under whatever member', () => {
+test('a text that is too long for a name is refused, under whatever member', async () => {
   const long = '界'.repeat(modelCharactersMax)
-  expect(findModelNames({ x: { fallback_reason: long } })).toEqual([long])
-  expect(() => findModelNames({ x: { fallback_reason: `${long}x` } })).toThrow('characters')
+  expect(await findModelNames({ x: { fallback_reason: long } })).toEqual([long])
+  await expect(findModelNames({ x: { fallback_reason: `${long}x` } })).rejects.toThrow('characters')
 })
+
+describe('a large body', () => {
+  const characters = '\uFDFA'.repeat(60)
+  const bodies: [name: string, fields: Record<string, unknown>][] = [
+    ['objects', { x: Array.from({ length: 100_000 }, () => ({ aé: {} })) }],
+    ['members', { x: Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, 1])) }],
+    [
+      'names that take long',
+      { x: Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [characters + at, {}])) },
+    ],
+  ]
+  test.each(bodies)('of many %s gives way while it is searched', async (_, fields) => {
+    expect(await turnsDuring(findModelNames(fields))).toBeGreaterThanOrEqual(5)
+  })
+
+  test('has each of its characters folded once', async () => {
+    const normalize = spyOn(String.prototype, 'normalize')
+    try {
+      await findModelNames({ x: Array.from({ length: 1_000 }, (_, at) => ({ [`${characters}${at}`]: {} })) })
+      expect(normalize.mock.calls.length).toBeLessThan(20)
+    } finally {
+      normalize.mockRestore()
+    }
+  })
+
+  test('gives way while its members are counted', async () => {
+    const text = `{"x":[${Array(100_000).fill('{"a":1}').join()}]}`
+    const sent = await parseJsonObject(new TextEncoder().encode(text))
+    const found = hasMemberTwice(sent)
+    expect(await turnsDuring(found)).toBeGreaterThanOrEqual(5)
+    expect(await found).toBe(false)
+  })
+})
+
+async function turnsDuring(work: unknown): Promise<number> {
+  let isDone = false
+  const done = Promise.resolve(work).then(() => {
+    isDone = true
+  })
+  let turns = 0
+  for (; !isDone; turns++) await giveWay()
+  await done
+  return turns
+}

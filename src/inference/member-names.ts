@@ -1,0 +1,66 @@
+// What the name of a member in a body says, however it is spelled.
+
+/** Nobody's parameter is longer, so that what a longer name says is not looked at: it is taken to say model. */
+const plainCharactersMax = 128
+const otherCharactersMax = 64
+const plainName = /^[a-z0-9_]*$/
+
+/** What chooses a model, an adapter of it, or a prompt that brings its own, without saying model. */
+const choosers = new Set(
+  // LiteLLM, Azure and the first OpenAI API
+  ['deployment', 'deployment_id', 'prompt_id', 'engine']
+    // Text Generation Inference, LoRAX, SGLang, vLLM and llama.cpp
+    .concat(['adapter', 'adapters', 'adapter_id', 'merged_adapters', 'lora', 'lora_path', 'lora_request'])
+    .map((name) => name.replaceAll('_', '')),
+)
+
+export type Says = 'model' | 'chooser' | 'other'
+
+/** In any case and script form, with whatever between the letters. */
+export function whatNameSays(name: string): Says {
+  const isPlain = plainName.test(name)
+  if (name.length > (isPlain ? plainCharactersMax : otherCharactersMax)) return 'model'
+  const folded = isPlain ? name.replaceAll('_', '') : fold(name)
+  if (folded.includes('model') || folded.includes('fallback')) return 'model'
+  return choosers.has(folded) ? 'chooser' : 'other'
+}
+
+/** How many steps it takes to say so. */
+export function stepsForName(name: string): number {
+  return 1 + Math.min(name.length, otherCharactersMax)
+}
+
+/** The letters a to z and digits, with `?` for others. One character at a time, since some stand for 18, and looking up is a hundred times as quick. */
+function fold(name: string): string {
+  let folded = ''
+  let last = ''
+  for (let at = 0; at < name.length; at++) {
+    const codePoint = name.codePointAt(at) ?? 0
+    if (codePoint > 0xffff) at += 1
+    const one = foldOne(codePoint)
+    if (one === '' || (one === '?' && last === '?')) continue
+    folded += one
+    last = one
+  }
+  return folded
+}
+
+/** By code point, where in `forms` its folded form is; 0 until it was asked for. */
+const formOf = new Uint16Array(0x110000)
+const forms = ['']
+const positions = new Map<string, number>()
+
+function foldOne(codePoint: number): string {
+  const known = formOf[codePoint] ?? 0
+  if (known > 0) return forms[known] ?? ''
+  const form = String.fromCodePoint(codePoint)
+    .normalize('NFKD')
+    .toUpperCase()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
+    .replaceAll(/[^a-z0-9]+/g, '?')
+  const position = positions.get(form) ?? forms.push(form) - 1
+  positions.set(form, position)
+  formOf[codePoint] = position
+  return form
+}
