@@ -13,7 +13,11 @@ const notOffered = type("''").configure({ says: 'Delegation is not offered' })
 const form = type({
   grant_type: `'${tokenExchangeGrant}'`,
   subject_token_type: `'${jwtTokenType}'`,
-  subject_token: type(jwtForm).configure({ minLength: 1, maxLength: subjectTokenBytesMax, says: 'A JWT' }),
+  subject_token: type(jwtForm).configure({
+    minLength: 1,
+    maxLength: subjectTokenBytesMax,
+    says: 'A JWT: three base64url parts around JSON objects',
+  }),
   federation_policy_id: uuidShape.configure({ says: 'The id of the policy, not its name' }),
   'requested_token_type?': `'${accessTokenType}' | ''`,
   'scope?': "'inference' | ''",
@@ -22,7 +26,7 @@ const form = type({
   'actor_token?': notOffered,
   'actor_token_type?': notOffered,
 })
-const rules = `The body is smaller than ${exchangeBodyBytesLimit} bytes, and only audience and resource may be repeated. The subject token must be signed by the issuer of the policy and satisfy its rules; whatever is wrong with either is one and the same invalid_grant.`
+const rules = `The body is smaller than ${exchangeBodyBytesLimit} bytes, and only audience and resource may be repeated. The subject token must be signed by the issuer of the policy and satisfy its rules; whatever else is wrong with it or with the policy gets the same answer, invalid_grant.`
 const reply = type({
   access_token: 'string',
   issued_token_type: `'${accessTokenType}'`,

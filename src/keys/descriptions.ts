@@ -77,7 +77,7 @@ export const listQuery = type({
   'state?': type.enumerated(...keyStates).configure({ says: 'Only in this state' }),
 })
 const segments = { hash: type(keyHashText).configure({ says: 'The hash of the key' }) }
-const rules = `The time of expires_at must be in the future, and a period (limit_reset) needs a limit. ${ignoredFields.join(', ')} are ignored.`
+const rules = `The time in expires_at must be in the future. limit_reset needs a limit. A management key has no limits, rates, models or presets. The service ignores ${ignoredFields.join(', ')}.`
 
 const mediaType = 'application/json'
 const oneAnswer = { description: 'The key', shape: type({ data: keyAnswer }) }
