@@ -10,7 +10,7 @@ export type OnProgress = (done: number, total: number) => void
 
 /** How many rows a slice may look at, whatever the last one took: the next may hold more of what is looked for. */
 const sliceRowsFirst = 500
-const sliceRowsMin = 250
+const sliceRowsMin = 500
 const sliceRowsMax = 4_000
 /** Rows that a slice gives back one by one; each costs as much as it takes to look at ten. */
 const sliceRowsListedMax = 100

@@ -1,6 +1,7 @@
 // Inference servers, and what their models cost.
-import { asc, eq, inArray, isNull } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNull } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import { nextSlice } from './pace.ts'
 import { insertion, insertRows } from './rows.ts'
 import { type Price, prices, type Upstream, upstreams } from './schema.ts'
 import type { Statement } from './write.ts'
@@ -13,13 +14,34 @@ export function updateUpstream(orm: Orm, id: string, change: Partial<Upstream>):
   return orm.update(upstreams).set(change).where(eq(upstreams.id, id))
 }
 
-export function listPrices(orm: Orm): Promise<Price[]> {
-  return orm.select().from(prices).where(isNull(prices.deletedAt)).orderBy(asc(prices.model))
+/** Rows of prices that are read at once. */
+const pricesPerSlice = 500
+
+/** Those in force, by model, in slices: a price list of a provider has thousands. */
+export async function listPrices(orm: Orm): Promise<Price[]> {
+  const listed: Price[] = []
+  for (;;) {
+    const rows = await orm
+      .select()
+      .from(prices)
+      .where(and(isNull(prices.deletedAt), gt(prices.model, listed.at(-1)?.model ?? '')))
+      .orderBy(asc(prices.model))
+      .limit(pricesPerSlice)
+    listed.push(...rows)
+    if (rows.length < pricesPerSlice) return listed
+    await nextSlice()
+  }
 }
 
-/** Those of these models, deleted ones included. */
-export function findPrices(orm: Orm, models: string[]): Promise<Price[]> {
-  return orm.select().from(prices).where(inArray(prices.model, models))
+/** Those of these models, deleted ones included, in slices. */
+export async function findPrices(orm: Orm, models: string[]): Promise<Price[]> {
+  const found: Price[] = []
+  for (let start = 0; start < models.length; start += pricesPerSlice) {
+    if (start > 0) await nextSlice()
+    const some = models.slice(start, start + pricesPerSlice)
+    found.push(...(await orm.select().from(prices).where(inArray(prices.model, some))))
+  }
+  return found
 }
 
 const newPrices = insertion(prices, 'insert or replace')

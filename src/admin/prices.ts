@@ -1,4 +1,5 @@
 // Admin operations on prices: US dollars per million tokens, by pattern of the model. They count where an upstream tells no cost of its own.
+import { mapInSlices } from '../../db/pace.ts'
 import type { Price } from '../../db/schema.ts'
 import { deletePrice, listPrices, putPrices } from '../../db/upstreams.ts'
 import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnceMax } from '../limits.ts'
@@ -21,11 +22,12 @@ const oneInput = type({ '+': 'reject', model: 'string' })
 
 export const priceOperations = {
   'prices.list': reading(type({ '+': 'reject' }), async ({ orm }) => ({
-    data: (await listPrices(orm)).map(showPrice),
+    data: await mapInSlices(await listPrices(orm), showPrice),
   })),
   /** All of them or none. */
   'prices.set': operation(importInput, async (context, { prices }) => {
-    const rows = prices.map(
+    const rows = await mapInSlices(
+      prices,
       ({ model, prompt, completion, cached }): Price => ({
         model,
         promptNanodollars: Math.round(prompt * nanodollarsPerDollar),
@@ -40,7 +42,7 @@ export const priceOperations = {
       putPrices(rows),
       rows.map(({ model: id }) => ({ kind: 'price', id })),
     )
-    return { data: rows.map(showPrice) }
+    return { data: await mapInSlices(rows, showPrice) }
   }),
   'prices.remove': operation(oneInput, async (context, { model }) => {
     const known = (await listPrices(context.orm)).find((row) => row.model === model)

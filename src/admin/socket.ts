@@ -21,7 +21,7 @@ export function createSocketHandler(runOperation: RunOperation, databasePath: st
       if (name === undefined || request.method !== 'POST') throw new Fault('not_found', 'Send POST /operations/NAME')
       const text = decodeUtf8(await readBody(request, socketBodyBytesMax)) ?? ''
       const actor = { kind: 'local' as const, ...fromHeaders(request) }
-      return await jsonInSlices(200, await runOperation(name, parseInput(text), actor, onProgress))
+      return jsonInSlices(200, await runOperation(name, parseInput(text), actor, onProgress))
     } catch (error) {
       const fault = toFault(error, databasePath)
       if (!(error instanceof Fault) || error.code === 'internal')

@@ -36,32 +36,41 @@ export function isList(body: unknown): body is { data: unknown[] } {
   return typeof body === 'object' && body !== null && 'data' in body && Array.isArray(body.data)
 }
 
-/** What is encoded at once. */
+/** Longer lists go out in pieces of this size. */
 const pieceCharacters = 64 * 1024
 
-/** The same as `json`; a list row by row, since the text of many rows takes long. */
-export async function jsonInSlices(
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): Promise<Response> {
+/** The same as `json`; a long list goes out piece by piece, and others have their turns in between. */
+export function jsonInSlices(status: number, body: unknown, headers: Record<string, string> = {}): Response {
   if (!isList(body)) return json(status, body, headers)
-  const { data, ...rest } = body
-  const pace = createPace()
+  const pieces = piecesOf(body)
+  const init = { status, headers: { 'content-type': 'application/json', ...headers } }
+  const first = pieces.next()
+  const second = pieces.next()
+  if (first.done === true || second.done === true) return new Response(first.value, init)
   const encoder = new TextEncoder()
-  const pieces: Uint8Array<ArrayBuffer>[] = []
+  const pace = createPace()
+  const stream = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(encoder.encode(first.value + second.value)),
+    pull: async (controller) => {
+      await pace()
+      const { done, value } = pieces.next()
+      if (done === true) controller.close()
+      else controller.enqueue(encoder.encode(value))
+    },
+  })
+  return new Response(stream, init)
+}
+
+function* piecesOf({ data, ...rest }: { data: unknown[] }): Generator<string, undefined> {
   let text = '{"data":['
   for (const [index, row] of data.entries()) {
     text += `${index === 0 ? '' : ','}${JSON.stringify(row)}`
-    if (text.length >= pieceCharacters) {
-      pieces.push(encoder.encode(text))
-      text = ''
-    }
-    await pace()
+    if (text.length < pieceCharacters) continue
+    yield text
+    text = ''
   }
   const end = JSON.stringify(rest).slice(1)
-  pieces.push(encoder.encode(text + (end === '}' ? ']}' : `],${end}`)))
-  return new Response(new Blob(pieces), { status, headers: { 'content-type': 'application/json', ...headers } })
+  yield text + (end === '}' ? ']}' : `],${end}`)
 }
 
 /** `{ "error": { "code": <status>, "message": <string> } }`; nothing private. Interface §7.2. */

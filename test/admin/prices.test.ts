@@ -44,6 +44,19 @@ test('every price of an import is in force and has its record, with the price be
   )
 })
 
+test('of more prices than are read at once, all are listed in order, in force and recorded with the price before', async () => {
+  const prices = pricesOf('big', 1_201).toReversed()
+  await latchkey.admin('prices.set', { prices })
+  await latchkey.admin('prices.set', { prices: prices.map((price) => ({ ...price, prompt: 9 })) })
+  const { data } = await latchkey.admin<{ data: { model: string }[] }>('prices.list')
+  const listed = data.map(({ model }) => model).filter((model) => model.startsWith('big/'))
+  expect(listed).toEqual(prices.map(({ model }) => model).toSorted())
+  for (const { model } of prices)
+    expect(latchkey.server.context.registry.priceOf(model)).toMatchObject({ promptNanodollars: 9_000_000_000 })
+  const changes = await latchkey.admin<{ data: { before: object | null }[] }>('audit.changes', { limit: 1_201 })
+  for (const { before } of changes.data) expect(before).toMatchObject({ prompt_dollars: 1 })
+})
+
 test('of a model that is in the list twice the last price counts, and its record says so', async () => {
   await latchkey.admin('prices.set', { prices: [...pricesOf('twice', 1, 1), ...pricesOf('twice', 1, 3)] })
   expect(latchkey.server.context.registry.priceOf('twice/0')).toMatchObject({ promptNanodollars: 3_000_000_000 })
