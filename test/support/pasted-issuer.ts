@@ -36,6 +36,8 @@ export async function startWithPastedIssuer(options: TestServerOptions = {}): Pr
     ...options,
     surroundings: {
       now: () => clock.now,
+      // A public address, so that a fetch is tried.
+      resolve: async () => ['1.1.1.1'],
       fetch: (url) => {
         fetched.push(url)
         return Promise.reject(new Error('This server has no network'))
