@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Installation, install } from '../support/installation.ts'
 import { fromSource, type Row, startTestServer } from '../support/latchkey.ts'
+import { until } from '../support/until.ts'
 
 let installation: Installation
 beforeAll(async () => {
@@ -48,6 +49,8 @@ test('a server ends with an error and a line in the log, and the change is in th
   const { serving, ask } = await installation.serve([runtime, '--preload', preload, ...main])
   await expect(ask('keys.disable', { key: 'app' })).rejects.toThrow('The change is saved')
   expect(await serving.process.exited).toBe(1)
+  // What the process wrote may arrive after the news that it has ended.
+  await until('the line in the log', () => serving.stderr().includes('disk I/O error'), serving.stderr)
   expect(serving.stderr()).toMatch(/"database_broken".*The change is saved, but could not be loaded: .*disk I\/O error/)
   expect(rowsInFile(installation.databasePath, "select disabled from api_keys where name = 'app'")).toEqual([
     { disabled: 1 },
