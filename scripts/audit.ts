@@ -1,9 +1,9 @@
 // `latchkey audit`: every exchange with its outcome and, if it was refused, the reason that the caller was not told.
 import type { Command } from 'commander'
-import { type Arguments, command, operationCommand, runAlone } from './command-line.ts'
-import { moment, record } from './present.ts'
-import { drawReport, reportInput, reportOptions, traitInput, traitOptions } from './reports.ts'
-import { stateTone } from './terminal.ts'
+import { type Arguments, command, operationCommand, runAlone } from './shared/command-line.ts'
+import { moment, record } from './shared/render.ts'
+import { drawReport, reportInput, reportOptions, traitInput, traitOptions } from './shared/reports.ts'
+import { stateTone } from './shared/terminal.ts'
 
 type Exchange = {
   id: number

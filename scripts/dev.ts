@@ -1,12 +1,12 @@
 // `latchkey dev`: the whole product on a laptop, with a test issuer and an echo upstream, ready for the curl lines it prints.
 import { join, relative } from 'node:path'
 import type { Command } from 'commander'
-import { isServed } from '../src/admin/client.ts'
+import { isServed } from '../src/admin/transport/client.ts'
 import { type Config, socketPathFor } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
 import { raiseOutboundLimit } from '../src/runtime.ts'
-import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
 import { stopOnSignal } from './serve.ts'
+import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './shared/command-line.ts'
 
 const defaults = {
   LATCHKEY_DATABASE_URL: 'file:latchkey-dev/latchkey.db',

@@ -2,9 +2,9 @@
 import { Command } from 'commander'
 import { Fault } from '../src/fault.ts'
 import { topics } from '../src/manual/topics.ts'
-import { print } from './command-line.ts'
-import { renderMarkdown } from './markdown.ts'
-import { paint, readTerminal } from './terminal.ts'
+import { print } from './shared/command-line.ts'
+import { renderMarkdown } from './shared/markdown.ts'
+import { paint, readTerminal } from './shared/terminal.ts'
 
 /** Wider lines are hard to read. */
 const widthMax = 100

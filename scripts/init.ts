@@ -1,8 +1,8 @@
 // `latchkey init`: makes the database and the first management key.
 import type { Command } from 'commander'
-import { command, operationCommand, runAlone } from './command-line.ts'
-import { flagsOf } from './next-commands.ts'
-import { printable } from './present.ts'
+import { command, operationCommand, runAlone } from './shared/command-line.ts'
+import { flagsOf } from './shared/next-commands.ts'
+import { printable } from './shared/render.ts'
 
 type Made = { database: string; master_key_file: string | null; key: string }
 

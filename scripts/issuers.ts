@@ -11,10 +11,10 @@ import {
   removable,
   runAlone,
   wholeNumber,
-} from './command-line.ts'
-import { readJsonFile, readTextFile } from './input-files.ts'
-import { few, moment, printable, record, withAffected } from './present.ts'
-import { table } from './table.ts'
+} from './shared/command-line.ts'
+import { readJsonFile, readTextFile } from './shared/input-files.ts'
+import { few, moment, printable, record, withAffected } from './shared/render.ts'
+import { table } from './shared/table.ts'
 
 type Issuer = {
   id: string

@@ -16,10 +16,10 @@ import {
   removable,
   runAlone,
   wholeNumber,
-} from './command-line.ts'
-import { dollars, moment, printable, record, withAffected } from './present.ts'
-import { table } from './table.ts'
-import { stateTone } from './terminal.ts'
+} from './shared/command-line.ts'
+import { dollars, moment, printable, record, withAffected } from './shared/render.ts'
+import { table } from './shared/table.ts'
+import { stateTone } from './shared/terminal.ts'
 
 type Key = {
   id: string

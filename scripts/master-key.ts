@@ -1,9 +1,9 @@
 // `latchkey master-key`: the key that encrypts signing keys and upstream credentials.
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
-import { callWithoutServer } from '../src/admin/client.ts'
+import { callWithoutServer } from '../src/admin/transport/client.ts'
 import { Fault } from '../src/fault.ts'
-import { isMasterKey } from '../src/federation/master-key-file.ts'
+import { isMasterKey } from '../src/tokens/master-key-file.ts'
 import {
   command,
   givenTo,
@@ -14,10 +14,10 @@ import {
   runAlone,
   surroundings,
   withSettings,
-} from './command-line.ts'
-import { readTextFile } from './input-files.ts'
-import { flagsOf, shellWord } from './next-commands.ts'
-import { printable } from './present.ts'
+} from './shared/command-line.ts'
+import { readTextFile } from './shared/input-files.ts'
+import { flagsOf, shellWord } from './shared/next-commands.ts'
+import { printable } from './shared/render.ts'
 
 type Replaced = {
   replaced: boolean

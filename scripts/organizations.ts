@@ -1,8 +1,8 @@
 // `latchkey organizations` and `latchkey workspaces`.
 import type { Command } from 'commander'
-import { command, group, operationCommand, runAlone } from './command-line.ts'
-import { moment, record } from './present.ts'
-import { table } from './table.ts'
+import { command, group, operationCommand, runAlone } from './shared/command-line.ts'
+import { moment, record } from './shared/render.ts'
+import { table } from './shared/table.ts'
 
 type Organization = { id: string; name: string; plan: string; workload_identity: boolean; created_at: string }
 type Workspace = { id: string; name: string; created_at: string }

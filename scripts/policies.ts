@@ -1,5 +1,6 @@
 // `latchkey policies`: which tokens of which issuer may act as which key.
 import { type Command, Option } from 'commander'
+import { drawExplanations, type Explanation } from './explanations.ts'
 import {
   type Arguments,
   command,
@@ -12,12 +13,11 @@ import {
   removable,
   runAlone,
   wholeNumber,
-} from './command-line.ts'
-import { drawExplanations, type Explanation } from './explanations.ts'
-import { readTextFile } from './input-files.ts'
-import { record } from './present.ts'
-import { table } from './table.ts'
-import { stateTone } from './terminal.ts'
+} from './shared/command-line.ts'
+import { readTextFile } from './shared/input-files.ts'
+import { record } from './shared/render.ts'
+import { table } from './shared/table.ts'
+import { stateTone } from './shared/terminal.ts'
 
 type Policy = {
   id: string

@@ -1,10 +1,11 @@
 // Presets as files: `latchkey presets import` and `export`, which take a large file apart for the operations behind them.
 import { type Command, Option } from 'commander'
-import { callOperation } from '../src/admin/client.ts'
 import type { OperationName } from '../src/admin/operations.ts'
+import { callOperation } from '../src/admin/transport/client.ts'
 import { Fault } from '../src/fault.ts'
 import { presetBodyBytesMax, presetFileBytesMax, presetsAtOnceCharactersMax, presetsAtOnceMax } from '../src/limits.ts'
 import { dialects } from '../src/presets/preset.ts'
+import { drawImported, type Imported, type Preset, stateAndKept } from './preset-views.ts'
 import {
   type Arguments,
   command,
@@ -14,9 +15,8 @@ import {
   readConfig,
   surroundings,
   withSettings,
-} from './command-line.ts'
-import { readJsonFile, readTextFile } from './input-files.ts'
-import { drawImported, type Imported, type Preset, stateAndKept } from './preset-views.ts'
+} from './shared/command-line.ts'
+import { readJsonFile, readTextFile } from './shared/input-files.ts'
 
 export function inWorkspace(made: Command): Command {
   return inOrganization(made).option('--workspace <workspace>', 'workspace, by name or id (default: default)')

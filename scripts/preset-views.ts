@@ -1,9 +1,9 @@
 // What `latchkey presets` prints for people: presets, versions, and what differs between two.
 import { createTwoFilesPatch } from 'diff'
-import type { Arguments } from './command-line.ts'
-import { moment, printable, record } from './present.ts'
-import { table } from './table.ts'
-import { paint, readTerminal, stateTone, type Tone } from './terminal.ts'
+import type { Arguments } from './shared/command-line.ts'
+import { moment, printable, record } from './shared/render.ts'
+import { table } from './shared/table.ts'
+import { paint, readTerminal, stateTone, type Tone } from './shared/terminal.ts'
 
 export type Version = {
   version: number

@@ -2,7 +2,6 @@
 import { type Command, Option } from 'commander'
 import { Fault } from '../src/fault.ts'
 import { targets } from '../src/presets/apply.ts'
-import { type Arguments, command, group, operationCommand, removable, runAlone, wholeNumber } from './command-line.ts'
 import { exportCommand, importCommand, inWorkspace, inWorkspaceOf, readBodyFile } from './preset-files.ts'
 import {
   type Applied,
@@ -16,6 +15,15 @@ import {
   state,
   type Version,
 } from './preset-views.ts'
+import {
+  type Arguments,
+  command,
+  group,
+  operationCommand,
+  removable,
+  runAlone,
+  wholeNumber,
+} from './shared/command-line.ts'
 
 export function presetsCommand(): Command {
   const shown = command('show <preset>', 'Show a preset or one of its versions, or what it makes of a request', [

@@ -1,9 +1,9 @@
 // `latchkey prices`: what a million tokens cost, for inference servers that tell no cost themselves.
 import type { Command } from 'commander'
-import { command, group, money, operationCommand, runAlone } from './command-line.ts'
-import { readJsonFile } from './input-files.ts'
-import { dollars } from './present.ts'
-import { table } from './table.ts'
+import { command, group, money, operationCommand, runAlone } from './shared/command-line.ts'
+import { readJsonFile } from './shared/input-files.ts'
+import { dollars } from './shared/render.ts'
+import { table } from './shared/table.ts'
 
 type Price = { model: string; prompt: number; completion: number; cached: number | null }
 

@@ -4,7 +4,7 @@ import { formatAddress, socketPathFor } from '../src/config.ts'
 import { raiseOutboundLimit } from '../src/runtime.ts'
 import type { Server } from '../src/server.ts'
 import { settings } from '../src/settings.ts'
-import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './command-line.ts'
+import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './shared/command-line.ts'
 
 export function serveCommand(): Command {
   const made = command('serve', 'Run the service', [

@@ -1,9 +1,9 @@
 // `latchkey signing-keys`: the keys that sign access tokens.
 import type { Command } from 'commander'
-import { command, group, operationCommand, runAlone } from './command-line.ts'
-import { moment } from './present.ts'
-import { table } from './table.ts'
-import { stateTone } from './terminal.ts'
+import { command, group, operationCommand, runAlone } from './shared/command-line.ts'
+import { moment } from './shared/render.ts'
+import { table } from './shared/table.ts'
+import { stateTone } from './shared/terminal.ts'
 
 type SigningKey = { id: string; state: string; created_at: string; active_at: string; retired_at: string | null }
 

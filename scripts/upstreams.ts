@@ -9,11 +9,11 @@ import {
   removable,
   runAlone,
   wholeNumber,
-} from './command-line.ts'
-import { readTextFile } from './input-files.ts'
-import { record } from './present.ts'
-import { table } from './table.ts'
-import { stateTone } from './terminal.ts'
+} from './shared/command-line.ts'
+import { readTextFile } from './shared/input-files.ts'
+import { record } from './shared/render.ts'
+import { table } from './shared/table.ts'
+import { stateTone } from './shared/terminal.ts'
 
 type Upstream = {
   name: string

@@ -1,11 +1,11 @@
 // `latchkey usage`: what was used, by key or by something else, or the single requests; as a table, JSON or CSV.
 import { type Command, Option } from 'commander'
 import { usageGroupings } from '../db/usage-groupings.ts'
-import { type Arguments, command, momentText, operationCommand, runAlone } from './command-line.ts'
-import { bar, csv, dollars, moment } from './present.ts'
-import { drawReport, reportInput, reportOptions, traitInput, traitOptions, whenEmpty } from './reports.ts'
-import { table } from './table.ts'
-import { stateTone } from './terminal.ts'
+import { type Arguments, command, momentText, operationCommand, runAlone } from './shared/command-line.ts'
+import { bar, csv, dollars, moment } from './shared/render.ts'
+import { drawReport, reportInput, reportOptions, traitInput, traitOptions, whenEmpty } from './shared/reports.ts'
+import { table } from './shared/table.ts'
+import { stateTone } from './shared/terminal.ts'
 
 type Sum = Record<string, string | number | boolean | null> & {
   requests: number

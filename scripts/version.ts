@@ -2,8 +2,8 @@
 import { type Command, CommanderError } from 'commander'
 import { migrations } from '../db/migrate.ts'
 import packageJson from '../package.json' with { type: 'json' }
-import { command, givenTo, print, withSettings } from './command-line.ts'
-import { record } from './present.ts'
+import { command, givenTo, print, withSettings } from './shared/command-line.ts'
+import { record } from './shared/render.ts'
 
 /** Defined by scripts/build.ts. A program that runs from its source has whatever lies in the folder. */
 declare const LATCHKEY_COMMIT: string | undefined

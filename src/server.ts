@@ -1,10 +1,10 @@
 // A running Latchkey: the service on its address, the admin door on its socket, one database between them.
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { listSigningKeys } from '../db/signing-keys.ts'
-import { isServed } from './admin/client.ts'
 import { createOperationRunner, type RunOperation } from './admin/operation.ts'
 import { operations } from './admin/operations.ts'
-import { createSocketHandler } from './admin/socket.ts'
+import { isServed } from './admin/transport/client.ts'
+import { createSocketHandler } from './admin/transport/socket.ts'
 import { createApp } from './app.ts'
 import { baseUrlFor, type Config, type ListenAddress, socketPathFor } from './config.ts'
 import {

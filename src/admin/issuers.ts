@@ -6,9 +6,9 @@ import { mapInSlices } from '../../db/pace.ts'
 import type { IssuerKeySet, Issuer as IssuerRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { objectionToAddress, objectionToIssuerUrl } from '../federation/issuer-address.ts'
-import { sourceOf } from '../federation/issuer-keys.ts'
-import { readKeySet, writeKeySet } from '../federation/key-set.ts'
+import { sourceOf } from '../federation/issuer/issuer-keys.ts'
+import { objectionToAddress, objectionToIssuerUrl } from '../federation/issuer/issuer-url.ts'
+import { readKeySet, writeKeySet } from '../federation/issuer/key-set.ts'
 import {
   clockSkewSecondsDefault,
   clockSkewSecondsMax,
@@ -20,13 +20,13 @@ import {
   urlCharactersMax,
 } from '../limits.ts'
 import { type Actor, commit, type Issuer } from '../registry.ts'
-import { type } from '../shape.ts'
-import { nameShape, referenceShape, textJudgedLater } from '../values.ts'
-import { readAffected } from './affected.ts'
-import type { issuerAnswer } from './answers.ts'
+import { type } from '../values/shape.ts'
+import { nameShape, referenceShape, textJudgedLater } from '../values/shapes.ts'
 import { operation, reading } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
+import { readAffected } from './policy-impact.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization, organizationInput, timeOf } from './references.ts'
+import type { issuerAnswer } from './responses.ts'
 import { describeFor, verifyIssuer } from './verify-issuer.ts'
 
 const url = 'An `https://` address without user name, fragment, white space and control characters'

@@ -12,10 +12,10 @@ import { findOrDraftOwner } from '../keys/owner.ts'
 import { remainingOf } from '../keys/spending.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import { commit } from '../registry.ts'
-import { type } from '../shape.ts'
-import { nameShape, referenceShape } from '../values.ts'
-import { type Affected, readAffected } from './affected.ts'
+import { type } from '../values/shape.ts'
+import { nameShape, referenceShape } from '../values/shapes.ts'
 import { type OperationContext, operation, reading } from './operation.ts'
+import { type Affected, readAffected } from './policy-impact.ts'
 import {
   checkChanges,
   checkNameIsFree,

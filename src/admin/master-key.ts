@@ -6,8 +6,11 @@ import { updateUpstream } from '../../db/upstreams.ts'
 import type { Statement } from '../../db/write.ts'
 import type { MasterKeySource } from '../config.ts'
 import { Fault } from '../fault.ts'
-import { findMasterKey, hasPrivateKey, keyThatOpens } from '../federation/keyring.ts'
-import { decrypt, encrypt, importMasterKey } from '../federation/master-key.ts'
+import { openCredential, sealCredential } from '../inference/credentials.ts'
+import type { Upstream } from '../inference/targets.ts'
+import { commit, type Touched } from '../registry.ts'
+import { findMasterKey, hasPrivateKey, keyThatOpens } from '../tokens/keyring.ts'
+import { decrypt, encrypt, importMasterKey } from '../tokens/master-key.ts'
 import {
   installNextKeyFile,
   isMasterKey,
@@ -15,12 +18,9 @@ import {
   oldPathOf,
   readNextKeyFile,
   writeNextKeyFile,
-} from '../federation/master-key-file.ts'
-import { createSigningKey } from '../federation/signing-keys.ts'
-import { openCredential, sealCredential } from '../inference/credentials.ts'
-import type { Upstream } from '../inference/targets.ts'
-import { commit, type Touched } from '../registry.ts'
-import { type } from '../shape.ts'
+} from '../tokens/master-key-file.ts'
+import { createSigningKey } from '../tokens/signing-keys.ts'
+import { type } from '../values/shape.ts'
 import { type OperationContext, operation } from './operation.ts'
 
 /** A refusal does not quote the key. */

@@ -2,11 +2,11 @@
 import { createPace, type Pace } from '../../db/pace.ts'
 import type { AdminContext } from '../context.ts'
 import type { SubjectToken } from '../federation/claims.ts'
-import { measureHeld } from '../federation/condition-explanation.ts'
-import { parseJwtText } from '../federation/jwt-text.ts'
+import { measureHeld } from '../federation/condition/explanation.ts'
 import type { Policy } from '../federation/policy.ts'
 import { stepNames } from '../federation/refusal.ts'
 import { nearestPoliciesMax } from '../limits.ts'
+import { parseJwtText } from '../tokens/jwt-text.ts'
 import { createWalker, type Explanation, explainWalk, type Walk } from './explain.ts'
 
 /**

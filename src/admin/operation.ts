@@ -7,8 +7,8 @@ import { Fault } from '../fault.ts'
 import { isList } from '../http/reply.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import type { Actor } from '../registry.ts'
-import { checkShape, type type } from '../shape.ts'
-import type { TakeTurn } from '../turns.ts'
+import type { TakeTurn } from '../values/mutex.ts'
+import { checkShape, type type } from '../values/shape.ts'
 
 /** What an operation gets: the context, who asks, and its own name, which the record of its changes tells. */
 export type OperationContext = AdminContext & {

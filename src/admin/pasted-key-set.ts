@@ -1,6 +1,6 @@
 // Reads a key set that an admin pastes: bounded, and public. It does not know whether the set is to be saved or only looked at.
 import { Fault } from '../fault.ts'
-import { readKeySet, type VerificationKey } from '../federation/key-set.ts'
+import { readKeySet, type VerificationKey } from '../federation/issuer/key-set.ts'
 import { issuerDocumentBytesMax } from '../limits.ts'
 
 /**

@@ -10,14 +10,13 @@ import {
   conditionEnvironment,
   describeConditionFault,
   isConditionFault,
-} from '../federation/condition.ts'
+} from '../federation/condition/compile.ts'
 import type { Policy } from '../federation/policy.ts'
 import { checkEligibility } from '../federation/policy-binding.ts'
 import { accessTokenLifetimeSecondsMax, policyBoundsBytesMax, subjectTokenBytesMax } from '../limits.ts'
 import { commit, type Registry } from '../registry.ts'
-import { type } from '../shape.ts'
-import { referenceShape, withoutNul } from '../values.ts'
-import { type policyAnswer, type policyDraftAnswer, policyStates } from './answers.ts'
+import { type } from '../values/shape.ts'
+import { referenceShape, withoutNul } from '../values/shapes.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { type OperationContext, operation, reading } from './operation.ts'
 import { policyChange, policyCreation } from './policy-input.ts'
@@ -34,6 +33,7 @@ import {
   timeOf,
 } from './references.ts'
 import { issuerShape, keyShape } from './report-page.ts'
+import { type policyAnswer, type policyDraftAnswer, policyStates } from './responses.ts'
 
 const checkInput = type({
   '+': 'reject',

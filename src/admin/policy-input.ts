@@ -1,6 +1,6 @@
 // What admins say of a policy when they create or change one (interface §2.2).
 import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin, conditionCharactersMax } from '../limits.ts'
-import { type } from '../shape.ts'
+import { type } from '../values/shape.ts'
 import {
   claimValueShape,
   modelPatternsShape,
@@ -8,7 +8,7 @@ import {
   presetPatternsShape,
   referenceShape,
   textJudgedLater,
-} from '../values.ts'
+} from '../values/shapes.ts'
 import { organizationInput } from './references.ts'
 
 /** The rest of its rules, and where one is broken, are told when it is compiled. */

@@ -4,7 +4,7 @@ import type { ApiKey, Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import type { Policy } from '../federation/policy.ts'
 import type { Issuer, Registry } from '../registry.ts'
-import { referenceShape } from '../values.ts'
+import { referenceShape } from '../values/shapes.ts'
 
 /** What every operation within an organization takes: the organization by id or name; without it the only one, or `default`. */
 export const organizationInput = { 'organization?': referenceShape } as const

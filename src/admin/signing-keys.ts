@@ -3,15 +3,15 @@
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { endSigningKeys, insertSigningKey, listSigningKeys } from '../../db/signing-keys.ts'
 import { Fault } from '../fault.ts'
-import { openMasterKey } from '../federation/keyring.ts'
+import { commit, takeOver } from '../registry.ts'
+import { openMasterKey } from '../tokens/keyring.ts'
 import {
   createSigningKey,
   publicationMilliseconds,
   retirementMilliseconds,
   signingKeyState,
-} from '../federation/signing-keys.ts'
-import { commit, takeOver } from '../registry.ts'
-import { type } from '../shape.ts'
+} from '../tokens/signing-keys.ts'
+import { type } from '../values/shape.ts'
 import { type OperationContext, operation, reading } from './operation.ts'
 import { timeOf } from './references.ts'
 

@@ -4,10 +4,9 @@ import { listSigningKeys } from '../../db/signing-keys.ts'
 import { insertUpstream, updateUpstream } from '../../db/upstreams.ts'
 import type { AdminContext } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
-import { openMasterKey } from '../federation/keyring.ts'
 import { createCredentials, sealCredential } from '../inference/credentials.ts'
 import { type Doing, headerProblem } from '../inference/headers.ts'
-import { modelsIn, readListBody } from '../inference/model-list.ts'
+import { modelsIn, readListBody } from '../inference/models/model-list.ts'
 import { configuredUpstreamName, type Upstream } from '../inference/targets.ts'
 import {
   issuerCaCharactersMax,
@@ -20,8 +19,9 @@ import {
   urlCharactersMax,
 } from '../limits.ts'
 import { commit } from '../registry.ts'
-import { type } from '../shape.ts'
-import { modelPatternsShape, nameShape, referenceShape } from '../values.ts'
+import { openMasterKey } from '../tokens/keyring.ts'
+import { type } from '../values/shape.ts'
+import { modelPatternsShape, nameShape, referenceShape } from '../values/shapes.ts'
 import { checkCertificates } from './issuers.ts'
 import { type OperationContext, operation, reading } from './operation.ts'
 import { checkChanges, notFound, timeOf } from './references.ts'

@@ -6,12 +6,12 @@ import { findDrift, sumUsage, type UsageSum } from '../../db/usage-totals.ts'
 import type { AdminContext } from '../context.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
-import { type } from '../shape.ts'
-import { timeShape } from '../values.ts'
-import type { requestAnswer } from './answers.ts'
+import { type } from '../values/shape.ts'
+import { timeShape } from '../values/shapes.ts'
 import { reading } from './operation.ts'
 import { organizationInput, timeOf } from './references.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
+import type { requestAnswer } from './responses.ts'
 
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits, 'until?': timeShape })
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })

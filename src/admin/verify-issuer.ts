@@ -1,9 +1,9 @@
 // A dry run against a real issuer, before or after it is saved: discovery, keys, certificates and clock, as an exchange would meet them.
 import { describeError, Fault, tellForCommands } from '../fault.ts'
-import { fetchDocument } from '../federation/guarded-fetch.ts'
-import { discover } from '../federation/issuer-keys.ts'
-import { readKeySet } from '../federation/key-set.ts'
-import { quote } from '../federation/mismatch.ts'
+import { fetchDocument } from '../federation/issuer/guarded-fetch.ts'
+import { discover } from '../federation/issuer/issuer-keys.ts'
+import { readKeySet } from '../federation/issuer/key-set.ts'
+import { quote } from '../federation/refusal-detail.ts'
 import type { Actor, Issuer } from '../registry.ts'
 import type { OperationContext } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'

@@ -1,11 +1,11 @@
 // An OpenAI-compatible inference server that answers with what it was asked, as JSON or as an event stream, counting words as tokens.
 
-import { decodeUtf8 } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { errorReply, json } from '../http/reply.ts'
 import { echoBodyBytesMax } from '../limits.ts'
 import type { Handler } from '../runtime.ts'
+import { decodeUtf8 } from '../values/bytes.ts'
 import { dialects, type Echo, wordsOf } from './echo-dialects.ts'
 
 type Message = { role?: string; content?: unknown }

@@ -1,10 +1,10 @@
 // An identity provider for a laptop: real RS256 and ES256 keys, discovery, JWKS, and a mint that signs any claims. Never for production.
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
-import { decodeUtf8 } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { errorReply, json } from '../http/reply.ts'
 import type { Handler } from '../runtime.ts'
+import { decodeUtf8 } from '../values/bytes.ts'
 
 const algorithms = ['RS256', 'ES256'] as const
 const mintBodyBytesLimit = 64 * 1024

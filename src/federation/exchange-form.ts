@@ -1,7 +1,8 @@
 // The form of an exchange (interface §4.1, RFC 8693 §2.1): which fields there are, what they may hold, and in which order they are judged.
-import { decodeUtf8 } from '../bytes.ts'
-import { uuidText } from '../id-text.ts'
+
 import { subjectTokenBytesMax } from '../limits.ts'
+import { decodeUtf8 } from '../values/bytes.ts'
+import { uuidText } from '../values/id-text.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 export const tokenExchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange'

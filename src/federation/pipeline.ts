@@ -1,16 +1,16 @@
 // The steps of an exchange, once: what each needs, what it checks, and what it finds out for those after it. The token endpoint stops at
 // the first refusal; `policies check` runs on and explains. It knows no request, no response and no database.
 import type { Issuer } from '../registry.ts'
+import { isSignedBy } from '../tokens/jws.ts'
+import type { JwtText } from '../tokens/jwt-text.ts'
 import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken } from './claims.ts'
-import { explainFalse } from './condition-explanation.ts'
-import type { IssuerKeys } from './issuer-keys.ts'
-import { isSignedBy } from './jws.ts'
-import type { JwtText } from './jwt-text.ts'
-import type { VerificationKey } from './key-set.ts'
-import { describeMismatch } from './mismatch.ts'
+import { explainFalse } from './condition/explanation.ts'
+import type { IssuerKeys } from './issuer/issuer-keys.ts'
+import type { VerificationKey } from './issuer/key-set.ts'
 import { type Policy, rules } from './policy.ts'
 import { checkEligibility, type PolicyBinding } from './policy-binding.ts'
 import { isRefusal, type Refusal, refuse, refuseNotJwt, type StepName, stepNames } from './refusal.ts'
+import { describeMismatch } from './refusal-detail.ts'
 
 /** What is known of an exchange: the first three from the start, the others by the step of their name. */
 export type Facts = {

@@ -7,10 +7,10 @@ import {
   compileCondition,
   conditionEnvironment,
   isConditionFault,
-} from './condition.ts'
+} from './condition/compile.ts'
 import { explainGithubSubject } from './github-subject.ts'
-import { describeMismatch, describeWrongType } from './mismatch.ts'
 import { type Refusal, refuse } from './refusal.ts'
+import { describeMismatch, describeWrongType } from './refusal-detail.ts'
 
 /** An immutable policy. A change of the row makes a new value, so that identity tells whether anything changed. */
 export type Policy = Readonly<PolicyRow> & {

@@ -1,8 +1,9 @@
 // Reads request bodies: bounded in bytes and time, of one media type, plain (not compressed); and the JSON object in one.
-import { decodeUtf8, joinChunks } from '../bytes.ts'
+
 import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
-import { createPause, giveWay } from '../turns.ts'
+import { decodeUtf8, joinChunks } from '../values/bytes.ts'
+import { createPause, giveWay } from '../values/mutex.ts'
 import { type JsonOutline, outlineJson } from './json-text.ts'
 
 /** Enough of a media type to recognize it. */

@@ -1,7 +1,7 @@
 // Holds what a caller sent, in a body or in the query, against the shape that the OpenAPI document gives for it.
 import { Fault } from '../fault.ts'
-import { checkShape, type JsonSchema, type } from '../shape.ts'
-import { type Shape, schemaOf } from './description.ts'
+import { checkShape, type JsonSchema, type } from '../values/shape.ts'
+import { type Shape, schemaOf } from './operation-doc.ts'
 import { queryOf } from './query.ts'
 
 type Fields = Record<string, unknown>

@@ -1,9 +1,10 @@
 // What a JSON text holds, found before it is parsed: how much, and where the members of its outermost object are. It works on the bytes, a
 // slice at a time, so that no body holds up other requests. Of a text that is no JSON it finds something; the parser refuses that one.
-import { decodeUtf8, joinChunks } from '../bytes.ts'
+
 import { Fault } from '../fault.ts'
 import { jsonLevelsMax, jsonMembersMax, jsonOutermostMembersMax, jsonValuesMax } from '../limits.ts'
-import { giveWay } from '../turns.ts'
+import { decodeUtf8, joinChunks } from '../values/bytes.ts'
+import { giveWay } from '../values/mutex.ts'
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]

@@ -1,11 +1,11 @@
 // The ledger entry of one inference request: opened when it is let in, written once when it ends. The row is committed before its answer ends.
 import type { UsageRow } from '../../db/schema.ts'
-import { storableText } from '../bytes.ts'
 import type { Context, RequestInfo } from '../context.ts'
 import { describeError, withoutSecrets } from '../fault.ts'
 import type { Principal } from '../keys/bearer.ts'
 import { modelCharactersMax } from '../limits.ts'
-import type { InferenceRequest } from './inference-request.ts'
+import { storableText } from '../values/bytes.ts'
+import type { InferenceRequest } from './call.ts'
 import { costOf } from './prices.ts'
 import type { Attempt } from './targets.ts'
 import type { Inspected } from './usage.ts'

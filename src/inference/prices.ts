@@ -1,7 +1,7 @@
 // What a request costs where the upstream does not say: a price list by pattern of the model. Money is in nanodollars, billionths of a US dollar.
 import type { Price } from '../../db/schema.ts'
 import { answerDollarsMax, nanodollarsPerDollar } from '../limits.ts'
-import { compilePatterns } from './pattern.ts'
+import { compilePatterns } from '../values/pattern.ts'
 import type { TokenCounts } from './usage.ts'
 
 type Counted = Pick<TokenCounts, 'promptTokens' | 'completionTokens' | 'totalTokens' | 'cachedTokens'>

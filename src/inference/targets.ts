@@ -1,8 +1,8 @@
 // Which inference servers may answer a request, and in which order. It knows no network.
 import type { Upstream as UpstreamRow } from '../../db/schema.ts'
 import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../limits.ts'
+import { compilePatterns, type Patterns } from '../values/pattern.ts'
 import { compileForwardedHeaders, compileReturnedHeaders, type IsReturned } from './headers.ts'
-import { compilePatterns, type Patterns } from './pattern.ts'
 
 /** An upstream as the registry holds it. */
 export type Upstream = Readonly<UpstreamRow> & {

@@ -1,8 +1,8 @@
 // Whether a caller may infer now: the rates and the budget of its key, and the models and presets that key or token is limited to.
 import type { ApiKey } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
-import { compilePatterns } from '../inference/pattern.ts'
 import { modelCharactersMax, nanodollarsPerDollar } from '../limits.ts'
+import { compilePatterns } from '../values/pattern.ts'
 import type { Principal } from './bearer.ts'
 import type { KeyRates } from './key-rates.ts'
 import { remainingOf, type Spending } from './spending.ts'

@@ -2,8 +2,8 @@
 import type { ApiKey } from '../../db/schema.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { type AccessTokenClaims, verifyAccessToken } from '../federation/access-token.ts'
-import { parseJwtText } from '../federation/jwt-text.ts'
+import { type AccessTokenClaims, verifyAccessToken } from '../tokens/access-token.ts'
+import { parseJwtText } from '../tokens/jwt-text.ts'
 import { checkKeyState, hashApiKey, invalidCredential, isApiKeyText } from './api-key.ts'
 
 export type Principal = {

@@ -1,8 +1,8 @@
 // What may be set of an API key: its bounds, for the commands as for the key endpoints.
 import { limitResets } from '../../db/schema.ts'
 import { keyLimitDollarsMax } from '../limits.ts'
-import { type } from '../shape.ts'
-import { modelPatternsShape, moneyShape, presetPatternsShape, rateShape, timeShape } from '../values.ts'
+import { type } from '../values/shape.ts'
+import { modelPatternsShape, moneyShape, presetPatternsShape, rateShape, timeShape } from '../values/shapes.ts'
 
 /** What bounds a key; null takes a bound away. Money in US dollars. */
 export const keyBounds = {

@@ -4,9 +4,9 @@ import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import { checkFields, noQuery, readQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
-import { keyHashText } from '../id-text.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
 import type { Actor } from '../registry.ts'
+import { keyHashText } from '../values/id-text.ts'
 import { authenticate, authenticateManagement } from './bearer.ts'
 import {
   createBody,
@@ -20,7 +20,7 @@ import {
   showDescription,
   updateBody,
   updateDescription,
-} from './descriptions.ts'
+} from './openapi.ts'
 
 /** A key as the operations show it. */
 type Shown = Omit<typeof keyAnswer.infer, 'creator_user_id'> & {

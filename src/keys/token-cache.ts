@@ -1,9 +1,9 @@
 // Access tokens that were verified a short while ago, so that a workload's next request need not wait for a signature. An entry stands for
 // the exact text only, never outlives its token or the key that signed it, and says nothing of the API key: its state is looked at each time.
 import { hash } from 'node:crypto'
-import { type AccessTokenClaims, isWithinLife, type VerifiedAccessToken } from '../federation/access-token.ts'
-import type { SigningKeys } from '../federation/signing-keys.ts'
 import { verifiedTokensMax } from '../limits.ts'
+import { type AccessTokenClaims, isWithinLife, type VerifiedAccessToken } from '../tokens/access-token.ts'
+import type { SigningKeys } from '../tokens/signing-keys.ts'
 
 export type TokenCache = {
   /** What the text was verified to say, if it still stands at `now` (milliseconds). */

@@ -1,13 +1,13 @@
 // A preset applied to the body of a request: what the request leaves open, the preset fills in, in the terms of that body.
 import { Fault } from '../fault.ts'
-import { configKeys } from './chat-body.ts'
-import { isInstruction } from './chat-messages.ts'
-import { type Fields, isObject, memberOf, present } from './check.ts'
-import { messagesFields } from './messages-config.ts'
+import { configKeys } from './dialects/from-chat.ts'
+import { messagesFields } from './dialects/to-messages.ts'
+import { responsesFields } from './dialects/to-responses.ts'
 import type { PresetContent } from './preset.ts'
 import { withoutPresetReference } from './reference.ts'
-import { responsesFields } from './responses-config.ts'
-import { isChoiceAmong, toolName } from './tools.ts'
+import { type Fields, isObject, memberOf, present } from './schema/check.ts'
+import { isInstruction } from './schema/messages.ts'
+import { isChoiceAmong, toolName } from './schema/tools.ts'
 
 /** The endpoints that take a preset, by what their bodies look like. */
 export const targets = ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank'] as const

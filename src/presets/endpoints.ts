@@ -9,8 +9,7 @@ import type { Params } from '../http/router.ts'
 import { authenticate, authenticateManagement } from '../keys/bearer.ts'
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
 import type { Actor } from '../registry.ts'
-import { giveWay } from '../turns.ts'
-import { showDesignated, versionText } from './answers.ts'
+import { giveWay } from '../values/mutex.ts'
 import {
   archiveDescription,
   listDescription,
@@ -22,9 +21,10 @@ import {
   updateDescription,
   versionDescription,
   versionsDescription,
-} from './descriptions.ts'
+} from './openapi.ts'
 import { type Dialect, readPreset } from './preset.ts'
 import { checkPresetSlug, isPresetSlug } from './reference.ts'
+import { showDesignated, versionText } from './responses.ts'
 import { presetVersionShape } from './shapes.ts'
 
 type Key = { id: string; organizationId: string; workspaceId: string }

@@ -1,10 +1,15 @@
 // From a body of any of the three dialects to what a preset version holds: its config and its system prompt.
 import { Fault } from '../fault.ts'
 import { presetConfigCharactersMax } from '../limits.ts'
-import { chatBody, chatBodyProblems, chatConfig, chatSystemTexts } from './chat-body.ts'
-import { type Check, describeProblems, type Fields, isObject, type Problem } from './check.ts'
-import { messagesBody, messagesBodyProblems, messagesConfig, messagesSystemTexts } from './messages-body.ts'
-import { responsesBody, responsesBodyProblems, responsesConfig, responsesSystemTexts } from './responses-body.ts'
+import { chatBody, chatBodyProblems, chatConfig, chatSystemTexts } from './dialects/from-chat.ts'
+import { messagesBody, messagesBodyProblems, messagesConfig, messagesSystemTexts } from './dialects/from-messages.ts'
+import {
+  responsesBody,
+  responsesBodyProblems,
+  responsesConfig,
+  responsesSystemTexts,
+} from './dialects/from-responses.ts'
+import { type Check, describeProblems, type Fields, isObject, type Problem } from './schema/check.ts'
 
 /** Which body it is: `/chat/completions`, `/messages` (Anthropic) or `/responses` (OpenAI). */
 export const dialects = ['chat', 'messages', 'responses'] as const

@@ -2,8 +2,8 @@
 import { Fault } from '../fault.ts'
 import type { Registry } from '../registry.ts'
 import { applyPreset, type Target } from './apply.ts'
-import type { Fields } from './check.ts'
 import type { PresetReference } from './reference.ts'
+import type { Fields } from './schema/check.ts'
 import type { Presets } from './versions.ts'
 
 export type Completed = {

@@ -7,10 +7,10 @@ import type { Writer } from '../../db/write.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import { presetCacheCharactersMax, presetsPerCommitMax, presetValueCharacters } from '../limits.ts'
 import { type Actor, commitPresets, type Preset, type PresetChange, type Registry } from '../registry.ts'
-import type { TakeTurn } from '../turns.ts'
-import type { Fields } from './check.ts'
+import type { TakeTurn } from '../values/mutex.ts'
 import { checkPresetCount, draftVersion, type NewVersion, type VersionDraft, versionStatements } from './drafts.ts'
 import { encodeConfig } from './preset.ts'
+import type { Fields } from './schema/check.ts'
 
 /** A version with its config as a value. */
 export type Version = Readonly<Omit<PresetVersion, 'config'>> & { readonly config: Fields }

@@ -1,10 +1,10 @@
 // Operations that only read: they answer while changes wait for each other, and a long answer lets the event loop turn.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { askServer } from '../../src/admin/client.ts'
 import { createOperationRunner, reading } from '../../src/admin/operation.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
+import { askServer } from '../../src/admin/transport/client.ts'
 import { jsonInSlices } from '../../src/http/reply.ts'
-import { type } from '../../src/shape.ts'
+import { type } from '../../src/values/shape.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 import { type Federation, startFederation } from '../support/latchkey.ts'
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkCondition } from '../../src/federation/condition.ts'
+import { checkCondition } from '../../src/federation/condition/compile.ts'
 import keycloak from '../fixtures/claims/keycloak.json' with { type: 'json' }
 import { compiled, conditionToken } from '../support/condition.ts'
 import { type Federation, type Row, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'

@@ -2,7 +2,7 @@
 // is obeyed; what changes again and again ends the exchange.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { OperationName } from '../../src/admin/operations.ts'
-import type { IssuerKeys } from '../../src/federation/issuer-keys.ts'
+import type { IssuerKeys } from '../../src/federation/issuer/issuer-keys.ts'
 import { auditOf } from '../support/exchange-outcome.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 

@@ -1,11 +1,11 @@
 // The clock of the machine is set, back above all: what was remembered under the wrong time neither lasts nor passes sooner than it should.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { listSigningKeys } from '../../db/signing-keys.ts'
-import { readMasterKey } from '../../src/federation/master-key.ts'
 import { createReplayGuard, hashTokenId, type ReplayGuardOptions } from '../../src/federation/replay.ts'
-import { openSigningKeys } from '../../src/federation/signing-keys.ts'
 import { createRateLimiter } from '../../src/http/rate-limit.ts'
 import { createKeyRates } from '../../src/keys/key-rates.ts'
+import { readMasterKey } from '../../src/tokens/master-key.ts'
+import { openSigningKeys } from '../../src/tokens/signing-keys.ts'
 import { createIssuerServer, type IssuerServer, issuerRow, keySetReply } from '../support/issuer-server.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 import { createKeyPair, type KeyPair } from '../support/subject-token.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
-import { conditionEnvironment } from '../../src/federation/condition.ts'
+import { conditionEnvironment } from '../../src/federation/condition/compile.ts'
 import { compilePolicy, rules as rulesInOrder } from '../../src/federation/policy.ts'
 
 const row: PolicyRow = {

@@ -1,7 +1,7 @@
 // The cache of verified access tokens: what it remembers, and for how long.
 import { expect, test } from 'bun:test'
-import type { SigningKey } from '../../src/federation/signing-keys.ts'
 import { createTokenCache } from '../../src/keys/token-cache.ts'
+import type { SigningKey } from '../../src/tokens/signing-keys.ts'
 
 const expiresAt = 1_800_000_900_000
 const issuedAt = expiresAt - 900_000

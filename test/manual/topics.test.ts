@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { renderMarkdown } from '../../scripts/markdown.ts'
+import { renderMarkdown } from '../../scripts/shared/markdown.ts'
 import { reasonNames } from '../../src/federation/refusal.ts'
 import { topics } from '../../src/manual/topics.ts'
-import { configKeys } from '../../src/presets/chat-body.ts'
+import { configKeys } from '../../src/presets/dialects/from-chat.ts'
 import { settings } from '../../src/settings.ts'
 import { runCommand } from '../support/latchkey.ts'
 

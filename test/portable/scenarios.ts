@@ -1,7 +1,7 @@
 // What must hold on every runtime, written with Web standards and node:assert alone: exchange, key set and inference over real HTTP.
 import assert from 'node:assert/strict'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
-import { type Column, table } from '../../scripts/table.ts'
+import { type Column, table } from '../../scripts/shared/table.ts'
 import { audience, type Federation, subject } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 

@@ -11,7 +11,7 @@ import {
 } from '../../src/limits.ts'
 import { createPresets, type Draft, type Presets, type Saved } from '../../src/presets/versions.ts'
 import { type Actor, commit, loadRegistry, type Preset, type Registry } from '../../src/registry.ts'
-import { createTurns, type TakeTurn } from '../../src/turns.ts'
+import { createTurns, type TakeTurn } from '../../src/values/mutex.ts'
 import { busyError, type Watched, watchBatches } from '../support/batches.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Row, startTestServer } from '../support/latchkey.ts'

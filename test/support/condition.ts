@@ -5,7 +5,7 @@ import {
   compileCondition,
   describeConditionFault,
   isConditionFault,
-} from '../../src/federation/condition.ts'
+} from '../../src/federation/condition/compile.ts'
 
 /** A verified token with claims of every type, and `more` beside them. */
 export function conditionToken(more: Record<string, unknown>): SubjectToken {

@@ -1,8 +1,8 @@
 // A Latchkey as an operator has it: a data folder, settings, commands and a server, each of them a child process. The identity provider
 // and the inference server behind it run in the test's own process, where a test can hold them back.
 import { join } from 'node:path'
-import { askServer } from '../../src/admin/client.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
+import { askServer } from '../../src/admin/transport/client.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Handler, Listener } from '../../src/runtime.ts'

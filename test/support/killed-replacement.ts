@@ -1,7 +1,7 @@
 // A process that replaces the master key and is killed after so many of its steps: `bun killed-replacement.ts STEPS INPUT`, with the
 // settings in its environment.
 
-import { surroundings } from '../../scripts/command-line.ts'
+import { surroundings } from '../../scripts/shared/command-line.ts'
 import { planReplacement } from '../../src/admin/master-key.ts'
 import { loadConfig } from '../../src/config.ts'
 import { openContext } from '../../src/context.ts'

@@ -1,7 +1,7 @@
 // Load on a served Latchkey from many clients at once, with a record of everything that was acknowledged to them.
 import { decodeJwt } from 'jose'
-import { askServer } from '../../src/admin/client.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
+import { askServer } from '../../src/admin/transport/client.ts'
 import { Fault } from '../../src/fault.ts'
 import type { Trust } from './installation.ts'
 import { audience, postExchange } from './latchkey.ts'

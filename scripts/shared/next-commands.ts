@@ -1,0 +1,17 @@
+// Command lines that a command prints for its user to run next.
+import type { Options } from './command-line.ts'
+import { printable } from './render.ts'
+
+/** The flags that were given of these, as a shell reads them. */
+export function flagsOf(options: Options, names: string[]): string {
+  const flags = names.map((name) => {
+    const value = options[name]
+    const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+    return value === undefined ? '' : ` --${flag} ${shellWord(String(value))}`
+  })
+  return flags.join('')
+}
+
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${printable(text).replaceAll("'", "'\\''")}'`
+}

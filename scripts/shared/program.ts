@@ -1,0 +1,58 @@
+// What holds for the whole program: how commands are parsed, how errors are printed, and the exit codes.
+import { type Command, CommanderError } from 'commander'
+import { describeError, Fault, type FaultCode, tellForCommands } from '../../src/fault.ts'
+import { printable } from './render.ts'
+
+/** 0 is success. */
+const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: 3 }
+export const exitCodeFailed = 1
+
+/** `keys create` */
+export function pathOf(made: Command): string {
+  return made.parent === null ? made.name() : `${pathOf(made.parent)} ${made.name()}`.replace(/^latchkey /, '')
+}
+
+/** Errors are thrown instead of printed, by every command below too. */
+export function prepareCommands(made: Command): void {
+  made
+    .exitOverride()
+    .configureOutput({ outputError: () => {} })
+    .showHelpAfterError(false)
+    // Options after a command are that command's own, also where the one above it has the same.
+    .enablePositionalOptions()
+  requireLate(made)
+  for (const child of made.commands) prepareCommands(child)
+}
+
+/** Commander looks for required options before it looks at the others, and a typing error in one would be called a missing one. */
+function requireLate(made: Command): void {
+  const required = made.options.filter(({ mandatory }) => mandatory)
+  for (const option of required) option.mandatory = false
+  made.hook('preAction', () => {
+    const missing = required.filter((option) => made.getOptionValue(option.attributeName()) === undefined)
+    if (missing.length === 0) return
+    const flags = missing.map((option) => option.flags).join(' and ')
+    throw new Fault('usage', `${flags} must be given; see: latchkey ${pathOf(made)} --help`)
+  })
+}
+
+/** Prints an error on standard error, as JSON or as text. Gives the exit code. */
+export async function reportError(error: unknown, asJson: boolean): Promise<number> {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0
+    // A group without a command has shown its help.
+    if (error.code === 'commander.help') return exitCodes.usage ?? exitCodeFailed
+    const message = error.message
+      .replace(/^error: /, '')
+      .replaceAll(/\.?\n/g, ' ')
+      .replace(/\.$/, '')
+    return reportError(new Fault('usage', `${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help`), asJson)
+  }
+  const fault = error instanceof Fault ? error : new Fault('internal', describeError(error), { cause: error })
+  const message = tellForCommands(fault)
+  const line = asJson
+    ? JSON.stringify({ error: { code: fault.code, message } })
+    : `latchkey: ${message.split('\n').map(printable).join('\n')}`
+  await new Promise((written) => process.stderr.write(`${line}\n`, written))
+  return exitCodes[fault.code] ?? exitCodeFailed
+}

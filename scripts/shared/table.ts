@@ -1,0 +1,90 @@
+// Tables: columns aligned by what a terminal makes of their characters, and no wider than the terminal.
+import stringWidth from 'string-width'
+import { printable } from './render.ts'
+import { paint, readTerminal, type Terminal, type Tone } from './terminal.ts'
+
+export type Column<Row> = [title: string, value: (row: Row) => unknown, tone?: (text: string) => Tone | undefined]
+
+/** Longer cells would push the others off the screen; `--json` has them whole. */
+const cellWidthMax = 72
+/** What a column of free text is left when there is too little room for all of it. */
+const cellWidthMin = 12
+const gap = '  '
+
+/** Ids, times and numbers mean nothing in part: such a column is shown whole or not at all. */
+const wholeText = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|[\d.]+( ms)?|-)$/
+
+/** A table with aligned columns, or a sentence when there is nothing to show. */
+export function table<Row>(
+  rows: Row[],
+  columns: Column<Row>[],
+  whenEmpty: string,
+  terminal: Terminal = readTerminal(),
+): string {
+  if (rows.length === 0) return whenEmpty
+  const cells = columns.map(([, value]) => rows.map((row) => cut(printable(value(row)), cellWidthMax)))
+  const widths = fit(
+    columns.map(([title], index) => measure(title, cells[index] ?? [])),
+    terminal.columns ?? Number.POSITIVE_INFINITY,
+  )
+  const shown = columns.slice(0, widths.length)
+  const lines = rows.map((_, row) => shown.map((_column, index) => cells[index]?.[row] ?? ''))
+  const drawn = [
+    drawLine(
+      shown.map(([title]) => title),
+      widths,
+      (text) => paint(text, 'bold', terminal),
+    ),
+    ...lines.map((line) => drawLine(line, widths, (text, index) => paint(text, shown[index]?.[2]?.(text), terminal))),
+  ]
+  const left = columns.slice(widths.length).flatMap(([title]) => (title === '' ? [] : [title]))
+  if (left.length > 0) drawn.push(`Too wide to show: ${left.join(', ')}; widen the terminal, or use --json`)
+  return drawn.join('\n')
+}
+
+type Measured = { natural: number; least: number }
+
+function measure(title: string, cells: string[]): Measured {
+  const heading = stringWidth(title)
+  const natural = Math.max(heading, ...cells.map((cell) => stringWidth(cell)))
+  const isWhole = cells.every((cell) => wholeText.test(cell))
+  return { natural, least: isWhole ? natural : Math.min(natural, Math.max(heading, cellWidthMin)) }
+}
+
+/**
+ * Widths that are no more than `available` together. The widest columns give way first, each down to its least; where that is not enough
+ * the last columns go, which have no width then. The first is always there.
+ */
+function fit(columns: Measured[], available: number): number[] {
+  const room = available - gap.length * (columns.length - 1)
+  for (let widest = cellWidthMax; widest > 0; widest -= 1) {
+    const widths = columns.map(({ natural, least }) => Math.max(Math.min(natural, widest), least))
+    if (widths.reduce((sum, width) => sum + width, 0) <= room) return widths
+  }
+  return columns.length > 1 ? fit(columns.slice(0, -1), available) : [Math.max(available, 1)]
+}
+
+function drawLine(cells: string[], widths: number[], color: (text: string, index: number) => string): string {
+  const drawn = cells.map((cell, index) => {
+    const width = widths[index] ?? 0
+    const text = cut(cell, width)
+    const padding = index === cells.length - 1 ? 0 : width - stringWidth(text)
+    return color(text, index) + ' '.repeat(padding)
+  })
+  return drawn.join(gap).trimEnd()
+}
+
+const characters = new Intl.Segmenter()
+
+/** The beginning of a text that is wider than this, never within a character. */
+function cut(text: string, widthMax: number): string {
+  if (stringWidth(text) <= widthMax) return text
+  let kept = ''
+  let width = 0
+  for (const { segment } of characters.segment(text)) {
+    width += stringWidth(segment)
+    if (width >= widthMax) break
+    kept += segment
+  }
+  return `${kept}…`
+}

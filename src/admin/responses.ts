@@ -1,0 +1,158 @@
+// What admin operations answer with, as shapes: the functions that show a row are held to them, and the OpenAPI document tells them.
+import { keySources } from '../../db/schema.ts'
+import { stepNames } from '../federation/refusal.ts'
+import { type } from '../values/shape.ts'
+
+const text = 'string | null'
+/** ISO 8601 UTC, as `timeOf` makes it. */
+const time = type('string').configure({ format: 'date-time' })
+const timeOrNull = time.or('null')
+const usableKey = type({ kid: text, algorithm: 'string' })
+
+export const issuerAnswer = type({
+  id: 'string',
+  name: 'string',
+  issuer_url: 'string',
+  organization_id: 'string',
+  key_source: type.enumerated(...keySources),
+  jwks_url: text,
+  jwks: 'unknown',
+  clock_skew_seconds: 'number.integer',
+  max_token_age_seconds: 'number.integer | null',
+  ca_pem: text,
+  keys_stale_seconds: 'number.integer',
+  keys_fetched_at: timeOrNull,
+  keys_fresh_until: timeOrNull,
+  keys: usableKey.array(),
+  created_at: time,
+  updated_at: time,
+}).configure({ title: 'Issuer' })
+export const policyStates = ['enabled', 'paused', 'inactive'] as const
+const policyFields = {
+  name: 'string',
+  organization_id: 'string',
+  issuer_id: 'string',
+  issuer_url: 'string',
+  issuer_deleted: 'boolean',
+  audience: 'string',
+  subject: text,
+  condition: text,
+  condition_environment: 'number.integer | null',
+  required_scope: text,
+  required_token_type: text,
+  enabled: 'boolean',
+  state: type.enumerated(...policyStates),
+  inactive_reason: text,
+  replay_protection: 'boolean',
+  allowed_models: 'string[] | null',
+  allowed_presets: 'string[] | null',
+  key_id: 'string',
+  key_name: 'string',
+  key_disabled: 'boolean',
+  key_deleted: 'boolean',
+  max_lifetime_seconds: 'number.integer',
+} as const
+export const policyAnswer = type({ id: 'string', ...policyFields, created_at: time, updated_at: time }).configure({
+  title: 'Policy',
+})
+/** What would be saved. */
+export const policyDraftAnswer = type({ ...policyFields, dry_run: 'true' }).configure({ title: 'PolicyDraft' })
+export const verificationAnswer = type({
+  issuer_url: 'string',
+  ok: 'boolean',
+  checks: type({ step: 'string', ok: 'boolean', detail: 'string' }).array(),
+  keys: usableKey.array(),
+}).configure({ title: 'IssuerVerification' })
+const exchangeFields = {
+  id: 'number.integer',
+  at: time,
+  request_id: 'string',
+  outcome: "'issued' | 'refused'",
+  error: text,
+  reason: text,
+  step: type.enumerated(...stepNames).or('null'),
+  detail: text,
+  organization_id: text,
+  policy_id: text,
+  policy_name: text,
+  policy_named: text,
+  issuer_id: text,
+  issuer_url: text,
+  key_id: text,
+  subject: text,
+  subject_token_id: text,
+  subject_token_sha256: text,
+  access_token_id: text,
+  access_token_expires_at: timeOrNull,
+  client_address: text,
+} as const
+export const exchangeAnswer = type(exchangeFields).configure({ title: 'Exchange' })
+const requestFields = {
+  id: 'number.integer',
+  at: time,
+  request_id: 'string',
+  organization_id: 'string',
+  workspace_id: 'string',
+  key_id: 'string',
+  key_name: text,
+  policy_id: text,
+  policy_name: text,
+  issuer_id: text,
+  issuer_url: text,
+  subject: text,
+  access_token_id: text,
+  endpoint: 'string',
+  model: text,
+  model_asked: text,
+  upstream: text,
+  preset_version: text,
+  status: 'number.integer',
+  streamed: 'boolean',
+  completed: 'boolean',
+  client_left: 'boolean',
+  prompt_tokens: 'number.integer | null',
+  completion_tokens: 'number.integer | null',
+  total_tokens: 'number.integer | null',
+  cached_tokens: 'number.integer | null',
+  reasoning_tokens: 'number.integer | null',
+  cost: 'number | null',
+  usage_source: "'upstream' | 'none'",
+  first_byte_milliseconds: 'number.integer | null',
+  duration_milliseconds: 'number.integer',
+} as const
+/** An inference request, as the ledger has it. */
+export const requestAnswer = type(requestFields)
+/** What a request id stands for. */
+export const auditedAnswer = type({ kind: "'exchange'", ...exchangeFields })
+  .configure({ title: 'AuditedExchange' })
+  .or(type({ kind: "'inference'", ...requestFields }).configure({ title: 'AuditedInference' }))
+export const changeAnswer = type({
+  id: 'number.integer',
+  at: time,
+  actor: "'local' | 'key' | 'server'",
+  actor_key_id: text,
+  actor_key_name: text,
+  request_id: text,
+  operation: 'string',
+  organization_id: text,
+  kind: 'string',
+  target_id: 'string',
+  before: 'object | null',
+  after: 'object | null',
+}).configure({ title: 'Change' })
+export const explanationAnswer = type({
+  policy_id: 'string',
+  policy_name: 'string',
+  accepted: 'boolean',
+  steps: type({ step: type.enumerated(...stepNames), ok: 'boolean', 'reason?': 'string', 'detail?': 'string' }).array(),
+  'condition?': type({ source: 'string', 'value?': 'string', 'error?': 'string' }).array(),
+}).configure({ title: 'Explanation' })
+export const deletedAnswer = type({ id: 'string', deleted: 'true', 'policies_affected?': 'string[]' }).configure({
+  title: 'Deleted',
+})
+
+/** `{ "data": … }`, as every answer over HTTP is. */
+export const dataOf = <Item>(item: Item) => type({ data: item as never })
+export const listOf = <Item>(item: Item) => type({ data: type(item as never).array() })
+/** Filters look at so many rows and no more; `more_before_id`, as `before_id`, goes on where they stopped. */
+export const exchangesAnswer = type({ data: exchangeAnswer.array(), 'more_before_id?': 'number.integer' })

@@ -1,0 +1,109 @@
+// The admin operations over HTTP, for management keys: the same operations that the commands call, within the key's own organization.
+import type { Context, Endpoint, RequestInfo } from '../../context.ts'
+import { Fault } from '../../fault.ts'
+import { readJson } from '../../http/body.ts'
+import { noQuery, readParameters, readQuery } from '../../http/input.ts'
+import { type Description, errorResponses, type Shape } from '../../http/operation-doc.ts'
+import { jsonInSlices } from '../../http/reply.ts'
+import { authenticateManagement } from '../../keys/bearer.ts'
+import { operationBodyBytesMax } from '../../limits.ts'
+import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
+import type { RunOperation } from '../operation.ts'
+import { type OperationName, operations } from '../operations.ts'
+import { type AdminRoute, routes } from './routes.ts'
+
+const segmentShape = referenceShape.configure({ not: { enum: reservedNames }, says: 'Its name or id' })
+const segments = {
+  issuer: segmentShape,
+  policy: segmentShape,
+  request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
+}
+
+/** What the service fills in: the organization is the key's, and what the path names is in the path. */
+function filledInBy(path: string): string[] {
+  return ['organization', ...[...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')]
+}
+
+export function createAdminEndpoints(runOperation: RunOperation): Endpoint[] {
+  return routes.map((route) => ({
+    method: route.method,
+    path: route.path,
+    describes: describe(route),
+    handle: (request, context, info) => handle(route, runOperation, request, context, info),
+  }))
+}
+
+async function handle(
+  { method, path, operation, status = 200, isList, draft, isBare, isReading }: AdminRoute,
+  runOperation: RunOperation,
+  request: Request,
+  context: Context,
+  { params, requestId }: RequestInfo,
+): Promise<Response> {
+  // Whether nothing is to be saved is in the body, which is read for those alone who may ask for that much.
+  let key = await authenticateManagement(request, context, { writes: isReading !== true && draft === undefined })
+  if (takesBody(method)) readQuery(request, noQuery)
+  const given = takesBody(method)
+    ? await readJson(request, operationBodyBytesMax)
+    : readParameters(request, shapeOf(operation))
+  const isDraft = draft !== undefined && given.dry_run === true
+  if (draft !== undefined && !isDraft) key = await authenticateManagement(request, context, { writes: true })
+  checkFields(given, path, isBare === true)
+  const input = { ...given, ...params, organization: key.organizationId }
+  const answer = await runOperation(operation, input, { kind: 'key', keyId: key.id, requestId })
+  const body = isList === true ? answer : { data: answer }
+  return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store' })
+}
+
+function takesBody(method: AdminRoute['method']): boolean {
+  return method === 'POST' || method === 'PATCH'
+}
+
+function checkFields(given: object, path: string, isBare: boolean): void {
+  for (const name of filledInBy(path))
+    if (name in given)
+      throw new Fault(
+        'invalid',
+        `${name} must be removed: it is told by ${name === 'organization' ? 'the key' : 'the path'}`,
+      )
+  const [name] = Object.keys(given)
+  if (isBare && name !== undefined) throw new Fault('invalid', `${name} must be removed: the path tells everything`)
+}
+
+/** What an operation takes, as a shape: every input is one. */
+function shapeOf(operation: OperationName): Shape {
+  return operations[operation].input as unknown as Shape
+}
+
+function describe(route: AdminRoute): Description {
+  const { method, path, operation, name, summary, rules, answer, status = 200, draft, isBare, isReading } = route
+  const shape = shapeOf(operation)
+  const isNamed = path.includes('{')
+  const none: Description['responses'] = {}
+  const takesQuery = method === 'GET' && !isNamed
+  return {
+    name: name ?? operation.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase()),
+    summary,
+    ...(rules === undefined ? {} : { rules }),
+    access: isReading === true ? 'admin:read' : 'admin:write',
+    ...(isNamed ? { segments } : {}),
+    ...(takesQuery ? { query: shape } : {}),
+    ...(takesBody(method) && isBare !== true
+      ? { body: { mediaType: 'application/json', shape, filledIn: filledInBy(path) } }
+      : {}),
+    responses: {
+      ...(draft === undefined ? none : { 200: { description: 'It could be saved, and is not', shape: draft } }),
+      [status]: { description: 'Done', shape: answer },
+      ...errorResponses(
+        400,
+        401,
+        403,
+        // A name may be a word that is a path by itself.
+        ...(path.endsWith('{issuer}') || path.endsWith('{policy}') ? [405] : []),
+        ...(isNamed || ['audit.list', 'policies.list'].includes(operation) ? [404] : []),
+        ...(takesBody(method) ? [404, 408, 409, 413] : []),
+        ...(operation === 'issuers.refresh' ? [503] : []),
+      ),
+    },
+  }
+}

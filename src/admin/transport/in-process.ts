@@ -1,0 +1,47 @@
+// Runs an admin operation in this process, which owns the database for as long as that takes.
+import type { OnProgress } from '../../../db/slices.ts'
+import type { Config } from '../../config.ts'
+import {
+  closeContext,
+  isInitialized,
+  notInitialized,
+  openContext,
+  retryWhileOwned,
+  type Surroundings,
+} from '../../context.ts'
+import { createOperationRunner } from '../operation.ts'
+import { type OperationName, operations } from '../operations.ts'
+import type { LocalUser } from './local-user.ts'
+import { storageFault } from './storage-fault.ts'
+
+/** An operation, and who asks for it. */
+export type Call = { name: OperationName; input: unknown; user: LocalUser; onProgress?: OnProgress | undefined }
+
+/**
+ * While another process owns the file, `ask` is tried again as well: it may be a server that has started meanwhile.
+ * @throws Fault as the operation does; `conflict` when the database stays owned by another process
+ */
+export async function runHere(
+  config: Config,
+  surroundings: Surroundings,
+  call: Call,
+  ask: () => Promise<{ result: unknown } | undefined>,
+): Promise<unknown> {
+  return retryWhileOwned(async () => {
+    const answered = await ask()
+    return answered === undefined ? runOnce(config, surroundings, call) : answered.result
+  })
+}
+
+async function runOnce(config: Config, surroundings: Surroundings, call: Call): Promise<unknown> {
+  const { name, input, user, onProgress } = call
+  const context = await openContext(config, surroundings, { create: name === 'init' })
+  try {
+    if (name !== 'init' && !isInitialized(context)) throw notInitialized(config)
+    return await createOperationRunner(operations, context)(name, input, { kind: 'local', ...user }, onProgress)
+  } catch (error) {
+    throw storageFault(error, config.databasePath) ?? error
+  } finally {
+    await closeContext(context)
+  }
+}

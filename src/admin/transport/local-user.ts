@@ -1,0 +1,40 @@
+// Who runs a command, as the operating system names them, on its way to the record of a change. Behind the socket it is a claim: whoever
+// can open the socket can claim anything. (Bun does not reveal who is at the other end of a local socket.)
+import { userName } from '../../../db/user-name.ts'
+import { Fault } from '../../fault.ts'
+
+export type LocalUser = { osUser: string | null; sudoUser: string | null }
+
+const headers = { osUser: 'x-latchkey-os-user', sudoUser: 'x-latchkey-sudo-user' } as const
+const nameCharactersMax = 256
+
+/** The user of this process, and who became that user with sudo. */
+export function readLocalUser(environment: Partial<Record<string, string>>): LocalUser {
+  const uid = process.getuid?.()
+  return { osUser: uid === undefined ? null : userName(uid), sudoUser: environment.SUDO_USER || null }
+}
+
+export function toHeaders(user: LocalUser): Record<string, string> {
+  const given = Object.entries(headers).map(([field, name]) => [name, user[field as keyof LocalUser]] as const)
+  return Object.fromEntries(
+    given.flatMap(([name, value]) => (value === null ? [] : [[name, encodeURIComponent(value)]])),
+  )
+}
+
+/** @throws Fault `invalid` when what was sent is not a name */
+export function fromHeaders(request: Request): LocalUser {
+  const read = (name: string) => {
+    const text = request.headers.get(name)
+    return text === null ? null : checkName(name, text)
+  }
+  return { osUser: read(headers.osUser), sudoUser: read(headers.sudoUser) }
+}
+
+function checkName(header: string, text: string): string {
+  let name = ''
+  try {
+    name = decodeURIComponent(text)
+  } catch {}
+  if (name !== '' && [...name].length <= nameCharactersMax && !/\p{C}/u.test(name)) return name
+  throw new Fault('invalid', `${header} must be a name of 1 to ${nameCharactersMax} characters, percent-encoded`)
+}

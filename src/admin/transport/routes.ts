@@ -1,0 +1,214 @@
+// The route table of administration over HTTP: which operation answers where, with what, and who may ask.
+import type { Shape } from '../../http/operation-doc.ts'
+import type { OperationName } from '../operations.ts'
+import {
+  auditedAnswer,
+  changeAnswer,
+  dataOf,
+  deletedAnswer,
+  exchangesAnswer,
+  explanationAnswer,
+  issuerAnswer,
+  listOf,
+  policyAnswer,
+  policyDraftAnswer,
+  verificationAnswer,
+} from '../responses.ts'
+
+export type AdminRoute = {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  path: string
+  operation: OperationName
+  /** Where one operation has two routes. */
+  name?: string
+  summary: string
+  /** See `Description`. */
+  rules?: string
+  /** Without `data` around it, unless the operation's own answer is a list, which brings that along. */
+  answer: Shape
+  /** 200 where none is given. */
+  status?: number
+  isList?: true
+  /** What the answer is, with 200, when `dry_run` is asked for. */
+  draft?: Shape
+  /** Everything is told by the path. */
+  isBare?: true
+  /** What a read-only management key may call. */
+  isReading?: true
+}
+
+const issuers = '/workload-identity/issuers'
+const policies = '/workload-identity/policies'
+const audit = '/workload-identity/audit'
+const issuer = dataOf(issuerAnswer)
+const policy = dataOf(policyAnswer)
+const deleted = dataOf(deletedAnswer)
+const verification = dataOf(verificationAnswer)
+
+const issuerRules =
+  'The issuer URL is `https://`, or `http://` on a loopback host of a server that allows it. Keys come from one source: discovery, a JWKS URL, or a pasted JWKS.'
+const policyRules =
+  'The condition must compile (types, cost, no nested macros, no `matches`), the key must be an inference key, and the allowed models and presets take a bounded number of bytes, since access tokens carry them. A policy sets a subject, a condition, or both.'
+
+export const routes: AdminRoute[] = [
+  {
+    method: 'GET',
+    path: issuers,
+    operation: 'issuers.list',
+    summary: 'List the issuers',
+    answer: listOf(issuerAnswer),
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'POST',
+    path: issuers,
+    operation: 'issuers.add',
+    summary: 'Trust an issuer',
+    rules: issuerRules,
+    answer: issuer,
+    status: 201,
+  },
+  // It fetches what it is told to, so it is not for keys that only read.
+  {
+    method: 'POST',
+    path: `${issuers}/verify`,
+    operation: 'issuers.verify',
+    summary: 'Try an issuer before it is saved: discovery, keys, certificates, clock',
+    rules: issuerRules,
+    answer: verification,
+  },
+  {
+    method: 'GET',
+    path: `${issuers}/{issuer}`,
+    operation: 'issuers.show',
+    summary: 'Show an issuer',
+    answer: issuer,
+    isReading: true,
+  },
+  {
+    method: 'PATCH',
+    path: `${issuers}/{issuer}`,
+    operation: 'issuers.update',
+    summary: 'Change an issuer',
+    rules: issuerRules,
+    answer: issuer,
+  },
+  {
+    method: 'DELETE',
+    path: `${issuers}/{issuer}`,
+    operation: 'issuers.delete',
+    summary: 'Stop trusting an issuer',
+    answer: deleted,
+  },
+  {
+    method: 'POST',
+    path: `${issuers}/{issuer}/refresh`,
+    operation: 'issuers.refresh',
+    summary: "Fetch an issuer's keys now",
+    answer: issuer,
+    isBare: true,
+  },
+  {
+    method: 'POST',
+    path: `${issuers}/{issuer}/verify`,
+    operation: 'issuers.verify',
+    name: 'issuersVerifySaved',
+    summary: 'Try an issuer as it is saved: discovery, keys, certificates, clock',
+    answer: verification,
+    isBare: true,
+  },
+  {
+    method: 'GET',
+    path: policies,
+    operation: 'policies.list',
+    summary: 'List the policies',
+    answer: listOf(policyAnswer),
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'POST',
+    path: policies,
+    operation: 'policies.create',
+    summary: 'Create a policy, or with dry_run see whether it could be; a read-only key may ask for the latter',
+    rules: policyRules,
+    answer: policy,
+    status: 201,
+    draft: dataOf(policyDraftAnswer),
+  },
+  {
+    method: 'POST',
+    path: `${policies}/check`,
+    operation: 'policies.check',
+    summary: 'Walk a token through every step of an exchange, without exchanging it',
+    answer: listOf(explanationAnswer),
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'GET',
+    path: `${policies}/{policy}`,
+    operation: 'policies.show',
+    summary: 'Show a policy',
+    answer: policy,
+    isReading: true,
+  },
+  {
+    method: 'PATCH',
+    path: `${policies}/{policy}`,
+    operation: 'policies.update',
+    summary: 'Change a policy',
+    rules: policyRules,
+    answer: policy,
+  },
+  {
+    method: 'DELETE',
+    path: `${policies}/{policy}`,
+    operation: 'policies.delete',
+    summary: 'Delete a policy',
+    answer: deleted,
+  },
+  {
+    method: 'POST',
+    path: `${policies}/{policy}/pause`,
+    operation: 'policies.pause',
+    summary: 'Stop new exchanges under a policy',
+    answer: policy,
+    isBare: true,
+  },
+  {
+    method: 'POST',
+    path: `${policies}/{policy}/resume`,
+    operation: 'policies.resume',
+    summary: 'Let a paused policy exchange again',
+    answer: policy,
+    isBare: true,
+  },
+  {
+    method: 'GET',
+    path: audit,
+    operation: 'audit.list',
+    summary: 'List exchanges with outcome and reason, newest first',
+    answer: exchangesAnswer,
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'GET',
+    path: `${audit}/changes`,
+    operation: 'audit.changes',
+    summary: 'List what admins changed, newest first',
+    answer: listOf(changeAnswer),
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'GET',
+    path: `${audit}/{request_id}`,
+    operation: 'audit.show',
+    summary: 'Show the exchange or inference request with a request id',
+    answer: dataOf(auditedAnswer),
+    isReading: true,
+  },
+]

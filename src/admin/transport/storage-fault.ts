@@ -1,0 +1,15 @@
+// The error that the operator of the machine gets when the disk does not take a change. Callers over HTTP get the generic one.
+import { writeObstacle } from '../../../db/open.ts'
+import { Fault } from '../../fault.ts'
+
+/** Undefined when the error is about something else. */
+export function storageFault(error: unknown, databasePath: string): Fault | undefined {
+  const obstacle = writeObstacle(error)
+  if (obstacle === undefined) return undefined
+  const database = `database ${JSON.stringify(databasePath)}`
+  const message =
+    obstacle.kind === 'full'
+      ? `The disk that holds the ${database} is full; the change was not saved: free some space and try again`
+      : `The ${database} could not be written: ${obstacle.text}; the change was not saved: look at the disk and try again`
+  return new Fault('unavailable', message, { cause: error })
+}

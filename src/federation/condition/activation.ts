@@ -1,0 +1,52 @@
+// What a condition sees of a verified token (decisions §4): five variables, bounded so that no token makes an accepted condition slow.
+import { conditionClaimsDepthMax, conditionCollectionItemsMax, conditionStringCharactersMax } from '../../limits.ts'
+import type { JsonObject } from '../../tokens/jwt-text.ts'
+import { isStringArray, type SubjectToken } from '../claims.ts'
+import { type Refusal, refuse } from '../refusal.ts'
+
+export type ConditionView = {
+  subject: string
+  audience: string[]
+  scopes: string[]
+  token_type: string
+  claims: Map<string, unknown>
+}
+
+/** Decisions §4: absent `scopes` are an empty list and an absent `token_type` is empty; of another type, the exchange is refused. */
+export function viewOf({ subject, audience, payload }: SubjectToken, usesClaims: boolean): ConditionView | Refusal {
+  const { scopes = [], token_type = '' } = payload
+  if (!isStringArray(scopes)) return refuse('scopes_wrong_type')
+  if (typeof token_type !== 'string') return refuse('token_type_wrong_type')
+  if (audience.length > conditionCollectionItemsMax) return refuse('claims_too_large', 'aud: too many values')
+  if (token_type.length > conditionStringCharactersMax) return refuse('claims_too_large', 'token_type')
+  if (!usesClaims) return { subject, audience, scopes, token_type, claims: new Map() }
+  const excess = findExcess(payload, 1)
+  if (excess !== undefined) return refuse('claims_too_large', excess)
+  return { subject, audience, scopes, token_type, claims: mapOf(payload) }
+}
+
+/** What of a value is over the bounds of a condition's view. */
+function findExcess(value: unknown, depth: number): string | undefined {
+  if (typeof value === 'string') return value.length > conditionStringCharactersMax ? 'a string is too long' : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  if (depth > conditionClaimsDepthMax) return 'too deeply nested'
+  const names = Object.keys(value)
+  if (names.length > conditionCollectionItemsMax) return 'too many items'
+  for (const name of names) {
+    const excess = findExcess(name, depth) ?? findExcess((value as JsonObject)[name], depth + 1)
+    if (excess !== undefined) return excess
+  }
+  return undefined
+}
+
+/** Maps instead of objects: a claim may be named `constructor`. */
+function mapOf(object: object): Map<string, unknown> {
+  const map = new Map<string, unknown>()
+  for (const [name, value] of Object.entries(object)) map.set(name, celValueOf(value))
+  return map
+}
+
+function celValueOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(celValueOf)
+  return typeof value === 'object' && value !== null ? mapOf(value) : value
+}

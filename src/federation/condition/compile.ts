@@ -1,0 +1,113 @@
+// A policy's condition (interface §2.4, decisions §4): compiled and bounded when it is saved, evaluated at every exchange. The same
+// compiled value serves both, so they cannot disagree.
+import { type ASTNode, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
+import { conditionCharactersMax, conditionNanosecondsMax, explainedCharactersMax } from '../../limits.ts'
+import type { SubjectToken } from '../claims.ts'
+import { isRefusal, type Refusal, refuse } from '../refusal.ts'
+import { type ConditionView, viewOf } from './activation.ts'
+import { estimateNanoseconds } from './cost.ts'
+import { parseSource, prepare } from './engine.ts'
+import { type ConditionFault, findForbidden } from './rules.ts'
+
+/**
+ * What a condition means: the engine, its options and the allow list. It is stored beside each condition and goes up when a change of
+ * these could change a verdict; a condition of another version is then refused until its admin saves it again.
+ */
+export const conditionEnvironment = 1
+
+/** A condition that passed every check. Opaque: only `compileCondition` makes one. */
+export type Condition = Readonly<{
+  source: string
+  ast: ASTNode
+  usesClaims: boolean
+  evaluate: (view: ConditionView) => unknown
+}>
+
+/** Length, syntax, allow list, types, result, worst case: a condition, or the first thing that is wrong with it. */
+export function compileCondition(source: string): Condition | ConditionFault {
+  const whole = { start: 0, end: source.length }
+  if ([...source].length > conditionCharactersMax)
+    return { ...whole, message: `A condition has at most ${conditionCharactersMax} characters` }
+  const parsed = parse(source)
+  if ('message' in parsed) return parsed
+  const { ast } = parsed
+  const forbidden = findForbidden(ast)
+  if (forbidden !== undefined) return forbidden
+  const { valid, type, error } = parsed.check()
+  if (!valid) return faultFrom(error, source)
+  if (type !== 'bool') {
+    const hint = type === 'dyn' ? 'compare it, as in claims.admin == true' : 'compare it with == or another operator'
+    return { ...whole, message: `The result must be true or false, not ${type}`, hint }
+  }
+  if (!(estimateNanoseconds(ast) <= conditionNanosecondsMax)) {
+    const hint = 'compare fewer or shorter values; chained macros and contains() with a claim on both sides cost most'
+    return { ...whole, message: 'It could take too long on a large token', hint }
+  }
+  const prepared = attempt(() => prepare(ast, source), source)
+  if ('message' in prepared) return { ...prepared, ...whole }
+  return Object.freeze({ source, ast, usesClaims: /\bclaims\b/.test(source), evaluate: prepared })
+}
+
+export function isConditionFault(value: Condition | ConditionFault): value is ConditionFault {
+  return 'message' in value
+}
+
+/** Undefined when the condition is true. An error is neither true nor false, and says so. */
+export function checkCondition(condition: Condition, token: SubjectToken): Refusal | undefined {
+  const view = viewOf(token, condition.usesClaims)
+  if (isRefusal(view)) return view
+  try {
+    const result = condition.evaluate(view)
+    if (result === true) return undefined
+    return result === false ? refuse('condition_false') : refuse('condition_error', 'The result is not true or false')
+  } catch (error) {
+    return refuse('condition_error', describeEvaluationError(error))
+  }
+}
+
+/** A text no longer than an explanation shows. */
+export function cutToShow(text: string): string {
+  return text.length <= explainedCharactersMax ? text : `${text.slice(0, explainedCharactersMax)}…`
+}
+
+function parse(source: string): ParseResult | ConditionFault {
+  return attempt(() => parseSource(source), source)
+}
+
+function attempt(run: () => ParseResult, source: string): ParseResult | ConditionFault {
+  try {
+    return run()
+  } catch (error) {
+    return faultFrom(error, source)
+  }
+}
+
+function faultFrom(error: unknown, source: string): ConditionFault {
+  const { summary, range } = error as ParseError
+  const { start, end } = range ?? { start: 0, end: source.length }
+  return { message: summary ?? String(error), start, end }
+}
+
+/** What went wrong in a few words, with what an admin does about the usual two. */
+export function describeEvaluationError(error: unknown): string {
+  if (!(error instanceof EvaluationError)) return 'It could not be evaluated'
+  const summary = cutToShow(error.summary)
+  if (error.code === 'no_such_key') return `${summary}; ask has(…) first`
+  return error.code === 'no_such_overload' || error.code === 'no_matching_overload'
+    ? `${summary}; a number in a claim is a double: int(claims.iat) + 1`
+    : summary
+}
+
+/** The fault with its line, a caret below the place, and the hint. Lines and columns count from 1, columns in characters. */
+export function describeConditionFault(source: string, { message, start, end, hint }: ConditionFault): string {
+  const before = source.slice(0, start).split('\n')
+  const line = before.length
+  const lead = [...(before.at(-1) ?? '')]
+  const text = source.split('\n')[line - 1] ?? ''
+  const marked = [
+    ...source.slice(start, Math.min(end, start + Math.max(1, text.length - (before.at(-1) ?? '').length))),
+  ]
+  const caret = `${' '.repeat(lead.length)}${'^'.repeat(Math.max(1, marked.length))}`
+  const told = `line ${line}, column ${lead.length + 1}: ${message}${hint === undefined ? '' : ` (${hint})`}`
+  return `${told}\n  ${text.replaceAll('\t', ' ')}\n  ${caret}`
+}

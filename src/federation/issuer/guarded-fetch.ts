@@ -1,0 +1,186 @@
+// Fetches a JSON document of an issuer, with bounds on where it may come from, and on time, size and redirects.
+import { isIP } from 'node:net'
+import { Fault } from '../../fault.ts'
+import type { AddressList } from '../../http/client-address.ts'
+import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
+import { joinChunks } from '../../values/bytes.ts'
+import { describeFetchFailure } from './fetch-failure.ts'
+import { hostOf, objectionToAddress, objectionToNetwork } from './issuer-url.ts'
+
+/**
+ * `ca`: certificates in PEM to trust instead of the public ones. `address`: the IP address to connect to, while the certificate must be for
+ * the host of the URL.
+ */
+export type FetchInit = RequestInit & { decompress?: boolean; ca?: string; address?: string }
+export type Fetch = (url: string, init: FetchInit) => Promise<Response>
+
+/** What a fetch from an issuer needs: the way out, and what the operator allows. */
+export type Outbound = {
+  fetch: Fetch
+  /** The IP addresses of a host name. */
+  resolve: (hostname: string) => Promise<string[]>
+  /** Whether a proxy makes the connections, and resolves names. */
+  usesProxy: boolean
+  insecureIssuers: boolean
+  /** The networks inside the site that issuers may lie in at this time; undefined for any. */
+  privateNetworks: () => AddressList | undefined
+}
+export type FetchedDocument = { document: unknown; cacheControl: string | null; date: string | null }
+
+/** The time that an issuer has; its discovery document and its key set may share one, so that nobody waits for it twice. */
+export function fetchTime(): AbortSignal {
+  return AbortSignal.timeout(issuerFetchMillisecondsMax)
+}
+
+/** Where a URL leads. `isNamed`: all of it lies in networks that the operator names, so that an admin may know why a fetch fails. */
+type Route = {
+  /** The addresses to connect to, one after the other; none where the runtime finds its own way. */
+  addresses: string[]
+  isNamed: boolean
+}
+const nowhere: Route = { addresses: [], isNamed: false }
+
+/**
+ * Fetches and parses one JSON document; follows redirects within the origin alone and reads no more than `issuerDocumentBytesMax`.
+ * @throws Fault `unavailable` that quotes nothing of the document. Why no connection came about is in its hint and its reason alone, or else
+ * a tenant could ask what listens where; its message says so for networks that the operator names.
+ */
+export async function fetchDocument(
+  outbound: Outbound,
+  url: string,
+  ca: string | null,
+  signal: AbortSignal = fetchTime(),
+): Promise<FetchedDocument> {
+  let route = nowhere
+  try {
+    const response = await fetchWithin(outbound, url, ca, signal, (found) => {
+      route = found
+    })
+    const { headers } = response
+    const text = await readBounded(response, signal, url)
+    return { document: parseJson(text, url), cacheControl: headers.get('cache-control'), date: headers.get('date') }
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    const isLate = error instanceof Error && error.name === 'TimeoutError'
+    const late = { told: `it did not answer within ${issuerFetchMillisecondsMax} ms`, code: 'TimeoutError' }
+    const { told, code } = isLate ? late : describeFetchFailure(error, ca !== null)
+    throw notFetched(url, route, told, code)
+  }
+}
+
+/** The answer with status 200, after at most `issuerRedirectsMax` redirects, each of them looked at as the first address is. */
+async function fetchWithin(
+  outbound: Outbound,
+  url: string,
+  ca: string | null,
+  signal: AbortSignal,
+  onRoute: (route: Route) => void,
+): Promise<Response> {
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
+  const init: FetchInit = { redirect: 'manual', signal, decompress: false, headers, ...(ca === null ? {} : { ca }) }
+  let address = url
+  for (let redirects = 0; redirects <= issuerRedirectsMax; redirects++) {
+    const route = await findRoute(outbound, address, signal)
+    onRoute(route)
+    const response = await connect(outbound.fetch, address, init, route.addresses)
+    const location = redirectStatuses.includes(response.status) ? response.headers.get('location') : null
+    const objectionToAnswer = location === null ? headObjection(response) : undefined
+    if (location === null && objectionToAnswer === undefined) return response
+    await response.body?.cancel()
+    if (objectionToAnswer !== undefined) throw unavailable(address, objectionToAnswer)
+    address = sameOrigin(address, location ?? '')
+  }
+  throw unavailable(url, `redirects more than ${issuerRedirectsMax} times`)
+}
+
+const redirectStatuses = [301, 302, 303, 307, 308]
+
+function sameOrigin(address: string, location: string): string {
+  const target = URL.canParse(location, address) ? new URL(location, address) : undefined
+  if (target?.origin !== new URL(address).origin) throw unavailable(address, 'redirects to another origin')
+  return target.href
+}
+
+/**
+ * Looks at every address that a URL leads to. Where networks are set, a name is held to the addresses that were looked at, and one that
+ * cannot be resolved leads nowhere: its owner could lead it inside at the next question. A proxy resolves names itself.
+ */
+async function findRoute(outbound: Outbound, url: string, signal: AbortSignal): Promise<Route> {
+  const objection = objectionToAddress(url, outbound.insecureIssuers)
+  if (objection !== undefined) throw unavailable(url, objection)
+  const host = hostOf(new URL(url))
+  const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  late.catch(() => {})
+  const addresses = isIP(host) === 0 ? await Promise.race([outbound.resolve(host).catch(() => []), late]) : [host]
+  const networks = outbound.privateNetworks()
+  for (const each of addresses) {
+    const objectionToEach = objectionToNetwork(each, networks)
+    if (objectionToEach !== undefined) throw notFetched(url, nowhere, `it ${objectionToEach}`)
+  }
+  const isHeld = networks !== undefined && isIP(host) === 0 && !outbound.usesProxy
+  if (isHeld && addresses.length === 0) throw notFetched(url, nowhere, 'its name cannot be resolved')
+  const isNamed = addresses.length > 0 && addresses.every((each) => networks?.has(each) === true)
+  return { addresses: isHeld ? addresses : [], isNamed }
+}
+
+async function connect(fetch: Fetch, url: string, init: FetchInit, addresses: string[]): Promise<Response> {
+  const [address, ...others] = addresses
+  if (address === undefined) return fetch(url, init)
+  try {
+    return await fetch(url, { ...init, address })
+  } catch (error) {
+    if (others.length === 0 || init.signal?.aborted) throw error
+    return connect(fetch, url, init, others)
+  }
+}
+
+/** A compressed document could be any size, whatever arrives of it; it was not asked for. */
+function headObjection({ status, headers }: Response): string | undefined {
+  if (status !== 200) return `answered ${status}`
+  const encoding = headers.get('content-encoding')
+  return encoding === null || encoding === 'identity' ? undefined : 'answered with a compressed document'
+}
+
+function unavailable(url: string, what: string): Fault {
+  return new Fault('unavailable', `${JSON.stringify(url)} ${what}`)
+}
+
+/** No document came: in the message that alone, unless the operator names the networks that the URL leads to. */
+function notFetched(url: string, { isNamed }: Route, told: string, code?: string): Fault {
+  const message = `${JSON.stringify(url)} could not be fetched`
+  const why = `: ${told}`
+  const reason = code === undefined ? told : `${told}, ${code}`
+  return new Fault('unavailable', isNamed ? message + why : message, { hint: isNamed ? '' : why, reason })
+}
+
+function parseJson(text: string, url: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw unavailable(url, 'did not answer with JSON')
+  }
+}
+
+async function readBounded(response: Response, signal: AbortSignal, url: string): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  const reader = response.body?.getReader()
+  const cancel = () => reader?.cancel().catch(() => {})
+  signal.addEventListener('abort', cancel)
+  try {
+    while (reader !== undefined) {
+      const { done, value } = await reader.read()
+      if (done) break
+      length += value.byteLength
+      if (length > issuerDocumentBytesMax) {
+        cancel()
+        throw unavailable(url, `is larger than ${issuerDocumentBytesMax} bytes`)
+      }
+      chunks.push(value)
+    }
+    signal.throwIfAborted()
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
+  return new TextDecoder().decode(joinChunks(chunks, length))
+}

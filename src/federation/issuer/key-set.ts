@@ -1,0 +1,89 @@
+// Reads a JWKS (RFC 7517) into the keys that may verify subject tokens. It does not know where the set came from.
+
+import { importJWK, type JWK } from 'jose'
+import { Fault } from '../../fault.ts'
+import { keySetEntriesMax } from '../../limits.ts'
+import { type } from '../../values/shape.ts'
+import type { SubjectTokenAlgorithm } from '../claims.ts'
+
+export type VerificationKey = {
+  kid: string | undefined
+  algorithm: SubjectTokenAlgorithm
+  publicJwk: JWK
+  /** Imported at the first use, since a set may hold many keys and tokens use one. */
+  cryptoKey: () => Promise<CryptoKey>
+}
+
+/** RFC 7517 §4.3 has eight. Without a bound, a set could take a tenth of a second to refuse. */
+const keyOperationsMax = 32
+
+const jwkShape = type({
+  kty: 'string',
+  'kid?': 'string',
+  'use?': 'string',
+  'key_ops?': `string[] <= ${keyOperationsMax}`,
+  'alg?': 'string',
+  'crv?': 'string',
+  'n?': 'string',
+  'e?': 'string',
+  'x?': 'string',
+  'y?': 'string',
+})
+
+const rsaBitsMin = 2_048
+/** A larger modulus only makes verification slow. */
+const rsaBitsMax = 8_192
+
+/** In a SPIFFE bundle, the keys that sign JWT-SVIDs (JWT-SVID standard §6). SPIFFE defines no `alg` there, so it is not read. */
+const spiffeUse = 'jwt-svid'
+
+/**
+ * The usable keys of a set: RSA of at least 2048 bits for RS256, P-256 for ES256, with `use`, `key_ops` and `alg` honored.
+ * Keys for other purposes, and whatever is no key at all, are passed over; private members are dropped.
+ * @throws Fault `invalid` when it is not a key set, has more than `keySetEntriesMax` entries, or holds no usable key
+ */
+export function readKeySet(document: unknown): VerificationKey[] {
+  const entries = (document as { keys?: unknown } | null)?.keys
+  if (!Array.isArray(entries)) throw new Fault('invalid', 'Not a JWKS: it must be an object with a "keys" array')
+  if (entries.length > keySetEntriesMax)
+    throw new Fault('invalid', `The JWKS has ${entries.length} entries; at most ${keySetEntriesMax} are read`)
+  const keys = entries.map(readKey).filter((key) => key !== undefined)
+  if (keys.length === 0)
+    throw new Fault('invalid', 'The JWKS holds no key that can verify RS256 (2048 bits or more) or ES256 (P-256)')
+  return keys
+}
+
+function readKey(candidate: unknown): VerificationKey | undefined {
+  const jwk = jwkShape(candidate)
+  if (jwk instanceof type.errors) return undefined
+  if (jwk.use !== undefined && jwk.use !== 'sig' && jwk.use !== spiffeUse) return undefined
+  if (jwk.key_ops !== undefined && !jwk.key_ops.includes('verify')) return undefined
+  const { kty, crv, n, e, x, y } = jwk
+  const bits = kty === 'RSA' ? modulusBits(n) : 0
+  const isRsa = bits >= rsaBitsMin && bits <= rsaBitsMax
+  if (!isRsa && !(kty === 'EC' && crv === 'P-256')) return undefined
+  const algorithm = isRsa ? 'RS256' : 'ES256'
+  if (jwk.use !== spiffeUse && jwk.alg !== undefined && jwk.alg !== algorithm) return undefined
+  return keyOf(jwk.kid, algorithm, isRsa ? { kty, n, e } : { kty, crv, x, y })
+}
+
+function keyOf(kid: string | undefined, algorithm: SubjectTokenAlgorithm, publicJwk: JWK): VerificationKey {
+  let imported: Promise<CryptoKey> | undefined
+  const cryptoKey = () => {
+    imported ??= importJWK(publicJwk, algorithm) as Promise<CryptoKey>
+    return imported
+  }
+  return { kid, algorithm, publicJwk, cryptoKey }
+}
+
+/** A set of just these keys, as text: nothing private, and nothing that was passed over. */
+export function writeKeySet(keys: VerificationKey[]): string {
+  return JSON.stringify({ keys: keys.map(({ kid, algorithm, publicJwk }) => ({ ...publicJwk, kid, alg: algorithm })) })
+}
+
+function modulusBits(n: string | undefined): number {
+  const bytes = Buffer.from(n ?? '', 'base64url')
+  const start = bytes.findIndex((byte) => byte !== 0)
+  const first = bytes[start]
+  return first === undefined ? 0 : (bytes.length - start) * 8 - (Math.clz32(first) - 24)
+}

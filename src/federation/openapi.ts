@@ -1,0 +1,78 @@
+// What the endpoints of the exchange say of themselves, for the OpenAPI document (interface §4.1, §4.2 and §7.1, decisions §1 and §5).
+import { type Description, errorResponses } from '../http/operation-doc.ts'
+import { exchangeBodyBytesLimit, subjectTokenBytesMax } from '../limits.ts'
+import { jwtForm } from '../tokens/jwt-text.ts'
+import { type } from '../values/shape.ts'
+import { uuidShape } from '../values/shapes.ts'
+import { accessTokenType, jwtTokenType, tokenExchangeGrant } from './exchange-form.ts'
+
+const ignored = type('string').or('string[]').configure({ says: 'Accepted and ignored' })
+const notOffered = type("''").configure({ says: 'Delegation is not offered' })
+
+/** A field without a value counts as one that is not sent. */
+const form = type({
+  grant_type: `'${tokenExchangeGrant}'`,
+  subject_token_type: `'${jwtTokenType}'`,
+  subject_token: type(jwtForm).configure({
+    minLength: 1,
+    maxLength: subjectTokenBytesMax,
+    says: 'A JWT: three base64url parts around JSON objects',
+  }),
+  federation_policy_id: uuidShape.configure({ says: 'The id of the policy, not its name' }),
+  'requested_token_type?': `'${accessTokenType}' | ''`,
+  'scope?': "'inference' | ''",
+  'audience?': ignored,
+  'resource?': ignored,
+  'actor_token?': notOffered,
+  'actor_token_type?': notOffered,
+})
+const rules = `The body is smaller than ${exchangeBodyBytesLimit} bytes, and only audience and resource may be repeated. The subject token must be signed by the issuer of the policy and satisfy its rules; whatever else is wrong with it or with the policy gets the same answer, invalid_grant.`
+const reply = type({
+  access_token: 'string',
+  issued_token_type: `'${accessTokenType}'`,
+  token_type: "'Bearer'",
+  expires_in: '1 <= number.integer <= 900',
+  scope: "'inference'",
+})
+const oauthError = type({
+  error:
+    "'invalid_request' | 'unsupported_grant_type' | 'invalid_scope' | 'invalid_grant' | 'temporarily_unavailable' | 'server_error'",
+  error_description: 'string',
+  request_id: 'string',
+})
+const jwks = type({
+  keys: type({
+    alg: "'ES256'",
+    crv: "'P-256'",
+    kid: 'string',
+    kty: "'EC'",
+    use: "'sig'",
+    x: 'string',
+    y: 'string',
+  }).array(),
+})
+
+export const exchangeDescription: Description = {
+  summary: 'Exchange a JWT of a trusted issuer for an access token (RFC 8693)',
+  rules,
+  access: 'public',
+  body: { mediaType: 'application/x-www-form-urlencoded', shape: form },
+  responses: {
+    200: { description: 'The access token', shape: reply },
+    400: { description: 'The form is wrong, or the token was not accepted under the policy', shape: oauthError },
+    405: { description: 'Another method than POST', shape: oauthError },
+    413: { description: 'The body is too large', shape: oauthError },
+    429: {
+      description: 'Too many exchanges from one address; Retry-After tells when to come again',
+      shape: oauthError,
+    },
+    500: { description: 'Something unforeseen; the log has the details', shape: oauthError },
+    503: { description: "The issuer's keys cannot be had; Retry-After tells when to come again", shape: oauthError },
+  },
+}
+
+export const jwksDescription: Description = {
+  summary: 'The public keys that verify access tokens (RFC 7517)',
+  access: 'public',
+  responses: { 200: { description: 'The key set', shape: jwks }, ...errorResponses() },
+}

@@ -1,0 +1,140 @@
+// The OpenAPI 3.1 document of the service, made from what the endpoints say of themselves and from the shapes that check their input.
+import { isDeepStrictEqual } from 'node:util'
+import type { Endpoint } from '../context.ts'
+import {
+  inputDepthMax,
+  inputEntriesMax,
+  jsonLevelsMax,
+  jsonMembersMax,
+  jsonOutermostMembersMax,
+  jsonValuesMax,
+  operationBodyBytesMax,
+} from '../limits.ts'
+import type { JsonSchema } from '../values/shape.ts'
+import { type Content, type Description, type Shape, schemaOf } from './operation-doc.ts'
+
+const title = 'Latchkey'
+const about =
+  'Workload identity federation for self-hosted inference: a workload exchanges the JWT it holds for a short-lived access token (RFC 8693), ' +
+  'which acts as an API key. Everything but the token endpoint tells errors as { error: { code, message } }.\n\n' +
+  'A request that fits a schema may still be refused with a 400 when it breaks a rule that a schema cannot state; descriptions state these. ' +
+  `Every JSON body has at most ${jsonOutermostMembersMax} members of its own, ${jsonLevelsMax} levels, ${jsonMembersMax} members and ` +
+  `${jsonValuesMax} values in all; those of keys and of workload identity have at most ${inputDepthMax} levels, ${inputEntriesMax} entries in ` +
+  `a list or object, and fewer than ${operationBodyBytesMax} bytes. Text is well-formed Unicode.`
+
+const header = (description: string, type = 'string') => ({ description, schema: { type } })
+const headers = {
+  RequestId: header('The id of the request, under which log and audit have the details'),
+  RetryAfter: header('In how many seconds to come again, where that is known', 'integer'),
+  WwwAuthenticate: header('Bearer, and what is wrong with the credential that was sent'),
+}
+const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` })
+
+export function createOpenApiDocument(endpoints: readonly Endpoint[], baseUrl: string, version: string): object {
+  const paths: Record<string, Record<string, unknown>> = {}
+  const schemas: Record<string, object> = {}
+  for (const { method, path, describes } of endpoints) {
+    const template = path.replace('+}', '}')
+    paths[template] ??= {}
+    paths[template][method.toLowerCase()] = tellOnce(operationOf(method, template, describes), schemas)
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title, version, description: about },
+    servers: [{ url: baseUrl }],
+    paths,
+    components: {
+      schemas,
+      headers,
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An access token, or an API key' },
+        management: { type: 'http', scheme: 'bearer', description: 'A management key' },
+      },
+    },
+  }
+}
+
+function operationOf(
+  method: string,
+  path: string,
+  { name, summary, rules, access, segments = {}, query, body, responses }: Description,
+): object {
+  const security = access === 'public' ? [] : [{ [access === 'inference' ? 'bearer' : 'management']: [] }]
+  const parameters = [
+    ...pathParameters(path, segments),
+    ...(query === undefined ? [] : queryParameters(schemaOf(query))),
+  ]
+  return {
+    operationId: name ?? nameOf(method, path),
+    summary,
+    ...(rules === undefined ? {} : { description: rules }),
+    security,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { [body.mediaType]: { schema: without(schemaOf(body.shape), body.filledIn ?? []) } },
+          },
+        }),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, content]) => [status, responseOf(status, content)]),
+    ),
+  }
+}
+
+/** `post` and `/oauth/token` make `postOauthToken`. */
+function nameOf(method: string, path: string): string {
+  return `${method.toLowerCase()}${path}`.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function responseOf(status: string, { description, shape, mediaType = 'application/json' }: Content): object {
+  return {
+    description,
+    headers: {
+      'x-request-id': refer('headers', 'RequestId'),
+      ...(status === '401' ? { 'www-authenticate': refer('headers', 'WwwAuthenticate') } : {}),
+      ...(status === '429' || status === '503' ? { 'retry-after': refer('headers', 'RetryAfter') } : {}),
+    },
+    content: { [mediaType]: shape === undefined ? {} : { schema: schemaOf(shape) } },
+  }
+}
+
+function pathParameters(path: string, segments: Readonly<Record<string, Shape>>): object[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const shape = segments[name]
+    if (shape === undefined) throw new Error(`${path} does not describe its ${name}`)
+    return { in: 'path', required: true, ...parameterOf(name, schemaOf(shape)) }
+  })
+}
+
+function queryParameters({ properties = {}, required = [] }: JsonSchema): object[] {
+  return Object.entries(properties)
+    .filter(([name]) => name !== 'organization')
+    .map(([name, schema]) => ({ in: 'query', required: required.includes(name), ...parameterOf(name, schema) }))
+}
+
+function parameterOf(name: string, { description, ...schema }: JsonSchema): object {
+  return { name, ...(description === undefined ? {} : { description }), schema }
+}
+
+function without(schema: JsonSchema, names: readonly string[]): JsonSchema {
+  const properties = Object.fromEntries(
+    Object.entries(schema.properties ?? {}).filter(([name]) => !names.includes(name)),
+  )
+  return { ...schema, properties, required: (schema.required ?? []).filter((name) => !names.includes(name)) }
+}
+
+/** Every schema with a title is put among `schemas`, and a reference in its place. */
+function tellOnce(value: unknown, schemas: Record<string, object>): unknown {
+  if (Array.isArray(value)) return value.map((item) => tellOnce(item, schemas))
+  if (typeof value !== 'object' || value === null) return value
+  const told = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, tellOnce(member, schemas)]))
+  if (typeof told.title !== 'string') return told
+  const before = schemas[told.title]
+  if (before !== undefined && !isDeepStrictEqual(before, told))
+    throw new Error(`Two different schemas are called ${told.title}`)
+  schemas[told.title] = told
+  return refer('schemas', told.title)
+}

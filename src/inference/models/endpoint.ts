@@ -1,0 +1,82 @@
+// `GET /models` and `GET /models/{model}`: what the upstreams list, as far as the key may use it.
+import type { Context, RequestInfo } from '../../context.ts'
+import { Fault } from '../../fault.ts'
+import { json } from '../../http/reply.ts'
+import { checkModels, checkPreset, isAllowed, isLimited, takeRate } from '../../keys/admission.ts'
+import { authenticateInference, type Principal } from '../../keys/bearer.ts'
+import { presetMarker } from '../../presets/reference.ts'
+import { checkCircle } from '../forwarding-loop.ts'
+import type { Upstream } from '../targets.ts'
+import { listOf } from './list-request.ts'
+import type { Model } from './model-list.ts'
+import type { ListAnswer } from './model-lists.ts'
+import { findPresetModel, listPresetModels } from './preset-models.ts'
+
+/**
+ * The lists of all upstreams as one: each model once, at the first upstream that serves it. An upstream that cannot be asked is left out
+ * unless there is no other. What goes through from a single upstream to a key without bounds is its own answer.
+ */
+export async function listModels(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+  const principal = await admit(request, context)
+  const presets = listPresetModels(principal, context)
+  const upstreams = context.registry.upstreamsInOrder
+  const [only] = upstreams
+  if (only === undefined) throw new Fault('unavailable', 'No inference server is configured')
+  const isBounded = isLimited(principal, 'allowedModels') || isLimited(principal, 'allowedPresets')
+  if (upstreams.length === 1 && !isBounded && only.models.includes('*') && presets.length === 0)
+    return relay((await listOf(only, request, context, info)).answer)
+  const { models, failures } = await readLists(upstreams, request, context, info)
+  if (failures.length === upstreams.length) throw failures[0]
+  // Who is limited to presets can ask for no model by itself.
+  const isUsable = isLimited(principal, 'allowedPresets') ? () => false : isAllowed(principal, 'allowedModels')
+  const usable = [...models.values()].filter(({ id }) => isUsable(id))
+  return json(200, { object: 'list', data: [...usable, ...presets] })
+}
+
+/** One model as it is listed. */
+export async function showModel(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+  const principal = await admit(request, context)
+  const model = info.params.model ?? ''
+  const preset = findPresetModel(model, principal, context)
+  if (preset !== undefined) return json(200, preset)
+  if (model.includes(presetMarker)) throw new Fault('not_found', 'Resource not found')
+  checkPreset(principal, undefined)
+  checkModels(principal, [model])
+  const upstreams = context.registry.upstreamsInOrder.filter(({ serves }) => serves(model))
+  const { models, failures } = await readLists(upstreams, request, context, info)
+  const found = models.get(model)
+  if (found !== undefined) return json(200, found)
+  throw failures[0] ?? new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)
+}
+
+/** Lists cost an upstream little, and count as requests all the same. */
+async function admit(request: Request, context: Context): Promise<Principal> {
+  const principal = await authenticateInference(request, context)
+  takeRate(principal.key, context.keyRates, context.now())
+  checkCircle(request, context)
+  return principal
+}
+
+/** The models in all of these lists, by name, and what went wrong with the others. */
+async function readLists(
+  upstreams: readonly Upstream[],
+  request: Request,
+  context: Context,
+  info: RequestInfo,
+): Promise<{ models: Map<string, Model>; failures: unknown[] }> {
+  const models = new Map<string, Model>()
+  const failures: unknown[] = []
+  const listed = upstreams.map(async (upstream) => (await listOf(upstream, request, context, info)).models())
+  for (const [index, list] of (await Promise.allSettled(listed)).entries()) {
+    if (list.status === 'rejected') failures.push(list.reason)
+    else
+      for (const model of list.value)
+        if (!models.has(model.id) && upstreams[index]?.serves(model.id) === true) models.set(model.id, model)
+  }
+  return { models, failures }
+}
+
+/** The headers of a response are changed on its way. */
+function relay({ status, headers, body }: ListAnswer): Response {
+  return new Response(body.byteLength === 0 ? null : body, { status, headers: new Headers(headers) })
+}

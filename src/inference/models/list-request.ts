@@ -1,0 +1,65 @@
+// Asks an inference server for its list of models, within bounds.
+import type { Context } from '../../context.ts'
+import { describeError, Fault } from '../../fault.ts'
+import { upstreamListMillisecondsMax } from '../../limits.ts'
+import type { Upstream } from '../targets.ts'
+import { forward } from '../upstream.ts'
+import { readListBody } from './model-list.ts'
+import { type ListAnswer, listIn, type ModelList } from './model-lists.ts'
+
+/**
+ * The list of one upstream. It is the same for all callers, so nothing of the request goes along but the way it came (RFC 9110 §7.6.3): a
+ * request that comes from another Latchkey may be part of what that one waits for. What such a request gets is for its caller alone.
+ * @throws Fault `gateway_timeout` when it is not there in time, `bad_gateway` when it cannot be had or is too large
+ */
+export function listOf(
+  upstream: Upstream,
+  request: Request,
+  context: Context,
+  { requestId }: { requestId: string },
+): Promise<ModelList> {
+  const via = request.headers.get('via')
+  const ask = async (): Promise<ModelList> => {
+    // Not the caller's URL, which has its Host in it.
+    const asking = new Request(`${upstream.baseUrl}/models`, {
+      headers: { accept: 'application/json', ...(via === null ? {} : { via }) },
+    })
+    try {
+      return listIn(await fetchList(asking, upstream, context, requestId))
+    } catch (error) {
+      const reason = describeError(error)
+      context.log('warn', 'upstream_models_failed', { request_id: requestId, upstream: upstream.name, reason })
+      throw error
+    }
+  }
+  return context.modelLists.listOf(upstream, ask, { isShared: via === null })
+}
+
+async function fetchList(
+  request: Request,
+  upstream: Upstream,
+  context: Context,
+  requestId: string,
+): Promise<ListAnswer> {
+  const startedAt = performance.now()
+  const outgoing = { path: '/models', body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax }
+  const { response, headers, abort } = await forward(request, outgoing, upstream, context)
+  let isLate = false
+  const timer = setTimeout(
+    () => {
+      isLate = true
+      abort()
+    },
+    upstreamListMillisecondsMax - (performance.now() - startedAt),
+  )
+  try {
+    return { status: response.status, headers, body: await readListBody(response) }
+  } catch (cause) {
+    abort()
+    if (cause instanceof Fault) throw cause
+    if (isLate) throw new Fault('gateway_timeout', 'The inference server did not answer in time', { cause })
+    throw new Fault('bad_gateway', 'The inference server broke its answer off', { cause })
+  } finally {
+    clearTimeout(timer)
+  }
+}

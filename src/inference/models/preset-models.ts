@@ -1,0 +1,40 @@
+// Presets as the entries of a list of models (decisions §7).
+import type { Context } from '../../context.ts'
+import { isAllowed } from '../../keys/admission.ts'
+import type { Principal } from '../../keys/bearer.ts'
+import { presetMarker } from '../../presets/reference.ts'
+import type { Preset } from '../../registry.ts'
+
+export type PresetModel = {
+  id: string
+  object: 'model'
+  created: number
+  owned_by: 'preset'
+  name: string
+  description: string | null
+}
+
+/** The workspace's active presets that the caller may use, with all the models that they name; one without a model is for callers to name theirs. */
+export function listPresetModels(principal: Principal, { registry }: Context): PresetModel[] {
+  const isUsable = usableBy(principal)
+  return [...(registry.presetsOf.get(principal.key.workspaceId)?.values() ?? [])].filter(isUsable).map(asModel)
+}
+
+/** The one that is called `@preset/slug`. */
+export function findPresetModel(id: string, principal: Principal, { registry }: Context): PresetModel | undefined {
+  const preset = registry.presetsOf.get(principal.key.workspaceId)?.get(id.slice(presetMarker.length))
+  return id.startsWith(presetMarker) && preset !== undefined && usableBy(principal)(preset)
+    ? asModel(preset)
+    : undefined
+}
+
+function usableBy(principal: Principal): (preset: Preset) => boolean {
+  const mayUse = isAllowed(principal, 'allowedPresets')
+  const mayAsk = isAllowed(principal, 'allowedModels')
+  return ({ status, slug, models }) => status === 'active' && mayUse(slug) && models.every(mayAsk)
+}
+
+function asModel({ slug, name, description, createdAt }: Preset): PresetModel {
+  const created = Math.floor(createdAt / 1_000)
+  return { id: `${presetMarker}${slug}`, object: 'model', created, owned_by: 'preset', name, description }
+}

@@ -1,0 +1,134 @@
+// What the key endpoints say of themselves, for the OpenAPI document.
+import { type Description, errorResponses } from '../http/operation-doc.ts'
+import { keyHashText } from '../values/id-text.ts'
+import { type } from '../values/shape.ts'
+import { nameShape, offsetShape, referenceShape } from '../values/shapes.ts'
+import { keyStates } from './api-key.ts'
+import { keyBounds } from './bounds.ts'
+
+const money = 'number >= 0'
+const bounds = {
+  limit: 'number | null',
+  limit_reset: "'daily' | 'weekly' | 'monthly' | null",
+  expires_at: 'string | null',
+  requests_per_minute: 'number.integer | null',
+  tokens_per_minute: 'number.integer | null',
+  allowed_models: 'string[] | null',
+  allowed_presets: 'string[] | null',
+} as const
+
+const keyFields = {
+  ...bounds,
+  hash: 'string',
+  name: 'string',
+  label: 'string',
+  disabled: 'boolean',
+  workspace_id: 'string',
+  creator_user_id: 'string',
+  created_at: 'string',
+  updated_at: 'string',
+  limit_remaining: 'number | null',
+  usage: money,
+  usage_daily: money,
+  usage_weekly: money,
+  usage_monthly: money,
+  byok_usage: money,
+  byok_usage_daily: money,
+  byok_usage_weekly: money,
+  byok_usage_monthly: money,
+  include_byok_in_limit: 'boolean',
+  external_user: 'null',
+} as const
+export const keyAnswer = type(keyFields).configure({ title: 'Key' })
+const currentAnswer = type({
+  ...keyFields,
+  organization_id: 'string',
+  is_management_key: 'boolean',
+  is_provisioning_key: 'boolean',
+  is_free_tier: 'boolean',
+  allowed_data_regions: 'string[]',
+  free_model_daily_requests: { limit: 'number.integer', remaining: 'number.integer', used: 'number.integer' },
+  rate_limit: { requests: 'number.integer', interval: 'string', note: 'string' },
+}).configure({ title: 'CurrentKey' })
+/** What the official client sends and the service has no use for. */
+export const ignoredFields = ['include_byok_in_limit', 'external', 'creator_user_id'] as const
+const ignored = { 'include_byok_in_limit?': 'unknown', 'external?': 'unknown', 'creator_user_id?': 'unknown' } as const
+
+export const createBody = type({
+  '+': 'reject',
+  ...ignored,
+  ...keyBounds,
+  name: nameShape,
+  'workspace_id?': referenceShape,
+})
+export const updateBody = type({
+  '+': 'reject',
+  ...ignored,
+  ...keyBounds,
+  'name?': nameShape,
+  'disabled?': 'boolean',
+}).configure({ minProperties: 1 })
+export const listQuery = type({
+  '+': 'reject',
+  'offset?': offsetShape,
+  'include_disabled?': 'boolean',
+  'workspace_id?': referenceShape,
+  'owner?': referenceShape.configure({ says: 'Only of this user, by name or id' }),
+  'state?': type.enumerated(...keyStates).configure({ says: 'Only in this state' }),
+})
+const segments = { hash: type(keyHashText).configure({ says: 'The hash of the key' }) }
+const rules = `The time in expires_at must be in the future. limit_reset needs a limit. A management key has no limits, rates, models or presets. The service ignores ${ignoredFields.join(', ')}.`
+
+const mediaType = 'application/json'
+const oneAnswer = { description: 'The key', shape: type({ data: keyAnswer }) }
+
+export const currentDescription: Description = {
+  name: 'keyShow',
+  summary: 'The key that makes this request, or that its access token acts as',
+  access: 'inference',
+  responses: { 200: { description: 'The key', shape: type({ data: currentAnswer }) }, ...errorResponses(400, 401) },
+}
+export const listDescription: Description = {
+  name: 'keysList',
+  summary: 'List the keys of a workspace, oldest first; without workspace_id the one of the management key',
+  access: 'admin:read',
+  query: listQuery,
+  responses: {
+    200: { description: 'The keys', shape: type({ data: keyAnswer.array() }) },
+    ...errorResponses(400, 401, 403, 404),
+  },
+}
+export const createDescription: Description = {
+  name: 'keysCreate',
+  summary: 'Create an inference key; its text is in this answer and nowhere else',
+  rules,
+  access: 'admin:write',
+  body: { mediaType, shape: createBody },
+  responses: {
+    201: { description: 'The key and its text', shape: type({ data: keyAnswer, key: 'string' }) },
+    ...errorResponses(400, 401, 403, 404, 408, 409, 413),
+  },
+}
+export const showDescription: Description = {
+  name: 'keysShow',
+  segments,
+  summary: 'Show a key, by its hash',
+  access: 'admin:read',
+  responses: { 200: oneAnswer, ...errorResponses(400, 401, 403, 404) },
+}
+export const updateDescription: Description = {
+  name: 'keysUpdate',
+  segments,
+  summary: 'Change a key, by its hash; null takes a bound away',
+  rules: `${rules} At least one other field must be set.`,
+  access: 'admin:write',
+  body: { mediaType, shape: updateBody },
+  responses: { 200: oneAnswer, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
+}
+export const deleteDescription: Description = {
+  name: 'keysDelete',
+  segments,
+  summary: 'Delete a key for good, by its hash',
+  access: 'admin:write',
+  responses: { 200: { description: 'Done', shape: type({ deleted: 'true' }) }, ...errorResponses(400, 401, 403, 404) },
+}

@@ -1,0 +1,176 @@
+// The OpenAI Responses body of `/presets/{slug}/responses`: its parameters and their rules, and what they are called in a preset's config.
+
+import {
+  anything,
+  type Fields,
+  flag,
+  freeObject,
+  integer,
+  list,
+  memberOf,
+  object,
+  oneOf,
+  type Problem,
+  present,
+  problemsOf,
+  record,
+  type Shape,
+  shortOr,
+  text,
+  textOr,
+  variants,
+} from '../schema/check.ts'
+import { jsonSchemaFormat, reasoningShape } from '../schema/parameters.ts'
+import { functionShape, keptTools, serverToolShapes } from '../schema/tools.ts'
+import { keptParameters, passingParameters } from './from-chat.ts'
+
+/** What goes by the same name, and means the same, in a config. */
+export const sharedNames = [
+  'model',
+  'models',
+  'temperature',
+  'top_p',
+  'top_k',
+  'frequency_penalty',
+  'presence_penalty',
+  'top_logprobs',
+  'parallel_tool_calls',
+  'reasoning',
+  'provider',
+  'plugins',
+  'modalities',
+  'image_config',
+  'cache_control',
+  'prompt_cache_options',
+  'stop_server_tools_when',
+] as const
+const shared = Object.fromEntries(sharedNames.map((name) => [name, keptParameters[name]]))
+const { stream, debug, session_id, user, trace, metadata, prompt_cache_key } = passingParameters
+
+/** Types that chat completions do not know: accepted, and not kept. */
+const unknownToChat = [
+  'file_search',
+  'computer_use_preview',
+  'code_interpreter',
+  'mcp',
+  'image_generation',
+  'local_shell',
+  'shell',
+  'apply_patch',
+  'custom',
+  'namespace',
+  'openrouter:apply_patch',
+  'openrouter:shell',
+  'openrouter:tool_search',
+]
+
+const tool = variants('type', {
+  function: functionShape,
+  ...serverToolShapes,
+  ...Object.fromEntries(unknownToChat.map((type): [string, Shape] => [type, {}])),
+})
+
+const toolChoice = shortOr(
+  oneOf('none', 'auto', 'required'),
+  variants(
+    'type',
+    { function: { name: { required: text({ min: 1 }) } } },
+    { otherwise: { type: { required: text() } } },
+  ),
+)
+
+export const responsesBody = object({
+  ...shared,
+  instructions: text(),
+  input: textOr(list(freeObject), 'a list of items'),
+  max_output_tokens: integer(),
+  tools: list(tool),
+  tool_choice: toolChoice,
+  reasoning: object({ ...reasoningShape, context: text(), mode: text() }),
+  text: object({
+    format: variants('type', {
+      text: {},
+      json_object: {},
+      json_schema: { ...jsonSchemaFormat, schema: { required: record(anything) } },
+    }),
+    verbosity: oneOf('low', 'medium', 'high', 'xhigh', 'max'),
+  }),
+  service_tier: keptParameters.service_tier,
+  // What belongs to one request, or has no counterpart among the keys of decisions §7.
+  stream,
+  stream_options: freeObject,
+  debug,
+  session_id,
+  user,
+  trace,
+  metadata,
+  prompt_cache_key,
+  prompt: object({ id: { required: text() } }),
+  background: flag,
+  include: list(text()),
+  max_tool_calls: integer(),
+  previous_response_id: text(),
+  safety_identifier: text(),
+  store: flag,
+  truncation: oneOf('auto', 'disabled'),
+})
+
+/** Everything that is wrong with a Responses body, ten problems at most. */
+export function responsesBodyProblems(fields: Fields): Problem[] {
+  return problemsOf(fields, responsesBody)
+}
+
+/** `instructions` (decisions §7). */
+export function responsesSystemTexts({ instructions }: Fields): string[] {
+  return typeof instructions === 'string' ? [instructions] : []
+}
+
+/**
+ * A checked Responses body in the keys of decisions §7. `max_output_tokens` becomes `max_completion_tokens`: both bound what is seen
+ * and what is thought, and `max_tokens` is deprecated (interface §4.3). Tools that chat completions do not know are left out.
+ */
+export function responsesConfig(fields: Fields): Fields {
+  const get = (name: string) => memberOf(fields, name)
+  const tools = (get('tools') as Fields[] | undefined)?.map(chatTool).filter((tool) => tool !== undefined)
+  const tier = get('service_tier')
+  const format = memberOf((get('text') ?? {}) as Fields, 'format') as Fields | undefined
+  return present({
+    ...Object.fromEntries(sharedNames.map((name) => [name, get(name)])),
+    max_completion_tokens: get('max_output_tokens'),
+    response_format: format && chatFormat(format),
+    ...keptTools({
+      tools,
+      tool_choice: chatToolChoice(get('tool_choice')),
+      parallel_tool_calls: get('parallel_tool_calls'),
+    }),
+    service_tier: tier === 'fast' ? 'priority' : tier,
+  })
+}
+
+function chatTool(tool: Fields): Fields | undefined {
+  if (tool.type !== 'function') return Object.hasOwn(serverToolShapes, tool.type as string) ? tool : undefined
+  const get = (name: string) => memberOf(tool, name)
+  const told = {
+    name: get('name'),
+    description: get('description'),
+    parameters: get('parameters'),
+    strict: get('strict'),
+  }
+  return { type: 'function', function: present(told) }
+}
+
+function chatToolChoice(choice: unknown): unknown {
+  const { type, name } = (typeof choice === 'object' ? choice : {}) as Fields
+  if (type === 'function') return { type, function: { name } }
+  // Of what chat completions do not know, none is kept.
+  return typeof choice === 'string' || Object.hasOwn(serverToolShapes, type as string) ? choice : undefined
+}
+
+function chatFormat({ type, ...format }: Fields): Fields {
+  if (type !== 'json_schema') return { type }
+  const { name, description, schema, strict } = format
+  return {
+    type,
+    json_schema: present({ name, description: description ?? undefined, schema, strict: strict ?? undefined }),
+  }
+}

@@ -1,0 +1,49 @@
+// A preset's config in the terms of an OpenAI Responses body: what has a counterpart there, and nothing else.
+import { type Fields, isObject, memberOf, present } from '../schema/check.ts'
+import { serverToolShapes } from '../schema/tools.ts'
+import { sharedNames } from './from-responses.ts'
+
+/** The fields of a `/responses` body that mean what the config means. It is read as data of unknown age: what does not fit is left out. */
+export function responsesFields(config: Fields): Fields {
+  const get = (name: string) => memberOf(config, name)
+  const format = textFormat(get('response_format'))
+  const tools = get('tools')
+  const effort = get('reasoning_effort')
+  const reasoning = get('reasoning')
+  return present({
+    ...Object.fromEntries(sharedNames.map((name) => [name, get(name)])),
+    reasoning: effort === undefined ? reasoning : { ...(isObject(reasoning) ? reasoning : {}), effort },
+    max_output_tokens: get('max_completion_tokens') ?? get('max_tokens'),
+    text: format && { format },
+    tools: Array.isArray(tools) ? tools.filter(isObject).map(translateTool) : undefined,
+    tool_choice: toolChoice(get('tool_choice')),
+    service_tier: get('service_tier'),
+  })
+}
+
+/** Every server tool of chat completions is one here by the same type. */
+function translateTool(tool: Fields): Fields {
+  if (tool.type !== 'function' || !isObject(tool.function)) return tool
+  return { type: 'function', ...members(tool.function, ['name', 'description', 'parameters', 'strict']) }
+}
+
+/** A choice among allowed tools reads otherwise there. */
+function toolChoice(choice: unknown): unknown {
+  if (!isObject(choice)) return choice
+  if (choice.type === 'function')
+    return isObject(choice.function) ? { type: 'function', name: choice.function.name } : undefined
+  return Object.hasOwn(serverToolShapes, choice.type as string) ? choice : undefined
+}
+
+function textFormat(format: unknown): Fields | undefined {
+  if (!isObject(format)) return undefined
+  const { type, json_schema: told } = format
+  if (type === 'text' || type === 'json_object') return { type }
+  // Without a schema the Responses API takes none.
+  if (type !== 'json_schema' || !isObject(told) || !isObject(told.schema)) return undefined
+  return { type, ...members(told, ['name', 'description', 'schema', 'strict']) }
+}
+
+function members(fields: Fields, names: readonly string[]): Fields {
+  return present(Object.fromEntries(names.map((name) => [name, memberOf(fields, name)])))
+}

@@ -1,0 +1,115 @@
+// What the preset endpoints say of themselves, for the OpenAPI document.
+import { type Description, errorResponses } from '../http/operation-doc.ts'
+import {
+  jsonOutermostMembersMax,
+  presetBodyBytesMax,
+  presetBodyDepthMax,
+  presetConfigCharactersMax,
+} from '../limits.ts'
+import { type } from '../values/shape.ts'
+import { type Dialect, dialects, readings } from './preset.ts'
+import { designatedPresetAnswer, presetAnswer, versionAnswer } from './responses.ts'
+import { presetChanges, presetPage, presetVersionShape, slugShape } from './shapes.ts'
+
+const segments = {
+  slug: slugShape,
+  version: presetVersionShape.configure({ says: 'The number of the version' }),
+}
+export const pageQuery = type({ '+': 'reject', ...presetPage })
+export const updateBody = type({ '+': 'reject', ...presetChanges }).configure({ minProperties: 1 })
+const mediaType = 'application/json'
+const designated = {
+  description: 'The preset with its designated version',
+  shape: type({ data: designatedPresetAnswer }),
+}
+
+/** What bounds every JSON body, and none may be empty. */
+const membersOfBody = { minProperties: 1, maxProperties: jsonOutermostMembersMax }
+const saveRules = `The body is nested at most ${presetBodyDepthMax} levels deep and smaller than ${presetBodyBytesMax} bytes; what a preset keeps of it is at most ${presetConfigCharactersMax} characters of JSON. The system prompt has no U+0000. A null counts as a field left out, and unknown fields are ignored.`
+
+/** Interface §4.3. */
+export const saveDescriptions = Object.fromEntries(
+  dialects.map((dialect): [Dialect, Description] => [
+    dialect,
+    {
+      name: `presetsSaveFrom${dialect[0]?.toUpperCase()}${dialect.slice(1)}`,
+      segments,
+      summary: `Create a preset, or its next version, from the body of a ${readings[dialect].name} request; what belongs to one request alone is checked and not kept`,
+      rules: saveRules,
+      access: 'admin:write',
+      body: { mediaType, shape: { schema: { ...readings[dialect].body.schema, ...membersOfBody } } },
+      responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
+    },
+  ]),
+) as Record<Dialect, Description>
+export const listDescription: Description = {
+  name: 'presetsList',
+  summary: 'List the presets of the workspace that are not archived, most recently updated first',
+  access: 'inference',
+  query: pageQuery,
+  responses: {
+    200: {
+      description: 'The presets, without their versions',
+      shape: type({ data: presetAnswer.array(), total_count: 'number.integer' }),
+    },
+    ...errorResponses(400, 401),
+  },
+}
+export const showDescription: Description = {
+  name: 'presetsShow',
+  segments,
+  summary: 'Show a preset with its designated version',
+  access: 'inference',
+  responses: { 200: designated, ...errorResponses(400, 401, 404) },
+}
+export const versionsDescription: Description = {
+  name: 'presetsVersions',
+  segments,
+  summary: 'List the versions of a preset, oldest first',
+  access: 'inference',
+  query: pageQuery,
+  responses: {
+    200: {
+      description: 'The versions',
+      shape: type({
+        data: versionAnswer.array(),
+        total_count: 'number.integer',
+        designated_version: 'number.integer',
+      }),
+    },
+    ...errorResponses(400, 401, 404),
+  },
+}
+export const versionDescription: Description = {
+  name: 'presetsVersion',
+  segments,
+  summary: 'Show one version of a preset',
+  access: 'inference',
+  responses: {
+    200: { description: 'The version', shape: type({ data: versionAnswer }) },
+    ...errorResponses(400, 401, 404),
+  },
+}
+export const updateDescription: Description = {
+  name: 'presetsUpdate',
+  segments,
+  summary: 'Rename or describe a preset, disable or enable it, or designate an older version of it',
+  rules: 'The designated_version must be a version of the preset.',
+  access: 'admin:write',
+  body: { mediaType, shape: updateBody },
+  responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
+}
+export const archiveDescription: Description = {
+  name: 'presetsArchive',
+  segments,
+  summary: 'Archive a preset: it is found no more until it is restored, and its slug stays taken',
+  access: 'admin:write',
+  responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 409) },
+}
+export const restoreDescription: Description = {
+  name: 'presetsRestore',
+  segments,
+  summary: 'Restore an archived preset as it was',
+  access: 'admin:write',
+  responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 409) },
+}

@@ -1,0 +1,131 @@
+// Access tokens (interface §2.5, decisions §5, RFC 9068): minting and verifying. It does not know why one is issued or whether its key still is in force.
+
+import { errors, jwtVerify } from 'jose'
+import { accessTokenClockStepSecondsMax, accessTokenLifetimeSecondsMax } from '../limits.ts'
+import { type } from '../values/shape.ts'
+import { signJwt } from './jws.ts'
+import { isCanonicalBase64url } from './jwt-text.ts'
+import type { SigningKeys } from './signing-keys.ts'
+
+/** What a bearer may ask for, as patterns; null is no bound. */
+export type Allowed = { allowedModels: string[] | null; allowedPresets: string[] | null }
+export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string } & Allowed
+export type IssuedAccessToken = { text: string; id: string; lifetimeSeconds: number; expiresAt: number }
+
+/** What an inference request learns from an access token. Policy and issuer are for reports only (interface §2.5). */
+export type AccessTokenClaims = AccessTokenSubject & { id: string }
+
+/**
+ * Signs a token of `lifetimeSeconds` (whole, at least 1) from `now` (milliseconds). `expiresAt` is in milliseconds.
+ */
+export async function mintAccessToken(
+  { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
+  { subject, keyId, policyId, issuerId, ...allowed }: AccessTokenSubject,
+  lifetimeSeconds: number,
+  now: number,
+): Promise<IssuedAccessToken> {
+  const { kid, privateKey } = signingKeys.current(now)
+  const iat = Math.floor(now / 1_000)
+  const exp = iat + lifetimeSeconds
+  const id = crypto.randomUUID()
+  const claims = {
+    iss: baseUrl,
+    aud: baseUrl,
+    sub: subject,
+    client_id: keyId,
+    scope: 'inference',
+    iat,
+    exp,
+    jti: id,
+    federation_policy_id: policyId,
+    federation_issuer_id: issuerId,
+    ...authorizationOf(allowed),
+  }
+  const text = await signJwt({ alg: 'ES256', typ: 'at+jwt', kid }, claims, privateKey)
+  return { text, id, lifetimeSeconds, expiresAt: exp * 1_000 }
+}
+
+/** The policy's bounds travel in the token (RFC 9396 §9.1), since who authorizes a request does not read the policy (interface §2.5). */
+function authorizationOf({ allowedModels, allowedPresets }: Allowed) {
+  if (allowedModels === null && allowedPresets === null) return {}
+  const models = allowedModels === null ? {} : { models: allowedModels }
+  const presets = allowedPresets === null ? {} : { presets: allowedPresets }
+  return { authorization_details: [{ type: authorizationType, ...models, ...presets }] }
+}
+
+/** `expiresAt` in milliseconds; `kid` is the key that signed it. */
+export type VerifiedAccessToken = { claims: AccessTokenClaims; kid: string; expiresAt: number }
+
+const authorizationType = 'inference'
+const claimsShape = type({
+  sub: 'string',
+  client_id: 'string',
+  jti: 'string',
+  federation_policy_id: 'string',
+  federation_issuer_id: 'string',
+  'authorization_details?': [{ type: type.unit(authorizationType), 'models?': 'string[]', 'presets?': 'string[]' }],
+})
+
+/** Why a token is no valid one of ours; two kinds that once were valid are told apart. */
+export type AccessTokenObjection = 'token_invalid' | 'token_expired' | 'token_from_future'
+
+/**
+ * Whether a token that ends then may be valid now, both in milliseconds. None is issued with more than the longest life ahead of it, so
+ * one that has more was issued before the clock was set back, and would live on for as long as that.
+ */
+export function isWithinLife(expiresAt: number, now: number): boolean {
+  return expiresAt > now && !isFromFuture(expiresAt, now)
+}
+
+function isFromFuture(expiresAt: number, now: number): boolean {
+  return expiresAt - now > (accessTokenLifetimeSecondsMax + accessTokenClockStepSecondsMax) * 1_000
+}
+
+/** What a valid token of ours says, or what is wrong: another signer, type or audience, or expired. */
+export async function verifyAccessToken(
+  { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
+  text: string,
+  now: number,
+): Promise<VerifiedAccessToken | AccessTokenObjection> {
+  // All before it is signed as a text; the signature itself could be spelled in several ways (RFC 7515 §2 has one).
+  if (!isCanonicalBase64url(text.slice(text.lastIndexOf('.') + 1))) return 'token_invalid'
+  try {
+    const { payload, protectedHeader } = await jwtVerify(
+      text,
+      ({ kid }) => {
+        const key = signingKeys.byKid(kid ?? '', now)
+        if (key === undefined) throw new Error('No such signing key')
+        return key.publicKey
+      },
+      {
+        algorithms: ['ES256'],
+        typ: 'at+jwt',
+        issuer: baseUrl,
+        audience: baseUrl,
+        requiredClaims: ['exp', 'iat'],
+        currentDate: new Date(now),
+      },
+    )
+    const expiresAt = Number(payload.exp) * 1_000
+    if (isFromFuture(expiresAt, now)) return 'token_from_future'
+    const claims = claimsShape(payload)
+    if (claims instanceof type.errors || payload.scope !== 'inference') return 'token_invalid'
+    const [details] = claims.authorization_details ?? []
+    return {
+      claims: {
+        keyId: claims.client_id,
+        subject: claims.sub,
+        id: claims.jti,
+        policyId: claims.federation_policy_id,
+        issuerId: claims.federation_issuer_id,
+        allowedModels: details?.models ?? null,
+        allowedPresets: details?.presets ?? null,
+      },
+      kid: protectedHeader.kid ?? '',
+      expiresAt,
+    }
+  } catch (error) {
+    // jose looks at the signature before it looks at the claims.
+    return error instanceof errors.JWTExpired ? 'token_expired' : 'token_invalid'
+  }
+}

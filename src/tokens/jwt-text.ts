@@ -1,0 +1,103 @@
+// The text of a JWT: three canonical base64url parts around two JSON objects. It knows nothing of keys, times or rules.
+import { decodeUtf8 } from '../values/bytes.ts'
+
+export type JsonObject = Record<string, unknown>
+
+export type JwtText = {
+  header: JsonObject
+  payload: JsonObject
+  /** Whether any object inside header or payload names a member twice; two readers could then read two different tokens. */
+  hasDuplicateMembers: boolean
+}
+
+/**
+ * Reads the text of a JWT without verifying anything. Undefined when it is not one: not three parts, a part that a decode and encode
+ * would change (padding, white space, loose trailing bits), or header or payload that is not a JSON object in UTF-8.
+ * An empty signature passes here (RFC 7519 §6 calls that a JWT) and fails as every wrong signature does.
+ */
+export function parseJwtText(text: string): JwtText | undefined {
+  const parts = text.split('.', 4)
+  const [header, payload, signature] = parts
+  if (parts.length !== 3 || header === undefined || payload === undefined || signature === undefined) return undefined
+  if (signature !== '' && !isCanonicalBase64url(signature)) return undefined
+  const headerJson = readJsonObject(header)
+  const payloadJson = readJsonObject(payload)
+  if (headerJson === undefined || payloadJson === undefined) return undefined
+  return {
+    header: headerJson.object,
+    payload: payloadJson.object,
+    hasDuplicateMembers: hasDuplicateMembers(headerJson) || hasDuplicateMembers(payloadJson),
+  }
+}
+
+/** What every JWT looks like; which of these are one, `parseJwtText` decides. */
+export const jwtForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+/** Whether a text is what encoding its own decoding gives: RFC 7515 §2, without padding, white space or loose bits. */
+export function isCanonicalBase64url(text: string): boolean {
+  if (!/^[A-Za-z0-9_-]+$/.test(text)) return false
+  const lastValue = alphabet.indexOf(text.charAt(text.length - 1))
+  if (text.length % 4 === 2) return (lastValue & 0b1111) === 0
+  if (text.length % 4 === 3) return (lastValue & 0b11) === 0
+  return text.length % 4 === 0
+}
+
+type Json = { object: JsonObject; text: string }
+
+function readJsonObject(part: string): Json | undefined {
+  if (!isCanonicalBase64url(part)) return undefined
+  const text = decodeUtf8(Buffer.from(part, 'base64url'))
+  if (text === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? { object: value as JsonObject, text }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Parsing keeps the last of two members, so a text that writing gives back as it was had none twice; any other is read once more. */
+function hasDuplicateMembers({ object, text }: Json): boolean {
+  return JSON.stringify(object) !== text && namesMemberTwice(text)
+}
+
+/** Whether an object anywhere in a valid JSON text names a member twice, escapes resolved. */
+export function namesMemberTwice(json: string): boolean {
+  const open: (Set<string> | undefined)[] = []
+  let isNameNext = false
+  for (let index = 0; index < json.length; index++) {
+    const character = json[index]
+    if (character === '"') {
+      const end = endOfString(json, index)
+      const names = isNameNext ? open.at(-1) : undefined
+      if (names !== undefined) {
+        const raw = json.slice(index, end + 1)
+        const name = raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
+        if (names.has(name)) return true
+        names.add(name)
+      }
+      index = end
+    } else if (character === '{' || character === '[') {
+      open.push(character === '{' ? new Set() : undefined)
+      isNameNext = character === '{'
+    } else if (character === '}' || character === ']') {
+      open.pop()
+      isNameNext = false
+    } else if (character === ',') {
+      isNameNext = open.at(-1) !== undefined
+    } else if (character === ':') {
+      isNameNext = false
+    }
+  }
+  return false
+}
+
+function endOfString(json: string, start: number): number {
+  let index = start + 1
+  while (json[index] !== '"') index += json[index] === '\\' ? 2 : 1
+  return index
+}

@@ -1,0 +1,115 @@
+// The values that admins and callers set: names, references, times, money, patterns. Each rule is written once, for the check and for the
+// OpenAPI document.
+
+import {
+  claimCharactersMax,
+  modelCharactersMax,
+  modelPatternsMax,
+  nameCharactersMax,
+  nanodollarsPerDollar,
+  offsetMax,
+  presetSlugCharactersMax,
+  ratePerMinuteMax,
+  referenceCharactersMax,
+} from '../limits.ts'
+import { presetMarker } from '../presets/reference.ts'
+import { uuidText } from './id-text.ts'
+import { type Statement, type } from './shape.ts'
+import { readTime, timeText } from './time-text.ts'
+
+/** The database would end a text at its first U+0000. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this is about U+0000
+export const withoutNul = /^[^\x00]*$/
+
+/** A text of `min` to `max` Unicode code points, as JSON Schema counts, that the database gives back as it was. */
+export function textShape(min: number, max: number, statement: Statement = {}) {
+  return type('string')
+    .narrow((text, context) => {
+      const length = [...text].length
+      if (length < min || length > max) return context.mustBe(`${min} to ${max} characters long`)
+      return (withoutNul.test(text) && text.isWellFormed()) || context.mustBe('without U+0000 and lone surrogates')
+    })
+    .configure({ minLength: min, maxLength: max, pattern: withoutNul.source, ...statement })
+}
+
+/** A text that is judged later, with better words, by a rule that includes these. */
+export function textJudgedLater(max: number, says: string) {
+  return type('string').configure({ minLength: 1, maxLength: max, pattern: withoutNul.source, says })
+}
+
+/** A path of these means another place, and one below the policies asks for something else. */
+export const reservedNames = ['.', '..', 'check', 'verify'] as const
+/** The hash of a key, in either case. */
+const hashText = /^[0-9A-Fa-f]{64}$/
+const visibleText = /^[^\p{C}\s]([^\p{C}]*[^\p{C}\s])?$/u
+
+/** A name that people give: visible characters, and nothing that could be taken for an id. */
+export const nameShape = textShape(1, nameCharactersMax)
+  .narrow((text, context) => {
+    if (!visibleText.test(text)) return context.mustBe('without control characters and surrounding white space')
+    if (reservedNames.some((name) => name === text)) return context.mustBe(`none of ${reservedNames.join(', ')}`)
+    return !(uuidText.test(text) || hashText.test(text)) || context.mustBe('something that does not look like an id')
+  })
+  .configure({
+    minLength: 1,
+    maxLength: nameCharactersMax,
+    pattern: visibleText.source,
+    says: 'Characters that can be seen (no control, format, private or unassigned ones), without white space around them; nothing that looks like an id',
+    not: { anyOf: [{ enum: reservedNames }, { pattern: uuidText.source }, { pattern: hashText.source }] },
+  })
+
+/** A value that is compared with a claim, so no longer than an accepted claim can be. */
+export const claimValueShape = textShape(1, claimCharactersMax)
+
+/** How something is named: by its id or by its name. */
+export const referenceShape = textShape(1, referenceCharactersMax)
+
+export const uuidShape = type('string')
+  .narrow((text, context) => uuidText.test(text) || context.mustBe('a UUID'))
+  .configure({ pattern: uuidText.source })
+
+/** US dollars. What is below a billionth would be kept as nothing. */
+export function moneyShape(max: number) {
+  return type('number')
+    .atLeast(1 / nanodollarsPerDollar)
+    .atMost(max)
+    .or('0')
+}
+
+/** Patterns of models. A comma is in no name of a model, and in many a list that was meant to be several. */
+export const modelPatternsShape = textShape(1, modelCharactersMax)
+  .narrow((text, context) => {
+    if (text.includes(',')) return context.mustBe('one model or pattern; give several one by one, without commas')
+    return !text.includes(presetMarker) || context.mustBe('a model; presets are allowed by allowed_presets')
+  })
+  .configure({ pattern: '^[^,\\x00]+$', not: { pattern: presetMarker } })
+  .array()
+  .moreThanLength(0)
+  .atMostLength(modelPatternsMax)
+
+const presetPattern = new RegExp(`^[A-Za-z0-9._~*-]{1,${presetSlugCharactersMax}}$`)
+
+/** Patterns of presets, by slug. */
+export const presetPatternsShape = type('string')
+  .narrow(
+    (text, context) => presetPattern.test(text) || context.mustBe('the slug of a preset, or a pattern with * in it'),
+  )
+  .configure({ pattern: presetPattern.source })
+  .array()
+  .moreThanLength(0)
+  .atMostLength(modelPatternsMax)
+
+export const rateShape = type(`1 <= number.integer <= ${ratePerMinuteMax}`)
+
+export const timeShape = type('string')
+  .configure({
+    pattern: timeText.source,
+    says: 'ISO 8601: a date, or a date and a time of day such as `2026-11-21T09:30:00Z`. Without a zone it is UTC. The day must exist.',
+  })
+  .pipe((text, context) => {
+    const time = readTime(text)
+    return time === undefined ? context.error('a time such as 2026-11-21T09:30:00Z') : new Date(time)
+  })
+
+/** How many items of a list to skip. */
+export const offsetShape = type(`0 <= number.integer <= ${offsetMax}`)

@@ -1,0 +1,205 @@
+// Lists of models from inference servers that stall, never end or send too much: neither the other lists nor the service wait for them.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { gzipSync } from 'node:zlib'
+import { upstreamListMillisecondsMax } from '../../../src/limits.ts'
+import { type Inference, startInference } from '../../support/inference.ts'
+import type { Row } from '../../support/latchkey.ts'
+import { openRawRequest } from '../../support/raw-request.ts'
+import { type ScriptedUpstream, startScriptedUpstream } from '../../support/scripted-upstream.ts'
+
+let latchkey: Inference
+let bad: ScriptedUpstream
+beforeAll(async () => {
+  latchkey = await startInference()
+  bad = await startScriptedUpstream()
+  await latchkey.admin('upstreams.add', { name: 'bad', base_url: bad.url, models: ['bad/*'] })
+})
+beforeEach(() => {
+  latchkey.reset()
+  bad.requests.length = 0
+  latchkey.upstream.answer.current = () => Response.json({ data: [{ id: 'good' }] })
+})
+afterAll(async () => {
+  await latchkey.stop()
+  await bad.stop()
+})
+
+/** Begins to answer and never ends. With `drips` it sends a space from time to time. */
+function stalling({ drips = false } = {}): Response {
+  let timer: ReturnType<typeof setInterval> | undefined
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      controller.enqueue(Buffer.from('{"data":'))
+      if (drips) timer = setInterval(() => controller.enqueue(Buffer.from(' ')), 500)
+    },
+    cancel: () => clearInterval(timer),
+  })
+  return new Response(body, { headers: { 'content-type': 'application/json' } })
+}
+const ask = async (path: string, { credential = latchkey.key.key, ...others }: Record<string, string> = {}) => {
+  const startedAt = performance.now()
+  const headers = { authorization: `Bearer ${credential}`, ...others }
+  const response = await fetch(latchkey.server.baseUrl + path, { headers })
+  const { data } = (await response.json()) as { data?: Row[] }
+  return { status: response.status, ids: data?.map(({ id }) => id), milliseconds: performance.now() - startedAt }
+}
+const check = async () => {
+  const { data } = await latchkey.admin<{ data: (Row & { problem: string })[] }>('upstreams.check', { upstream: 'bad' })
+  return data[0]
+}
+
+describe('an inference server that stalls after the head of its answer', () => {
+  test('is left out of the list, and no answer of its own is waited for longer', async () => {
+    bad.answer.current = () => stalling({ drips: true })
+    const answers = await Promise.all(['/models', '/models/good', '/models/bad/x'].map((path) => ask(path)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 504])
+    expect(answers[0]?.ids).toEqual(['good'])
+    for (const { milliseconds } of answers) expect(milliseconds).toBeLessThan(upstreamListMillisecondsMax + 2_000)
+    // Who comes later does not wait for it again.
+    expect((await ask('/models')).milliseconds).toBeLessThan(upstreamListMillisecondsMax)
+    expect(bad.requests).toHaveLength(1)
+  })
+})
+
+describe('an inference server that sends', () => {
+  const endless = () => {
+    const chunk = Buffer.alloc(256 * 1024, ' ')
+    return new Response(new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(chunk) }))
+  }
+  const inflating = () =>
+    new Response(gzipSync(Buffer.alloc(64 * 1024 * 1024, ' ')), { headers: { 'content-encoding': 'gzip' } })
+  for (const [name, answer, problem] of [
+    ['without end', endless, 'is larger than 4194304 bytes'],
+    ['what inflates', inflating, 'is encoded'],
+    ['no list', () => Response.json({ data: {} }), 'no list of models'],
+    ['null', () => Response.json(null), 'no list of models'],
+  ] as const)
+    test(`${name} is left out of the list, and a check says why`, async () => {
+      bad.answer.current = answer
+      expect((await ask('/models')).ids).toEqual(['good'])
+      expect(await check()).toMatchObject({ ok: false, models: null })
+      expect((await check())?.problem).toContain(problem)
+    })
+
+  test('models without a name has those that have one', async () => {
+    bad.answer.current = () => Response.json({ data: [null, 1, { id: 5 }, { id: 'bad/x' }] })
+    expect((await ask('/models')).ids).toEqual(['good', 'bad/x'])
+    expect(await check()).toMatchObject({ ok: true, models: 1 })
+  })
+})
+
+describe('what an inference server lists', () => {
+  let made = 0
+  const createKey = async (bounds: object = {}) =>
+    (await latchkey.admin<Row & { key: string }>('keys.create', { name: `lister-${made++}`, ...bounds })).key
+  const listing = (...ids: string[]) => Response.json({ data: ids.map((id) => ({ id, object: 'model' })) })
+  const asked = () => [latchkey.upstream.requests.length, bad.requests.length]
+  beforeEach(() => {
+    latchkey.upstream.answer.current = () => listing('good', 'other')
+    bad.answer.current = () => listing('bad/x')
+  })
+
+  test('is asked for once in some seconds, whoever asks, and however', async () => {
+    const bounded = await createKey({ allowed_models: ['good', 'bad/*'] })
+    const first = await Promise.all([ask('/models'), ask('/models', { credential: bounded }), ask('/models/good')])
+    expect(first.map(({ ids }) => ids)).toEqual([['good', 'other', 'bad/x'], ['good', 'bad/x'], undefined])
+    latchkey.upstream.answer.current = () => listing('new')
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/x'])
+    expect((await ask('/models/bad/x', { credential: bounded })).status).toBe(200)
+    expect(asked()).toEqual([1, 1])
+    latchkey.reset()
+    latchkey.upstream.answer.current = () => listing('new')
+    expect((await ask('/models')).ids).toEqual(['new', 'bad/x'])
+  })
+
+  test('is asked for at once when the inference server was changed', async () => {
+    await ask('/models')
+    bad.answer.current = () => listing('bad/y')
+    await latchkey.admin('upstreams.update', { upstream: 'bad', priority: 50 })
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/y'])
+    expect(asked()).toEqual([1, 2])
+  })
+
+  test('is not asked for again at once when that failed', async () => {
+    bad.answer.current = () => new Response('no', { status: 500 })
+    for (const path of ['/models', '/models', '/models/bad/x']) await ask(path)
+    expect(asked()).toEqual([1, 1])
+    latchkey.reset()
+    bad.answer.current = () => listing('bad/x')
+    expect((await ask('/models/bad/x')).status).toBe(200)
+  })
+
+  test('answers for one model, and no path of its own is asked', async () => {
+    const headers = { authorization: `Bearer ${latchkey.key.key}` }
+    const response = await fetch(`${latchkey.server.baseUrl}/models/bad/x`, { headers })
+    expect([response.status, await response.json()]).toEqual([200, { id: 'bad/x', object: 'model' }])
+    for (const path of ['/models/unlisted', '/models/bad/unlisted']) expect((await ask(path)).status).toBe(404)
+    for (const { requests } of [latchkey.upstream, bad])
+      expect(requests.map(({ path }) => path)).toEqual(['/v1/models'])
+  })
+
+  test('reaches the others though the client left for whom it was asked', async () => {
+    const reached = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    bad.answer.current = async () => {
+      reached.resolve()
+      await gate.promise
+      return listing('bad/x')
+    }
+    const leaving = new AbortController()
+    const headers = { authorization: `Bearer ${latchkey.key.key}` }
+    const left = fetch(`${latchkey.server.baseUrl}/models`, { headers, signal: leaving.signal })
+    await reached.promise
+    const staying = ask('/models')
+    leaving.abort()
+    await expect(left).rejects.toThrow()
+    gate.resolve()
+    expect((await staying).ids).toEqual(['good', 'other', 'bad/x'])
+    expect(bad.requests).toHaveLength(1)
+  })
+
+  test('takes nothing of the request that it was asked for', async () => {
+    await ask('/models', { 'user-agent': 'mine/1', 'x-session-id': 's', accept: 'text/html', traceparent: '00-1-2-3' })
+    const headers = JSON.stringify([...(bad.requests[0]?.headers ?? [])])
+    for (const value of ['mine/1', '"s"', 'text/html', '00-1-2-3']) expect(headers).not.toContain(value)
+  })
+
+  test('is not waited for by a request of another Latchkey, which may be what it waits for', async () => {
+    bad.answer.current = async () => {
+      if (bad.requests.length > 1) return listing('bad/inner')
+      // As when the two list each other.
+      const { ids = [] } = await ask('/models', { via: '1.1 latchkey-00000000' })
+      return listing(...ids)
+    }
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/inner'])
+  })
+
+  test('is there for a caller without a Host, and for others after it', async () => {
+    const request = openRawRequest(`${latchkey.server.baseUrl}/models`, 'GET', {
+      host: '[::1',
+      authorization: `Bearer ${latchkey.key.key}`,
+    })
+    expect((await request.answer).status).toBe(200)
+    request.socket.destroy()
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/x'])
+  })
+
+  test('is not kept for others where a Via went along, which the inference server may refuse', async () => {
+    const via = '1.1 latchkey-00000000'
+    bad.answer.current = ({ headers }) =>
+      headers.get('via')?.includes('00000000') === true ? new Response('', { status: 431 }) : listing('bad/x')
+    expect((await ask('/models', { via })).ids).toEqual(['good', 'other'])
+    expect((await ask('/models')).ids).toEqual(['good', 'other', 'bad/x'])
+    expect((await ask('/models', { via })).ids).toEqual(['good', 'other', 'bad/x'])
+    expect(asked()).toEqual([2, 2])
+  })
+
+  test('counts under the rate of the key, as every request does', async () => {
+    const credential = await createKey({ requests_per_minute: 3 })
+    for (const path of ['/models', '/models/good', '/models/none'])
+      expect((await ask(path, { credential })).status).not.toBe(429)
+    for (const path of ['/models', '/models/good', '/models/@preset/none'])
+      expect((await ask(path, { credential })).status).toBe(429)
+    expect((await latchkey.complete(undefined, { authorization: `Bearer ${credential}` })).status).toBe(429)
+  })
+})
