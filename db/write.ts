@@ -48,9 +48,9 @@ const quietMilliseconds = 1_000
  * write fails from then on, and the process should end.
  */
 export function createWriter(database: Database, onBroken: (error: unknown) => void): Writer {
-  const audit = ledgerOf(exchangeAudit)
-  const spent = ledgerOf(usage)
-  const used = ledgerOf(usedSubjectTokens)
+  const auditQueue = ledgerOf(exchangeAudit)
+  const usageQueue = ledgerOf(usage)
+  const usedTokenQueue = ledgerOf(usedSubjectTokens)
   let broken: unknown
   let isScheduled = false
   let flushing: Promise<void> = Promise.resolve()
@@ -84,7 +84,9 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
 
   async function flush(): Promise<void> {
     isScheduled = false
-    await commitGroups([audit, spent, used].map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) })))
+    await commitGroups(
+      [auditQueue, usageQueue, usedTokenQueue].map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) })),
+    )
   }
 
   /** A row that the database or its driver refuses fails alone: the others of its commit belong to other callers. */
@@ -92,10 +94,10 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     const rows = groups.flatMap((group) => group.rows)
     if (rows.length === 0) return
     try {
-      const spentRows = groups.flatMap(({ ledger, rows }) => (ledger === spent ? rows.map(({ row }) => row) : []))
+      const usageRows = groups.flatMap(({ ledger, rows }) => (ledger === usageQueue ? rows.map(({ row }) => row) : []))
       await commit([
         ...groups.flatMap(({ ledger, rows }) => insertsOf(ledger, rows)),
-        ...totalsOf(spentRows as UsageRow[]),
+        ...totalsOf(usageRows as UsageRow[]),
       ])
       for (const row of rows) row.done()
     } catch (error) {
@@ -117,9 +119,9 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
 
   return {
     write: (statements) => commit(statements.map(toStatement)),
-    appendAudit: (row) => append(audit, row),
-    appendUsage: (row) => append(spent, row),
-    appendUsedToken: (row) => append(used, row),
+    appendAudit: (row) => append(auditQueue, row),
+    appendUsage: (row) => append(usageQueue, row),
+    appendUsedToken: (row) => append(usedTokenQueue, row),
     giveUp,
     isBroken: () => broken !== undefined,
     close: async () => {

@@ -6,7 +6,7 @@ import { type Config, socketPathFor } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
 import { raiseOutboundLimit } from '../src/runtime.ts'
 import { stopOnSignal } from './serve.ts'
-import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './shared/command-line.ts'
+import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 
 const defaults = {
   LATCHKEY_DATABASE_URL: 'file:latchkey-dev/latchkey.db',
@@ -57,7 +57,7 @@ export function devCommand(): Command {
     const prepare = async (runOperation: Parameters<typeof prepareDemonstration>[0]) => {
       policyId = await prepareDemonstration(runOperation, issuerUrl)
     }
-    const server = await startServer(config, surroundings, { create: true, prepare })
+    const server = await startServer(config, dependencies, { create: true, prepare })
     const facts: Facts = {
       ...demonstration,
       base_url: server.baseUrl,

@@ -6,13 +6,13 @@ import { Fault } from '../src/fault.ts'
 import { isMasterKey } from '../src/tokens/master-key-file.ts'
 import {
   command,
+  dependencies,
   givenTo,
   group,
   type Options,
   print,
   readConfig,
   runAlone,
-  surroundings,
   withSettings,
 } from './shared/command-line.ts'
 import { readTextFile } from './shared/input-files.ts'
@@ -59,7 +59,7 @@ async function replaceMasterKey(options: Options): Promise<void> {
   const newKey = newKeyOf(options)
   const input = { lost: options.lost === true, ...(newKey === undefined ? {} : { new_key: newKey }) }
   const run = (dryRun: boolean) =>
-    callWithoutServer(config, surroundings, 'master_key.replace', { ...input, dry_run: dryRun }) as Promise<Replaced>
+    callWithoutServer(config, dependencies, 'master_key.replace', { ...input, dry_run: dryRun }) as Promise<Replaced>
   const isDryRun = options.dryRun === true
   if (input.lost && !isDryRun && options.yes !== true) await confirm(options, () => run(true))
   const answer = await run(isDryRun)

@@ -9,11 +9,11 @@ import { drawImported, type Imported, type Preset, stateAndKept } from './preset
 import {
   type Arguments,
   command,
+  dependencies,
   givenTo,
   inOrganization,
   print,
   readConfig,
-  surroundings,
   withSettings,
 } from './shared/command-line.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
@@ -68,7 +68,7 @@ export function importCommand(): Command {
 
 function call(given: Arguments, name: OperationName, input: object): Promise<unknown> {
   const whole = JSON.parse(JSON.stringify({ ...inWorkspaceOf(given), ...input })) as object
-  return callOperation(readConfig(given.options), surroundings, name, whole)
+  return callOperation(readConfig(given.options), dependencies, name, whole)
 }
 
 /** Part by part, all checked before the first is saved. */

@@ -4,7 +4,7 @@ import { formatAddress, socketPathFor } from '../src/config.ts'
 import { raiseOutboundLimit } from '../src/runtime.ts'
 import type { Server } from '../src/server.ts'
 import { settings } from '../src/settings.ts'
-import { command, givenTo, print, readConfig, runAlone, surroundings, withSettings } from './shared/command-line.ts'
+import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 
 export function serveCommand(): Command {
   const made = command('serve', 'Run the service', [
@@ -16,10 +16,10 @@ export function serveCommand(): Command {
     raiseOutboundLimit()
     const { options } = givenTo(all)
     const config = readConfig(options)
-    process.on('SIGHUP', () => surroundings.log('warn', 'signal_ignored', { signal: 'SIGHUP', reason: noReload }))
+    process.on('SIGHUP', () => dependencies.log('warn', 'signal_ignored', { signal: 'SIGHUP', reason: noReload }))
     // Every command loads this file, and only this one needs a server.
     const { startServer } = await import('../src/server.ts')
-    const server = await startServer(config, surroundings)
+    const server = await startServer(config, dependencies)
     const upstreams = server.context.registry.upstreamsInOrder.map(({ name, baseUrl }) => ({ name, base_url: baseUrl }))
     const fields = {
       listening: formatAddress(server.address),
@@ -32,7 +32,7 @@ export function serveCommand(): Command {
     if (options.json === true) print(JSON.stringify(fields))
     else print(banner(fields))
     if (server.baseUrl.startsWith('http:') && config.baseUrl !== undefined)
-      surroundings.log('warn', 'base_url_not_https', { base_url: server.baseUrl })
+      dependencies.log('warn', 'base_url_not_https', { base_url: server.baseUrl })
     await stopOnSignal(server)
   })
 }

@@ -5,12 +5,12 @@ import { createAdminEndpoints } from './admin/transport/endpoints.ts'
 import type { Context, Endpoint, RequestInfo } from './context.ts'
 import { describeError, Fault } from './fault.ts'
 import { exchangeDescription, jwksDescription } from './federation/openapi.ts'
-import { tellTokenEndpointFault } from './federation/refusal.ts'
+import { toOAuthError } from './federation/refusal.ts'
 import { exchangeToken } from './federation/token-endpoint.ts'
 import { clientAddressOf } from './http/client-address.ts'
 import { findNearestPath } from './http/nearest-path.ts'
 import { createOpenApiDocument } from './http/openapi.ts'
-import { type Description, errorResponses } from './http/operation-doc.ts'
+import { errorResponses, type OperationDoc } from './http/operation-doc.ts'
 import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
@@ -30,18 +30,18 @@ function listEndpoints(runOperation: RunOperation): Endpoint[] {
       method: 'POST',
       path: '/oauth/token',
       handle: exchangeToken,
-      tell: tellTokenEndpointFault,
-      describes: exchangeDescription,
+      toResponse: toOAuthError,
+      openapi: exchangeDescription,
     },
-    { method: 'GET', path: '/oauth/jwks', handle: publishJwks, describes: jwksDescription },
+    { method: 'GET', path: '/oauth/jwks', handle: publishJwks, openapi: jwksDescription },
     ...inferenceEndpoints,
-    { method: 'GET', path: '/models', handle: listModels, describes: modelsDescription },
-    { method: 'GET', path: '/models/{model+}', handle: showModel, describes: modelDescription },
+    { method: 'GET', path: '/models', handle: listModels, openapi: modelsDescription },
+    { method: 'GET', path: '/models/{model+}', handle: showModel, openapi: modelDescription },
     ...createKeyEndpoints(runOperation),
     ...createPresetEndpoints(runOperation),
     ...createAdminEndpoints(runOperation),
   ]
-  const describes: Description = {
+  const openapi: OperationDoc = {
     summary: 'This document (OpenAPI 3.1)',
     access: 'public',
     responses: { 200: { description: 'The document' }, ...errorResponses() },
@@ -51,7 +51,7 @@ function listEndpoints(runOperation: RunOperation): Endpoint[] {
     text ??= JSON.stringify(createOpenApiDocument(endpoints, baseUrl, packageJson.version))
     return new Response(text, { headers: { 'content-type': 'application/json' } })
   }
-  endpoints.push({ method: 'GET', path: '/openapi.json', handle, describes })
+  endpoints.push({ method: 'GET', path: '/openapi.json', handle, openapi })
   return endpoints
 }
 
@@ -82,7 +82,7 @@ export function createApp(context: Context, runOperation: RunOperation): Handler
         path: loggablePath(path),
       })
       const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
-      response = (endpoint?.tell ?? errorReply)(fault, info.requestId)
+      response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
     }
     response.headers.set('x-request-id', info.requestId)
     return response

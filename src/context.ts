@@ -14,7 +14,7 @@ import type { Fetch, Outbound } from './federation/issuer/guarded-fetch.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer/issuer-keys.ts'
 import { privateNetworksFor } from './federation/issuer/issuer-url.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
-import type { Description } from './http/operation-doc.ts'
+import type { OperationDoc } from './http/operation-doc.ts'
 import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-limit.ts'
 import type { Params, Route } from './http/router.ts'
 import { createCredentials } from './inference/credentials.ts'
@@ -31,7 +31,7 @@ import { loadRegistry, putUpstream, type Registry } from './registry.ts'
 import type { Peer } from './runtime.ts'
 import { openMasterKey } from './tokens/keyring.ts'
 import { openSigningKeys, type SigningKeys } from './tokens/signing-keys.ts'
-import { createTurns, type TakeTurn } from './values/mutex.ts'
+import { createMutex, type RunExclusive } from './values/mutex.ts'
 
 /** What admin operations need: a database that this process owns. */
 export type AdminContext = {
@@ -45,7 +45,7 @@ export type AdminContext = {
   spending: Spending
   presets: Presets
   /** What changes the database takes its turn. */
-  takeTurn: TakeTurn
+  runExclusive: RunExclusive
   /** Set once this process serves. */
   signingKeys?: SigningKeys
   /** Milliseconds since 1970, UTC. Operators set this clock, also back. */
@@ -76,12 +76,12 @@ export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string
 
 /** A route with its handler, and how it tells a fault where that is not the common error shape. */
 export type Endpoint = Route<(request: Request, context: Context, info: RequestInfo) => Promise<Response>> & {
-  describes: Description
-  tell?: (fault: Fault, requestId: string) => Response
+  openapi: OperationDoc
+  toResponse?: (fault: Fault, requestId: string) => Response
 }
 
 /** What comes from outside and differs in tests. */
-export type Surroundings = {
+export type Dependencies = {
   now: () => number
   monotonic: () => number
   /** From 0 to below 1. */
@@ -113,10 +113,10 @@ const hints = {
  */
 export async function openContext(
   config: Config,
-  surroundings: Surroundings,
+  dependencies: Dependencies,
   { create }: { create: boolean },
 ): Promise<AdminContext> {
-  const { now, monotonic, random, fetch, resolve, usesProxy, log, onBroken } = surroundings
+  const { now, monotonic, random, fetch, resolve, usesProxy, log, onBroken } = dependencies
   if (create) createFolder(dirname(config.databasePath))
   const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
   if ('refused' in database) {
@@ -145,9 +145,9 @@ export async function openContext(
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
     },
   })
-  const takeTurn = createTurns()
-  const presets = createPresets({ orm, writer, registry, now, takeTurn })
-  const stored = { config, database, orm, writer, registry, spending, presets, takeTurn }
+  const runExclusive = createMutex()
+  const presets = createPresets({ orm, writer, registry, now, runExclusive })
+  const stored = { config, database, orm, writer, registry, spending, presets, runExclusive }
   return { ...stored, issuerKeys, outbound, now, monotonic, log }
 }
 

@@ -11,10 +11,10 @@ import {
   type AdminContext,
   type Context,
   closeContext,
+  type Dependencies,
   openContext,
   openServing,
   retryWhileOwned,
-  type Surroundings,
 } from './context.ts'
 import { describeError, Fault } from './fault.ts'
 import { signingKeyCheckMilliseconds, socketPathBytesMax } from './limits.ts'
@@ -35,7 +35,7 @@ export type Server = {
  */
 export async function startServer(
   config: Config,
-  surroundings: Surroundings,
+  dependencies: Dependencies,
   { create = false, prepare }: { create?: boolean; prepare?: (runOperation: RunOperation) => Promise<unknown> } = {},
 ): Promise<Server> {
   const socketPath = socketPathFor(config)
@@ -47,17 +47,17 @@ export async function startServer(
         `Another server serves the database ${JSON.stringify(config.databasePath)}; stop that one first`,
       )
     }
-    return openContext(config, surroundings, { create })
+    return openContext(config, dependencies, { create })
   })
   const listeners: Listener[] = []
   try {
     const runOperation = createOperationRunner(operations, admin)
     await prepare?.(runOperation)
-    const { context, address, listener } = await serve(admin, surroundings, runOperation)
+    const { context, address, listener } = await serve(admin, dependencies, runOperation)
     listeners.push(listener)
     removeDeadSocket(socketPath)
     listeners.push(
-      await listen({ socketPath }, createSocketHandler(runOperation, config.databasePath, surroundings.log)),
+      await listen({ socketPath }, createSocketHandler(runOperation, config.databasePath, dependencies.log)),
     )
     chmodSync(socketPath, 0o600)
     const stopRotating = await rotateOnSchedule(context, runOperation)
@@ -73,7 +73,7 @@ export async function startServer(
 }
 
 /** Listens first, since the base URL may follow from the port that was free. */
-async function serve(admin: AdminContext, { fetch }: Surroundings, runOperation: RunOperation) {
+async function serve(admin: AdminContext, { fetch }: Dependencies, runOperation: RunOperation) {
   let handler: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
   const { hostname } = admin.config.listen
   const listener = await listen(admin.config.listen, (request, peer) => handler(request, peer))

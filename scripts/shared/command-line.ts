@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { callOperation } from '../../src/admin/transport/client.ts'
 import { type Config, isBoolean, loadConfig } from '../../src/config.ts'
-import type { Surroundings } from '../../src/context.ts'
+import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { isBehindProxy, outboundFetch, resolveHost } from '../../src/runtime.ts'
@@ -82,7 +82,7 @@ export function readConfig(options: Options, defaults: Partial<Record<SettingNam
 }
 
 /** What a command has around it: real time, real network, a log on standard error. */
-export const surroundings: Surroundings = {
+export const dependencies: Dependencies = {
   now: Date.now,
   monotonic: () => performance.now(),
   random: Math.random,
@@ -116,8 +116,8 @@ export function operationCommand(
     const given = givenTo(all)
     const operation = typeof name === 'string' ? name : name(given)
     const input = withoutUndefined(toInput(given))
-    const { onProgress, end } = createProgress(process.stderr, surroundings.monotonic)
-    const answer = await callOperation(readConfig(given.options), surroundings, operation, input, onProgress).finally(
+    const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic)
+    const answer = await callOperation(readConfig(given.options), dependencies, operation, input, onProgress).finally(
       end,
     )
     print(given.options.json === true ? JSON.stringify(answer, null, 2) : present(answer as never, given))

@@ -15,10 +15,10 @@ import { uuidShape } from '../values/shapes.ts'
 import { reading } from './operation.ts'
 import { findOrganization, organizationInput, timeOf } from './references.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
-import type { auditedAnswer, changeAnswer, exchangeAnswer } from './responses.ts'
+import type { auditedResponse, changeResponse, exchangeResponse } from './responses.ts'
 import { showUsage } from './usage.ts'
 
-type Audited = typeof auditedAnswer.infer
+type Audited = typeof auditedResponse.infer
 
 const reasonShape = type('string')
   .narrow((text, context) => isReason(text) || context.mustBe('a reason of the audit, such as audience_mismatch'))
@@ -66,7 +66,7 @@ export const auditOperations = {
   }),
 }
 
-function showAudit(row: ListedAudit, { policies, issuers }: Registry): typeof exchangeAnswer.infer {
+function showAudit(row: ListedAudit, { policies, issuers }: Registry): typeof exchangeResponse.infer {
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -97,7 +97,7 @@ function stepOfRow(reason: string | null): StepName | null {
   return reason !== null && isReason(reason) ? stepOf(reason) : null
 }
 
-function showChange(row: AdminChange, { registry }: AdminContext): typeof changeAnswer.infer {
+function showChange(row: AdminChange, { registry }: AdminContext): typeof changeResponse.infer {
   return {
     id: row.id,
     at: timeOf(row.at),

@@ -7,7 +7,7 @@ import type { IssuerKeySet, Issuer as IssuerRow } from '../../db/schema.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { sourceOf } from '../federation/issuer/issuer-keys.ts'
-import { objectionToAddress, objectionToIssuerUrl } from '../federation/issuer/issuer-url.ts'
+import { objectionToIssuerUrl, urlProblem } from '../federation/issuer/issuer-url.ts'
 import { readKeySet, writeKeySet } from '../federation/issuer/key-set.ts'
 import {
   clockSkewSecondsDefault,
@@ -26,7 +26,7 @@ import { operation, reading } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 import { readAffected } from './policy-impact.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization, organizationInput, timeOf } from './references.ts'
-import type { issuerAnswer } from './responses.ts'
+import type { issuerResponse } from './responses.ts'
 import { describeFor, verifyIssuer } from './verify-issuer.ts'
 
 const url = 'An `https://` address without user name, fragment, white space and control characters'
@@ -186,7 +186,7 @@ function nameKeySource({ config }: AdminContext, input: KeySourceInput): Partial
   if (named.length > 1) throw new Fault('invalid', 'Keys come from one source: discovery, a JWKS URL, or a pasted JWKS')
   if (input.discovery) return byDiscovery
   if (input.jwks_url !== undefined) {
-    const objection = objectionToAddress(input.jwks_url, config.insecureIssuers)
+    const objection = urlProblem(input.jwks_url, config.insecureIssuers)
     if (objection !== undefined)
       throw new Fault('invalid', `The JWKS URL ${JSON.stringify(input.jwks_url)} ${objection}`)
     return { keySource: 'jwks_url', jwksUrl: input.jwks_url, jwks: null }
@@ -227,7 +227,7 @@ function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {
 }
 
 type KeyAtHand = { kid: string | null; algorithm: string }
-type IssuerShown = typeof issuerAnswer.infer
+type IssuerShown = typeof issuerResponse.infer
 
 async function show({ orm, registry }: AdminContext, id: string): Promise<IssuerShown> {
   const row = registry.issuers.get(id)

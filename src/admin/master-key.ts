@@ -34,8 +34,8 @@ const replaceInput = type({ '+': 'reject', 'lost?': 'boolean', 'dry_run?': 'bool
 type Input = typeof replaceInput.infer
 
 /** What is to be done, in order: a process that ends between two steps, or within one, leaves a database that opens. */
-export type Replacement = { steps: (() => unknown)[]; answer: ReplacementAnswer }
-export type ReplacementAnswer = ReturnType<typeof answerOf>
+export type Replacement = { steps: (() => unknown)[]; answer: ReplacementResponse }
+export type ReplacementResponse = ReturnType<typeof responseOf>
 
 export const masterKeyOperations = {
   'master_key.replace': operation(replaceInput, async (context, input) => {
@@ -146,23 +146,23 @@ type Change = { hex: string; statements: Statement[]; touched: Touched[] }
 function replacement(
   context: OperationContext,
   { hex, statements, touched }: Change,
-  told: Partial<ReplacementAnswer>,
+  told: Partial<ReplacementResponse>,
 ): Replacement {
   const { masterKey: source, databasePath } = context.config
   const database = [() => commit(context, statements, touched), () => context.database.checkpoint()]
-  if (source.kind === 'value') return { steps: database, answer: answerOf(context, { ...told, replaced: true }) }
+  if (source.kind === 'value') return { steps: database, answer: responseOf(context, { ...told, replaced: true }) }
   const { path } = source
   return {
     steps: [() => writeNextKeyFile(path, hex, databasePath), ...database, () => installNextKeyFile(path)],
-    answer: answerOf(context, { ...told, replaced: true, previous_master_key_file: oldPathOf(path) ?? null }),
+    answer: responseOf(context, { ...told, replaced: true, previous_master_key_file: oldPathOf(path) ?? null }),
   }
 }
 
-function nothingToDo(context: OperationContext, told: Partial<ReplacementAnswer>): Replacement {
-  return { steps: [], answer: answerOf(context, told) }
+function nothingToDo(context: OperationContext, told: Partial<ReplacementResponse>): Replacement {
+  return { steps: [], answer: responseOf(context, told) }
 }
 
-function answerOf({ config }: OperationContext, told: object) {
+function responseOf({ config }: OperationContext, told: object) {
   return {
     replaced: false,
     /** A replacement that was interrupted earlier was completed. */

@@ -7,7 +7,7 @@ import { Fault } from '../fault.ts'
 import { isList } from '../http/reply.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import type { Actor } from '../registry.ts'
-import type { TakeTurn } from '../values/mutex.ts'
+import type { RunExclusive } from '../values/mutex.ts'
 import { checkShape, type type } from '../values/shape.ts'
 
 /** What an operation gets: the context, who asks, and its own name, which the record of its changes tells. */
@@ -60,10 +60,10 @@ export function createOperationRunner(operations: Record<string, Operation>, con
       return work()
     }
     // An operation that steps aside may still wait for a turn of its own.
-    const takeTurn: TakeTurn = (work) => context.takeTurn(() => act(work))
-    const own = { ...context, takeTurn, actor, operation: name, onProgress }
-    const run = () => found.run(own, input as never).catch(tellConflict)
-    return toPlain(await (found.runsAlone ? takeTurn(run) : act(run)))
+    const runExclusive: RunExclusive = (work) => context.runExclusive(() => act(work))
+    const own = { ...context, runExclusive, actor, operation: name, onProgress }
+    const run = () => found.run(own, input as never).catch(mapConflict)
+    return toPlain(await (found.runsAlone ? runExclusive(run) : act(run)))
   }
 }
 
@@ -81,7 +81,7 @@ function checkActor(actor: Actor, { registry, now }: AdminContext): void {
 }
 
 /** A unique constraint is the last word on what an operation has already checked. */
-function tellConflict(error: unknown): never {
+function mapConflict(error: unknown): never {
   if (error instanceof LibsqlError && /UNIQUE constraint/.test(error.message)) {
     throw new Fault('conflict', 'Something of that name or address exists already', { cause: error })
   }

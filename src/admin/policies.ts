@@ -33,7 +33,7 @@ import {
   timeOf,
 } from './references.ts'
 import { issuerShape, keyShape } from './report-page.ts'
-import { type policyAnswer, type policyDraftAnswer, policyStates } from './responses.ts'
+import { type policyDraftResponse, type policyResponse, policyStates } from './responses.ts'
 
 const checkInput = type({
   '+': 'reject',
@@ -202,7 +202,7 @@ function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): s
   return checkEligibility({ policy, organization, issuer, key }, now())?.refused ?? null
 }
 
-function show(context: AdminContext, row: PolicyRow): typeof policyAnswer.infer {
+function show(context: AdminContext, row: PolicyRow): typeof policyResponse.infer {
   const { registry } = context
   const issuer = registry.issuers.get(row.issuerId)
   const key = registry.keys.get(row.keyId)
@@ -237,7 +237,7 @@ function show(context: AdminContext, row: PolicyRow): typeof policyAnswer.infer 
 }
 
 /** What is not saved has neither id nor times. */
-function showDraft(context: AdminContext, row: PolicyRow): typeof policyDraftAnswer.infer {
+function showDraft(context: AdminContext, row: PolicyRow): typeof policyDraftResponse.infer {
   const { id: _id, created_at: _created, updated_at: _updated, ...draft } = show(context, row)
   return { ...draft, dry_run: true }
 }

@@ -9,7 +9,7 @@ const time = type('string').configure({ format: 'date-time' })
 const timeOrNull = time.or('null')
 const usableKey = type({ kid: text, algorithm: 'string' })
 
-export const issuerAnswer = type({
+export const issuerResponse = type({
   id: 'string',
   name: 'string',
   issuer_url: 'string',
@@ -52,12 +52,12 @@ const policyFields = {
   key_deleted: 'boolean',
   max_lifetime_seconds: 'number.integer',
 } as const
-export const policyAnswer = type({ id: 'string', ...policyFields, created_at: time, updated_at: time }).configure({
+export const policyResponse = type({ id: 'string', ...policyFields, created_at: time, updated_at: time }).configure({
   title: 'Policy',
 })
 /** What would be saved. */
-export const policyDraftAnswer = type({ ...policyFields, dry_run: 'true' }).configure({ title: 'PolicyDraft' })
-export const verificationAnswer = type({
+export const policyDraftResponse = type({ ...policyFields, dry_run: 'true' }).configure({ title: 'PolicyDraft' })
+export const verificationResponse = type({
   issuer_url: 'string',
   ok: 'boolean',
   checks: type({ step: 'string', ok: 'boolean', detail: 'string' }).array(),
@@ -86,7 +86,7 @@ const exchangeFields = {
   access_token_expires_at: timeOrNull,
   client_address: text,
 } as const
-export const exchangeAnswer = type(exchangeFields).configure({ title: 'Exchange' })
+export const exchangeResponse = type(exchangeFields).configure({ title: 'Exchange' })
 const requestFields = {
   id: 'number.integer',
   at: time,
@@ -121,12 +121,12 @@ const requestFields = {
   duration_milliseconds: 'number.integer',
 } as const
 /** An inference request, as the ledger has it. */
-export const requestAnswer = type(requestFields)
+export const requestResponse = type(requestFields)
 /** What a request id stands for. */
-export const auditedAnswer = type({ kind: "'exchange'", ...exchangeFields })
+export const auditedResponse = type({ kind: "'exchange'", ...exchangeFields })
   .configure({ title: 'AuditedExchange' })
   .or(type({ kind: "'inference'", ...requestFields }).configure({ title: 'AuditedInference' }))
-export const changeAnswer = type({
+export const changeResponse = type({
   id: 'number.integer',
   at: time,
   actor: "'local' | 'key' | 'server'",
@@ -140,14 +140,14 @@ export const changeAnswer = type({
   before: 'object | null',
   after: 'object | null',
 }).configure({ title: 'Change' })
-export const explanationAnswer = type({
+export const explanationResponse = type({
   policy_id: 'string',
   policy_name: 'string',
   accepted: 'boolean',
   steps: type({ step: type.enumerated(...stepNames), ok: 'boolean', 'reason?': 'string', 'detail?': 'string' }).array(),
   'condition?': type({ source: 'string', 'value?': 'string', 'error?': 'string' }).array(),
 }).configure({ title: 'Explanation' })
-export const deletedAnswer = type({ id: 'string', deleted: 'true', 'policies_affected?': 'string[]' }).configure({
+export const deletedResponse = type({ id: 'string', deleted: 'true', 'policies_affected?': 'string[]' }).configure({
   title: 'Deleted',
 })
 
@@ -155,4 +155,4 @@ export const deletedAnswer = type({ id: 'string', deleted: 'true', 'policies_aff
 export const dataOf = <Item>(item: Item) => type({ data: item as never })
 export const listOf = <Item>(item: Item) => type({ data: type(item as never).array() })
 /** Filters look at so many rows and no more; `more_before_id`, as `before_id`, goes on where they stopped. */
-export const exchangesAnswer = type({ data: exchangeAnswer.array(), 'more_before_id?': 'number.integer' })
+export const exchangesResponse = type({ data: exchangeResponse.array(), 'more_before_id?': 'number.integer' })

@@ -11,7 +11,7 @@ import { timeShape } from '../values/shapes.ts'
 import { reading } from './operation.ts'
 import { organizationInput, timeOf } from './references.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
-import type { requestAnswer } from './responses.ts'
+import type { requestResponse } from './responses.ts'
 
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits, 'until?': timeShape })
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
@@ -81,7 +81,7 @@ function totalsOf(row: UsageSum) {
   }
 }
 
-export function showUsage(row: ListedUsage, { keys, policies, issuers }: Registry): typeof requestAnswer.infer {
+export function showUsage(row: ListedUsage, { keys, policies, issuers }: Registry): typeof requestResponse.infer {
   return {
     id: row.id,
     at: timeOf(row.at),

@@ -1,5 +1,5 @@
 // What the endpoints of the exchange say of themselves, for the OpenAPI document (interface §4.1, §4.2 and §7.1, decisions §1 and §5).
-import { type Description, errorResponses } from '../http/operation-doc.ts'
+import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
 import { exchangeBodyBytesLimit, subjectTokenBytesMax } from '../limits.ts'
 import { jwtForm } from '../tokens/jwt-text.ts'
 import { type } from '../values/shape.ts'
@@ -52,7 +52,7 @@ const jwks = type({
   }).array(),
 })
 
-export const exchangeDescription: Description = {
+export const exchangeDescription: OperationDoc = {
   summary: 'Exchange a JWT of a trusted issuer for an access token (RFC 8693)',
   rules,
   access: 'public',
@@ -71,7 +71,7 @@ export const exchangeDescription: Description = {
   },
 }
 
-export const jwksDescription: Description = {
+export const jwksDescription: OperationDoc = {
   summary: 'The public keys that verify access tokens (RFC 7517)',
   access: 'public',
   responses: { 200: { description: 'The key set', shape: jwks }, ...errorResponses() },

@@ -187,7 +187,7 @@ export function refusalReply(refusal: Refusal, requestId: string): Response {
 }
 
 /** What the token endpoint answers for a fault that is not a refusal: a wrong method, or something unforeseen. */
-export function tellTokenEndpointFault(fault: Fault, requestId: string): Response {
+export function toOAuthError(fault: Fault, requestId: string): Response {
   const status = statusOf(fault)
   if (status >= 500) return refusalReply(refuse('unforeseen'), requestId)
   const body = { error: 'invalid_request', error_description: fault.message, request_id: requestId }

@@ -11,7 +11,7 @@ import {
   operationBodyBytesMax,
 } from '../limits.ts'
 import type { JsonSchema } from '../values/shape.ts'
-import { type Content, type Description, type Shape, schemaOf } from './operation-doc.ts'
+import { type Content, type OperationDoc, type Shape, schemaOf } from './operation-doc.ts'
 
 const title = 'Latchkey'
 const about =
@@ -33,10 +33,10 @@ const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${n
 export function createOpenApiDocument(endpoints: readonly Endpoint[], baseUrl: string, version: string): object {
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas: Record<string, object> = {}
-  for (const { method, path, describes } of endpoints) {
+  for (const { method, path, openapi } of endpoints) {
     const template = path.replace('+}', '}')
     paths[template] ??= {}
-    paths[template][method.toLowerCase()] = tellOnce(operationOf(method, template, describes), schemas)
+    paths[template][method.toLowerCase()] = hoistSchema(operationOf(method, template, openapi), schemas)
   }
   return {
     openapi: '3.1.0',
@@ -57,7 +57,7 @@ export function createOpenApiDocument(endpoints: readonly Endpoint[], baseUrl: s
 function operationOf(
   method: string,
   path: string,
-  { name, summary, rules, access, segments = {}, query, body, responses }: Description,
+  { name, summary, rules, access, segments = {}, query, body, responses }: OperationDoc,
 ): object {
   const security = access === 'public' ? [] : [{ [access === 'inference' ? 'bearer' : 'management']: [] }]
   const parameters = [
@@ -127,10 +127,10 @@ function without(schema: JsonSchema, names: readonly string[]): JsonSchema {
 }
 
 /** Every schema with a title is put among `schemas`, and a reference in its place. */
-function tellOnce(value: unknown, schemas: Record<string, object>): unknown {
-  if (Array.isArray(value)) return value.map((item) => tellOnce(item, schemas))
+function hoistSchema(value: unknown, schemas: Record<string, object>): unknown {
+  if (Array.isArray(value)) return value.map((item) => hoistSchema(item, schemas))
   if (typeof value !== 'object' || value === null) return value
-  const told = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, tellOnce(member, schemas)]))
+  const told = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, hoistSchema(member, schemas)]))
   if (typeof told.title !== 'string') return told
   const before = schemas[told.title]
   if (before !== undefined && !isDeepStrictEqual(before, told))

@@ -4,7 +4,7 @@ import { type JsonSchema, type } from '../values/shape.ts'
 /** What a value must be: a shape of arktype, or a check that brings its own schema. One with a title becomes a component of that name. */
 export type Shape = { in: { toJsonSchema: (options: object) => object } } | { schema: JsonSchema }
 export type Content = { description: string; mediaType?: string; shape?: Shape }
-export type Description = {
+export type OperationDoc = {
   /** What programs call it; method and path make a name where there is none. */
   name?: string
   summary: string

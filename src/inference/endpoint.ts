@@ -12,7 +12,7 @@ import { readPresetReference, withoutPresetReference } from '../presets/referenc
 import { completeBody } from '../presets/use.ts'
 import { type GivenBody, type InferenceRequest, readInferenceRequest } from './call.ts'
 import { forwardToBest } from './fallback.ts'
-import { checkCircle } from './forwarding-loop.ts'
+import { rejectLoop } from './forwarding-loop.ts'
 import { nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
 import { inferenceDescription } from './openapi.ts'
@@ -36,8 +36,8 @@ export const inferenceEndpoints: Endpoint[] = (Object.keys(paths) as Path[]).map
   method: 'POST',
   path,
   handle: (request, context, info) => infer(path, request, context, info),
-  describes: inferenceDescription,
-  ...(path === '/messages' ? { tell: messagesErrorReply } : {}),
+  openapi: inferenceDescription,
+  ...(path === '/messages' ? { toResponse: messagesErrorReply } : {}),
 }))
 
 /** The usage is committed to the ledger before the client sees the end of the answer. */
@@ -55,7 +55,7 @@ async function infer(path: Path, request: Request, context: Context, info: Reque
   const { presetVersion, ...given } = await complete(path, sent, principal, context)
   const asked = readInferenceRequest(given, paths[path])
   await checkNamedModels(principal, given, asked.models)
-  checkCircle(request, context)
+  rejectLoop(request, context)
   const attempts = findAttempts(context, asked, key.id)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info, principal, { endpoint: path, presetVersion, ...asked })

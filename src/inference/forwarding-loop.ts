@@ -15,7 +15,7 @@ export function nameInstallation({ organizations }: Registry): string {
 }
 
 /** @throws Fault `bad_gateway` for a request that has been here already */
-export function checkCircle(request: Request, { via }: { via: string }): void {
+export function rejectLoop(request: Request, { via }: { via: string }): void {
   if (request.headers.get('via')?.includes(via) === true)
     throw new Fault('bad_gateway', 'The request goes in a circle: an inference server leads back to this service')
 }

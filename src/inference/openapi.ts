@@ -1,5 +1,5 @@
 // What the endpoints of inference say of themselves, for the OpenAPI document. What goes through is the inference server's own.
-import type { Description } from '../http/operation-doc.ts'
+import type { OperationDoc } from '../http/operation-doc.ts'
 import { jsonOutermostMembersMax, modelCharactersMax, modelNamesMax } from '../limits.ts'
 import { markedModelText, presetMarker, presetReferenceText } from '../presets/reference.ts'
 import { flag, freeObject, matching, object as objectOf } from '../presets/schema/check.ts'
@@ -32,7 +32,7 @@ const rules =
   `A key or token with bounds on models names models at no more than ${modelNamesMax} places, and no member of any object twice.`
 
 /** Errors of the inference server pass through as they came, so no status is this service's alone. */
-const relayed: Description['responses'] = {
+const relayed: OperationDoc['responses'] = {
   200: { description: "The inference server's answer", mediaType: '*/*' },
   default: {
     description:
@@ -41,7 +41,7 @@ const relayed: Description['responses'] = {
   },
 }
 
-export const inferenceDescription: Description = {
+export const inferenceDescription: OperationDoc = {
   summary: 'Inference, as the inference server offers it under the same path: as JSON or as an event stream',
   access: 'inference',
   rules,
@@ -49,7 +49,7 @@ export const inferenceDescription: Description = {
   responses: relayed,
 }
 
-export const modelDescription: Description = {
+export const modelDescription: OperationDoc = {
   name: 'modelsShow',
   segments: { model: type('string > 0').configure({ says: 'The model, slashes and all' }) },
   summary: 'One model as the inference servers list it',
@@ -57,7 +57,7 @@ export const modelDescription: Description = {
   responses: relayed,
 }
 
-export const modelsDescription: Description = {
+export const modelsDescription: OperationDoc = {
   name: 'modelsList',
   summary: "The inference server's list of models",
   access: 'inference',

@@ -14,7 +14,7 @@ import {
   currentDescription,
   deleteDescription,
   ignoredFields,
-  type keyAnswer,
+  type keyResponse,
   listDescription,
   listQuery,
   showDescription,
@@ -23,7 +23,7 @@ import {
 } from './openapi.ts'
 
 /** A key as the operations show it. */
-type Shown = Omit<typeof keyAnswer.infer, 'creator_user_id'> & {
+type Shown = Omit<typeof keyResponse.infer, 'creator_user_id'> & {
   id: string
   owner_id: string
   kind: string
@@ -43,12 +43,12 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
   }
 
   return [
-    { method: 'GET', path: '/key', describes: currentDescription, handle: showCurrent },
-    { method: 'GET', path: '/keys', describes: listDescription, handle: list },
-    { method: 'POST', path: '/keys', describes: createDescription, handle: create },
-    { method: 'GET', path: '/keys/{hash}', describes: showDescription, handle: show },
-    { method: 'PATCH', path: '/keys/{hash}', describes: updateDescription, handle: update },
-    { method: 'DELETE', path: '/keys/{hash}', describes: deleteDescription, handle: remove },
+    { method: 'GET', path: '/key', openapi: currentDescription, handle: showCurrent },
+    { method: 'GET', path: '/keys', openapi: listDescription, handle: list },
+    { method: 'POST', path: '/keys', openapi: createDescription, handle: create },
+    { method: 'GET', path: '/keys/{hash}', openapi: showDescription, handle: show },
+    { method: 'PATCH', path: '/keys/{hash}', openapi: updateDescription, handle: update },
+    { method: 'DELETE', path: '/keys/{hash}', openapi: deleteDescription, handle: remove },
   ]
 
   async function showCurrent(request: Request, context: Context): Promise<Response> {
@@ -57,7 +57,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     const shown = await one(key, key.hash)
     const isManagement = key.kind !== 'inference'
     const data = {
-      ...answerOf(shown),
+      ...responseOf(shown),
       organization_id: key.organizationId,
       is_management_key: isManagement,
       is_provisioning_key: isManagement,
@@ -81,7 +81,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     const keys = data
       .filter(({ workspace_id, disabled }) => workspace_id === workspaceId && (includesDisabled || !disabled))
       .slice(offset, offset + keyListRowsMax)
-    return reply(200, { data: keys.map(answerOf) })
+    return reply(200, { data: keys.map(responseOf) })
   }
 
   async function create(request: Request, context: Context, { requestId }: RequestInfo): Promise<Response> {
@@ -98,13 +98,13 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     const made = (await runOperation('keys.create', input, { kind: 'key', keyId: key.id, requestId })) as Shown & {
       key: string
     }
-    return reply(201, { data: answerOf(made), key: made.key })
+    return reply(201, { data: responseOf(made), key: made.key })
   }
 
   async function show(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: false })
     readQuery(request, noQuery)
-    return reply(200, { data: answerOf(await one(key, params.hash)) })
+    return reply(200, { data: responseOf(await one(key, params.hash)) })
   }
 
   async function update(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
@@ -114,7 +114,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     const { hash } = await one(key, params.hash)
     const input = { ...fields, organization: key.organizationId, key: hash }
     const updated = (await runOperation('keys.update', input, { kind: 'key', keyId: key.id, requestId })) as Shown
-    return reply(200, { data: answerOf(updated) })
+    return reply(200, { data: responseOf(updated) })
   }
 
   async function remove(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
@@ -135,7 +135,7 @@ function reply(status: number, body: unknown): Response {
 }
 
 /** What the official client reads of a key, with our own bounds beside it; it knows no keys of other providers here. */
-function answerOf(shown: Shown): typeof keyAnswer.infer {
+function responseOf(shown: Shown): typeof keyResponse.infer {
   return {
     hash: shown.hash,
     name: shown.name,

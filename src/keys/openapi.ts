@@ -1,5 +1,5 @@
 // What the key endpoints say of themselves, for the OpenAPI document.
-import { type Description, errorResponses } from '../http/operation-doc.ts'
+import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
 import { keyHashText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, offsetShape, referenceShape } from '../values/shapes.ts'
@@ -39,8 +39,8 @@ const keyFields = {
   include_byok_in_limit: 'boolean',
   external_user: 'null',
 } as const
-export const keyAnswer = type(keyFields).configure({ title: 'Key' })
-const currentAnswer = type({
+export const keyResponse = type(keyFields).configure({ title: 'Key' })
+const currentResponse = type({
   ...keyFields,
   organization_id: 'string',
   is_management_key: 'boolean',
@@ -80,52 +80,52 @@ const segments = { hash: type(keyHashText).configure({ says: 'The hash of the ke
 const rules = `The time in expires_at must be in the future. limit_reset needs a limit. A management key has no limits, rates, models or presets. The service ignores ${ignoredFields.join(', ')}.`
 
 const mediaType = 'application/json'
-const oneAnswer = { description: 'The key', shape: type({ data: keyAnswer }) }
+const oneResponse = { description: 'The key', shape: type({ data: keyResponse }) }
 
-export const currentDescription: Description = {
+export const currentDescription: OperationDoc = {
   name: 'keyShow',
   summary: 'The key that makes this request, or that its access token acts as',
   access: 'inference',
-  responses: { 200: { description: 'The key', shape: type({ data: currentAnswer }) }, ...errorResponses(400, 401) },
+  responses: { 200: { description: 'The key', shape: type({ data: currentResponse }) }, ...errorResponses(400, 401) },
 }
-export const listDescription: Description = {
+export const listDescription: OperationDoc = {
   name: 'keysList',
   summary: 'List the keys of a workspace, oldest first; without workspace_id the one of the management key',
   access: 'admin:read',
   query: listQuery,
   responses: {
-    200: { description: 'The keys', shape: type({ data: keyAnswer.array() }) },
+    200: { description: 'The keys', shape: type({ data: keyResponse.array() }) },
     ...errorResponses(400, 401, 403, 404),
   },
 }
-export const createDescription: Description = {
+export const createDescription: OperationDoc = {
   name: 'keysCreate',
   summary: 'Create an inference key; its text is in this answer and nowhere else',
   rules,
   access: 'admin:write',
   body: { mediaType, shape: createBody },
   responses: {
-    201: { description: 'The key and its text', shape: type({ data: keyAnswer, key: 'string' }) },
+    201: { description: 'The key and its text', shape: type({ data: keyResponse, key: 'string' }) },
     ...errorResponses(400, 401, 403, 404, 408, 409, 413),
   },
 }
-export const showDescription: Description = {
+export const showDescription: OperationDoc = {
   name: 'keysShow',
   segments,
   summary: 'Show a key, by its hash',
   access: 'admin:read',
-  responses: { 200: oneAnswer, ...errorResponses(400, 401, 403, 404) },
+  responses: { 200: oneResponse, ...errorResponses(400, 401, 403, 404) },
 }
-export const updateDescription: Description = {
+export const updateDescription: OperationDoc = {
   name: 'keysUpdate',
   segments,
   summary: 'Change a key, by its hash; null takes a bound away',
   rules: `${rules} At least one other field must be set.`,
   access: 'admin:write',
   body: { mediaType, shape: updateBody },
-  responses: { 200: oneAnswer, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
+  responses: { 200: oneResponse, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
 }
-export const deleteDescription: Description = {
+export const deleteDescription: OperationDoc = {
   name: 'keysDelete',
   segments,
   summary: 'Delete a key for good, by its hash',

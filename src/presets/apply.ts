@@ -5,7 +5,7 @@ import { messagesFields } from './dialects/to-messages.ts'
 import { responsesFields } from './dialects/to-responses.ts'
 import type { PresetContent } from './preset.ts'
 import { withoutPresetReference } from './reference.ts'
-import { type Fields, isObject, memberOf, present } from './schema/check.ts'
+import { type Fields, isObject, memberOf, omitUndefined } from './schema/check.ts'
 import { isInstruction } from './schema/messages.ts'
 import { isChoiceAmong, toolName } from './schema/tools.ts'
 
@@ -64,11 +64,11 @@ export function applyPreset(target: Target, { config, systemPrompt }: PresetCont
   const request = withoutPresetReference(body)
   // Whether the model was to be the preset's: `"model": "@preset/slug"`.
   const asksPresetModel = memberOf(body, 'model') !== undefined && memberOf(request, 'model') === undefined
-  const offered = withoutRivals(target, translations[target](config), request, { asksPresetModel })
+  const offered = dropConflicting(target, translations[target](config), request, { asksPresetModel })
   const merged = merge(target, offered, request)
-  const tools = unite(offered.tools, request.tools)
+  const tools = mergeTools(offered.tools, request.tools)
   if (tools !== undefined) merged.tools = tools
-  for (const name of danglingIn(target, merged, request)) delete merged[name]
+  for (const name of orphanedFields(target, merged, request)) delete merged[name]
   if (memberOf(merged, 'model') === undefined && !hasFallbacks(merged))
     throw new Fault('invalid', 'The preset names no model: name one, as in "vendor/model@preset/slug"')
   return systemPrompt === null ? merged : withSystemPrompt(target, merged, systemPrompt)
@@ -93,7 +93,7 @@ function merge(target: Target, offered: Fields, request: Fields): Fields {
  * What the preset offers without what the request says in other words: an upstream refuses two efforts, is free to choose between two
  * limits, and would be asked for the preset's model before those that the request lists.
  */
-function withoutRivals(
+function dropConflicting(
   target: Target,
   offered: Fields,
   request: Fields,
@@ -119,7 +119,7 @@ function withoutRivalReasoning(offered: Fields, request: Fields): Fields {
     enabled === false ||
     (enabled === true && effort === 'none')
   const isEffortGiven = memberOf(request, 'reasoning_effort') !== undefined
-  return present({
+  return omitUndefined({
     ...others,
     reasoning: isEffortGiven ? without(reasoning, ['effort', 'max_tokens', 'enabled']) : reasoning,
     reasoning_effort: saysEffort ? undefined : effort,
@@ -131,7 +131,7 @@ function withoutRivalThinking(offered: Fields, request: Fields): Fields {
   const { thinking, output_config: output, ...others } = offered
   const saysEffort = ['enabled', 'disabled'].includes(fieldsIn(request, 'thinking').type as string)
   const isEffortGiven = memberOf(fieldsIn(request, 'output_config'), 'effort') !== undefined
-  return present({
+  return omitUndefined({
     ...others,
     thinking: isEffortGiven && fieldsIn(offered, 'thinking').type !== 'adaptive' ? undefined : thinking,
     output_config: saysEffort ? without(output, ['effort']) : output,
@@ -154,7 +154,7 @@ function without(fields: unknown, names: readonly string[]): unknown {
  * Fields of the preset that name or need something that is not there: upstreams refuse a choice among no tools, or of another one. What
  * the request says itself is the upstream's to judge.
  */
-function danglingIn(target: Target, { tools, tool_choice: choice, logprobs }: Fields, request: Fields): string[] {
+function orphanedFields(target: Target, { tools, tool_choice: choice, logprobs }: Fields, request: Fields): string[] {
   const isOffered = (name: string) => memberOf(request, name) === undefined
   const dangling: string[] = []
   if (!Array.isArray(tools) || tools.length === 0) dangling.push('tool_choice', 'parallel_tool_calls')
@@ -164,7 +164,7 @@ function danglingIn(target: Target, { tools, tool_choice: choice, logprobs }: Fi
 }
 
 /** The preset's tools in their order, those that the request has too in the request's form, then the request's others. */
-function unite(offered: unknown, given: unknown): unknown[] | undefined {
+function mergeTools(offered: unknown, given: unknown): unknown[] | undefined {
   if (!Array.isArray(offered) || !Array.isArray(given)) return undefined
   const ownByName = new Map<string | undefined, unknown[]>(offered.map((tool) => [nameOf(tool), []]))
   const others: unknown[] = []

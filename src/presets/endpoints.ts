@@ -44,17 +44,17 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
       ([path, dialect]): Endpoint => ({
         method: 'POST',
         path: `${one}/${path}`,
-        describes: saveDescriptions[dialect],
+        openapi: saveDescriptions[dialect],
         handle: (request, context, info) => save(dialect, request, context, info),
       }),
     ),
-    { method: 'GET', path: '/presets', describes: listDescription, handle: list },
-    { method: 'GET', path: one, describes: showDescription, handle: show },
-    { method: 'GET', path: `${one}/versions`, describes: versionsDescription, handle: listVersions },
-    { method: 'GET', path: `${one}/versions/{version}`, describes: versionDescription, handle: showOneVersion },
-    { method: 'PATCH', path: one, describes: updateDescription, handle: update },
-    { method: 'DELETE', path: one, describes: archiveDescription, handle: changing('presets.archive') },
-    { method: 'POST', path: `${one}/restore`, describes: restoreDescription, handle: changing('presets.restore') },
+    { method: 'GET', path: '/presets', openapi: listDescription, handle: list },
+    { method: 'GET', path: one, openapi: showDescription, handle: show },
+    { method: 'GET', path: `${one}/versions`, openapi: versionsDescription, handle: listVersions },
+    { method: 'GET', path: `${one}/versions/{version}`, openapi: versionDescription, handle: showOneVersion },
+    { method: 'PATCH', path: one, openapi: updateDescription, handle: update },
+    { method: 'DELETE', path: one, openapi: archiveDescription, handle: changing('presets.archive') },
+    { method: 'POST', path: `${one}/restore`, openapi: restoreDescription, handle: changing('presets.restore') },
   ]
 
   async function list(request: Request, context: Context): Promise<Response> {

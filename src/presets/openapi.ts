@@ -1,5 +1,5 @@
 // What the preset endpoints say of themselves, for the OpenAPI document.
-import { type Description, errorResponses } from '../http/operation-doc.ts'
+import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
 import {
   jsonOutermostMembersMax,
   presetBodyBytesMax,
@@ -8,7 +8,7 @@ import {
 } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import { type Dialect, dialects, readings } from './preset.ts'
-import { designatedPresetAnswer, presetAnswer, versionAnswer } from './responses.ts'
+import { designatedPresetResponse, presetResponse, versionResponse } from './responses.ts'
 import { presetChanges, presetPage, presetVersionShape, slugShape } from './shapes.ts'
 
 const segments = {
@@ -20,7 +20,7 @@ export const updateBody = type({ '+': 'reject', ...presetChanges }).configure({ 
 const mediaType = 'application/json'
 const designated = {
   description: 'The preset with its designated version',
-  shape: type({ data: designatedPresetAnswer }),
+  shape: type({ data: designatedPresetResponse }),
 }
 
 /** What bounds every JSON body, and none may be empty. */
@@ -29,7 +29,7 @@ const saveRules = `The body is nested at most ${presetBodyDepthMax} levels deep 
 
 /** Interface §4.3. */
 export const saveDescriptions = Object.fromEntries(
-  dialects.map((dialect): [Dialect, Description] => [
+  dialects.map((dialect): [Dialect, OperationDoc] => [
     dialect,
     {
       name: `presetsSaveFrom${dialect[0]?.toUpperCase()}${dialect.slice(1)}`,
@@ -41,8 +41,8 @@ export const saveDescriptions = Object.fromEntries(
       responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
     },
   ]),
-) as Record<Dialect, Description>
-export const listDescription: Description = {
+) as Record<Dialect, OperationDoc>
+export const listDescription: OperationDoc = {
   name: 'presetsList',
   summary: 'List the presets of the workspace that are not archived, most recently updated first',
   access: 'inference',
@@ -50,19 +50,19 @@ export const listDescription: Description = {
   responses: {
     200: {
       description: 'The presets, without their versions',
-      shape: type({ data: presetAnswer.array(), total_count: 'number.integer' }),
+      shape: type({ data: presetResponse.array(), total_count: 'number.integer' }),
     },
     ...errorResponses(400, 401),
   },
 }
-export const showDescription: Description = {
+export const showDescription: OperationDoc = {
   name: 'presetsShow',
   segments,
   summary: 'Show a preset with its designated version',
   access: 'inference',
   responses: { 200: designated, ...errorResponses(400, 401, 404) },
 }
-export const versionsDescription: Description = {
+export const versionsDescription: OperationDoc = {
   name: 'presetsVersions',
   segments,
   summary: 'List the versions of a preset, oldest first',
@@ -72,7 +72,7 @@ export const versionsDescription: Description = {
     200: {
       description: 'The versions',
       shape: type({
-        data: versionAnswer.array(),
+        data: versionResponse.array(),
         total_count: 'number.integer',
         designated_version: 'number.integer',
       }),
@@ -80,17 +80,17 @@ export const versionsDescription: Description = {
     ...errorResponses(400, 401, 404),
   },
 }
-export const versionDescription: Description = {
+export const versionDescription: OperationDoc = {
   name: 'presetsVersion',
   segments,
   summary: 'Show one version of a preset',
   access: 'inference',
   responses: {
-    200: { description: 'The version', shape: type({ data: versionAnswer }) },
+    200: { description: 'The version', shape: type({ data: versionResponse }) },
     ...errorResponses(400, 401, 404),
   },
 }
-export const updateDescription: Description = {
+export const updateDescription: OperationDoc = {
   name: 'presetsUpdate',
   segments,
   summary: 'Rename or describe a preset, disable or enable it, or designate an older version of it',
@@ -99,14 +99,14 @@ export const updateDescription: Description = {
   body: { mediaType, shape: updateBody },
   responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
 }
-export const archiveDescription: Description = {
+export const archiveDescription: OperationDoc = {
   name: 'presetsArchive',
   segments,
   summary: 'Archive a preset: it is found no more until it is restored, and its slug stays taken',
   access: 'admin:write',
   responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 409) },
 }
-export const restoreDescription: Description = {
+export const restoreDescription: OperationDoc = {
   name: 'presetsRestore',
   segments,
   summary: 'Restore an archived preset as it was',

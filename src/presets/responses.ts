@@ -7,7 +7,7 @@ import type { Version } from './versions.ts'
 /** ISO 8601 UTC. */
 const time = type('string').configure({ format: 'date-time' })
 
-export const versionAnswer = type({
+export const versionResponse = type({
   id: 'string',
   preset_id: 'string',
   version: 'number.integer',
@@ -30,12 +30,12 @@ const presetFields = {
   workspace_id: 'string',
   designated_version_id: 'string',
 } as const
-export const presetAnswer = type(presetFields).configure({ title: 'Preset' })
-export const designatedPresetAnswer = type({ ...presetFields, designated_version: versionAnswer }).configure({
+export const presetResponse = type(presetFields).configure({ title: 'Preset' })
+export const designatedPresetResponse = type({ ...presetFields, designated_version: versionResponse }).configure({
   title: 'PresetWithDesignatedVersion',
 })
 
-export function showPreset(preset: Preset): typeof presetAnswer.infer {
+export function showPreset(preset: Preset): typeof presetResponse.infer {
   return {
     id: preset.id,
     name: preset.name,
@@ -52,7 +52,7 @@ export function showPreset(preset: Preset): typeof presetAnswer.infer {
 }
 
 /** A version never changes, so that it was last updated when it was made. */
-export function showVersion(version: Version): typeof versionAnswer.infer {
+export function showVersion(version: Version): typeof versionResponse.infer {
   return {
     id: version.id,
     preset_id: version.presetId,
@@ -71,7 +71,7 @@ export function versionText({ config, ...row }: PresetVersion): string {
   return `${JSON.stringify(shown).slice(0, -1)},"config":${config}}`
 }
 
-export function showDesignated(preset: Preset, version: Version): typeof designatedPresetAnswer.infer {
+export function showDesignated(preset: Preset, version: Version): typeof designatedPresetResponse.infer {
   return { ...showPreset(preset), designated_version: showVersion(version) }
 }
 

@@ -7,7 +7,7 @@ import type { Writer } from '../../db/write.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import { presetCacheCharactersMax, presetsPerCommitMax, presetValueCharacters } from '../limits.ts'
 import { type Actor, commitPresets, type Preset, type PresetChange, type Registry } from '../registry.ts'
-import type { TakeTurn } from '../values/mutex.ts'
+import type { RunExclusive } from '../values/mutex.ts'
 import { checkPresetCount, draftVersion, type NewVersion, type VersionDraft, versionStatements } from './drafts.ts'
 import { encodeConfig } from './preset.ts'
 import type { Fields } from './schema/check.ts'
@@ -28,13 +28,13 @@ export type Presets = {
   versionOf: (preset: Preset, version?: number) => Promise<Version | undefined>
 }
 
-type Surroundings = { orm: Orm; writer: Writer; registry: Registry; now: () => number; takeTurn: TakeTurn }
+type Dependencies = { orm: Orm; writer: Writer; registry: Registry; now: () => number; runExclusive: RunExclusive }
 type Waiting = { draft: Draft; config: string; done: (saved: Saved) => void; failed: (error: unknown) => void }
 /** A draft with the rows that it makes. */
 type Planned = { waiting: Waiting; change: PresetChange; version: NewVersion }
 
-export function createPresets(surroundings: Surroundings): Presets {
-  const { orm, registry, now, takeTurn } = surroundings
+export function createPresets(dependencies: Dependencies): Presets {
+  const { orm, registry, now, runExclusive } = dependencies
   const queue: Waiting[] = []
   let isScheduled = false
   const atHand = createVersionCache()
@@ -43,7 +43,7 @@ export function createPresets(surroundings: Surroundings): Presets {
   function scheduleCommit(): void {
     if (isScheduled) return
     isScheduled = true
-    setImmediate(() => void takeTurn(commitNext))
+    setImmediate(() => void runExclusive(commitNext))
   }
 
   async function commitNext(): Promise<void> {
@@ -61,7 +61,7 @@ export function createPresets(surroundings: Surroundings): Presets {
     const changes = planned.map(({ change }) => change)
     try {
       const versions = planned.map(({ version }) => version)
-      await commitPresets(surroundings, versionStatements(versions, at), changes)
+      await commitPresets(dependencies, versionStatements(versions, at), changes)
     } catch (error) {
       if (planned.length === 1 || isBusy(error)) for (const { waiting } of planned) waiting.failed(error)
       else for (const { waiting } of planned) await commitTogether([waiting])

@@ -2,10 +2,10 @@
 
 import { setImmediate } from 'node:timers'
 
-export type TakeTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+export type RunExclusive = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /** Whether one fails is no concern of the next. */
-export function createTurns(): TakeTurn {
+export function createMutex(): RunExclusive {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
     const result = last.then(work)

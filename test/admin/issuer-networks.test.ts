@@ -42,7 +42,7 @@ async function startSite({
   const fetched: string[] = []
   const test = await startTestServer({
     settings: { LATCHKEY_INSECURE_ISSUERS: 'false', ...settings },
-    surroundings: {
+    dependencies: {
       resolve: async () => addresses,
       fetch: (url) => {
         fetched.push(url)
@@ -126,7 +126,7 @@ describe('with more than one organization', () => {
     let resolved = 0
     const test = await startTestServer({
       settings: { LATCHKEY_INSECURE_ISSUERS: 'false' },
-      surroundings: {
+      dependencies: {
         // A name whose owner leads it elsewhere once it has been looked at.
         resolve: async () => (resolved++ === 0 ? ['203.0.113.1', '203.0.113.2'] : ['10.0.0.1']),
         fetch: async (url, { address }) => {

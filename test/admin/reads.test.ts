@@ -49,7 +49,7 @@ const reads: [name: OperationName, input: () => Record<string, unknown>][] = [
 ]
 test.each(reads)('%s answers while a change has its turn', async (name, input) => {
   const change = Promise.withResolvers<void>()
-  const changing = latchkey.server.context.takeTurn(() => change.promise)
+  const changing = latchkey.server.context.runExclusive(() => change.promise)
   const answer = await Promise.race([latchkey.admin<unknown>(name, input()), turns(5_000)])
   expect(answer).toBeDefined()
   change.resolve()

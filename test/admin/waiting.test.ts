@@ -137,7 +137,7 @@ const run = (name: OperationName, input: object) =>
 /** Asks for a change while another one has the turn and the end of the key is next; gives what became of it. */
 async function runTooLate(name: OperationName, input: object): Promise<unknown> {
   const turn = Promise.withResolvers<void>()
-  const first = served.server.context.takeTurn(() => turn.promise)
+  const first = served.server.context.runExclusive(() => turn.promise)
   const disabled = served.admin('keys.disable', { key: boss.id })
   const outcome = run(name, input).then(
     () => 'done',

@@ -15,7 +15,7 @@ const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
 let federation: WorkloadFederation
 let clockAhead = 0
 beforeAll(async () => {
-  federation = await startWorkloadFederation({ surroundings: { now: () => Date.now() + clockAhead } })
+  federation = await startWorkloadFederation({ dependencies: { now: () => Date.now() + clockAhead } })
 })
 afterAll(() => federation.stop())
 

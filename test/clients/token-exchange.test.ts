@@ -12,7 +12,7 @@ const secondsOf = (milliseconds: number) => Math.floor(milliseconds / 1_000)
 let federation: WorkloadFederation
 let clockAhead = 0
 beforeAll(async () => {
-  federation = await startWorkloadFederation({ surroundings: { now: () => Date.now() + clockAhead } })
+  federation = await startWorkloadFederation({ dependencies: { now: () => Date.now() + clockAhead } })
 })
 afterAll(() => federation.stop())
 

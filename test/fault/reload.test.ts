@@ -15,7 +15,7 @@ afterAll(() => installation.remove())
 
 test('nothing passes any more, and the process is told to end', async () => {
   const broken: unknown[] = []
-  const latchkey = await startTestServer({ surroundings: { onBroken: (error) => void broken.push(error) } })
+  const latchkey = await startTestServer({ dependencies: { onBroken: (error) => void broken.push(error) } })
   const { key } = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'app' })
   const { orm, writer } = latchkey.server.context
   const call = () => fetch(`${latchkey.server.baseUrl}/key`, { headers: { authorization: `Bearer ${key}` } })

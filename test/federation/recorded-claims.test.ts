@@ -23,7 +23,7 @@ beforeAll(async () => {
     fetched.push(url)
     return Promise.reject(new Error('Pasted keys need no network'))
   }
-  latchkey = await startTestServer({ surroundings: { fetch: fetchNothing } })
+  latchkey = await startTestServer({ dependencies: { fetch: fetchNothing } })
   await latchkey.admin('keys.create', { name: 'target' })
   stranger = await createKeyPair('RS256', 'stranger')
   await addIssuer(otherIssuerUrl, stranger)

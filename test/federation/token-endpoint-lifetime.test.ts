@@ -65,7 +65,7 @@ async function startWithHeldIssuer() {
     await released.promise
     return json(200, { keys: [pair.publicJwk] })
   }
-  const test = await startTestServer({ surroundings: { now: () => clock.now, fetch: fetchKeys } })
+  const test = await startTestServer({ dependencies: { now: () => clock.now, fetch: fetchKeys } })
   const issuerUrl = 'https://idp.example.com'
   await test.admin('keys.create', { name: 'target' })
   await test.admin('issuers.add', { name: 'idp', issuer_url: issuerUrl, jwks_url: `${issuerUrl}/keys` })

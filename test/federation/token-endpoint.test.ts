@@ -229,7 +229,7 @@ describe('429', () => {
   test('after so many exchanges from one address, with the time to wait; others go on, and it passes', async () => {
     const settings = { LATCHKEY_RATE_LIMIT: '60', LATCHKEY_RATE_BURST: '2', LATCHKEY_TRUSTED_PROXIES: '127.0.0.1' }
     let now = Date.now()
-    const limited = await startFederation({ settings, surroundings: { now: () => now } })
+    const limited = await startFederation({ settings, dependencies: { now: () => now } })
     const token = await limited.mint()
     const from = (client: string) =>
       fetch(`${limited.server.baseUrl}/oauth/token`, {

@@ -11,7 +11,7 @@ import {
 } from '../../src/limits.ts'
 import { createPresets, type Draft, type Presets, type Saved } from '../../src/presets/versions.ts'
 import { type Actor, commit, loadRegistry, type Preset, type Registry } from '../../src/registry.ts'
-import { createTurns, type TakeTurn } from '../../src/values/mutex.ts'
+import { createMutex, type RunExclusive } from '../../src/values/mutex.ts'
 import { busyError, type Watched, watchBatches } from '../support/batches.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Row, startTestServer } from '../support/latchkey.ts'
@@ -26,7 +26,7 @@ let own: TestDatabase
 let watched: Watched
 let writer: ReturnType<typeof createWriter>
 let registry: Registry
-let takeTurn: TakeTurn
+let runExclusive: RunExclusive
 let presets: Presets
 /** How often a version was read from the database. */
 let reads: number
@@ -38,7 +38,7 @@ beforeEach(async () => {
   await writer.write([...insertOrganizationRows(own.database, acme), ...insertOrganizationRows(own.database, other)])
   watched.batches.length = 0
   registry = await loadRegistry(own.database.orm)
-  takeTurn = createTurns()
+  runExclusive = createMutex()
   reads = 0
   const orm = new Proxy(own.database.orm, {
     get: (target, name) => {
@@ -47,7 +47,7 @@ beforeEach(async () => {
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  presets = createPresets({ orm, writer, registry, now: () => now, takeTurn })
+  presets = createPresets({ orm, writer, registry, now: () => now, runExclusive })
 })
 afterEach(async () => {
   await writer.close()
@@ -209,7 +209,7 @@ describe('a post that fails', () => {
     'because its key was %s after it began is refused and makes nothing; those of others are made',
     async (_, change) => {
       registry.keys.set(acme.key.id, { ...acme.key, expiresAt: now + 1 })
-      const changing = takeTurn<unknown>(change)
+      const changing = runExclusive<unknown>(change)
       const [refused, made] = await Promise.allSettled([save('a'), save('a', { actor: { kind: 'local' } }), changing])
       expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'unauthorized' } })
       expect(made).toMatchObject({ status: 'fulfilled', value: { version: { version: 1 } } })
@@ -228,7 +228,7 @@ describe('a post that fails', () => {
       waits.resolve()
       return saved
     }
-    const turn = context.takeTurn(() => waits.promise)
+    const turn = context.runExclusive(() => waits.promise)
     const disabling = admin('keys.disable', { key: 'admin' })
     const response = await fetch(`${baseUrl}/presets/a/chat/completions`, {
       method: 'POST',

@@ -42,7 +42,7 @@ export async function startInference(settings: TestServerOptions['settings'] = {
   const upstream = await startScriptedUpstream()
   let aheadMilliseconds = 0
   const monotonic = () => performance.now() + aheadMilliseconds
-  const federation = await startFederation({ upstreamUrl: upstream.url, settings, surroundings: { monotonic } })
+  const federation = await startFederation({ upstreamUrl: upstream.url, settings, dependencies: { monotonic } })
   const reply = await federation.exchange(await federation.mint())
   const { access_token: accessToken } = (await reply.json()) as { access_token: string }
   const { writer } = federation.server.context

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import type { Surroundings } from '../../src/context.ts'
+import type { Dependencies } from '../../src/context.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { accessTokenType, jwtTokenType, tokenExchangeGrant } from '../../src/federation/exchange-form.ts'
@@ -41,10 +41,10 @@ export type TestServer = {
 export type TestServerOptions = {
   upstreamUrl?: string
   settings?: Partial<Record<string, string>>
-  surroundings?: Partial<Surroundings>
+  dependencies?: Partial<Dependencies>
 }
 
-/** An initialized server that trusts http issuers on this machine. `surroundings` replaces the clocks (both, by `now`) or fetch. */
+/** An initialized server that trusts http issuers on this machine. `dependencies` replaces the clocks (both, by `now`) or fetch. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { path: folder, remove } = temporaryFolder()
   const config = loadConfig({
@@ -60,9 +60,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     environment: {},
   })
   const logLines: string[] = []
-  const surroundings: Surroundings = {
+  const dependencies: Dependencies = {
     now: Date.now,
-    monotonic: options.surroundings?.now ?? (() => performance.now()),
+    monotonic: options.dependencies?.now ?? (() => performance.now()),
     random: Math.random,
     fetch: outboundFetch,
     resolve: resolveHost,
@@ -71,9 +71,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     onBroken: (error) => {
       throw error
     },
-    ...options.surroundings,
+    ...options.dependencies,
   }
-  const server = await startServer(config, surroundings, { create: true, prepare: (run) => run('init', {}) })
+  const server = await startServer(config, dependencies, { create: true, prepare: (run) => run('init', {}) })
   return {
     server,
     config,

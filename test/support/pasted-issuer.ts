@@ -34,7 +34,7 @@ export async function startWithPastedIssuer(options: TestServerOptions = {}): Pr
   const fetched: string[] = []
   const test = await startTestServer({
     ...options,
-    surroundings: {
+    dependencies: {
       now: () => clock.now,
       // A public address, so that a fetch is tried.
       resolve: async () => ['1.1.1.1'],
@@ -42,7 +42,7 @@ export async function startWithPastedIssuer(options: TestServerOptions = {}): Pr
         fetched.push(url)
         return Promise.reject(new Error('This server has no network'))
       },
-      ...options.surroundings,
+      ...options.dependencies,
     },
   })
   const [es, rs, otherEs] = await Promise.all([

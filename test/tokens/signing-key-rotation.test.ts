@@ -15,7 +15,7 @@ let ahead = 0
 async function start(): Promise<{ token: string; startedAt: number }> {
   ahead = 0
   const startedAt = Date.now()
-  federation = await startFederation({ surroundings: { now: () => startedAt + ahead * 1_000 } })
+  federation = await startFederation({ dependencies: { now: () => startedAt + ahead * 1_000 } })
   const exp = Math.floor(startedAt / 1_000) + 100_000
   return { token: await federation.mint({ exp }), startedAt }
 }

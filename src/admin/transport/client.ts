@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { describeDenial } from '../../../db/access.ts'
 import type { OnProgress } from '../../../db/slices.ts'
 import { type Config, socketPathFor } from '../../config.ts'
-import type { Surroundings } from '../../context.ts'
+import type { Dependencies } from '../../context.ts'
 import { Fault, type FaultCode } from '../../fault.ts'
 import { operationMillisecondsMax } from '../../limits.ts'
 import type { OperationName } from '../operations.ts'
@@ -17,7 +17,7 @@ import { createLineReader, progressMediaType } from './progress.ts'
  */
 export async function callOperation(
   config: Config,
-  surroundings: Surroundings,
+  dependencies: Dependencies,
   name: OperationName,
   input: unknown,
   onProgress?: OnProgress,
@@ -27,8 +27,8 @@ export async function callOperation(
   const answered = await ask()
   if (answered !== undefined) return answered.result
   // All that an operation needs takes longer to load than a server takes to answer.
-  const { runHere } = await import('./in-process.ts')
-  return runHere(config, surroundings, { name, input, user, onProgress }, ask)
+  const { runInProcess } = await import('./in-process.ts')
+  return runInProcess(config, dependencies, { name, input, user, onProgress }, ask)
 }
 
 /**
@@ -37,13 +37,13 @@ export async function callOperation(
  */
 export async function callWithoutServer(
   config: Config,
-  surroundings: Surroundings,
+  dependencies: Dependencies,
   name: OperationName,
   input: unknown,
 ): Promise<unknown> {
   const socketPath = socketPathFor(config)
-  const { runHere } = await import('./in-process.ts')
-  return runHere(config, surroundings, { name, input, user: readLocalUser(process.env) }, async () => {
+  const { runInProcess } = await import('./in-process.ts')
+  return runInProcess(config, dependencies, { name, input, user: readLocalUser(process.env) }, async () => {
     if (await isServed(socketPath))
       throw new Fault('conflict', 'The server runs on this database. Stop the server first, then run this again')
     return undefined
@@ -84,7 +84,7 @@ function post(
     const headers = { ...more, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
     const call = request({ socketPath, method: 'POST', path, headers }, (response) => {
       const fail = (cause: Error) => reject(lostServer(cause))
-      readAnswer(response, onProgress ?? (() => {})).then((result) => resolve({ result }), fail)
+      readResponse(response, onProgress ?? (() => {})).then((result) => resolve({ result }), fail)
     })
     call.on('error', (cause: NodeJS.ErrnoException) => {
       const isAbsent = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'ENAMETOOLONG', 'EINVAL', 'FailedToOpenSocket'].includes(
@@ -100,7 +100,7 @@ function post(
 }
 
 /** @throws when it breaks off */
-async function readAnswer(response: IncomingMessage, onProgress: OnProgress): Promise<unknown> {
+async function readResponse(response: IncomingMessage, onProgress: OnProgress): Promise<unknown> {
   const lines = createLineReader(onProgress)
   const isLines = response.headers['content-type'] === progressMediaType
   const pieces: Buffer[] = []

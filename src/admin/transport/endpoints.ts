@@ -3,7 +3,7 @@ import type { Context, Endpoint, RequestInfo } from '../../context.ts'
 import { Fault } from '../../fault.ts'
 import { readJson } from '../../http/body.ts'
 import { noQuery, readParameters, readQuery } from '../../http/input.ts'
-import { type Description, errorResponses, type Shape } from '../../http/operation-doc.ts'
+import { errorResponses, type OperationDoc, type Shape } from '../../http/operation-doc.ts'
 import { jsonInSlices } from '../../http/reply.ts'
 import { authenticateManagement } from '../../keys/bearer.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
@@ -28,7 +28,7 @@ export function createAdminEndpoints(runOperation: RunOperation): Endpoint[] {
   return routes.map((route) => ({
     method: route.method,
     path: route.path,
-    describes: describe(route),
+    openapi: describe(route),
     handle: (request, context, info) => handle(route, runOperation, request, context, info),
   }))
 }
@@ -75,11 +75,11 @@ function shapeOf(operation: OperationName): Shape {
   return operations[operation].input as unknown as Shape
 }
 
-function describe(route: AdminRoute): Description {
+function describe(route: AdminRoute): OperationDoc {
   const { method, path, operation, name, summary, rules, answer, status = 200, draft, isBare, isReading } = route
   const shape = shapeOf(operation)
   const isNamed = path.includes('{')
-  const none: Description['responses'] = {}
+  const none: OperationDoc['responses'] = {}
   const takesQuery = method === 'GET' && !isNamed
   return {
     name: name ?? operation.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase()),

@@ -3,11 +3,11 @@ import type { OnProgress } from '../../../db/slices.ts'
 import type { Config } from '../../config.ts'
 import {
   closeContext,
+  type Dependencies,
   isInitialized,
   notInitialized,
   openContext,
   retryWhileOwned,
-  type Surroundings,
 } from '../../context.ts'
 import { createOperationRunner } from '../operation.ts'
 import { type OperationName, operations } from '../operations.ts'
@@ -21,21 +21,21 @@ export type Call = { name: OperationName; input: unknown; user: LocalUser; onPro
  * While another process owns the file, `ask` is tried again as well: it may be a server that has started meanwhile.
  * @throws Fault as the operation does; `conflict` when the database stays owned by another process
  */
-export async function runHere(
+export async function runInProcess(
   config: Config,
-  surroundings: Surroundings,
+  dependencies: Dependencies,
   call: Call,
   ask: () => Promise<{ result: unknown } | undefined>,
 ): Promise<unknown> {
   return retryWhileOwned(async () => {
     const answered = await ask()
-    return answered === undefined ? runOnce(config, surroundings, call) : answered.result
+    return answered === undefined ? runOnce(config, dependencies, call) : answered.result
   })
 }
 
-async function runOnce(config: Config, surroundings: Surroundings, call: Call): Promise<unknown> {
+async function runOnce(config: Config, dependencies: Dependencies, call: Call): Promise<unknown> {
   const { name, input, user, onProgress } = call
-  const context = await openContext(config, surroundings, { create: name === 'init' })
+  const context = await openContext(config, dependencies, { create: name === 'init' })
   try {
     if (name !== 'init' && !isInitialized(context)) throw notInitialized(config)
     return await createOperationRunner(operations, context)(name, input, { kind: 'local', ...user }, onProgress)

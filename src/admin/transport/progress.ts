@@ -11,7 +11,7 @@ const tellEveryMilliseconds = 1_000
 type Line = { progress: { done: number; total: number } } | { answer: unknown }
 
 /** Answers with what `run` does, which never rejects: at once when it ends before it has told of progress, and otherwise line by line. */
-export function answerWithProgress(
+export function respondWithProgress(
   request: Request,
   run: (onProgress?: OnProgress) => Promise<Response>,
   everyMilliseconds = tellEveryMilliseconds,

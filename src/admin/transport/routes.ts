@@ -2,17 +2,17 @@
 import type { Shape } from '../../http/operation-doc.ts'
 import type { OperationName } from '../operations.ts'
 import {
-  auditedAnswer,
-  changeAnswer,
+  auditedResponse,
+  changeResponse,
   dataOf,
-  deletedAnswer,
-  exchangesAnswer,
-  explanationAnswer,
-  issuerAnswer,
+  deletedResponse,
+  exchangesResponse,
+  explanationResponse,
+  issuerResponse,
   listOf,
-  policyAnswer,
-  policyDraftAnswer,
-  verificationAnswer,
+  policyDraftResponse,
+  policyResponse,
+  verificationResponse,
 } from '../responses.ts'
 
 export type AdminRoute = {
@@ -22,7 +22,7 @@ export type AdminRoute = {
   /** Where one operation has two routes. */
   name?: string
   summary: string
-  /** See `Description`. */
+  /** See `OperationDoc`. */
   rules?: string
   /** Without `data` around it, unless the operation's own answer is a list, which brings that along. */
   answer: Shape
@@ -40,10 +40,10 @@ export type AdminRoute = {
 const issuers = '/workload-identity/issuers'
 const policies = '/workload-identity/policies'
 const audit = '/workload-identity/audit'
-const issuer = dataOf(issuerAnswer)
-const policy = dataOf(policyAnswer)
-const deleted = dataOf(deletedAnswer)
-const verification = dataOf(verificationAnswer)
+const issuer = dataOf(issuerResponse)
+const policy = dataOf(policyResponse)
+const deleted = dataOf(deletedResponse)
+const verification = dataOf(verificationResponse)
 
 const issuerRules =
   'The issuer URL is `https://`, or `http://` on a loopback host of a server that allows it. Keys come from one source: discovery, a JWKS URL, or a pasted JWKS.'
@@ -56,7 +56,7 @@ export const routes: AdminRoute[] = [
     path: issuers,
     operation: 'issuers.list',
     summary: 'List the issuers',
-    answer: listOf(issuerAnswer),
+    answer: listOf(issuerResponse),
     isList: true,
     isReading: true,
   },
@@ -123,7 +123,7 @@ export const routes: AdminRoute[] = [
     path: policies,
     operation: 'policies.list',
     summary: 'List the policies',
-    answer: listOf(policyAnswer),
+    answer: listOf(policyResponse),
     isList: true,
     isReading: true,
   },
@@ -135,14 +135,14 @@ export const routes: AdminRoute[] = [
     rules: policyRules,
     answer: policy,
     status: 201,
-    draft: dataOf(policyDraftAnswer),
+    draft: dataOf(policyDraftResponse),
   },
   {
     method: 'POST',
     path: `${policies}/check`,
     operation: 'policies.check',
     summary: 'Walk a token through every step of an exchange, without exchanging it',
-    answer: listOf(explanationAnswer),
+    answer: listOf(explanationResponse),
     isList: true,
     isReading: true,
   },
@@ -190,7 +190,7 @@ export const routes: AdminRoute[] = [
     path: audit,
     operation: 'audit.list',
     summary: 'List exchanges with outcome and reason, newest first',
-    answer: exchangesAnswer,
+    answer: exchangesResponse,
     isList: true,
     isReading: true,
   },
@@ -199,7 +199,7 @@ export const routes: AdminRoute[] = [
     path: `${audit}/changes`,
     operation: 'audit.changes',
     summary: 'List what admins changed, newest first',
-    answer: listOf(changeAnswer),
+    answer: listOf(changeResponse),
     isList: true,
     isReading: true,
   },
@@ -208,7 +208,7 @@ export const routes: AdminRoute[] = [
     path: `${audit}/{request_id}`,
     operation: 'audit.show',
     summary: 'Show the exchange or inference request with a request id',
-    answer: dataOf(auditedAnswer),
+    answer: dataOf(auditedResponse),
     isReading: true,
   },
 ]

@@ -10,7 +10,7 @@ import type { Handler } from '../../runtime.ts'
 import { decodeUtf8 } from '../../values/bytes.ts'
 import type { RunOperation } from '../operation.ts'
 import { fromHeaders } from './local-user.ts'
-import { answerWithProgress } from './progress.ts'
+import { respondWithProgress } from './progress.ts'
 import { storageFault } from './storage-fault.ts'
 
 /** Errors carry the fault's own code, `{ "error": { "code": "not_found", "message": … } }`, as the commands print it. */
@@ -29,7 +29,7 @@ export function createSocketHandler(runOperation: RunOperation, databasePath: st
       return json(statusOf(fault), { error: { code: fault.code, message: tellForCommands(fault) } })
     }
   }
-  return (request) => answerWithProgress(request, (onProgress) => run(request, onProgress))
+  return (request) => respondWithProgress(request, (onProgress) => run(request, onProgress))
 }
 
 function toFault(error: unknown, databasePath: string): Fault {

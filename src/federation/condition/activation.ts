@@ -13,7 +13,10 @@ export type ConditionView = {
 }
 
 /** Decisions §4: absent `scopes` are an empty list and an absent `token_type` is empty; of another type, the exchange is refused. */
-export function viewOf({ subject, audience, payload }: SubjectToken, usesClaims: boolean): ConditionView | Refusal {
+export function activationOf(
+  { subject, audience, payload }: SubjectToken,
+  usesClaims: boolean,
+): ConditionView | Refusal {
   const { scopes = [], token_type = '' } = payload
   if (!isStringArray(scopes)) return refuse('scopes_wrong_type')
   if (typeof token_type !== 'string') return refuse('token_type_wrong_type')

@@ -4,7 +4,7 @@ import { type ASTNode, EvaluationError, type ParseError, type ParseResult } from
 import { conditionCharactersMax, conditionNanosecondsMax, explainedCharactersMax } from '../../limits.ts'
 import type { SubjectToken } from '../claims.ts'
 import { isRefusal, type Refusal, refuse } from '../refusal.ts'
-import { type ConditionView, viewOf } from './activation.ts'
+import { activationOf, type ConditionView } from './activation.ts'
 import { estimateNanoseconds } from './cost.ts'
 import { parseSource, prepare } from './engine.ts'
 import { type ConditionFault, findForbidden } from './rules.ts'
@@ -54,7 +54,7 @@ export function isConditionFault(value: Condition | ConditionFault): value is Co
 
 /** Undefined when the condition is true. An error is neither true nor false, and says so. */
 export function checkCondition(condition: Condition, token: SubjectToken): Refusal | undefined {
-  const view = viewOf(token, condition.usesClaims)
+  const view = activationOf(token, condition.usesClaims)
   if (isRefusal(view)) return view
   try {
     const result = condition.evaluate(view)

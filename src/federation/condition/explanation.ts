@@ -11,7 +11,7 @@ import {
 } from '../../limits.ts'
 import type { SubjectToken } from '../claims.ts'
 import { isRefusal } from '../refusal.ts'
-import { type ConditionView, viewOf } from './activation.ts'
+import { activationOf, type ConditionView } from './activation.ts'
 import { type Condition, cutToShow, describeEvaluationError } from './compile.ts'
 import { estimateNanoseconds } from './cost.ts'
 import { prepare } from './engine.ts'
@@ -25,7 +25,7 @@ export type SubExpression = { source: string; value?: string; error?: string }
  * condition itself.
  */
 export function* explainParts({ source, ast, usesClaims }: Condition, token: SubjectToken): Generator<SubExpression> {
-  const view = viewOf(token, usesClaims)
+  const view = activationOf(token, usesClaims)
   if (isRefusal(view)) return
   const parts = [...partsOf(ast, source)]
   let nanosecondsLeft = explainedNanosecondsMax - estimateNanoseconds(ast)
@@ -42,7 +42,7 @@ export function* explainParts({ source, ast, usesClaims }: Condition, token: Sub
  * about the characters that the audit keeps.
  */
 export function explainFalse({ source, ast, usesClaims }: Condition, token: SubjectToken): string {
-  const view = viewOf(token, usesClaims)
+  const view = activationOf(token, usesClaims)
   if (isRefusal(view)) return ''
   const told = new Set<string>()
   let nanosecondsLeft = conditionNanosecondsMax
@@ -70,7 +70,7 @@ export function measureHeld(
   token: SubjectToken,
   known: Map<string, boolean>,
 ): number {
-  const view = viewOf(token, usesClaims)
+  const view = activationOf(token, usesClaims)
   if (isRefusal(view)) return 0
   const measure = (node: ASTNode): number => {
     if (node.op === '&&') {

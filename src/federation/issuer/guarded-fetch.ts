@@ -5,7 +5,7 @@ import type { AddressList } from '../../http/client-address.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
 import { joinChunks } from '../../values/bytes.ts'
 import { describeFetchFailure } from './fetch-failure.ts'
-import { hostOf, objectionToAddress, objectionToNetwork } from './issuer-url.ts'
+import { hostOf, objectionToNetwork, urlProblem } from './issuer-url.ts'
 
 /**
  * `ca`: certificates in PEM to trust instead of the public ones. `address`: the IP address to connect to, while the certificate must be for
@@ -106,7 +106,7 @@ function sameOrigin(address: string, location: string): string {
  * cannot be resolved leads nowhere: its owner could lead it inside at the next question. A proxy resolves names itself.
  */
 async function findRoute(outbound: Outbound, url: string, signal: AbortSignal): Promise<Route> {
-  const objection = objectionToAddress(url, outbound.insecureIssuers)
+  const objection = urlProblem(url, outbound.insecureIssuers)
   if (objection !== undefined) throw unavailable(url, objection)
   const host = hostOf(new URL(url))
   const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))

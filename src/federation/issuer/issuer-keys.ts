@@ -42,16 +42,16 @@ export type IssuerKeysOptions = {
 /**
  * Times in monotonic milliseconds. `freshUntil` Infinity: a pasted set, which only its admin renews. After so many
  * `failures` in a row there is no fetch before `retryAt`, and after one that was begun for an unknown `kid` no other for a cool-down.
- * Fetches are numbered as they begin: `keys` are from the one that `held` names.
+ * Fetches are numbered as they begin: `keys` are from the one that `keysFromFetch` names.
  */
 type Cached = {
   keys: VerificationKey[]
   freshUntil: number
   failures: number
   retryAt: number
-  kidAskedAt: number
-  begun: number
-  held: number
+  lastKidFetchAt: number
+  fetchesStarted: number
+  keysFromFetch: number
   fetching: Promise<IssuerKeySet> | undefined
 }
 
@@ -71,9 +71,9 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       freshUntil: never,
       failures: 0,
       retryAt: never,
-      kidAskedAt: never,
-      begun: 0,
-      held: 0,
+      lastKidFetchAt: never,
+      fetchesStarted: 0,
+      keysFromFetch: 0,
       fetching: undefined,
     }
     const cached: Cached =
@@ -110,7 +110,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   }
 
   async function fetchInto(issuer: Issuer, cached: Cached): Promise<IssuerKeySet> {
-    cached.begun += 1
+    cached.fetchesStarted += 1
     const time = fetchTime()
     const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, options.outbound, time))
     const { document, cacheControl } = await fetchDocument(options.outbound, jwksUrl, issuer.caPem, time)
@@ -121,7 +121,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     const keySet: IssuerKeySet = { issuerId: issuer.id, source: sourceOf(issuer), ...kept }
     cached.keys = keys
     cached.freshUntil = monotonic() + freshMilliseconds
-    cached.held = cached.begun
+    cached.keysFromFetch = cached.fetchesStarted
     cached.failures = 0
     await options.keep(issuer, keySet)
     return keySet
@@ -156,8 +156,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     if (issuer.jwks !== null) return false
     if (cached.fetching === undefined) {
       const at = monotonic()
-      if (at - cached.kidAskedAt < issuerKeysCooldownSeconds * 1_000 || at < cached.retryAt) return false
-      cached.kidAskedAt = at
+      if (at - cached.lastKidFetchAt < issuerKeysCooldownSeconds * 1_000 || at < cached.retryAt) return false
+      cached.lastKidFetchAt = at
     }
     return renew(issuer, cached)
   }
@@ -165,7 +165,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   return {
     find: async (issuer, token) => {
       const cached = cachedFor(issuer)
-      const begunBefore = cached.begun
+      const startedBefore = cached.fetchesStarted
       if (monotonic() >= cached.freshUntil) await renewInTime(issuer, cached, token)
       if (!isUsable(issuer, cached)) {
         const retryAfterSeconds = Math.max(1, Math.ceil((cached.retryAt - monotonic()) / 1_000))
@@ -173,7 +173,11 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       }
       let found = pick(cached.keys, token)
       // A fetch that began before the token came may have been answered before its key was published: the next one decides.
-      while (isRefusalOf(found, 'kid_unknown') && cached.held <= begunBefore && (await renewForKid(issuer, cached))) {
+      while (
+        isRefusalOf(found, 'kid_unknown') &&
+        cached.keysFromFetch <= startedBefore &&
+        (await renewForKid(issuer, cached))
+      ) {
         found = pick(cached.keys, token)
       }
       return found

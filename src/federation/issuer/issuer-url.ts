@@ -7,7 +7,7 @@ import { urlCharactersMax } from '../../limits.ts'
  * What is wrong with an address from which keys are to be trusted, or undefined. Only https, or http on a loopback host when the
  * insecure setting is on. Used when an issuer is saved and again before each fetch.
  */
-export function objectionToAddress(text: string, insecureIssuers: boolean): string | undefined {
+export function urlProblem(text: string, insecureIssuers: boolean): string | undefined {
   if (text.length > urlCharactersMax) return `must be at most ${urlCharactersMax} characters`
   if (!URL.canParse(text)) return 'is not a URL'
   const url = new URL(text)
@@ -23,7 +23,7 @@ export function objectionToAddress(text: string, insecureIssuers: boolean): stri
 
 /** The same for an issuer URL, which besides has no query (OpenID Connect Discovery 1.0 §3). The address of a key set may have one. */
 export function objectionToIssuerUrl(text: string, insecureIssuers: boolean): string | undefined {
-  return text.includes('?') ? 'may not have a query' : objectionToAddress(text, insecureIssuers)
+  return text.includes('?') ? 'may not have a query' : urlProblem(text, insecureIssuers)
 }
 
 /** The host of a URL as a name or a plain IP address. */

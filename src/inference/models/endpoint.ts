@@ -5,11 +5,11 @@ import { json } from '../../http/reply.ts'
 import { checkModels, checkPreset, isAllowed, isLimited, takeRate } from '../../keys/admission.ts'
 import { authenticateInference, type Principal } from '../../keys/bearer.ts'
 import { presetMarker } from '../../presets/reference.ts'
-import { checkCircle } from '../forwarding-loop.ts'
+import { rejectLoop } from '../forwarding-loop.ts'
 import type { Upstream } from '../targets.ts'
 import { listOf } from './list-request.ts'
 import type { Model } from './model-list.ts'
-import type { ListAnswer } from './model-lists.ts'
+import type { ListResponse } from './model-lists.ts'
 import { findPresetModel, listPresetModels } from './preset-models.ts'
 
 /**
@@ -53,7 +53,7 @@ export async function showModel(request: Request, context: Context, info: Reques
 async function admit(request: Request, context: Context): Promise<Principal> {
   const principal = await authenticateInference(request, context)
   takeRate(principal.key, context.keyRates, context.now())
-  checkCircle(request, context)
+  rejectLoop(request, context)
   return principal
 }
 
@@ -77,6 +77,6 @@ async function readLists(
 }
 
 /** The headers of a response are changed on its way. */
-function relay({ status, headers, body }: ListAnswer): Response {
+function relay({ status, headers, body }: ListResponse): Response {
   return new Response(body.byteLength === 0 ? null : body, { status, headers: new Headers(headers) })
 }

@@ -5,7 +5,7 @@ import { upstreamListMillisecondsMax } from '../../limits.ts'
 import type { Upstream } from '../targets.ts'
 import { forward } from '../upstream.ts'
 import { readListBody } from './model-list.ts'
-import { type ListAnswer, listIn, type ModelList } from './model-lists.ts'
+import { type ListResponse, listIn, type ModelList } from './model-lists.ts'
 
 /**
  * The list of one upstream. It is the same for all callers, so nothing of the request goes along but the way it came (RFC 9110 §7.6.3): a
@@ -40,7 +40,7 @@ async function fetchList(
   upstream: Upstream,
   context: Context,
   requestId: string,
-): Promise<ListAnswer> {
+): Promise<ListResponse> {
   const startedAt = performance.now()
   const outgoing = { path: '/models', body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax }
   const { response, headers, abort } = await forward(request, outgoing, upstream, context)

@@ -6,9 +6,9 @@ import type { Upstream } from '../targets.ts'
 import { type Model, modelsIn } from './model-list.ts'
 
 /** An answer to `/models`, whole. */
-export type ListAnswer = { status: number; headers: Headers; body: Uint8Array<ArrayBuffer> }
+export type ListResponse = { status: number; headers: Headers; body: Uint8Array<ArrayBuffer> }
 export type ModelList = {
-  answer: ListAnswer
+  answer: ListResponse
   /** @throws Fault `bad_gateway` when the answer is no list */
   models: () => Model[]
 }
@@ -42,7 +42,7 @@ export function createModelLists(monotonic: () => number): ModelLists {
 }
 
 /** Read once, however often it is shown. */
-export function listIn(answer: ListAnswer): ModelList {
+export function listIn(answer: ListResponse): ModelList {
   const models = answer.status === 200 ? modelsIn(answer.body) : undefined
   const reason = answer.status === 200 ? 'not a list' : `status ${answer.status}`
   return {

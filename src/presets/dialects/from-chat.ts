@@ -1,8 +1,9 @@
 // The chat-completions body that a preset is made of: every parameter of interface §4.3, whether a preset keeps it, and its rule.
 import { sessionIdCharactersMax, stopSequencesMax, topLogprobsMax } from '../../limits.ts'
 import {
+  allOf,
   type Check,
-  every,
+  crossField,
   type Fields,
   flag,
   freeObject,
@@ -19,7 +20,6 @@ import {
   type Shape,
   text,
   textOr,
-  together,
   variants,
 } from '../schema/check.ts'
 import { isInstruction, messages, textOrList, textsOf } from '../schema/messages.ts'
@@ -111,9 +111,9 @@ export type ConfigKey = keyof typeof keptParameters
 /** The kept keys in the order of decisions §7. */
 export const configKeys = Object.keys(keptParameters) as ConfigKey[]
 
-export const chatBody = every(
+export const chatBody = allOf(
   object({ ...keptParameters, ...passingParameters }),
-  together('reasoning_effort', effortsAgree, 'must not differ from reasoning.effort'),
+  crossField('reasoning_effort', effortsAgree, 'must not differ from reasoning.effort'),
 )
 
 /** Everything that is wrong with a chat-completions body, ten problems at most (interface §4.3, §8). */

@@ -9,9 +9,9 @@ import {
   list,
   memberOf,
   object,
+  omitUndefined,
   oneOf,
   type Problem,
-  present,
   problemsOf,
   record,
   type Shape,
@@ -106,7 +106,7 @@ export function messagesConfig(fields: Fields): Fields {
   const choice = get('tool_choice') as Fields | undefined
   const parallel = choice?.disable_parallel_tool_use
   const format = memberOf((get('output_config') ?? {}) as Fields, 'format') as Fields | undefined
-  return present({
+  return omitUndefined({
     model: get('model'),
     models: get('models'),
     temperature: get('temperature'),
@@ -134,9 +134,9 @@ function chatTool(tool: Fields): Fields | undefined {
   if (type !== 'custom') return Object.hasOwn(serverToolShapes, type as string) ? tool : undefined
   const { name, input_schema: parameters } = tool
   const description = memberOf(tool, 'description')
-  return present({
+  return omitUndefined({
     type: 'function',
-    function: present({ name, description, parameters }),
+    function: omitUndefined({ name, description, parameters }),
     cache_control: memberOf(tool, 'cache_control'),
   })
 }
@@ -147,7 +147,7 @@ function chatToolChoice({ type, name }: Fields): unknown {
 }
 
 function reasoning(thinking: Fields | undefined, outputConfig: Fields): Fields | undefined {
-  const found = present({
+  const found = omitUndefined({
     effort: memberOf(outputConfig, 'effort'),
     enabled: thinking && thinking.type !== 'disabled',
     max_tokens: thinking?.type === 'enabled' ? thinking.budget_tokens : undefined,

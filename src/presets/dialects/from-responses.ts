@@ -9,9 +9,9 @@ import {
   list,
   memberOf,
   object,
+  omitUndefined,
   oneOf,
   type Problem,
-  present,
   problemsOf,
   record,
   type Shape,
@@ -134,7 +134,7 @@ export function responsesConfig(fields: Fields): Fields {
   const tools = (get('tools') as Fields[] | undefined)?.map(chatTool).filter((tool) => tool !== undefined)
   const tier = get('service_tier')
   const format = memberOf((get('text') ?? {}) as Fields, 'format') as Fields | undefined
-  return present({
+  return omitUndefined({
     ...Object.fromEntries(sharedNames.map((name) => [name, get(name)])),
     max_completion_tokens: get('max_output_tokens'),
     response_format: format && chatFormat(format),
@@ -156,7 +156,7 @@ function chatTool(tool: Fields): Fields | undefined {
     parameters: get('parameters'),
     strict: get('strict'),
   }
-  return { type: 'function', function: present(told) }
+  return { type: 'function', function: omitUndefined(told) }
 }
 
 function chatToolChoice(choice: unknown): unknown {
@@ -171,6 +171,6 @@ function chatFormat({ type, ...format }: Fields): Fields {
   const { name, description, schema, strict } = format
   return {
     type,
-    json_schema: present({ name, description: description ?? undefined, schema, strict: strict ?? undefined }),
+    json_schema: omitUndefined({ name, description: description ?? undefined, schema, strict: strict ?? undefined }),
   }
 }

@@ -1,5 +1,5 @@
 // A preset's config in the terms of an Anthropic body: what has a counterpart there, and nothing else.
-import { type Fields, isObject, memberOf, present } from '../schema/check.ts'
+import { type Fields, isObject, memberOf, omitUndefined } from '../schema/check.ts'
 
 const serverTools = [
   'openrouter:bash',
@@ -14,7 +14,7 @@ const serverTools = [
 export function messagesFields(config: Fields): Fields {
   const get = (name: string) => memberOf(config, name)
   const stop = get('stop')
-  return present({
+  return omitUndefined({
     model: get('model'),
     models: get('models'),
     temperature: get('temperature'),
@@ -24,7 +24,7 @@ export function messagesFields(config: Fields): Fields {
     stop_sequences: typeof stop === 'string' ? [stop] : stop,
     tools: translateTools(get('tools')),
     tool_choice: toolChoice(get('tool_choice'), get('parallel_tool_calls')),
-    ...thought(get('reasoning'), get('reasoning_effort'), get('response_format')),
+    ...reasoningFields(get('reasoning'), get('reasoning_effort'), get('response_format')),
     provider: get('provider'),
     plugins: get('plugins'),
     cache_control: get('cache_control'),
@@ -44,7 +44,7 @@ function translateTool(tool: Fields): Fields | undefined {
   if (tool.type !== 'function') return serverTools.includes(tool.type as string) ? tool : undefined
   if (!isObject(tool.function)) return undefined
   const { name, description, parameters } = tool.function
-  return present({
+  return omitUndefined({
     name,
     description: description ?? undefined,
     input_schema: parameters ?? { type: 'object', properties: {} },
@@ -66,10 +66,10 @@ function chosenTool(choice: unknown): Fields | undefined {
 }
 
 /** `thinking` and `output_config`, which between them say what reasoning, its effort and a JSON schema say. */
-function thought(reasoning: unknown, shorthand: unknown, format: unknown): Fields {
+function reasoningFields(reasoning: unknown, shorthand: unknown, format: unknown): Fields {
   const { effort: long, enabled, max_tokens: budget } = isObject(reasoning) ? reasoning : {}
   const effort = shorthand ?? long ?? undefined
-  const output = present({
+  const output = omitUndefined({
     effort: effort === 'none' ? undefined : effort === 'minimal' ? 'low' : effort,
     format: jsonSchema(format),
   })

@@ -1,5 +1,5 @@
 // A preset's config in the terms of an OpenAI Responses body: what has a counterpart there, and nothing else.
-import { type Fields, isObject, memberOf, present } from '../schema/check.ts'
+import { type Fields, isObject, memberOf, omitUndefined } from '../schema/check.ts'
 import { serverToolShapes } from '../schema/tools.ts'
 import { sharedNames } from './from-responses.ts'
 
@@ -10,7 +10,7 @@ export function responsesFields(config: Fields): Fields {
   const tools = get('tools')
   const effort = get('reasoning_effort')
   const reasoning = get('reasoning')
-  return present({
+  return omitUndefined({
     ...Object.fromEntries(sharedNames.map((name) => [name, get(name)])),
     reasoning: effort === undefined ? reasoning : { ...(isObject(reasoning) ? reasoning : {}), effort },
     max_output_tokens: get('max_completion_tokens') ?? get('max_tokens'),
@@ -45,5 +45,5 @@ function textFormat(format: unknown): Fields | undefined {
 }
 
 function members(fields: Fields, names: readonly string[]): Fields {
-  return present(Object.fromEntries(names.map((name) => [name, memberOf(fields, name)])))
+  return omitUndefined(Object.fromEntries(names.map((name) => [name, memberOf(fields, name)])))
 }

@@ -18,8 +18,8 @@ export type Fields = Record<string, unknown>
 /** Where in the body, as `tools[0].function.name`, and what must hold there. The value that was sent is not repeated. */
 export type Problem = { path: string; rule: string }
 
-type Judgement = { at: (string | number)[]; problems: Problem[] }
-type Judge = (value: unknown, judgement: Judgement) => void
+type ValidationContext = { at: (string | number)[]; problems: Problem[] }
+type Judge = (value: unknown, context: ValidationContext) => void
 /** A judge with its rule in JSON Schema; what that cannot say is in its description. */
 export type Check = Judge & { readonly schema: JsonSchema }
 
@@ -30,9 +30,9 @@ export type Shape = Record<string, Check | { required: Check }>
 export function problemsOf(body: Fields, shape: Check): Problem[] {
   if (isDeeper(body, presetBodyDepthMax))
     return [{ path: 'body', rule: `must be nested at most ${presetBodyDepthMax} levels deep` }]
-  const judgement: Judgement = { at: [], problems: [] }
-  shape(body, judgement)
-  return judgement.problems
+  const context: ValidationContext = { at: [], problems: [] }
+  shape(body, context)
+  return context.problems
 }
 
 function check(schema: JsonSchema, judge: Judge): Check {
@@ -41,41 +41,41 @@ function check(schema: JsonSchema, judge: Judge): Check {
 
 /** The same check under a name of its own in the OpenAPI document. */
 export function named(title: string, judge: Check): Check {
-  return check({ title, ...judge.schema }, (value, judgement) => judge(value, judgement))
+  return check({ title, ...judge.schema }, (value, context) => judge(value, context))
 }
 
-export const flag = check({ type: 'boolean' }, (value, judgement) => {
-  if (typeof value !== 'boolean') complain(judgement, 'must be true or false')
+export const flag = check({ type: 'boolean' }, (value, context) => {
+  if (typeof value !== 'boolean') report(context, 'must be true or false')
 })
 
 export const anything = check({}, () => {})
 
 /** Any object, its members free. */
-export const freeObject = check({ type: 'object' }, (value, judgement) => {
-  if (!isObject(value)) complain(judgement, 'must be an object')
+export const freeObject = check({ type: 'object' }, (value, context) => {
+  if (!isObject(value)) report(context, 'must be an object')
 })
 
 /** Bounds count Unicode code points. */
 export function text(bounds: Bounds = {}): Check {
   const { min = 0, max = Number.POSITIVE_INFINITY } = bounds
-  return check(textSchema(bounds), (value, judgement) => {
-    if (typeof value !== 'string') complain(judgement, 'must be text')
-    else if (value.length < min) complain(judgement, 'must not be empty')
-    else if (isLonger(value, max)) complain(judgement, `must be at most ${max} characters`)
+  return check(textSchema(bounds), (value, context) => {
+    if (typeof value !== 'string') report(context, 'must be text')
+    else if (value.length < min) report(context, 'must not be empty')
+    else if (isLonger(value, max)) report(context, `must be at most ${max} characters`)
   })
 }
 
 /** Text of one form. */
 export function matching(form: RegExp, rule: string): Check {
-  return check({ type: 'string', pattern: form.source }, (value, judgement) => {
-    if (typeof value !== 'string' || !form.test(value)) complain(judgement, rule)
+  return check({ type: 'string', pattern: form.source }, (value, context) => {
+    if (typeof value !== 'string' || !form.test(value)) report(context, rule)
   })
 }
 
 export function number(bounds: Bounds = {}): Check {
   const rule = `must be a number${range(bounds)}`
-  return check(numberSchema('number', bounds), (value, judgement) => {
-    if (typeof value !== 'number' || !Number.isFinite(value) || !isWithin(value, bounds)) complain(judgement, rule)
+  return check(numberSchema('number', bounds), (value, context) => {
+    if (typeof value !== 'number' || !Number.isFinite(value) || !isWithin(value, bounds)) report(context, rule)
   })
 }
 
@@ -83,26 +83,26 @@ export function number(bounds: Bounds = {}): Check {
 export function integer(bounds: Bounds = {}): Check {
   const rule = `must be an integer${range(bounds)}`
   const schema = numberSchema('integer', { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, ...bounds })
-  return check(schema, (value, judgement) => {
-    if (!Number.isSafeInteger(value) || !isWithin(value as number, bounds)) complain(judgement, rule)
+  return check(schema, (value, context) => {
+    if (!Number.isSafeInteger(value) || !isWithin(value as number, bounds)) report(context, rule)
   })
 }
 
 export function oneOf(...values: readonly string[]): Check {
   const rule = values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`
-  return check({ enum: values }, (value, judgement) => {
-    if (!values.includes(value as string)) complain(judgement, rule)
+  return check({ enum: values }, (value, context) => {
+    if (!values.includes(value as string)) report(context, rule)
   })
 }
 
 export function list(item: Check, bounds: Bounds = {}): Check {
   const { min = 0, max = Number.POSITIVE_INFINITY } = bounds
-  return check(listSchema(item, bounds), (value, judgement) => {
-    if (!Array.isArray(value)) return complain(judgement, 'must be a list')
-    if (value.length < min) return complain(judgement, `must have at least ${min} item${min === 1 ? '' : 's'}`)
-    if (value.length > max) return complain(judgement, `must have at most ${max} items`)
-    for (let index = 0; index < value.length && !isFull(judgement); index++)
-      within(index, () => item(value[index], judgement), judgement)
+  return check(listSchema(item, bounds), (value, context) => {
+    if (!Array.isArray(value)) return report(context, 'must be a list')
+    if (value.length < min) return report(context, `must have at least ${min} item${min === 1 ? '' : 's'}`)
+    if (value.length > max) return report(context, `must have at most ${max} items`)
+    for (let index = 0; index < value.length && !isFull(context); index++)
+      within(index, () => item(value[index], context), context)
   })
 }
 
@@ -112,13 +112,13 @@ export function object(shape: Shape): Check {
       ? { name, judge: field, required: false }
       : { name, judge: field.required, required: true },
   )
-  return check(objectSchema(shape), (value, judgement) => {
-    if (!isObject(value)) return complain(judgement, 'must be an object')
+  return check(objectSchema(shape), (value, context) => {
+    if (!isObject(value)) return report(context, 'must be an object')
     for (const { name, judge, required } of fields) {
-      if (isFull(judgement)) return
+      if (isFull(context)) return
       const member = memberOf(value, name)
-      if (member !== undefined) within(name, () => judge(member, judgement), judgement)
-      else if (required) within(name, () => complain(judgement, 'is required'), judgement)
+      if (member !== undefined) within(name, () => judge(member, context), context)
+      else if (required) within(name, () => report(context, 'is required'), context)
     }
   })
 }
@@ -126,18 +126,18 @@ export function object(shape: Shape): Check {
 /** An object whose keys the caller chooses. */
 export function record(member: Check, bounds: { pairsMax?: number; keyMax?: number } = {}): Check {
   const { pairsMax = Number.POSITIVE_INFINITY, keyMax = Number.POSITIVE_INFINITY } = bounds
-  return check(recordSchema(member, bounds), (value, judgement) => {
-    if (!isObject(value)) return complain(judgement, 'must be an object')
+  return check(recordSchema(member, bounds), (value, context) => {
+    if (!isObject(value)) return report(context, 'must be an object')
     const values = Object.values(value)
-    if (values.length > pairsMax) return complain(judgement, `must have at most ${pairsMax} pairs`)
+    if (values.length > pairsMax) return report(context, `must have at most ${pairsMax} pairs`)
     // Spelling out tens of thousands of numbers that are keys takes longer than everything else here.
     if (keyMax === Number.POSITIVE_INFINITY && values.every((item) => fits(item, member))) return
     for (const [index, key] of Object.keys(value).entries()) {
-      if (isFull(judgement)) return
+      if (isFull(context)) return
       const item = values[index]
       if (isLonger(key, keyMax))
-        within(key, () => complain(judgement, `must have a key of at most ${keyMax} characters`), judgement)
-      else if (!fits(item, member)) within(key, () => member(item, judgement), judgement)
+        within(key, () => report(context, `must have a key of at most ${keyMax} characters`), context)
+      else if (!fits(item, member)) within(key, () => member(item, context), context)
     }
   })
 }
@@ -150,58 +150,58 @@ export function variants(by: string, shapes: Record<string, Shape>, unnamed: Unn
   const checks = new Map(Object.entries(shapes).map(([name, shape]) => [name, object(shape)]))
   const known = oneOf(...checks.keys())
   const other = unnamed.otherwise === undefined ? undefined : object(unnamed.otherwise)
-  return check(variantsSchema(by, shapes, unnamed), (value, judgement) => {
-    if (!isObject(value)) return complain(judgement, 'must be an object')
+  return check(variantsSchema(by, shapes, unnamed), (value, context) => {
+    if (!isObject(value)) return report(context, 'must be an object')
     const name = memberOf(value, by) ?? unnamed.absent
     const judge = checks.get(name as string) ?? other
-    if (judge !== undefined) judge(value, judgement)
-    else if (name === undefined) within(by, () => complain(judgement, 'is required'), judgement)
-    else within(by, () => known(name, judgement), judgement)
+    if (judge !== undefined) judge(value, context)
+    else if (name === undefined) within(by, () => report(context, 'is required'), context)
+    else within(by, () => known(name, context), context)
   })
 }
 
 /** Text in short, or the long form. */
 export function textOr(other: Check, what: string): Check {
-  return check({ anyOf: [{ type: 'string' }, other.schema] }, (value, judgement) => {
-    if (typeof value === 'object' && value !== null) other(value, judgement)
-    else if (typeof value !== 'string') complain(judgement, `must be text or ${what}`)
+  return check({ anyOf: [{ type: 'string' }, other.schema] }, (value, context) => {
+    if (typeof value === 'object' && value !== null) other(value, context)
+    else if (typeof value !== 'string') report(context, `must be text or ${what}`)
   })
 }
 
 /** The same where the short form is no text, or not any. */
 export function shortOr(short: Check, long: Check): Check {
-  return check({ anyOf: [short.schema, long.schema] }, (value, judgement) =>
-    typeof value === 'object' ? long(value, judgement) : short(value, judgement),
+  return check({ anyOf: [short.schema, long.schema] }, (value, context) =>
+    typeof value === 'object' ? long(value, context) : short(value, context),
   )
 }
 
 /** One after the other, until one of them finds a problem. */
-export function both(...checks: readonly Check[]): Check {
-  return check(mergedSchema(checks), (value, judgement) => {
-    const before = judgement.problems.length
-    for (const judge of checks) if (judgement.problems.length === before) judge(value, judgement)
+export function sequence(...checks: readonly Check[]): Check {
+  return check(mergedSchema(checks), (value, context) => {
+    const before = context.problems.length
+    for (const judge of checks) if (context.problems.length === before) judge(value, context)
   })
 }
 
 /** All of them, whatever the others find. */
-export function every(...checks: readonly Check[]): Check {
-  return check(mergedSchema(checks), (value, judgement) => {
-    for (const judge of checks) judge(value, judgement)
+export function allOf(...checks: readonly Check[]): Check {
+  return check(mergedSchema(checks), (value, context) => {
+    for (const judge of checks) judge(value, context)
   })
 }
 
 /** What several fields of one object say together; the rule is told of the field named. */
-export function together(name: string, holds: (fields: Fields) => boolean, rule: string): Check {
-  return check({ description: `${name} ${rule}.` }, (value, judgement) => {
+export function crossField(name: string, holds: (fields: Fields) => boolean, rule: string): Check {
+  return check({ description: `${name} ${rule}.` }, (value, context) => {
     if (!isObject(value) || holds(value)) return
-    within(name, () => complain(judgement, rule), judgement)
+    within(name, () => report(context, rule), context)
   })
 }
 
 /** A check of one's own: the rule is told where the predicate does not hold. */
-export function that(holds: (value: unknown) => boolean, rule: string, schema: JsonSchema): Check {
-  return check(schema, (value, judgement) => {
-    if (!holds(value)) complain(judgement, rule)
+export function refine(holds: (value: unknown) => boolean, rule: string, schema: JsonSchema): Check {
+  return check(schema, (value, context) => {
+    if (!holds(value)) report(context, rule)
   })
 }
 
@@ -220,11 +220,11 @@ export function memberOf(value: Fields, name: string): unknown {
 }
 
 /** The members that are there. */
-export function present(fields: Fields): Fields {
+export function omitUndefined(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
-function complain({ at, problems }: Judgement, rule: string): void {
+function report({ at, problems }: ValidationContext, rule: string): void {
   if (problems.length < presetProblemsMax) problems.push({ path: at.reduce(step, '') as string, rule })
 }
 
@@ -235,19 +235,19 @@ function step(path: string | number, key: string | number): string {
   return path === '' ? name : `${path}.${name}`
 }
 
-function within(key: string | number, judge: () => void, judgement: Judgement): void {
-  judgement.at.push(key)
+function within(key: string | number, judge: () => void, context: ValidationContext): void {
+  context.at.push(key)
   judge()
-  judgement.at.pop()
+  context.at.pop()
 }
 
 function fits(value: unknown, judge: Check): boolean {
-  const judgement: Judgement = { at: [], problems: [] }
-  judge(value, judgement)
-  return judgement.problems.length === 0
+  const context: ValidationContext = { at: [], problems: [] }
+  judge(value, context)
+  return context.problems.length === 0
 }
 
-function isFull({ problems }: Judgement): boolean {
+function isFull({ problems }: ValidationContext): boolean {
   return problems.length >= presetProblemsMax
 }
 

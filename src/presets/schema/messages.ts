@@ -1,5 +1,5 @@
 // The messages of a chat body: five roles (interface §4.3), their content as text or parts; and the system prompt that is in them.
-import { integer, isObject, list, named, object, oneOf, type Shape, text, textOr, that, variants } from './check.ts'
+import { integer, isObject, list, named, object, oneOf, refine, type Shape, text, textOr, variants } from './check.ts'
 import { cacheControl, effort } from './parameters.ts'
 
 const video = {
@@ -78,9 +78,13 @@ export const messageShapes = {
 export const messages = list(named('ChatMessage', variants('role', messageShapes)), { min: 1 })
 
 /** Token ids or texts, as completions and embeddings take them. Neither is in the type of a chat body; both belong to one request. */
-export const textOrList = that((value) => typeof value === 'string' || Array.isArray(value), 'must be text or a list', {
-  type: ['string', 'array'],
-})
+export const textOrList = refine(
+  (value) => typeof value === 'string' || Array.isArray(value),
+  'must be text or a list',
+  {
+    type: ['string', 'array'],
+  },
+)
 
 /** Whether a message tells the model how to behave, by either name of the role. */
 export function isInstruction(message: unknown): boolean {

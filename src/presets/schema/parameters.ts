@@ -9,7 +9,6 @@ import {
 import { presetMarker } from '../reference.ts'
 import {
   anything,
-  both,
   flag,
   integer,
   list,
@@ -18,17 +17,18 @@ import {
   object,
   oneOf,
   record,
+  refine,
   type Shape,
+  sequence,
   shortOr,
   text,
-  that,
   variants,
 } from './check.ts'
 
 /** The marker never reaches an upstream, and a preset of a preset would have two meanings. */
-export const modelName = both(
+export const modelName = sequence(
   text({ min: 1, max: modelCharactersMax }),
-  that((value) => !(value as string).includes(presetMarker), 'must name a model, not a preset', {
+  refine((value) => !(value as string).includes(presetMarker), 'must name a model, not a preset', {
     not: { pattern: presetMarker },
   }),
 )
@@ -78,7 +78,7 @@ export const stopServerToolsWhen = list(
 
 const percentiles = object({ p50: number(), p75: number(), p90: number(), p99: number() })
 const percentilesOrNumber = shortOr(number(), percentiles)
-const price = that(
+const price = refine(
   (value) => typeof value === 'string' || Number.isFinite(value),
   'must be a price, as text or as a number',
   { type: ['string', 'number'] },

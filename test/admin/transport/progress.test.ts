@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createProgress } from '../../../scripts/shared/progress.ts'
 import { askServer } from '../../../src/admin/transport/client.ts'
-import { answerWithProgress, createLineReader, progressMediaType } from '../../../src/admin/transport/progress.ts'
+import { createLineReader, progressMediaType, respondWithProgress } from '../../../src/admin/transport/progress.ts'
 import { socketPathFor } from '../../../src/config.ts'
 import { Fault } from '../../../src/fault.ts'
 import { json } from '../../../src/http/reply.ts'
@@ -22,7 +22,7 @@ describe('over a socket', () => {
   let ended: unknown
   beforeAll(async () => {
     listener = await listen({ socketPath }, (request) =>
-      answerWithProgress(
+      respondWithProgress(
         request,
         async (onProgress) => {
           const name = new URL(request.url).pathname.split('/').at(-1)

@@ -130,7 +130,7 @@ test('over the wire a service that is back is served after the second that Retry
   const clock = { now: Date.now() }
   let isDown = true
   const federation = await startFederation({
-    surroundings: {
+    dependencies: {
       now: () => clock.now,
       random: () => 0,
       fetch: (url, init) => (isDown ? fail() : outboundFetch(url, init)),

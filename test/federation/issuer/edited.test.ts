@@ -19,7 +19,7 @@ beforeEach(async () => {
     asked.resolve()
     return answer.promise
   }
-  served = await startTestServer({ surroundings: { fetch, resolve: async () => [] } })
+  served = await startTestServer({ dependencies: { fetch, resolve: async () => [] } })
   issuer = await served.admin('issuers.add', {
     name: 'idp',
     issuer_url: 'https://idp.example.com',

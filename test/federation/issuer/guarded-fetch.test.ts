@@ -5,11 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describeError, Fault, tellForCommands } from '../../../src/fault.ts'
 import { type Fetch, fetchDocument, type Outbound } from '../../../src/federation/issuer/guarded-fetch.ts'
-import {
-  objectionToAddress,
-  objectionToIssuerUrl,
-  objectionToNetwork,
-} from '../../../src/federation/issuer/issuer-url.ts'
+import { objectionToIssuerUrl, objectionToNetwork, urlProblem } from '../../../src/federation/issuer/issuer-url.ts'
 import { parseAddressList } from '../../../src/http/client-address.ts'
 import { outboundFetch } from '../../../src/runtime.ts'
 import { listenLocally } from '../../support/latchkey.ts'
@@ -24,14 +20,13 @@ describe('an address', () => {
     'https://[2001:db8::1]/keys',
     'https://localhost/',
   ]
-  for (const address of good)
-    test(`${address} is allowed`, () => expect(objectionToAddress(address, false)).toBeUndefined())
+  for (const address of good) test(`${address} is allowed`, () => expect(urlProblem(address, false)).toBeUndefined())
 
   const loopback = ['http://localhost:8080', 'http://127.0.0.1/keys', 'http://127.1.2.3', 'http://[::1]:1/keys']
   for (const address of loopback) {
     test(`${address} is allowed only with the insecure setting`, () => {
-      expect(objectionToAddress(address, true)).toBeUndefined()
-      expect(objectionToAddress(address, false)).toContain('LATCHKEY_INSECURE_ISSUERS')
+      expect(urlProblem(address, true)).toBeUndefined()
+      expect(urlProblem(address, false)).toContain('LATCHKEY_INSECURE_ISSUERS')
     })
   }
 
@@ -56,12 +51,12 @@ describe('an address', () => {
     `https://idp.example.com/${'x'.repeat(2_048)}`,
   ]
   for (const address of bad) {
-    test(`${address.slice(0, 60)} is refused`, () => expect(objectionToAddress(address, true)).toBeString())
+    test(`${address.slice(0, 60)} is refused`, () => expect(urlProblem(address, true)).toBeString())
   }
 
   test('of a key set may have a query, an issuer URL may not', () => {
     const address = 'https://idp.example.com/keys?p=policy'
-    expect(objectionToAddress(address, false)).toBeUndefined()
+    expect(urlProblem(address, false)).toBeUndefined()
     expect(objectionToIssuerUrl(address, false)).toContain('query')
     expect(objectionToIssuerUrl('https://idp.example.com', false)).toBeUndefined()
     expect(objectionToIssuerUrl('http://idp.example.com', false)).toBeString()
@@ -78,7 +73,7 @@ describe('an address', () => {
     '168.63.129.16',
   ])
     test(`https://${host} is refused as a link-local or reserved address`, () =>
-      expect(objectionToAddress(`https://${host}/keys`, true)).toContain('reserved'))
+      expect(urlProblem(`https://${host}/keys`, true)).toContain('reserved'))
 
   test('that is a name is nothing to object to by its network', () => {
     expect(objectionToNetwork('idp.example.com', undefined)).toBeUndefined()
@@ -87,7 +82,7 @@ describe('an address', () => {
   test('is never allowed on plain http beyond this machine, whatever the host', () => {
     fc.assert(
       fc.property(fc.domain(), fc.webPath(), (host, path) => {
-        expect(objectionToAddress(`http://${host}${path}`, true)).toBeString()
+        expect(urlProblem(`http://${host}${path}`, true)).toBeString()
       }),
     )
   })

@@ -1,6 +1,6 @@
 // The two lists of networks that an issuer's address is held against: each entry at its first and last address, and what lies beside it.
 import { describe, expect, test } from 'bun:test'
-import { objectionToAddress, objectionToNetwork } from '../../../src/federation/issuer/issuer-url.ts'
+import { objectionToNetwork, urlProblem } from '../../../src/federation/issuer/issuer-url.ts'
 import { parseAddressList } from '../../../src/http/client-address.ts'
 
 const somewhere = parseAddressList('203.0.113.0/24')
@@ -41,7 +41,7 @@ describe('an address that no issuer may have, whatever networks are set:', () =>
         expect(judge(address, undefined)).toBe('reserved')
         expect(judge(address, { has: () => true })).toBe('reserved')
         const host = address.includes(':') ? `[${address}]` : address
-        expect(objectionToAddress(`https://${host}/keys`, true)).toContain('reserved')
+        expect(urlProblem(`https://${host}/keys`, true)).toContain('reserved')
       }
     })
   }
@@ -87,5 +87,5 @@ describe('credentials in an address are refused:', () => {
     ['a password alone', 'https://:secret@idp.example.com/'],
     ['both', 'https://user:secret@idp.example.com/'],
   ] as const)
-    test(name, () => expect(objectionToAddress(address, true)).toBe('may not hold a user name or password'))
+    test(name, () => expect(urlProblem(address, true)).toBe('may not hold a user name or password'))
 })

@@ -8,7 +8,7 @@ const apply = (target: Target, config: Fields, request: Fields) =>
   applyPreset(target, { config: { model: 'own', ...config }, systemPrompt: null }, { preset: 's', ...request })
 
 describe('how much to think', () => {
-  const rows: [target: Target, config: Fields, request: Fields, thought: Fields][] = [
+  const rows: [target: Target, config: Fields, request: Fields, reasoningFields: Fields][] = [
     ['chat', { reasoning_effort: 'high' }, { reasoning: { enabled: false } }, { reasoning: { enabled: false } }],
     ['chat', { reasoning_effort: 'high' }, { reasoning: { max_tokens: 9 } }, { reasoning: { max_tokens: 9 } }],
     // That there is to be some leaves open how much, unless it was to be none.
@@ -82,8 +82,8 @@ describe('how much to think', () => {
       { thinking: { type: 'enabled', budget_tokens: 9 }, output_config: { effort: null } },
     ],
   ]
-  for (const [target, config, request, thought] of rows)
+  for (const [target, config, request, reasoningFields] of rows)
     test(`is what ${target} with ${JSON.stringify(request)} says, over ${JSON.stringify(config)}`, () => {
-      expect(apply(target, config, request)).toEqual({ model: 'own', ...thought })
+      expect(apply(target, config, request)).toEqual({ model: 'own', ...reasoningFields })
     })
 })
