@@ -1,5 +1,5 @@
 // Draws what `policies check` found: a line a policy, and every step of the one that was asked for or that accepts nearly.
-import { stepNames } from '../src/federation/refusal.ts'
+import { stepNames } from '../src/federation/subject-token/refusal.ts'
 import { printable } from './shared/render.ts'
 
 type ExplainedStep = { step: string; ok: boolean; reason?: string; detail?: string }

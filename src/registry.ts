@@ -21,7 +21,7 @@ import type { Statement, Writer } from '../db/write.ts'
 import { Fault } from './fault.ts'
 import { compilePolicy, type Policy } from './federation/policy.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
-import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/targets.ts'
+import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/upstream/targets.ts'
 
 /** An issuer with the last good key set that the database has for it. */
 export type Issuer = Readonly<IssuerWithKeySet>

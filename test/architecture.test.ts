@@ -25,11 +25,11 @@ const isEndpoint = (file: string) => /(^|[/-])endpoints?\.ts$/.test(file)
 /** Where every exchange and every preset is decided: no clock, network, database, Request or Response. */
 const pureRules = [
   'federation/exchange-form',
-  'federation/claims',
+  'federation/subject-token/claims',
   'federation/policy',
   'federation/policy-binding',
   'federation/pipeline',
-  'federation/github-subject',
+  'federation/subject-token/github-subject',
   'federation/issuer/key-set',
   'federation/issuer/issuer-url',
   'tokens/jwt-text',

@@ -7,7 +7,7 @@ import { type AdminChange, apiKeys, issuers, policies, signingKeys } from '../..
 import { findUsage } from '../../db/usage.ts'
 import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
-import { isReason, reasonNames, type StepName, stepOf } from '../federation/refusal.ts'
+import { isReason, reasonNames, type StepName, stepOf } from '../federation/subject-token/refusal.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../values/shape.ts'

@@ -1,6 +1,6 @@
 // What admin operations answer with, as shapes: the functions that show a row are held to them, and the OpenAPI document tells them.
 import { keySources } from '../../db/schema.ts'
-import { stepNames } from '../federation/refusal.ts'
+import { stepNames } from '../federation/subject-token/refusal.ts'
 import { type } from '../values/shape.ts'
 
 const text = 'string | null'

@@ -4,10 +4,10 @@ import { listSigningKeys } from '../../db/signing-keys.ts'
 import { insertUpstream, updateUpstream } from '../../db/upstreams.ts'
 import type { AdminContext } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
-import { createCredentials, sealCredential } from '../inference/credentials.ts'
-import { type Doing, headerProblem } from '../inference/headers.ts'
 import { modelsIn, readListBody } from '../inference/models/model-list.ts'
-import { configuredUpstreamName, type Upstream } from '../inference/targets.ts'
+import { createCredentials, sealCredential } from '../inference/upstream/credentials.ts'
+import { type Doing, headerProblem } from '../inference/upstream/headers.ts'
+import { configuredUpstreamName, type Upstream } from '../inference/upstream/targets.ts'
 import {
   issuerCaCharactersMax,
   upstreamCheckMillisecondsMax,

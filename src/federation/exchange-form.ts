@@ -3,7 +3,7 @@
 import { subjectTokenBytesMax } from '../limits.ts'
 import { decodeUtf8 } from '../values/bytes.ts'
 import { uuidText } from '../values/id-text.ts'
-import { type Refusal, refuse } from './refusal.ts'
+import { type Refusal, refuse } from './subject-token/refusal.ts'
 
 export const tokenExchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const jwtTokenType = 'urn:ietf:params:oauth:token-type:jwt'

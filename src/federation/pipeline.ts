@@ -3,14 +3,14 @@
 import type { Issuer } from '../registry.ts'
 import { isSignedBy } from '../tokens/jws.ts'
 import type { JwtText } from '../tokens/jwt-text.ts'
-import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken } from './claims.ts'
 import { explainFalse } from './condition/explanation.ts'
 import type { IssuerKeys } from './issuer/issuer-keys.ts'
 import type { VerificationKey } from './issuer/key-set.ts'
 import { type Policy, rules } from './policy.ts'
 import { checkEligibility, type PolicyBinding } from './policy-binding.ts'
-import { isRefusal, type Refusal, refuse, refuseNotJwt, type StepName, stepNames } from './refusal.ts'
-import { describeMismatch } from './refusal-detail.ts'
+import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken } from './subject-token/claims.ts'
+import { isRefusal, type Refusal, refuse, refuseNotJwt, type StepName, stepNames } from './subject-token/refusal.ts'
+import { describeMismatch } from './subject-token/refusal-detail.ts'
 
 /** What is known of an exchange: the first three from the start, the others by the step of their name. */
 export type Facts = {

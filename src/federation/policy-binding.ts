@@ -2,7 +2,7 @@
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import type { Issuer, Registry } from '../registry.ts'
 import type { Policy } from './policy.ts'
-import { type Refusal, refuse } from './refusal.ts'
+import { type Refusal, refuse } from './subject-token/refusal.ts'
 
 /** What an exchange is judged by. The values are immutable, so the same values later mean that nothing has changed. */
 export type PolicyBinding = {

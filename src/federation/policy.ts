@@ -1,6 +1,5 @@
 // What a federation policy demands (interface §2.2). A policy is compiled once; save and exchange use the same compiled value.
 import type { Policy as PolicyRow } from '../../db/schema.ts'
-import { isStringArray, type SubjectToken } from './claims.ts'
 import {
   type Condition,
   checkCondition,
@@ -8,9 +7,10 @@ import {
   conditionEnvironment,
   isConditionFault,
 } from './condition/compile.ts'
-import { explainGithubSubject } from './github-subject.ts'
-import { type Refusal, refuse } from './refusal.ts'
-import { describeMismatch, describeWrongType } from './refusal-detail.ts'
+import { isStringArray, type SubjectToken } from './subject-token/claims.ts'
+import { explainGithubSubject } from './subject-token/github-subject.ts'
+import { type Refusal, refuse } from './subject-token/refusal.ts'
+import { describeMismatch, describeWrongType } from './subject-token/refusal-detail.ts'
 
 /** An immutable policy. A change of the row makes a new value, so that identity tells whether anything changed. */
 export type Policy = Readonly<PolicyRow> & {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { setImmediate as giveWay } from 'node:timers/promises'
 import type { UsedSubjectToken } from '../../db/schema.ts'
 import { usedSubjectTokensMax } from '../limits.ts'
-import { type Refusal, refuse } from './refusal.ts'
+import { type Refusal, refuse } from './subject-token/refusal.ts'
 
 export type ReplayGuard = {
   /**

@@ -10,11 +10,19 @@ import type { Issuer } from '../registry.ts'
 import { type IssuedAccessToken, mintAccessToken } from '../tokens/access-token.ts'
 import { type JwtText, parseJwtText } from '../tokens/jwt-text.ts'
 import { storableText } from '../values/bytes.ts'
-import { type SubjectToken, secondsLeft } from './claims.ts'
 import { accessTokenType, parseExchangeForm } from './exchange-form.ts'
 import { type Accepted, type Dependencies, judge } from './pipeline.ts'
 import { isCurrent, type PolicyBinding, readBinding } from './policy-binding.ts'
-import { isReason, isRefusal, noStore, oauthErrorOf, type Refusal, refusalReply, refuse } from './refusal.ts'
+import { type SubjectToken, secondsLeft } from './subject-token/claims.ts'
+import {
+  isReason,
+  isRefusal,
+  noStore,
+  oauthErrorOf,
+  type Refusal,
+  refusalReply,
+  refuse,
+} from './subject-token/refusal.ts'
 
 /**
  * Exchanges a subject token for an access token. Every outcome is committed to the audit before the answer goes out; what is

@@ -12,13 +12,13 @@ import { readPresetReference, withoutPresetReference } from '../presets/referenc
 import { completeBody } from '../presets/use.ts'
 import { type GivenBody, type InferenceRequest, readInferenceRequest } from './call.ts'
 import { forwardToBest } from './fallback.ts'
-import { rejectLoop } from './forwarding-loop.ts'
 import { nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
 import { inferenceDescription } from './openapi.ts'
 import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
-import { type Attempt, attemptsFor } from './targets.ts'
-import type { Forwarded } from './upstream.ts'
+import type { Forwarded } from './upstream/forward.ts'
+import { rejectLoop } from './upstream/forwarding-loop.ts'
+import { type Attempt, attemptsFor } from './upstream/targets.ts'
 import { inspectEvents, inspectJson } from './usage.ts'
 
 /** The paths that take a body; the usage of a stream has to be asked for where `stream_options` is known. */

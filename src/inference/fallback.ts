@@ -5,8 +5,8 @@ import { giveWayAfter } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
 import type { InferenceRequest } from './call.ts'
 import type { LedgerEntry } from './ledger.ts'
-import { type Attempt, isWorthAnother, usefulnessOf } from './targets.ts'
-import { type Forwarded, forward } from './upstream.ts'
+import { type Forwarded, forward } from './upstream/forward.ts'
+import { type Attempt, isWorthAnother, usefulnessOf } from './upstream/targets.ts'
 
 /** An upstream's answer, whose body is still to be read, or ours where it gave none. */
 type Outcome = { attempt: Attempt; status: number } & ({ forwarded: Forwarded } | { fault: Fault })

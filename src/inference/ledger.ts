@@ -7,7 +7,7 @@ import { modelCharactersMax } from '../limits.ts'
 import { storableText } from '../values/bytes.ts'
 import type { InferenceRequest } from './call.ts'
 import { costOf } from './prices.ts'
-import type { Attempt } from './targets.ts'
+import type { Attempt } from './upstream/targets.ts'
 import type { Inspected } from './usage.ts'
 
 /** How a call ended. `status` is what the caller got; nginx's 499 stands for a client that left before there was one. */

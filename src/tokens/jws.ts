@@ -1,6 +1,7 @@
 // Signatures over the text of a JWT (RFC 7515 §5), by WebCrypto itself: on the hot path nothing is parsed twice. It does not know claims.
-import type { SubjectTokenAlgorithm } from '../federation/claims.ts'
+
 import type { VerificationKey } from '../federation/issuer/key-set.ts'
+import type { SubjectTokenAlgorithm } from '../federation/subject-token/claims.ts'
 
 const parameters = {
   RS256: { name: 'RSASSA-PKCS1-v1_5' },

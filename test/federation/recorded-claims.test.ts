@@ -1,7 +1,7 @@
 // The tokens of seven identity providers as they document them, each under the policy that an admin would write for it, and what nearly fits.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
-import type { Reason } from '../../src/federation/refusal.ts'
+import type { Reason } from '../../src/federation/subject-token/refusal.ts'
 import { expectIssued, expectRefused } from '../support/exchange-outcome.ts'
 import { postExchange, type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
 import { type NearMiss, nearMissesOfAll, type Recorded, recorded } from '../support/recorded-claims.ts'

@@ -1,11 +1,12 @@
 // A token for the tests of conditions, and a condition that has to compile.
-import type { SubjectToken } from '../../src/federation/claims.ts'
+
 import {
   type Condition,
   compileCondition,
   describeConditionFault,
   isConditionFault,
 } from '../../src/federation/condition/compile.ts'
+import type { SubjectToken } from '../../src/federation/subject-token/claims.ts'
 
 /** A verified token with claims of every type, and `more` beside them. */
 export function conditionToken(more: Record<string, unknown>): SubjectToken {

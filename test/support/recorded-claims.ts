@@ -1,5 +1,5 @@
 // What identity providers put in their tokens, recorded in fixtures from their documentation, with a policy for each and what nearly fits it.
-import type { Reason } from '../../src/federation/refusal.ts'
+import type { Reason } from '../../src/federation/subject-token/refusal.ts'
 import buildkite from '../fixtures/claims/buildkite.json' with { type: 'json' }
 import circleci from '../fixtures/claims/circleci.json' with { type: 'json' }
 import githubBranch from '../fixtures/claims/github-actions-branch.json' with { type: 'json' }

@@ -1,8 +1,8 @@
 // What a condition sees of a verified token (decisions §4): five variables, bounded so that no token makes an accepted condition slow.
 import { conditionClaimsDepthMax, conditionCollectionItemsMax, conditionStringCharactersMax } from '../../limits.ts'
 import type { JsonObject } from '../../tokens/jwt-text.ts'
-import { isStringArray, type SubjectToken } from '../claims.ts'
-import { type Refusal, refuse } from '../refusal.ts'
+import { isStringArray, type SubjectToken } from '../subject-token/claims.ts'
+import { type Refusal, refuse } from '../subject-token/refusal.ts'
 
 export type ConditionView = {
   subject: string

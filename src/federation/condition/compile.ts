@@ -2,8 +2,8 @@
 // compiled value serves both, so they cannot disagree.
 import { type ASTNode, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
 import { conditionCharactersMax, conditionNanosecondsMax, explainedCharactersMax } from '../../limits.ts'
-import type { SubjectToken } from '../claims.ts'
-import { isRefusal, type Refusal, refuse } from '../refusal.ts'
+import type { SubjectToken } from '../subject-token/claims.ts'
+import { isRefusal, type Refusal, refuse } from '../subject-token/refusal.ts'
 import { activationOf, type ConditionView } from './activation.ts'
 import { estimateNanoseconds } from './cost.ts'
 import { parseSource, prepare } from './engine.ts'

@@ -9,8 +9,8 @@ import {
   explainedNanosecondsMax,
   explainedPartsMax,
 } from '../../limits.ts'
-import type { SubjectToken } from '../claims.ts'
-import { isRefusal } from '../refusal.ts'
+import type { SubjectToken } from '../subject-token/claims.ts'
+import { isRefusal } from '../subject-token/refusal.ts'
 import { activationOf, type ConditionView } from './activation.ts'
 import { type Condition, cutToShow, describeEvaluationError } from './compile.ts'
 import { estimateNanoseconds } from './cost.ts'

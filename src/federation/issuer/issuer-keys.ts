@@ -12,8 +12,8 @@ import {
 import type { Log } from '../../observe/log.ts'
 import type { Issuer } from '../../registry.ts'
 import { type } from '../../values/shape.ts'
-import type { SubjectToken } from '../claims.ts'
-import { type Refusal, refuse } from '../refusal.ts'
+import type { SubjectToken } from '../subject-token/claims.ts'
+import { type Refusal, refuse } from '../subject-token/refusal.ts'
 import { fetchDocument, fetchTime, type Outbound } from './guarded-fetch.ts'
 import { readKeySet, type VerificationKey, writeKeySet } from './key-set.ts'
 

@@ -4,7 +4,7 @@ import { importJWK, type JWK } from 'jose'
 import { Fault } from '../../fault.ts'
 import { keySetEntriesMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
-import type { SubjectTokenAlgorithm } from '../claims.ts'
+import type { SubjectTokenAlgorithm } from '../subject-token/claims.ts'
 
 export type VerificationKey = {
   kid: string | undefined

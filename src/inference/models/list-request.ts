@@ -2,8 +2,8 @@
 import type { Context } from '../../context.ts'
 import { describeError, Fault } from '../../fault.ts'
 import { upstreamListMillisecondsMax } from '../../limits.ts'
-import type { Upstream } from '../targets.ts'
-import { forward } from '../upstream.ts'
+import { forward } from '../upstream/forward.ts'
+import type { Upstream } from '../upstream/targets.ts'
 import { readListBody } from './model-list.ts'
 import { type ListResponse, listIn, type ModelList } from './model-lists.ts'
 

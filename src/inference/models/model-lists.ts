@@ -2,7 +2,7 @@
 // caller may see of a list, its user decides.
 import { Fault } from '../../fault.ts'
 import { modelListMilliseconds } from '../../limits.ts'
-import type { Upstream } from '../targets.ts'
+import type { Upstream } from '../upstream/targets.ts'
 import { type Model, modelsIn } from './model-list.ts'
 
 /** An answer to `/models`, whole. */

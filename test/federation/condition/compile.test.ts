@@ -2,13 +2,13 @@
 // accepted one takes long on any token.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { SubjectToken } from '../../../src/federation/claims.ts'
 import {
   checkCondition,
   compileCondition,
   describeConditionFault,
   isConditionFault,
 } from '../../../src/federation/condition/compile.ts'
+import type { SubjectToken } from '../../../src/federation/subject-token/claims.ts'
 import { conditionNanosecondsMax } from '../../../src/limits.ts'
 import { compiled, conditionToken } from '../../support/condition.ts'
 import { cpuMilliseconds } from '../../support/cpu-time.ts'

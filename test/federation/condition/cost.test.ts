@@ -2,7 +2,6 @@
 // explaining one takes hardly longer than evaluating it.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { SubjectToken } from '../../../src/federation/claims.ts'
 import {
   type Condition,
   checkCondition,
@@ -10,6 +9,7 @@ import {
   isConditionFault,
 } from '../../../src/federation/condition/compile.ts'
 import { explainParts } from '../../../src/federation/condition/explanation.ts'
+import type { SubjectToken } from '../../../src/federation/subject-token/claims.ts'
 import { conditionNanosecondsMax, explainedNanosecondsMax } from '../../../src/limits.ts'
 
 const a = (count: number, letter = 'a') => letter.repeat(count)

@@ -1,6 +1,6 @@
 // Why a token of GitHub Actions does not fit a subject: its `sub` has ids or not, and the same names may be another repository's by now.
 import { describe, expect, test } from 'bun:test'
-import { explainGithubSubject } from '../../src/federation/github-subject.ts'
+import { explainGithubSubject } from '../../../src/federation/subject-token/github-subject.ts'
 
 const plain = 'repo:acme/app:ref:refs/heads/main'
 const withIds = 'repo:acme@123/app@456:ref:refs/heads/main'

@@ -8,7 +8,7 @@ import {
   narrowSubjectToken,
   type SubjectToken,
   secondsLeft,
-} from '../../src/federation/claims.ts'
+} from '../../../src/federation/subject-token/claims.ts'
 
 const good = { iss: 'i', sub: 's', aud: 'a' }
 const header = { alg: 'ES256', kid: 'k' }

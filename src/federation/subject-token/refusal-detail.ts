@@ -1,7 +1,7 @@
 // How the detail of a refusal shows what a token has beside what was wanted: quoted, bounded, and without credentials. For the audit and
 // for admins; no caller of the token endpoint reads it.
-import { withoutSecrets } from '../fault.ts'
-import { explainedCharactersMax } from '../limits.ts'
+import { withoutSecrets } from '../../fault.ts'
+import { explainedCharactersMax } from '../../limits.ts'
 
 /** Both sides of a comparison. */
 export function describeMismatch(has: unknown, wants: string): string {

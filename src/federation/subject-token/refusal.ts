@@ -1,7 +1,7 @@
 // Every reason for which an exchange is refused, one row each: the step that refuses (decisions §1), and what the caller is told.
-import type { Fault } from '../fault.ts'
-import { json, statusOf } from '../http/reply.ts'
-import { exchangeBodyBytesLimit, issuerKeysCooldownSeconds, subjectTokenBytesMax } from '../limits.ts'
+import type { Fault } from '../../fault.ts'
+import { json, statusOf } from '../../http/reply.ts'
+import { exchangeBodyBytesLimit, issuerKeysCooldownSeconds, subjectTokenBytesMax } from '../../limits.ts'
 
 /** The steps of an exchange in their order. pipeline.ts has what each of them checks. */
 export const stepNames = [

@@ -1,7 +1,11 @@
 // Names of headers: which an admin may add to those that pass, and which never pass whoever names them.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { compileForwardedHeaders, compileReturnedHeaders, headerProblem } from '../../src/inference/headers.ts'
+import {
+  compileForwardedHeaders,
+  compileReturnedHeaders,
+  headerProblem,
+} from '../../../src/inference/upstream/headers.ts'
 
 const allowed = [
   'http-referer',

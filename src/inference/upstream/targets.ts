@@ -1,7 +1,7 @@
 // Which inference servers may answer a request, and in which order. It knows no network.
-import type { Upstream as UpstreamRow } from '../../db/schema.ts'
-import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../limits.ts'
-import { compilePatterns, type Patterns } from '../values/pattern.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema.ts'
+import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../../limits.ts'
+import { compilePatterns, type Patterns } from '../../values/pattern.ts'
 import { compileForwardedHeaders, compileReturnedHeaders, type IsReturned } from './headers.ts'
 
 /** An upstream as the registry holds it. */

@@ -1,7 +1,7 @@
 // What the audit tells an admin of a refusal, so that the token need not be asked for: values of the condition's parts, times and skew.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { auditOf } from '../support/exchange-outcome.ts'
-import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
+import { auditOf } from '../../support/exchange-outcome.ts'
+import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
 
 let latchkey: PastedIssuer
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 // Which headers pass between callers and inference servers: those that inference needs, and those that an admin names for one server.
 // Everything else stays where it is, since a gateway may act on any header, and an inference server may tell anything in one.
-import { headerNameCharactersMax } from '../limits.ts'
+import { headerNameCharactersMax } from '../../limits.ts'
 
 /** What inference needs of a request. `content-type` is not among them: a body always goes out as JSON. */
 const forwardedNames = [

@@ -1,7 +1,7 @@
 // Requests that go in a circle, since an inference server leads back to this service: each installation has a name, and knows its own.
 import { hash } from 'node:crypto'
-import { Fault } from '../fault.ts'
-import type { Registry } from '../registry.ts'
+import { Fault } from '../../fault.ts'
+import type { Registry } from '../../registry.ts'
 
 /**
  * How an installation names itself to an upstream (RFC 9110 §7.6.3), so that a circle is seen at its second turn, and one Latchkey before

@@ -1,6 +1,6 @@
 // Forwards a request to an inference server with the server's own credential. Knows no ledger, no keys and no choice of servers.
-import type { Context } from '../context.ts'
-import { Fault } from '../fault.ts'
+import type { Context } from '../../context.ts'
+import { Fault } from '../../fault.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
 import type { Upstream } from './targets.ts'
 

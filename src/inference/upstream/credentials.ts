@@ -1,5 +1,5 @@
 // The credentials that upstreams ask for: encrypted in the database, opened at their first use.
-import { decrypt, encrypt } from '../tokens/master-key.ts'
+import { decrypt, encrypt } from '../../tokens/master-key.ts'
 import { configuredUpstreamName, type Upstream } from './targets.ts'
 
 /** Keyed by the immutable value of an upstream: an edit makes a new value. */

@@ -1,6 +1,6 @@
 // Narrows the claims of a subject token: the header we accept, the types of the claims, times, and the length rules (interface §7.1).
-import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../limits.ts'
-import type { JsonObject, JwtText } from '../tokens/jwt-text.ts'
+import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../../limits.ts'
+import type { JsonObject, JwtText } from '../../tokens/jwt-text.ts'
 import { type Refusal, refuse } from './refusal.ts'
 import { describeAhead, describeExpiry } from './refusal-detail.ts'
 
