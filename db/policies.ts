@@ -1,4 +1,4 @@
-// Federation policies (interface §2.2).
+// Federation policies (reference: Policy).
 import { eq } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { type Policy, policies } from './schema.ts'

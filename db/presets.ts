@@ -1,4 +1,4 @@
-// Presets and their versions (interface §2.6, §2.7). A version never changes; a preset says which of its versions counts.
+// Presets and their versions (reference: Presets; Preset versions). A version never changes; a preset says which of its versions counts.
 import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { insertion, insertRows } from './rows.ts'

@@ -1,39 +1,39 @@
-// Every bound of the service, its unit in its name. Numbers of interface §8 come first; the rest are ours, each with its reason.
+// Every bound of the service, its unit in its name. Numbers of the interface come first (reference: Limits); the rest are ours, each with its reason.
 
-/** Interface §4.1: the body stays "under 32 KB", so the 32,768th byte is one too many. */
+/** The body stays "under 32 KB", so the 32,768th byte is one too many (reference: Token exchange). */
 export const exchangeBodyBytesLimit = 32 * 1024
-/** Interface §4.1. */
+/** Of the JWT that is exchanged (reference: Token exchange). */
 export const subjectTokenBytesMax = 16 * 1024
-/** Interface §2.5. */
+/** At most; a subject token that expires earlier shortens it (reference: Access token). */
 export const accessTokenLifetimeSecondsMax = 15 * 60
 /** How far the clock may be set back before the access tokens issued until then end: later ones would live longer than allowed. */
 export const accessTokenClockStepSecondsMax = 60
-/** Decisions §3: shorter tokens would only multiply exchanges. */
+/** Shorter tokens would only multiply exchanges (reference: Policy). */
 export const accessTokenLifetimeSecondsMin = 60
-/** Interface §8, counted in Unicode code points. */
+/** Counted in Unicode code points (reference: Limits). */
 export const claimCharactersMax = 512
-/** Interface §8. */
+/** Of the `scopes` claim (reference: Limits). */
 export const scopesEntriesMax = 16
 
 /** The year 9999 in seconds; a NumericDate beyond it is a mistake (milliseconds, usually), not a date. */
 export const numericDateMax = 253_402_300_799
-/** Decisions §1: how far `nbf` and `iat` may lie ahead of our clock unless the issuer says otherwise. */
+/** How far `nbf` and `iat` may lie ahead of our clock unless the issuer says otherwise (reference: Subject token). */
 export const clockSkewSecondsDefault = 30
 export const clockSkewSecondsMax = 600
 /** A cap on exp − iat below a minute would refuse honest issuers; beyond a year it caps nothing. */
 export const maxTokenAgeSecondsMin = 60
 export const maxTokenAgeSecondsMax = 366 * 24 * 60 * 60
 
-/** Decisions §2: keys are fresh for this long unless Cache-Control says otherwise. */
+/** Keys are fresh for this long unless Cache-Control says otherwise (reference: Issuer keys). */
 export const issuerKeysFreshSecondsDefault = 10 * 60
 export const issuerKeysFreshSecondsMin = 60
 export const issuerKeysFreshSecondsMax = 24 * 60 * 60
-/** Decisions §2: a set that could not be renewed stays usable for a day past its freshness, unless the issuer says otherwise. */
+/** A set that could not be renewed stays usable this long past its freshness by default (reference: Issuer keys). */
 export const issuerKeysStaleSecondsDefault = 24 * 60 * 60
 export const issuerKeysStaleSecondsMax = 30 * 24 * 60 * 60
 /** A bundle of certificates; one takes some 2 KB. */
 export const issuerCaCharactersMax = 64 * 1024
-/** Decisions §2: at most one extra fetch in this time, however many unknown `kid`s arrive, and the longest wait after one that failed. */
+/** At most one extra fetch in this time for unknown `kid`s; the longest wait after a failed one (reference: Issuer keys). */
 export const issuerKeysCooldownSeconds = 30
 export const issuerFetchMillisecondsMax = 5_000
 /** How long an exchange waits for newer keys of an issuer when it has one that fits and may still be used. */
@@ -44,9 +44,9 @@ export const issuerRedirectsMax = 3
 /** As many real keys hardly fit into a document; entries that are none cost time all the same. */
 export const keySetEntriesMax = 2_000
 
-/** Interface §8, counted in Unicode code points. */
+/** Counted in Unicode code points (reference: Limits). */
 export const conditionCharactersMax = 2_000
-/** Decisions §4: what a condition sees of a token. */
+/** What a condition sees of a token (reference: Condition). */
 export const conditionStringCharactersMax = 4_096
 export const conditionCollectionItemsMax = 256
 export const conditionClaimsDepthMax = 16
@@ -140,7 +140,10 @@ export const clientIdleMillisecondsMax = 600_000
 /** Headers that an upstream is given, or gives, by name. Real names are shorter. */
 export const upstreamHeadersMax = 32
 export const headerNameCharactersMax = 64
-/** Decisions §8: how long a stream is read on for its usage when its client left after the last content. Upstreams send both at once. */
+/**
+ * How long a stream is read on for its usage when its client left after the last content (reference: Inference).
+ * Upstreams send both at once.
+ */
 export const usageWaitMillisecondsMax = 2_000
 /** How long `upstreams check` waits for one. */
 export const upstreamCheckMillisecondsMax = 10_000
@@ -179,14 +182,14 @@ export const drainMillisecondsMax = 10_000
 /** How long a command or a starting server waits for another command, or for a server that is draining, to let go of the database. */
 export const databaseWaitMillisecondsMax = 15_000
 
-/** Interface §8: of a preset body; characters are Unicode code points. */
+/** Of a preset body (reference: Limits); characters are Unicode code points. */
 export const metadataPairsMax = 16
 export const metadataKeyCharactersMax = 64
 export const metadataValueCharactersMax = 512
 export const stopSequencesMax = 4
 export const sessionIdCharactersMax = 256
 export const topLogprobsMax = 20
-/** Decisions §7. */
+/** Of a slug (reference: Presets). */
 export const presetSlugCharactersMax = 128
 /** The JSON schema of a tool is the deepest part of a preset body; nobody writes deeper ones, and storing them must not exhaust the stack. */
 export const presetBodyDepthMax = 128

@@ -131,7 +131,7 @@ create table exchange_audit (
   client_address text
 ) strict;
 
--- Append-only as well. policy_id and issuer_id come from the access token, for reports alone (interface §2.5), and bind nothing.
+-- Append-only as well. policy_id and issuer_id come from the access token, for reports alone (reference: Access token), and bind nothing.
 create table usage (
   id integer primary key,
   at integer not null,

@@ -1,4 +1,4 @@
-// Admin operations on federation policies (interface §2.2). What is saved here is what the exchange obeys.
+// Admin operations on federation policies (reference: Policy). What is saved here is what the exchange obeys.
 
 import { mapInSlices } from '../../db/pace.ts'
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
@@ -161,7 +161,7 @@ function conditionColumns(condition: string | null): Pick<PolicyRow, 'condition'
   return { condition, conditionEnvironment: condition === null ? null : conditionEnvironment }
 }
 
-/** Decisions §3: the target is an inference key of the same organization. */
+/** The target is an inference key of the same organization (reference: Policy). */
 function findTargetKey({ registry }: AdminContext, reference: string, organizationId: string): string {
   const key = findKey(registry, reference, organizationId)
   if (key.kind !== 'inference')

@@ -1,4 +1,4 @@
-// What admins say of a policy when they create or change one (interface §2.2).
+// What admins say of a policy when they create or change one (reference: Policy).
 import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin, conditionCharactersMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import {

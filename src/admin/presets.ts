@@ -1,4 +1,4 @@
-// Admin operations on presets (interface §2.6): what the commands and the preset endpoints call, within one workspace.
+// Admin operations on presets (reference: Presets): what the commands and the preset endpoints call, within one workspace.
 import { isDeepStrictEqual } from 'node:util'
 import { findWorkspace } from '../../db/organizations.ts'
 import { createPace } from '../../db/pace.ts'
@@ -170,7 +170,7 @@ async function update(context: OperationContext, input: typeof updateInput.infer
   return showWhole(context, saved)
 }
 
-/** Decisions §7: doing it again succeeds, and a disabled preset conflicts with both. */
+/** Doing it again succeeds, and a disabled preset conflicts with both (reference: Preset endpoints). */
 async function setArchived(context: OperationContext, input: One, isArchived: boolean) {
   const preset = await findPreset(context, { ...input, archived: true })
   if (preset.status === 'disabled')

@@ -1,4 +1,4 @@
-// Admin operations on the keys that sign access tokens (decisions §5): which there are, and a new one in place of the old.
+// Admin operations on the keys that sign access tokens (reference: Signing keys): which there are, and a new one in place of the old.
 
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { endSigningKeys, insertSigningKey, listSigningKeys } from '../../db/signing-keys.ts'

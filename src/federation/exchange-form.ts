@@ -1,4 +1,4 @@
-// The form of an exchange (interface §4.1, RFC 8693 §2.1): which fields there are, what they may hold, and in which order they are judged.
+// The form of an exchange (reference: Token exchange; RFC 8693 §2.1): which fields there are, what they may hold, and in which order they are judged.
 
 import { subjectTokenBytesMax } from '../limits.ts'
 import { decodeUtf8 } from '../values/bytes.ts'

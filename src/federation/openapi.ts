@@ -1,4 +1,4 @@
-// What the endpoints of the exchange say of themselves, for the OpenAPI document (interface §4.1, §4.2 and §7.1, decisions §1 and §5).
+// What the endpoints of the exchange say of themselves, for the OpenAPI document (reference: Token exchange; Token endpoint errors; Key set of access tokens).
 import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
 import { exchangeBodyBytesLimit, subjectTokenBytesMax } from '../limits.ts'
 import { jwtForm } from '../tokens/jwt-text.ts'

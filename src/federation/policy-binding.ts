@@ -12,7 +12,7 @@ export type PolicyBinding = {
   key: Readonly<ApiKey>
 }
 
-/** Interface §1.5: federation is available on the Business and Enterprise plans only. */
+/** Federation is available on the Business and Enterprise plans only (reference: Entitlement). */
 export function isEntitled(organization: Pick<Organization, 'plan'>): boolean {
   return organization.plan === 'business' || organization.plan === 'enterprise'
 }
@@ -29,7 +29,7 @@ export function readBinding(registry: Registry, policyId: string): PolicyBinding
   return { policy, organization, issuer, key }
 }
 
-/** Interface §3 and decisions §1: what stops new exchanges. */
+/** What stops new exchanges (reference: Policy lifecycle). */
 export function checkEligibility(
   {
     policy,

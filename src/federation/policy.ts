@@ -1,4 +1,4 @@
-// What a federation policy demands (interface §2.2). A policy is compiled once; save and exchange use the same compiled value.
+// What a federation policy demands (reference: Policy). A policy is compiled once; save and exchange use the same compiled value.
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import {
   type Condition,
@@ -57,8 +57,8 @@ export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_t
 }
 
 /**
- * Decisions §3: `scopes` must be an array of strings that contains the required one; the `scope` string is not looked at. A condition
- * sees them too, so that under one they must be of that type where they are there (interface §7.1).
+ * `scopes` must be an array of strings that contains the required one; a `scope` string is not read (reference: Claim checks).
+ * A condition sees `scopes` too, so with one they must have that type where they are present (reference: Condition).
  */
 function checkScopes({ requiredScope, condition }: Policy, { payload: { scopes } }: SubjectToken): Refusal | undefined {
   if (requiredScope === null) {
@@ -72,7 +72,7 @@ function checkScopes({ requiredScope, condition }: Policy, { payload: { scopes }
   return refuse('scopes_mismatch', detail)
 }
 
-/** Decisions §3: the `token_type` claim, not the header's `typ`, must be a string equal to the required one; under a condition a string. */
+/** The `token_type` claim, not the header's `typ`, must be the required string; with a condition, a string (reference: Claim checks). */
 function checkTokenType(policy: Policy, { payload: { token_type: tokenType } }: SubjectToken): Refusal | undefined {
   const { requiredTokenType, condition } = policy
   if (requiredTokenType === null) {

@@ -1,4 +1,4 @@
-// Which subject tokens have been exchanged under replay protection (decisions §1). Memory decides, at once and for good; the database keeps
+// Which subject tokens have been exchanged under replay protection (reference: Replay protection). Memory decides, at once and for good; the database keeps
 // it over a restart. A use is forgotten once the token has expired by the time of day and by the time that has passed since, so that a
 // clock that is wrong for a while lets no token in again. It does not know policies.
 import { createHash } from 'node:crypto'

@@ -1,4 +1,4 @@
-// The token endpoint (interface §4.1), one exchange from top to bottom: form, the steps of the pipeline, minting, audit, reply.
+// The token endpoint (reference: Token exchange), one exchange from top to bottom: form, the steps of the pipeline, minting, audit, reply.
 import { hash } from 'node:crypto'
 import type { AuditRow } from '../../db/schema.ts'
 import type { Context, RequestInfo } from '../context.ts'
@@ -26,7 +26,7 @@ import {
 
 /**
  * Exchanges a subject token for an access token. Every outcome is committed to the audit before the answer goes out; what is
- * refused, paused, deleted or changed by then is judged as it stands at the moment of minting (interface §3).
+ * refused, paused, deleted or changed by then is judged as it stands at the moment of minting (reference: Policy lifecycle).
  */
 export async function exchangeToken(request: Request, context: Context, info: RequestInfo): Promise<Response> {
   checkRate(info, context)
@@ -89,7 +89,7 @@ function dependenciesOf({ now, outbound, issuerKeys }: Context): Dependencies {
   return { now, insecureIssuers: outbound.insecureIssuers, issuerKeys, checkReplay: () => undefined }
 }
 
-/** Interface §2.5: no longer than the policy allows, and never longer than the subject token. The time is taken afresh. */
+/** No longer than the policy allows, and never longer than the subject token (reference: Access token). The time is taken afresh. */
 async function mint(
   { token, binding: { policy, key, issuer } }: Accepted,
   context: Context,

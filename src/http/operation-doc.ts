@@ -41,7 +41,7 @@ function withDescriptions(value: unknown): unknown {
   )
 }
 
-/** Every error but those of the token endpoint (decisions §6). */
+/** Every error but those of the token endpoint (reference: Error shape). */
 export const errorShape = type({ error: { code: 'number.integer', message: 'string' } }).configure({ title: 'Error' })
 
 const errors: Record<number, string> = {

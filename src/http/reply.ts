@@ -1,4 +1,4 @@
-// Answers: JSON, and the error shape of every endpoint but the token endpoint's (decisions §6).
+// Answers: JSON, and the error shape of every endpoint but the token endpoint's (reference: Error shape).
 import { createPace } from '../../db/pace.ts'
 import type { Fault, FaultCode } from '../fault.ts'
 
@@ -73,7 +73,7 @@ function* piecesOf({ data, ...rest }: { data: unknown[] }): Generator<string, un
   yield text + (end === '}' ? ']}' : `],${end}`)
 }
 
-/** `{ "error": { "code": <status>, "message": <string> } }`; nothing private. Interface §7.2. */
+/** `{ "error": { "code": <status>, "message": <string> } }`; nothing private (reference: Error shape). */
 export function errorReply(fault: Fault): Response {
   const status = statusOf(fault)
   return refusal(fault, { error: { code: status, message: fault.message } })

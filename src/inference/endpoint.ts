@@ -1,4 +1,4 @@
-// Inference through Latchkey (interface §4.4, decisions §8): bearer, key state, forward, stream through, usage.
+// Inference through Latchkey (reference: Inference): bearer, key state, forward, stream through, usage.
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { type JsonObject, parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'

@@ -1,4 +1,4 @@
-// API keys (decisions §6): their text, their hash, the label by which people recognise them, and whether one is in force. Knows no database.
+// API keys (reference: Credentials): their text, their hash, the label by which people recognise them, and whether one is in force. Knows no database.
 import { hash } from 'node:crypto'
 import type { ApiKey } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'

@@ -1,4 +1,4 @@
-// Turns the Authorization header into who is calling (interface §5.2, decisions §6): an API key, or an access token acting as one.
+// Turns the Authorization header into who is calling (reference: Credentials): an API key, or an access token acting as one.
 import type { ApiKey } from '../../db/schema.ts'
 import type { Context } from '../context.ts'
 import { Fault } from '../fault.ts'

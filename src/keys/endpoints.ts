@@ -1,4 +1,4 @@
-// The key endpoints as the official client has them (decisions §6): `GET /key` for whoever calls, `/keys` for management keys.
+// The key endpoints as the official client has them (reference: Key endpoints): `GET /key` for whoever calls, `/keys` for management keys.
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'

@@ -21,7 +21,7 @@ export async function findOrDraftOwner(
   return { user, statements: [insertUser(orm, user)], touched: [{ kind: 'user', id: user.id }] }
 }
 
-/** Decisions §6: a user id is `user_` and 24 letters or digits. */
+/** A user id is `user_` and 24 letters or digits (reference: Credentials). */
 export function createUserRow(organizationId: string, name: string, now: number): User {
   const digits = Buffer.from(crypto.getRandomValues(new Uint8Array(12))).toString('hex')
   return { id: `user_${digits}`, organizationId, name, createdAt: now }

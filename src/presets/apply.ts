@@ -55,7 +55,7 @@ const ownNames: Partial<Record<Target, readonly string[]>> = {
 }
 
 /**
- * The body for the upstream (decisions §7): the preset's fields under the request's, of which a null counts as absent; tools united; the
+ * The body for the upstream (reference: Using a preset): the preset's fields under the request's, of which a null counts as absent; tools united; the
  * system prompt in front unless the request brings its own; without what of the preset names or needs something that is not there. Names
  * of the preset are gone from it. Neither argument is changed.
  * @throws Fault `invalid` when neither names a model

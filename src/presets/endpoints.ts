@@ -1,4 +1,4 @@
-// The preset endpoints (interface §4.3, decisions §7): any credential of the workspace reads, a management key that may write changes.
+// The preset endpoints (reference: Preset endpoints): any credential of the workspace reads, a management key that may write changes.
 import { readPresetVersion } from '../../db/presets.ts'
 import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
@@ -102,7 +102,7 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
   }
 }
 
-/** Interface §4.3. Does not take the way of the other changes, of which each is a commit of its own. */
+/** Makes a version of a body (reference: Preset endpoints). Does not go the way of the other changes, each a commit of its own. */
 async function save(
   dialect: Dialect,
   request: Request,

@@ -27,7 +27,7 @@ const designated = {
 const membersOfBody = { minProperties: 1, maxProperties: jsonOutermostMembersMax }
 const saveRules = `The body is nested at most ${presetBodyDepthMax} levels deep and smaller than ${presetBodyBytesMax} bytes; what a preset keeps of it is at most ${presetConfigCharactersMax} characters of JSON. The system prompt has no U+0000. A null counts as a field left out, and unknown fields are ignored.`
 
-/** Interface §4.3. */
+/** The three requests that make a version (reference: Preset endpoints). */
 export const saveDescriptions = Object.fromEntries(
   dialects.map((dialect): [Dialect, OperationDoc] => [
     dialect,

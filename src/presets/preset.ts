@@ -15,7 +15,7 @@ import { type Check, describeProblems, type Fields, isObject, type Problem } fro
 export const dialects = ['chat', 'messages', 'responses'] as const
 export type Dialect = (typeof dialects)[number]
 
-/** What one version of a preset says (interface §2.7). `config` is in chat-completions terms, whatever the dialect it came from. */
+/** What one version of a preset says (reference: Preset versions). `config` is in chat-completions terms, whatever the dialect it came from. */
 export type PresetContent = { config: Fields; systemPrompt: string | null }
 
 type Reading = {
@@ -56,7 +56,7 @@ export const readings: Record<Dialect, Reading> = {
 }
 
 /**
- * What a preset made of this body holds: the kept fields that are not null, and the system prompt apart from them (decisions §7).
+ * What a preset made of this body holds: the kept fields that are not null, and the system prompt apart from them (reference: Preset parameters).
  * The values are those of the body, not copies.
  * @throws Fault `invalid` when the body has no members, or naming each problem as path and rule, ten at most: `metadata.trace_id: must be at most 512 characters`
  */

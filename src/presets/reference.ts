@@ -1,4 +1,4 @@
-// How a request names a preset (decisions §7), and what slugs look like. Whether there is such a preset is not known here.
+// How a request names a preset (reference: Using a preset), and what slugs look like. Whether there is such a preset is not known here.
 import { Fault } from '../fault.ts'
 import { presetSlugCharactersMax, presetVersionMax } from '../limits.ts'
 
@@ -9,7 +9,7 @@ export type PresetReference = { slug: string; version: number | undefined }
 
 export const presetMarker = '@preset/'
 
-/** Decisions §7: 1–128 of `A–Z a–z 0–9 . _ ~ -`. */
+/** 1–128 of `A–Z a–z 0–9 . _ ~ -` (reference: Presets). */
 const slugText = `[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}`
 export const presetSlugText = new RegExp(`^${slugText}$`)
 /** A slug, or one with the number of a version; and a model that ends in one of these, marked as such. */
@@ -44,7 +44,7 @@ export function parsePresetReference(text: string): PresetReference {
 
 /**
  * The preset that a request names: `"model": "@preset/slug"`, `"model": "vendor/model@preset/slug"` or `"preset": "slug"`, each with
- * `@3` behind the slug where version 3 is meant; undefined when it names none (decisions §7).
+ * `@3` behind the slug where version 3 is meant; undefined when it names none (reference: Using a preset).
  * @throws Fault `invalid` when it names two, something that is no slug, or one in the list of fallbacks
  */
 export function readPresetReference(body: Fields): PresetReference | undefined {

@@ -1,4 +1,4 @@
-// What is told of presets on the wire (interface §2.6, §2.7): the shapes for the OpenAPI document, and the functions that are held to them.
+// What is told of presets on the wire (reference: Presets; Preset versions): the shapes for the OpenAPI document, and the functions that are held to them.
 import { type PresetVersion, presetStatuses } from '../../db/schema.ts'
 import type { Preset } from '../registry.ts'
 import { type } from '../values/shape.ts'

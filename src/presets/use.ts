@@ -13,7 +13,7 @@ export type Completed = {
 }
 
 /**
- * Decisions §7. An absent preset, another workspace's, a disabled and an archived one are all the same to the caller.
+ * An absent preset, another workspace's, a disabled and an archived one are all the same to the caller (reference: Using a preset).
  * @throws Fault `not_found` naming it, and as `applyPreset`
  */
 export async function completeBody(

@@ -1,4 +1,4 @@
-// Access tokens (interface §2.5, decisions §5, RFC 9068): minting and verifying. It does not know why one is issued or whether its key still is in force.
+// Access tokens (reference: Access token; RFC 9068): minting and verifying. It does not know why one is issued or whether its key still is in force.
 
 import { errors, jwtVerify } from 'jose'
 import { accessTokenClockStepSecondsMax, accessTokenLifetimeSecondsMax } from '../limits.ts'
@@ -12,7 +12,7 @@ export type Allowed = { allowedModels: string[] | null; allowedPresets: string[]
 export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string } & Allowed
 export type IssuedAccessToken = { text: string; id: string; lifetimeSeconds: number; expiresAt: number }
 
-/** What an inference request learns from an access token. Policy and issuer are for reports only (interface §2.5). */
+/** What an inference request learns from an access token. Policy and issuer are for reports only (reference: Access token). */
 export type AccessTokenClaims = AccessTokenSubject & { id: string }
 
 /**
@@ -45,7 +45,7 @@ export async function mintAccessToken(
   return { text, id, lifetimeSeconds, expiresAt: exp * 1_000 }
 }
 
-/** The policy's bounds travel in the token (RFC 9396 §9.1), since who authorizes a request does not read the policy (interface §2.5). */
+/** The policy's bounds travel in the token (RFC 9396 §9.1), since who authorizes a request does not read the policy (reference: Access token). */
 function authorizationOf({ allowedModels, allowedPresets }: Allowed) {
   if (allowedModels === null && allowedPresets === null) return {}
   const models = allowedModels === null ? {} : { models: allowedModels }

@@ -1,4 +1,4 @@
-// Publishes the keys that verify access tokens (interface §4.2, decisions §5).
+// Publishes the keys that verify access tokens (reference: Key set of access tokens).
 import type { Context } from '../context.ts'
 import { accessTokenKeysCacheSeconds } from '../limits.ts'
 

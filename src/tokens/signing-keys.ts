@@ -1,4 +1,4 @@
-// The ES256 keys that sign access tokens: made here, kept encrypted, opened at the start, published as a JWKS (interface §4.2).
+// The ES256 keys that sign access tokens: made here, kept encrypted, opened at the start, published as a JWKS (reference: Signing keys).
 import { exportJWK, generateKeyPair } from 'jose'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'

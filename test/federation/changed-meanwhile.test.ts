@@ -1,4 +1,4 @@
-// Interface §3: an exchange that waited is judged as things are when its token is minted. What changed meanwhile and still accepts the token
+// An exchange that waited is judged as things are when its token is minted (reference: Policy lifecycle). What changed meanwhile and still accepts the token
 // is obeyed; what changes again and again ends the exchange.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { OperationName } from '../../src/admin/operations.ts'

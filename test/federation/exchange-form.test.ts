@@ -1,4 +1,4 @@
-// The form of an exchange as bytes (interface §4.1): what it gives, in which order faults are told, and that no bytes can upset it.
+// The form of an exchange as bytes (reference: Token exchange): what it gives, in which order faults are told, and that no bytes can upset it.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseExchangeForm } from '../../src/federation/exchange-form.ts'

@@ -1,4 +1,4 @@
-// What a policy demands of a verified token (interface §2.2, decisions §3): exact subject, one audience, and the two claim checks.
+// What a policy demands of a verified token (reference: Policy; Claim checks): exact subject, one audience, and the two claim checks.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Policy as PolicyRow } from '../../db/schema.ts'

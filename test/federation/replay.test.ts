@@ -1,4 +1,4 @@
-// Replay protection (decisions §1): a token's issuer and jti pass once until its exp, over restarts and however many come at once.
+// Replay protection (reference: Replay protection): a token's issuer and jti pass once until its exp, over restarts and however many come at once.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createReplayGuard, type ReplayGuardOptions } from '../../src/federation/replay.ts'
 import { auditOf } from '../support/exchange-outcome.ts'

@@ -1,4 +1,4 @@
-// 400 for the form of the request: invalid_request, unsupported_grant_type and invalid_scope (interface §4.1, decisions §1), each
+// 400 for the form of the request: invalid_request, unsupported_grant_type and invalid_scope (reference: Token endpoint errors), each
 // row one change in a valid exchange.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { auditOf, expectNoTokenText, expectRefused } from '../support/exchange-outcome.ts'

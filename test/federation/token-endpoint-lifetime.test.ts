@@ -1,5 +1,5 @@
-// How long an access token lives (interface §2.5), and that the moment of minting counts: what was stopped by then stops the
-// exchange, what is stopped later does not touch the token (interface §3).
+// How long an access token lives (reference: Access token), and that the moment of minting counts: what was stopped by then stops the
+// exchange, what is stopped later does not touch the token (reference: Policy lifecycle).
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
 import type { OperationName } from '../../src/admin/operations.ts'

@@ -1,4 +1,4 @@
-// The token endpoint over the wire (interface §4.1 and §7.1, decisions §1), outcome by outcome, each row one change in a valid
+// The token endpoint over the wire (reference: Token exchange; Token endpoint errors), outcome by outcome, each row one change in a valid
 // exchange. The kinds of 400 have files of their own, and so have lifetimes.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'

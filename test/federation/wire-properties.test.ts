@@ -28,7 +28,7 @@ import { openRawRequest } from '../support/raw-request.ts'
 import { createKeyPair, encodePart, type KeyPair, signToken } from '../support/subject-token.ts'
 import { formType, postForm } from '../support/token-request.ts'
 
-/** Decisions §1, without 429, 500 and 503: this server has no rate limit, no issuer to ask, and may not fail. */
+/** The errors of the endpoint (reference: Token endpoint errors) without 429, 500 and 503: this server has no rate limit, no issuer to ask, and may not fail. */
 const documented = [
   '200 undefined',
   '400 invalid_request',

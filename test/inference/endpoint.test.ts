@@ -1,4 +1,4 @@
-// Inference over the wire (interface §4.4, decisions §8): what reaches the upstream, and what comes back to the caller.
+// Inference over the wire (reference: Inference): what reaches the upstream, and what comes back to the caller.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import {
   deltaOf,

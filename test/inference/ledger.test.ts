@@ -1,4 +1,4 @@
-// The one usage row that a call leaves (decisions §8): what it names, that it is committed before the end of the answer goes out, and that
+// The one usage row that a call leaves (reference: Inference): what it names, that it is committed before the end of the answer goes out, and that
 // whoever breaks off is recorded as well.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'

@@ -1,4 +1,4 @@
-// The text of API keys (decisions §6): its form, its randomness, its hash, and a label that gives nothing away; and whether one is in force.
+// The text of API keys (reference: Credentials): its form, its randomness, its hash, and a label that gives nothing away; and whether one is in force.
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-// Who may come in (interface §5, decisions §6): each credential, the text of each refusal, and that a key's state counts at once.
+// Who may come in (reference: Credentials): each credential, the text of each refusal, and that a key's state counts at once.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createApiKeyText } from '../../src/keys/api-key.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'

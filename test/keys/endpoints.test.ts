@@ -1,4 +1,4 @@
-// The key endpoints (decisions §6): whose keys are listed, and what a caller cannot set.
+// The key endpoints (reference: Key endpoints): whose keys are listed, and what a caller cannot set.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { inputEntriesMax } from '../../src/limits.ts'
 import type { Row } from '../support/latchkey.ts'

@@ -1,4 +1,4 @@
-// The preset endpoints (interface §4.3, §5.3, §7.2, decisions §7): making, finding, changing, and who may.
+// The preset endpoints (reference: Preset endpoints): making, finding, changing, and who may.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Inference, startInference } from '../support/inference.ts'
 import type { Row } from '../support/latchkey.ts'

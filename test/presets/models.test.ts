@@ -1,4 +1,4 @@
-// `GET /models` and `GET /models/{model}` with presets (decisions §7): what is listed to whom, and what is the upstream's answer alone.
+// `GET /models` and `GET /models/{model}` with presets (reference: Model list): what is listed to whom, and what is the upstream's answer alone.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { audience, postExchange, type Row, subject } from '../support/latchkey.ts'
 import { type PresetServer, startPresets } from '../support/presets.ts'

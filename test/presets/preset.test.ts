@@ -1,4 +1,4 @@
-// What a preset keeps of a chat body: the config and, apart from it, the system prompt (decisions §7).
+// What a preset keeps of a chat body: the config and, apart from it, the system prompt (reference: Preset parameters).
 import { describe, expect, test } from 'bun:test'
 import { Fault } from '../../src/fault.ts'
 import { readPreset } from '../../src/presets/preset.ts'

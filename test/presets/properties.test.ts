@@ -66,7 +66,7 @@ test('applied to a chat, the request’s fields win, tools are united, and the p
   )
 })
 
-/** Decisions §7 in plain steps: start from the request, and fill in what it leaves open. */
+/** The merge in plain steps (reference: Using a preset): start from the request, and fill in what it leaves open. */
 function expectedChat(preset: { config: Fields; systemPrompt: string | null }, request: Fields): Fields {
   const result: Fields = {}
   for (const [key, value] of Object.entries(request)) if (value !== null || !(key in kept)) result[key] = value

@@ -1,4 +1,4 @@
-// When the status of a preset was last changed (interface §2.6): a change to the status that it has already leaves that time. And which
+// When the status of a preset was last changed (reference: Presets): a change to the status that it has already leaves that time. And which
 // versions may be designated.
 import { afterAll, beforeAll, expect, setSystemTime, test } from 'bun:test'
 import { type PresetServer, startPresets } from '../support/presets.ts'

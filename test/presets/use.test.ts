@@ -1,4 +1,4 @@
-// A preset in use (decisions §7): how a request names it, who finds it, and that the next request obeys every change. The upstream
+// A preset in use (reference: Using a preset): how a request names it, who finds it, and that the next request obeys every change. The upstream
 // is a scripted one, so that what is compared is the body that it gets.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { answer } from '../support/inference.ts'

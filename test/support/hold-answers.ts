@@ -28,7 +28,7 @@ async function checkAnswer(method: string, response: Response): Promise<void> {
   check(method, path, response.status, isJson ? await response.clone().json() : undefined)
 }
 
-/** Decisions §1: the token endpoint says it twice, for caches that know HTTP/1.0 alone. */
+/** The token endpoint says it twice, for caches that know HTTP/1.0 alone (reference: Token exchange). */
 function checkNoStore(method: string, path: string, { status, headers }: Response): void {
   const isStored = headers.get('cache-control') !== 'no-store'
   const isStoredByOld = path === '/oauth/token' && status !== 404 && headers.get('pragma') !== 'no-cache'

@@ -28,7 +28,7 @@ export type OpenApiDocument = {
 }
 export type ApiAnswer = { status: number; data: unknown; error: unknown }
 
-/** As the service tells times (decisions §6). */
+/** As the service tells times (reference: Times and ids). */
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 export async function readDocument(baseUrl: string): Promise<OpenApiDocument> {

@@ -1,4 +1,4 @@
-// Access tokens (interface §2.5, decisions §5, RFC 9068): what one carries, that others can verify it, and that nothing but ours passes.
+// Access tokens (reference: Access token; RFC 9068): what one carries, that others can verify it, and that nothing but ours passes.
 import { beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createLocalJWKSet, decodeJwt, generateKeyPair, type JWTPayload, jwtVerify, SignJWT } from 'jose'

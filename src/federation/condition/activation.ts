@@ -1,4 +1,4 @@
-// What a condition sees of a verified token (decisions §4): five variables, bounded so that no token makes an accepted condition slow.
+// What a condition sees of a verified token (reference: Condition): five variables, bounded so that no token makes an accepted condition slow.
 import { conditionClaimsDepthMax, conditionCollectionItemsMax, conditionStringCharactersMax } from '../../limits.ts'
 import type { JsonObject } from '../../tokens/jwt-text.ts'
 import { isStringArray, type SubjectToken } from '../subject-token/claims.ts'
@@ -12,7 +12,7 @@ export type ConditionView = {
   claims: Map<string, unknown>
 }
 
-/** Decisions §4: absent `scopes` are an empty list and an absent `token_type` is empty; of another type, the exchange is refused. */
+/** Absent `scopes` are an empty list, an absent `token_type` is empty; of another type, both refuse (reference: Condition). */
 export function activationOf(
   { subject, audience, payload }: SubjectToken,
   usesClaims: boolean,

@@ -1,4 +1,4 @@
-// A policy's condition (interface §2.4, decisions §4): compiled and bounded when it is saved, evaluated at every exchange. The same
+// A policy's condition (reference: Condition): compiled and bounded when it is saved, evaluated at every exchange. The same
 // compiled value serves both, so they cannot disagree.
 import { type ASTNode, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
 import { conditionCharactersMax, conditionNanosecondsMax, explainedCharactersMax } from '../../limits.ts'

@@ -1,4 +1,4 @@
-// The longest that a condition can take on any token that is let in (decisions §4), estimated over its syntax tree before it is saved.
+// The longest that a condition can take on any token that is let in (reference: Condition), estimated over its syntax tree before it is saved.
 // Forbidding nested macros does not bound time: chained `map`s double their result, and every absorbed error costs an exception.
 import type { ASTNode } from '@marcbachmann/cel-js'
 import {

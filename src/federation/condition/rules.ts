@@ -1,11 +1,11 @@
-// Which CEL a condition may use (interface §2.4, decisions §4): an allow list over the syntax tree, beside what the engine's own checker
+// Which CEL a condition may use (reference: Condition): an allow list over the syntax tree, beside what the engine's own checker
 // finds. It does not know what anything costs or evaluates to.
 import type { ASTNode } from '@marcbachmann/cel-js'
 
 /** What is wrong with a condition, and where: offsets into its source, in UTF-16 units. */
 export type ConditionFault = { message: string; start: number; end: number; hint?: string }
 
-/** The variables of a condition and their types in CEL (decisions §4). */
+/** The variables of a condition and their types in CEL (reference: Condition). */
 export const conditionVariables = {
   subject: 'string',
   audience: 'list<string>',
@@ -117,7 +117,7 @@ function checkMethod(node: ASTNode & { op: 'rcall' }, scope: Scope): ConditionFa
   return findForbidden(receiver, scope) ?? firstIn(given, scope)
 }
 
-/** Interface §2.4: no comprehension macro inside another one. A chain of them is not nested. */
+/** No comprehension macro inside another one; a chain of them is not nested (reference: Condition). */
 function checkMacro(node: ASTNode & { op: 'rcall' }, scope: Scope): ConditionFault | undefined {
   const [name, receiver, [variable, ...body]] = node.args
   if (scope.size > 0) return faultAt(node, `${name}() cannot stand inside another macro`, 'combine them with && or ||')

@@ -1,4 +1,4 @@
-// Finds the key that verifies a subject token: a cache per issuer, filled by discovery, a JWKS URL or a pasted set (decisions §2).
+// Finds the key that verifies a subject token: a cache per issuer, filled by discovery, a JWKS URL or a pasted set (reference: Issuer keys).
 
 import type { IssuerKeySet } from '../../../db/schema.ts'
 import { describeError, Fault } from '../../fault.ts'

@@ -1,4 +1,4 @@
-// Narrows the claims of a subject token: the header we accept, the types of the claims, times, and the length rules (interface §7.1).
+// Narrows the claims of a subject token: the header we accept, the types of the claims, times, and the length rules (reference: Subject token).
 import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../../limits.ts'
 import type { JsonObject, JwtText } from '../../tokens/jwt-text.ts'
 import { type Refusal, refuse } from './refusal.ts'
@@ -41,7 +41,7 @@ export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: Jwt
   return { algorithm, kid, issuer: iss, subject: sub, audience, notBefore: nbf, issuedAt: iat, payload }
 }
 
-/** What an issuer sets about times (decisions §2). */
+/** What an issuer sets about times (reference: Issuer). */
 export type IssuerTimes = { clockSkewSeconds: number; maxTokenAgeSeconds: number | null }
 
 /**
@@ -70,7 +70,7 @@ export function secondsLeft(payload: JsonObject, now: number): number {
   return Math.floor((payload.exp as number) - now / 1_000)
 }
 
-/** Interface §7.1 and §8: lengths in Unicode code points, before any rule of the policy. */
+/** Lengths in Unicode code points, before any rule of the policy (reference: Subject token). */
 export function checkLengths({ subject, audience, payload }: SubjectToken): Refusal | undefined {
   if (isTooLong(subject)) return refuse('claim_too_long', 'sub')
   if (audience.some(isTooLong)) return refuse('claim_too_long', 'aud')

@@ -1,4 +1,4 @@
-// Every reason for which an exchange is refused, one row each: the step that refuses (decisions §1), and what the caller is told.
+// Every reason for which an exchange is refused, one row each: the step that refuses (reference: Order of verification), and what the caller is told.
 import type { Fault } from '../../fault.ts'
 import { json, statusOf } from '../../http/reply.ts'
 import { exchangeBodyBytesLimit, issuerKeysCooldownSeconds, subjectTokenBytesMax } from '../../limits.ts'

@@ -1,4 +1,4 @@
-// Presets as the entries of a list of models (decisions §7).
+// Presets as the entries of a list of models (reference: Model list).
 import type { Context } from '../../context.ts'
 import { isAllowed } from '../../keys/admission.ts'
 import type { Principal } from '../../keys/bearer.ts'

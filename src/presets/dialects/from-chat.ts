@@ -1,4 +1,4 @@
-// The chat-completions body that a preset is made of: every parameter of interface §4.3, whether a preset keeps it, and its rule.
+// The chat-completions body that a preset is made of: every parameter (reference: Preset parameters), whether a preset keeps it, and its rule.
 import { sessionIdCharactersMax, stopSequencesMax, topLogprobsMax } from '../../limits.ts'
 import {
   allOf,
@@ -49,7 +49,7 @@ const responseFormats = {
   python: {},
 } satisfies Record<string, Shape>
 
-/** What a preset keeps (decisions §7), in the order in which problems are told. Bounds are interface §4.3's; where it has none, neither have we. */
+/** What a preset keeps, in the order in which problems are reported (reference: Preset parameters). No bound there, no bound here. */
 export const keptParameters = {
   model: modelName,
   models,
@@ -85,7 +85,7 @@ export const keptParameters = {
   stop_server_tools_when: stopServerToolsWhen,
 } satisfies Record<string, Check>
 
-/** What belongs to one request: checked, then forgotten (decisions §7). */
+/** What belongs to one request: checked, then forgotten (reference: Preset parameters). */
 export const passingParameters = {
   messages: { required: messages },
   stream: flag,
@@ -108,7 +108,7 @@ export const passingParameters = {
 
 export type ConfigKey = keyof typeof keptParameters
 
-/** The kept keys in the order of decisions §7. */
+/** The kept keys, in the order of the manual (reference: Preset parameters). */
 export const configKeys = Object.keys(keptParameters) as ConfigKey[]
 
 export const chatBody = allOf(
@@ -116,12 +116,12 @@ export const chatBody = allOf(
   crossField('reasoning_effort', effortsAgree, 'must not differ from reasoning.effort'),
 )
 
-/** Everything that is wrong with a chat-completions body, ten problems at most (interface §4.3, §8). */
+/** Everything that is wrong with a chat-completions body, ten problems at most (reference: Preset parameters; Limits). */
 export function chatBodyProblems(body: Fields): Problem[] {
   return problemsOf(body, chatBody)
 }
 
-/** The kept, non-null fields of a checked chat body, as they were sent; of two names of one service tier, the proper one (decisions §7). */
+/** The kept, non-null fields of a checked chat body, as they were sent; of two names of one service tier, the proper one (reference: Preset parameters). */
 export function chatConfig(body: Fields): Fields {
   const config: Fields = {}
   for (const key of configKeys) {
@@ -138,7 +138,7 @@ function effortsAgree(body: Fields): boolean {
   return shorthand === undefined || effort === undefined || shorthand === effort
 }
 
-/** The texts of every system and developer message of a checked body, in order (decisions §7). */
+/** The texts of every system and developer message of a checked body, in order (reference: System prompt). */
 export function chatSystemTexts(body: Fields): string[] {
   return (body.messages as Fields[]).filter(isInstruction).flatMap(({ content }) => textsOf(content))
 }

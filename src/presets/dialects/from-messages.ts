@@ -74,7 +74,7 @@ export const messagesBody = object({
   provider,
   stop_server_tools_when,
   cache_control: cacheControl,
-  // What belongs to one request, or has no counterpart among the keys of decisions §7.
+  // What belongs to one request, or has no counterpart among the kept keys (reference: Preset parameters).
   stream: flag,
   metadata: object({ user_id: text() }),
   session_id: text({ max: sessionIdCharactersMax }),
@@ -86,18 +86,18 @@ export const messagesBody = object({
   safeguards: list(freeObject),
 })
 
-/** Everything that is wrong with an Anthropic body, ten problems at most. Stop sequences and sampling keep the bounds of interface §4.3, §8. */
+/** Everything that is wrong with an Anthropic body, ten problems at most. Stop sequences and sampling keep their bounds (reference: Preset parameters). */
 export function messagesBodyProblems(fields: Fields): Problem[] {
   return problemsOf(fields, messagesBody)
 }
 
-/** The texts of the top-level `system` (decisions §7). */
+/** The texts of the top-level `system` (reference: System prompt). */
 export function messagesSystemTexts(fields: Fields): string[] {
   return textsOf(fields.system)
 }
 
 /**
- * A checked Anthropic body in the keys of decisions §7. `max_tokens` stays `max_tokens`: it is Anthropic's own name, and a preset made
+ * A checked Anthropic body in the kept keys (reference: Preset parameters). `max_tokens` stays `max_tokens`: it is Anthropic's own name, and a preset made
  * here reads as it was written. Tools that chat completions do not know are left out.
  */
 export function messagesConfig(fields: Fields): Fields {

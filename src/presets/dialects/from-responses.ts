@@ -96,7 +96,7 @@ export const responsesBody = object({
     verbosity: oneOf('low', 'medium', 'high', 'xhigh', 'max'),
   }),
   service_tier: keptParameters.service_tier,
-  // What belongs to one request, or has no counterpart among the keys of decisions §7.
+  // What belongs to one request, or has no counterpart among the kept keys (reference: Preset parameters).
   stream,
   stream_options: freeObject,
   debug,
@@ -120,14 +120,14 @@ export function responsesBodyProblems(fields: Fields): Problem[] {
   return problemsOf(fields, responsesBody)
 }
 
-/** `instructions` (decisions §7). */
+/** `instructions` (reference: System prompt). */
 export function responsesSystemTexts({ instructions }: Fields): string[] {
   return typeof instructions === 'string' ? [instructions] : []
 }
 
 /**
- * A checked Responses body in the keys of decisions §7. `max_output_tokens` becomes `max_completion_tokens`: both bound what is seen
- * and what is thought, and `max_tokens` is deprecated (interface §4.3). Tools that chat completions do not know are left out.
+ * A checked Responses body in the kept keys (reference: Preset parameters). `max_output_tokens` becomes `max_completion_tokens`: both bound what is seen
+ * and what is thought, and `max_tokens` is deprecated. Tools that chat completions do not know are left out.
  */
 export function responsesConfig(fields: Fields): Fields {
   const get = (name: string) => memberOf(fields, name)

@@ -23,7 +23,7 @@ type Judge = (value: unknown, context: ValidationContext) => void
 /** A judge with its rule in JSON Schema; what that cannot say is in its description. */
 export type Check = Judge & { readonly schema: JsonSchema }
 
-/** A field that may be left out; a null is treated as absent (decisions §7). */
+/** A field that may be left out; a null is treated as absent (reference: Preset parameters). */
 export type Shape = Record<string, Check | { required: Check }>
 
 /** All problems of a body in the order of its shape's fields, ten at most; none when it is as the shape tells. Unknown fields are ignored. */
@@ -214,7 +214,7 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A member of its own that is neither left out nor null (decisions §7). */
+/** A member of its own that is neither left out nor null (reference: Preset parameters). */
 export function memberOf(value: Fields, name: string): unknown {
   return Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined
 }

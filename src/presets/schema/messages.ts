@@ -1,4 +1,4 @@
-// The messages of a chat body: five roles (interface §4.3), their content as text or parts; and the system prompt that is in them.
+// The messages of a chat body: five roles (reference: Preset parameters), their content as text or parts; and the system prompt that is in them.
 import { integer, isObject, list, named, object, oneOf, refine, type Shape, text, textOr, variants } from './check.ts'
 import { cacheControl, effort } from './parameters.ts'
 

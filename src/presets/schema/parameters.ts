@@ -40,7 +40,7 @@ export const texts = list(text())
 export const efforts = ['max', 'xhigh', 'high', 'medium', 'low', 'minimal', 'none'] as const
 export const effort = oneOf(...efforts)
 
-/** `summary` and `effort` are interface §4.3's; the rest is in the client's type for responses, and kept. */
+/** `summary` and `effort` are in the interface; the rest is in the official client's type, and kept (reference: Preset parameters). */
 export const reasoningShape = {
   effort,
   summary: oneOf('auto', 'concise', 'detailed'),
@@ -61,7 +61,7 @@ export const jsonSchemaFormat = {
   strict: flag,
 } satisfies Shape
 
-/** Any of them ends the loop of server tools (interface §4.3). */
+/** Any of them ends the loop of server tools (reference: Preset parameters). */
 export const stopServerToolsWhen = list(
   named(
     'StopCondition',
@@ -85,7 +85,7 @@ const price = refine(
 )
 const sort = oneOf('price', 'throughput', 'latency', 'exacto')
 
-/** The provider routing preferences of interface §4.3. Providers are named freely: a self-hosted upstream has names of its own. */
+/** The provider routing preferences (reference: Preset parameters). Providers are named freely: a self-hosted upstream has names of its own. */
 export const provider = named(
   'ProviderPreferences',
   object({
@@ -107,7 +107,7 @@ export const provider = named(
   }),
 )
 
-/** Known names are text, every other key passes through (interface §4.3). */
+/** Known names are text, every other key passes through (reference: Preset parameters). */
 export const trace = object({
   trace_id: text(),
   trace_name: text(),
@@ -116,7 +116,7 @@ export const trace = object({
   parent_span_id: text(),
 })
 
-/** Interface §8. */
+/** Key-value pairs of one request (reference: Limits). */
 export const metadata = record(text({ max: metadataValueCharactersMax }), {
   pairsMax: metadataPairsMax,
   keyMax: metadataKeyCharactersMax,

@@ -1,4 +1,4 @@
-// The tools of a chat body: functions and the server tools, told apart by `type` (12 variants, interface §4.3), and the choice among them.
+// The tools of a chat body: functions and the server tools, told apart by `type` (12 variants; reference: Preset parameters), and the choice among them.
 import {
   anything,
   type Fields,

@@ -1,4 +1,4 @@
-// Conditions (interface §2.4, decisions §4): what may be saved and where the fault is, what an accepted one says of a token, and that no
+// Conditions (reference: Condition): what may be saved and where the fault is, what an accepted one says of a token, and that no
 // accepted one takes long on any token.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-// The bound on a condition's time (decisions §4): no accepted condition takes long on any token, however it hides what it does, and
+// The bound on a condition's time (reference: Condition): no accepted condition takes long on any token, however it hides what it does, and
 // explaining one takes hardly longer than evaluating it.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'

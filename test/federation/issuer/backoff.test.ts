@@ -1,4 +1,4 @@
-// An issuer whose keys cannot be fetched while none is held: when it is asked again, and what callers are told to wait (decisions §2).
+// An issuer whose keys cannot be fetched while none is held: when it is asked again, and what callers are told to wait (reference: Issuer keys).
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { outboundFetch } from '../../../src/runtime.ts'

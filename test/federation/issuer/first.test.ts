@@ -1,4 +1,4 @@
-// Decisions §1: a token of another issuer is refused before anything is fetched, so that nobody makes the service ask for keys by tokens
+// A token of another issuer is refused before anything is fetched (reference: Order of verification), so that nobody makes the service ask for keys by tokens
 // that no policy could accept.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { auditOf } from '../../support/exchange-outcome.ts'

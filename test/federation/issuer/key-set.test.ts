@@ -1,4 +1,4 @@
-// Which keys of a JWKS may verify (RFC 7517, decisions §1 and §2): RSA from 2048 bits and P-256, for signatures, and their public halves alone.
+// Which keys of a JWKS may verify (RFC 7517; reference: Issuer keys): RSA from 2048 bits and P-256, for signatures, and their public halves alone.
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 import { Fault } from '../../../src/fault.ts'

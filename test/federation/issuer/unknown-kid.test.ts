@@ -1,4 +1,4 @@
-// When a token's `kid` makes us ask its issuer for new keys (decisions §2), with the clock and the network in the test's hand.
+// When a token's `kid` makes us ask its issuer for new keys (reference: Issuer keys), with the clock and the network in the test's hand.
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Issuer } from '../../../src/registry.ts'
 import { createIssuerServer, type IssuerServer, issuerRow, keySetReply } from '../../support/issuer-server.ts'

@@ -1,4 +1,4 @@
-// Claims on their own: the types that pass, the times to the fraction of a second, the lengths in code points (interface §7.1 and §8).
+// Claims on their own: the types that pass, the times to the fraction of a second, the lengths in code points (reference: Subject token).
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import {

@@ -317,7 +317,7 @@ describe('the table', () => {
     expect(rows.map(([name]) => name)).toEqual(names)
   })
 
-  test('keeps what decisions §7 list, in their order', () => {
+  test('keeps the keys that the manual lists, in their order', () => {
     expect(configKeys.join(', ')).toBe(
       'model, models, temperature, top_p, top_k, top_a, min_p, frequency_penalty, presence_penalty, repetition_penalty, max_tokens, max_completion_tokens, stop, seed, logit_bias, logprobs, top_logprobs, response_format, tools, tool_choice, parallel_tool_calls, reasoning, reasoning_effort, provider, route, plugins, modalities, image_config, cache_control, prompt_cache_options, service_tier, stop_server_tools_when',
     )
