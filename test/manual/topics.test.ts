@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { renderMarkdown } from '../../scripts/shared/markdown.ts'
-import { reasonNames } from '../../src/federation/subject-token/refusal.ts'
+import { oauthErrorOf, reasonNames, stepNames, stepOf } from '../../src/federation/subject-token/refusal.ts'
 import { topics } from '../../src/manual/topics.ts'
 import { configKeys } from '../../src/presets/dialects/from-chat.ts'
 import { settings } from '../../src/settings.ts'
@@ -13,6 +13,15 @@ import { runCommand } from '../support/latchkey.ts'
 function namesInTables(topic: string): string[] {
   const rows = (topics.get(topic) ?? '').split('\n').filter((line) => line.startsWith('| `'))
   return rows.flatMap((row) => [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? ''))
+}
+
+/** What stands under each heading of a topic, of whatever level. */
+function sectionsOf(topic: string): { heading: string; text: string }[] {
+  const parts = (topics.get(topic) ?? '').split(/^#+ /m).slice(1)
+  return parts.map((part) => {
+    const [heading = '', ...lines] = part.split('\n')
+    return { heading, text: lines.join('\n') }
+  })
 }
 
 describe('the manual', () => {
@@ -31,9 +40,17 @@ describe('the manual', () => {
     expect(namesInTables('configuration').toSorted()).toEqual(names.toSorted())
   })
 
-  test('says what to do for every reason of a refused exchange', () => {
-    const listed = namesInTables('troubleshooting')
-    expect(listed.toSorted()).toEqual(reasonNames.toSorted())
+  test('lists every reason of a refused exchange under its OAuth error, with its step and what to do', () => {
+    const rows = sectionsOf('troubleshooting').flatMap(({ heading, text }) =>
+      [...text.matchAll(/^\| `(\w+)` \| (\w+) \| \S.*\S \|$/gm)].map(([, reason, step]) => [reason, step, heading]),
+    )
+    const reasons = reasonNames.map((reason) => [reason, stepOf(reason), `\`${oauthErrorOf(reason)}\``])
+    expect(rows.toSorted()).toEqual(reasons.toSorted())
+  })
+
+  test('lists the steps of an exchange in their order', () => {
+    const text = (topics.get('troubleshooting') ?? '').replaceAll('\n', ' ')
+    expect(text).toContain(`in this order: ${stepNames.join(', ')}.`)
   })
 
   test('lists every setting that a preset stores', () => {
