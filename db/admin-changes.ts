@@ -21,6 +21,16 @@ import { listInSlices, type OnProgress, type RowRange } from './slices.ts'
 import type { Statement } from './write.ts'
 
 export type ChangeKind = AdminChange['kind']
+
+/** A row that a change touches. */
+export type Touched = { kind: ChangeKind; id: string }
+
+/** Who makes a change: a command or the local socket, a management key over HTTP, or the server on its own account. */
+export type Actor =
+  | { kind: 'local'; osUser?: string | null; sudoUser?: string | null }
+  | { kind: 'server' }
+  | { kind: 'key'; keyId: string; requestId: string }
+
 export type NewChange = Pick<
   AdminChange,
   'at' | 'actor' | 'actorKeyId' | 'requestId' | 'osUser' | 'sudoUser' | 'operation' | 'kind' | 'targetId'

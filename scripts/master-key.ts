@@ -1,9 +1,9 @@
 // `latchkey master-key`: the key that encrypts signing keys and upstream credentials.
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
-import { callWithoutServer } from '../src/admin/transport/client.ts'
 import { Fault } from '../src/fault.ts'
 import { isMasterKey } from '../src/tokens/master-key-file.ts'
+import { callWithoutServer } from './shared/call-operation.ts'
 import {
   command,
   dependencies,

@@ -1,11 +1,11 @@
 // Presets as files: `latchkey presets import` and `export`, which take a large file apart for the operations behind them.
 import { type Command, Option } from 'commander'
 import type { OperationName } from '../src/admin/operations.ts'
-import { callOperation } from '../src/admin/transport/client.ts'
 import { Fault } from '../src/fault.ts'
 import { presetBodyBytesMax, presetFileBytesMax, presetsAtOnceCharactersMax, presetsAtOnceMax } from '../src/limits.ts'
 import { dialects } from '../src/presets/preset.ts'
 import { drawImported, type Imported, type Preset, stateAndKept } from './preset-views.ts'
+import { callOperation } from './shared/call-operation.ts'
 import {
   type Arguments,
   command,

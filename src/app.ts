@@ -2,12 +2,13 @@
 import packageJson from '../package.json' with { type: 'json' }
 import type { RunOperation } from './admin/operation.ts'
 import { createAdminEndpoints } from './admin/transport/endpoints.ts'
-import type { Context, Endpoint, RequestInfo } from './context.ts'
+import type { Context } from './context.ts'
 import { describeError, Fault } from './fault.ts'
 import { exchangeDescription, jwksDescription } from './federation/openapi.ts'
 import { toOAuthError } from './federation/subject-token/refusal.ts'
 import { exchangeToken } from './federation/token-endpoint.ts'
 import { clientAddressOf } from './http/client-address.ts'
+import type { Endpoint, Handle, RequestInfo } from './http/endpoint.ts'
 import { findNearestPath } from './http/nearest-path.ts'
 import { createOpenApiDocument } from './http/openapi.ts'
 import { errorResponses, type OperationDoc } from './http/operation-doc.ts'
@@ -24,8 +25,8 @@ import type { Handler } from './runtime.ts'
 import { publishJwks } from './tokens/jwks-endpoint.ts'
 
 /** Every endpoint of the service, each with what it says of itself. */
-function listEndpoints(runOperation: RunOperation): Endpoint[] {
-  const endpoints: Endpoint[] = [
+function listEndpoints(runOperation: RunOperation): Endpoint<Context>[] {
+  const endpoints: Endpoint<Context>[] = [
     {
       method: 'POST',
       path: '/oauth/token',
@@ -47,7 +48,7 @@ function listEndpoints(runOperation: RunOperation): Endpoint[] {
     responses: { 200: { description: 'The document' }, ...errorResponses() },
   }
   let text: string | undefined
-  const handle: Endpoint['handle'] = async (_request, { baseUrl }) => {
+  const handle: Handle<Context> = async (_request, { baseUrl }) => {
     text ??= JSON.stringify(createOpenApiDocument(endpoints, baseUrl, packageJson.version))
     return new Response(text, { headers: { 'content-type': 'application/json' } })
   }

@@ -6,9 +6,9 @@ import { Fault } from './fault.ts'
 import { type AddressList, parseAddressList } from './http/client-address.ts'
 import { bodyMegabytesMax, urlCharactersMax } from './limits.ts'
 import { configFileSetting, type Setting, type SettingName, settings } from './settings.ts'
+import type { MasterKeySource } from './tokens/master-key.ts'
 
 export type ListenAddress = { hostname: string; port: number }
-export type MasterKeySource = { kind: 'value'; hex: string } | { kind: 'file'; path: string; isDefault: boolean }
 
 export type RateLimit = { perMinute: number; burst: number }
 

@@ -1,84 +1,44 @@
 // The plain record that every handler and admin operation gets. Opens a database into one and closes it again.
+
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { putIssuerKeySet } from '../db/issuers.ts'
-import { type Database, type Orm, openDatabase } from '../db/open.ts'
+import { type Database, openDatabase } from '../db/open.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
 import { listSpentDays } from '../db/usage.ts'
 import { dropExpiredSubjectTokens, dropSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
-import { createWriter, type Writer } from '../db/write.ts'
+import { createWriter } from '../db/write.ts'
+import { type AdminContext, isInitialized } from './admin/context.ts'
 import type { Config } from './config.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
-import type { Fetch, Outbound } from './federation/issuer/guarded-fetch.ts'
-import { createIssuerKeys, type IssuerKeys } from './federation/issuer/issuer-keys.ts'
+import type { Outbound } from './federation/issuer/guarded-fetch.ts'
+import { createIssuerKeys } from './federation/issuer/issuer-keys.ts'
 import { privateNetworksFor } from './federation/issuer/issuer-url.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
-import type { OperationDoc } from './http/operation-doc.ts'
-import { createRateLimiter, noRateLimit, type RateLimiter } from './http/rate-limit.ts'
-import type { Params, Route } from './http/router.ts'
-import { createModelLists, type ModelLists } from './inference/models/model-lists.ts'
+import type { ExchangeContext } from './federation/token-endpoint.ts'
+import { createRateLimiter, noRateLimit } from './http/rate-limit.ts'
+import type { InferenceContext } from './inference/endpoint.ts'
+import type { ModelsContext } from './inference/models/endpoint.ts'
+import { createModelLists } from './inference/models/model-lists.ts'
 import { createCredentials } from './inference/upstream/credentials.ts'
 import { nameInstallation } from './inference/upstream/forwarding-loop.ts'
-import { configuredUpstream, type Upstream } from './inference/upstream/targets.ts'
-import { createKeyRates, type KeyRates } from './keys/key-rates.ts'
+import { configuredUpstream } from './inference/upstream/targets.ts'
+import { createKeyRates } from './keys/key-rates.ts'
 import { createSpending, type Spending } from './keys/spending.ts'
-import { createTokenCache, type TokenCache } from './keys/token-cache.ts'
+import { createTokenCache } from './keys/token-cache.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Log } from './observe/log.ts'
-import { createPresets, type Presets } from './presets/versions.ts'
-import { loadRegistry, putUpstream, type Registry } from './registry.ts'
-import type { Peer } from './runtime.ts'
+import type { PresetContext } from './presets/endpoints.ts'
+import { createPresets } from './presets/versions.ts'
+import { commitPresets, loadRegistry, type Registry } from './registry.ts'
+import type { Fetch } from './runtime.ts'
 import { openMasterKey } from './tokens/keyring.ts'
-import { openSigningKeys, type SigningKeys } from './tokens/signing-keys.ts'
-import { createMutex, type RunExclusive } from './values/mutex.ts'
+import { openSigningKeys } from './tokens/signing-keys.ts'
+import { createMutex } from './values/mutex.ts'
 
-/** What admin operations need: a database that this process owns. */
-export type AdminContext = {
-  config: Config
-  database: Database
-  orm: Orm
-  writer: Writer
-  registry: Registry
-  issuerKeys: IssuerKeys
-  outbound: Outbound
-  spending: Spending
-  presets: Presets
-  /** What changes the database takes its turn. */
-  runExclusive: RunExclusive
-  /** Set once this process serves. */
-  signingKeys?: SigningKeys
-  /** Milliseconds since 1970, UTC. Operators set this clock, also back. */
-  now: () => number
-  /** Milliseconds that only ever grow. Whatever counts from a moment in this process counts with these. */
-  monotonic: () => number
-  log: Log
-}
-
-/** What endpoints need besides: who we are, what signs, and how to reach the upstream. */
-export type Context = AdminContext & {
-  baseUrl: string
-  signingKeys: SigningKeys
-  fetch: Fetch
-  exchangeRate: RateLimiter
-  replayGuard: ReplayGuard
-  keyRates: KeyRates
-  verifiedTokens: TokenCache
-  modelLists: ModelLists
-  /** How this installation names itself to upstreams. */
-  via: string
-  /** What an upstream asks of its callers. */
-  credentialOf: (upstream: Upstream) => Promise<string | undefined>
-}
-
-/** What is known of a request beside itself. `requestId` is ours, a UUID that sorts by time, and goes out as `x-request-id`. */
-export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string | null; params: Params }
-
-/** A route with its handler, and how it tells a fault where that is not the common error shape. */
-export type Endpoint = Route<(request: Request, context: Context, info: RequestInfo) => Promise<Response>> & {
-  openapi: OperationDoc
-  toResponse?: (fault: Fault, requestId: string) => Response
-}
+/** What all endpoints need, each its part of it. */
+export type Context = AdminContext & ExchangeContext & InferenceContext & ModelsContext & PresetContext
 
 /** What comes from outside and differs in tests. */
 export type Dependencies = {
@@ -130,9 +90,8 @@ export async function openContext(
     log('error', 'database_broken', { reason: describeError(error) })
     onBroken(error)
   })
-  const { registry, spending } = await loadOrRefuse(database, now())
-  const { insecureIssuers, upstreamUrl } = config
-  if (upstreamUrl !== undefined) putUpstream(registry, configuredUpstream(upstreamUrl))
+  const { insecureIssuers } = config
+  const { registry, spending } = await loadOrRefuse(database, config, now())
   const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
   const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers, privateNetworks }
   const issuerKeys = createIssuerKeys({
@@ -146,7 +105,9 @@ export async function openContext(
     },
   })
   const runExclusive = createMutex()
-  const presets = createPresets({ orm, writer, registry, now, runExclusive })
+  const commit: Parameters<typeof createPresets>[0]['commit'] = (statements, changes) =>
+    commitPresets({ writer, registry, now }, statements, changes)
+  const presets = createPresets({ orm, registry, now, runExclusive, commit })
   const stored = { config, database, orm, writer, registry, spending, presets, runExclusive }
   return { ...stored, issuerKeys, outbound, now, monotonic, log }
 }
@@ -154,10 +115,13 @@ export async function openContext(
 /** The open finds damage of the file's head; damage further in shows when the rows are read. */
 async function loadOrRefuse(
   { orm, ...database }: Database,
+  { upstreamUrl }: Config,
   now: number,
 ): Promise<{ registry: Registry; spending: Spending }> {
   try {
-    return { registry: await loadRegistry(orm), spending: createSpending(await listSpentDays(orm), now) }
+    const configured = upstreamUrl === undefined ? undefined : configuredUpstream(upstreamUrl)
+    const registry = await loadRegistry(orm, configured)
+    return { registry, spending: createSpending(await listSpentDays(orm), now) }
   } catch (cause) {
     await database.close().catch(() => {})
     throw new Fault(
@@ -186,11 +150,6 @@ export async function retryWhileOwned<Result>(attempt: () => Promise<Result>): P
   }
 }
 
-/** Whether `init` has finished on this database. */
-export function isInitialized({ registry }: AdminContext): boolean {
-  return registry.organizations.size > 0
-}
-
 /**
  * What serving needs besides an open database.
  * @throws Fault `configuration` when the database was never initialized or the master key does not fit
@@ -200,7 +159,6 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   const rows = await listSigningKeys(admin.orm)
   const masterKey = await openMasterKey(admin.config.masterKey, rows)
   const signingKeys = await openSigningKeys(rows, masterKey)
-  admin.signingKeys = signingKeys
   const { rateLimit } = admin.config
   const exchangeRate = rateLimit === undefined ? noRateLimit : createRateLimiter(rateLimit)
   return {

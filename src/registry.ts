@@ -1,8 +1,9 @@
 // What the hot path looks up, in memory: organizations, keys, issuers, policies, upstreams and presets as immutable values, deleted ones
 // included. It equals the database at every acknowledged change: it is loaded at the start, and changed by `commit` and `commitPresets` alone.
-import { inArray } from 'drizzle-orm'
-import { type ChangeKind, recordChanges, recordKnownChanges } from '../db/admin-changes.ts'
-import { type IssuerWithKeySet, listIssuers } from '../db/issuers.ts'
+import { inArray, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { type Actor, type ChangeKind, recordChanges, recordKnownChanges, type Touched } from '../db/admin-changes.ts'
+import { listIssuers } from '../db/issuers.ts'
 import type { Orm } from '../db/open.ts'
 import { type DesignatedPreset, listPresets } from '../db/presets.ts'
 import {
@@ -19,14 +20,11 @@ import {
 import { findPrices, listPrices } from '../db/upstreams.ts'
 import type { Statement, Writer } from '../db/write.ts'
 import { Fault } from './fault.ts'
+import type { Issuer } from './federation/issuer/issuer-keys.ts'
 import { compilePolicy, type Policy } from './federation/policy.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/upstream/targets.ts'
-
-/** An issuer with the last good key set that the database has for it. */
-export type Issuer = Readonly<IssuerWithKeySet>
-
-export type Preset = Readonly<DesignatedPreset>
+import type { Preset, PresetChange } from './presets/drafts.ts'
 
 export type Registry = {
   organizations: Map<string, Readonly<Organization>>
@@ -43,15 +41,6 @@ export type Registry = {
   presetsOf: Map<string, Map<string, Preset>>
 }
 
-/** A row that an admin's change touches. */
-export type Touched = { kind: ChangeKind; id: string }
-
-/** Who makes a change: a command or the local socket, a management key over HTTP, or the server on its own account. */
-export type Actor =
-  | { kind: 'local'; osUser?: string | null; sudoUser?: string | null }
-  | { kind: 'server' }
-  | { kind: 'key'; keyId: string; requestId: string }
-
 export type Changing = {
   writer: Writer
   orm: Orm
@@ -61,7 +50,8 @@ export type Changing = {
   operation: string
 }
 
-export async function loadRegistry(orm: Orm): Promise<Registry> {
+/** Everything from the database, and the upstream that the settings name, if they do. */
+export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Registry> {
   const registry: Registry = {
     organizations: new Map(),
     keys: new Map(),
@@ -70,16 +60,12 @@ export async function loadRegistry(orm: Orm): Promise<Registry> {
     policies: new Map(),
     upstreams: new Map(),
     upstreamsInOrder: [],
-    priceOf: compilePrices(await listPrices(orm)),
+    priceOf: compilePrices([]),
     presets: new Map(),
     presetsOf: new Map(),
   }
-  for (const row of await orm.select().from(organizations)) registry.organizations.set(row.id, Object.freeze(row))
-  for (const row of await orm.select().from(apiKeys)) putKey(registry, row)
-  for (const row of await listIssuers(orm)) registry.issuers.set(row.id, Object.freeze(row))
-  for (const row of await orm.select().from(policies)) registry.policies.set(row.id, compilePolicy(row))
-  for (const row of await orm.select().from(upstreams)) putUpstream(registry, compileUpstream(row))
-  for (const row of await listPresets(orm)) putPreset(registry, row)
+  if (configured !== undefined) putUpstream(registry, configured)
+  for (const { load } of Object.values(kept)) await load(registry, orm)
   return registry
 }
 
@@ -97,10 +83,10 @@ export async function commit(
   const idsByKind = byKind.map(([kind, rows]) => ({ kind, ids: rows.map(({ id }) => id) }))
   const records: Statement[] = []
   for (const { kind, ids } of idsByKind)
-    records.push(recordChanges({ ...by, kind, targets: await rowsOf(registry, orm, kind, ids) }))
+    records.push(recordChanges({ ...by, kind, targets: await rowsOf(kind, registry, orm, ids) }))
   await writer.write([...statements, ...records])
   await takeOver(writer, async () => {
-    for (const { kind, ids } of idsByKind) await reload(registry, orm, kind, ids)
+    for (const { kind, ids } of idsByKind) await kept[kind].load(registry, orm, ids)
   })
 }
 
@@ -117,8 +103,6 @@ export async function takeOver(writer: Writer, load: () => Promise<void>): Promi
     throw new Fault('internal', 'The change is saved, but the server could not load it and stops', { cause })
   }
 }
-
-export type PresetChange = { before: Preset | undefined; after: Preset; actor: Actor; operation: string }
 
 /** The same for presets, whose rows are known beforehand: several changes, each with its own actor, in one commit. */
 export async function commitPresets(
@@ -149,55 +133,94 @@ function columnsOf(actor: Actor) {
 
 /** The rows as they are before a change, by id; undefined for those that are new. */
 async function rowsOf(
+  kind: ChangeKind,
   registry: Registry,
   orm: Orm,
-  kind: ChangeKind,
   ids: string[],
 ): Promise<Map<string, object | undefined>> {
-  const known = await findRows(registry, orm, kind, ids)
+  const known = await kept[kind].find(registry, orm, ids)
   return new Map(ids.map((id) => [id, known.get(id)]))
 }
 
-async function findRows(
-  registry: Registry,
-  orm: Orm,
-  kind: ChangeKind,
-  ids: string[],
-): Promise<ReadonlyMap<string, object>> {
-  if (kind === 'organization') return registry.organizations
-  if (kind === 'key') return registry.keys
-  if (kind === 'issuer') return registry.issuers
-  if (kind === 'policy') return registry.policies
-  if (kind === 'upstream') return registry.upstreams
-  if (kind === 'preset') return registry.presets
-  if (kind === 'price') return new Map((await findPrices(orm, ids)).map((row) => [row.model, row]))
-  const table = { workspace: workspaces, signing_key: signingKeys, user: users }[kind]
-  const rows: { id: string }[] = await orm.select().from(table).where(inArray(table.id, ids))
-  return new Map(rows.map((row) => [row.id, row]))
+/** How the rows of one kind are found before a change, and what is loaded into memory after it, or at the start. */
+type Kept = {
+  find: (
+    registry: Registry,
+    orm: Orm,
+    ids: string[],
+  ) => Promise<ReadonlyMap<string, object>> | ReadonlyMap<string, object>
+  /** These rows, or all of them. */
+  load: (registry: Registry, orm: Orm, ids?: string[]) => Promise<void>
 }
 
-async function reload(registry: Registry, orm: Orm, kind: ChangeKind, ids: string[]): Promise<void> {
-  if (kind === 'organization') {
-    for (const row of await orm.select().from(organizations).where(inArray(organizations.id, ids)))
-      registry.organizations.set(row.id, Object.freeze(row))
-  } else if (kind === 'key') {
-    for (const row of await orm.select().from(apiKeys).where(inArray(apiKeys.id, ids))) putKey(registry, row)
-  } else if (kind === 'issuer') {
-    for (const row of await listIssuers(orm, ids)) registry.issuers.set(row.id, Object.freeze(row))
-  } else if (kind === 'policy') {
-    for (const row of await orm.select().from(policies).where(inArray(policies.id, ids)))
-      registry.policies.set(row.id, compilePolicy(row))
-  } else if (kind === 'upstream') {
-    for (const row of await orm.select().from(upstreams).where(inArray(upstreams.id, ids)))
-      putUpstream(registry, compileUpstream(row))
-  } else if (kind === 'preset') {
-    for (const row of await listPresets(orm, ids)) putPreset(registry, row)
-  } else if (kind === 'price') {
-    registry.priceOf = compilePrices(await listPrices(orm))
+const kept: Record<ChangeKind, Kept> = {
+  organization: {
+    find: ({ organizations }) => organizations,
+    load: async (registry, orm, ids) => {
+      for (const row of await orm.select().from(organizations).where(isOneOf(organizations.id, ids)))
+        registry.organizations.set(row.id, Object.freeze(row))
+    },
+  },
+  key: {
+    find: ({ keys }) => keys,
+    load: async (registry, orm, ids) => {
+      for (const row of await orm.select().from(apiKeys).where(isOneOf(apiKeys.id, ids))) putKey(registry, row)
+    },
+  },
+  issuer: {
+    find: ({ issuers }) => issuers,
+    load: async (registry, orm, ids) => {
+      for (const row of await listIssuers(orm, ids)) registry.issuers.set(row.id, Object.freeze(row))
+    },
+  },
+  policy: {
+    find: ({ policies }) => policies,
+    load: async (registry, orm, ids) => {
+      for (const row of await orm.select().from(policies).where(isOneOf(policies.id, ids)))
+        registry.policies.set(row.id, compilePolicy(row))
+    },
+  },
+  upstream: {
+    find: ({ upstreams }) => upstreams,
+    load: async (registry, orm, ids) => {
+      for (const row of await orm.select().from(upstreams).where(isOneOf(upstreams.id, ids)))
+        putUpstream(registry, compileUpstream(row))
+    },
+  },
+  preset: {
+    find: ({ presets }) => presets,
+    load: async (registry, orm, ids) => {
+      for (const row of await listPresets(orm, ids)) putPreset(registry, row)
+    },
+  },
+  price: {
+    find: async (_registry, orm, ids) => new Map((await findPrices(orm, ids)).map((row) => [row.model, row])),
+    load: async (registry, orm) => {
+      registry.priceOf = compilePrices(await listPrices(orm))
+    },
+  },
+  workspace: onlyStored(workspaces),
+  signing_key: onlyStored(signingKeys),
+  user: onlyStored(users),
+}
+
+/** All rows where no ids are given. */
+function isOneOf(column: SQLiteColumn, ids: string[] | undefined): SQL | undefined {
+  return ids === undefined ? undefined : inArray(column, ids)
+}
+
+/** Rows of which memory keeps nothing. */
+function onlyStored(table: typeof workspaces | typeof signingKeys | typeof users): Kept {
+  return {
+    find: async (_registry, orm, ids) => {
+      const rows: { id: string }[] = await orm.select().from(table).where(inArray(table.id, ids))
+      return new Map(rows.map((row) => [row.id, row]))
+    },
+    load: async () => {},
   }
 }
 
-export function putUpstream(registry: Registry, upstream: Upstream): void {
+function putUpstream(registry: Registry, upstream: Upstream): void {
   registry.upstreams.set(upstream.id, upstream)
   registry.upstreamsInOrder = upstreamsInOrder(registry.upstreams.values())
 }

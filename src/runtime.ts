@@ -3,6 +3,13 @@ import { lookup } from 'node:dns/promises'
 import { Fault } from './fault.ts'
 import { connectionIdleSecondsMax, drainMillisecondsMax, usageWaitMillisecondsMax } from './limits.ts'
 
+/**
+ * `ca`: certificates in PEM to trust instead of the public ones. `address`: the IP address to connect to, while the certificate must be for
+ * the host of the URL.
+ */
+export type FetchInit = RequestInit & { decompress?: boolean; ca?: string; address?: string }
+export type Fetch = (url: string, init: FetchInit) => Promise<Response>
+
 /** What a handler knows of the caller beside the request. */
 export type Peer = {
   address: string | null

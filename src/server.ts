@@ -1,21 +1,15 @@
 // A running Latchkey: the service on its address, the admin door on its socket, one database between them.
+
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { listSigningKeys } from '../db/signing-keys.ts'
+import type { AdminContext } from './admin/context.ts'
 import { createOperationRunner, type RunOperation } from './admin/operation.ts'
 import { operations } from './admin/operations.ts'
 import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'
 import { createApp } from './app.ts'
 import { baseUrlFor, type Config, type ListenAddress, socketPathFor } from './config.ts'
-import {
-  type AdminContext,
-  type Context,
-  closeContext,
-  type Dependencies,
-  openContext,
-  openServing,
-  retryWhileOwned,
-} from './context.ts'
+import { type Context, closeContext, type Dependencies, openContext, openServing, retryWhileOwned } from './context.ts'
 import { describeError, Fault } from './fault.ts'
 import { signingKeyCheckMilliseconds, socketPathBytesMax } from './limits.ts'
 import { type Handler, type Listener, listen } from './runtime.ts'
@@ -51,9 +45,8 @@ export async function startServer(
   })
   const listeners: Listener[] = []
   try {
-    const runOperation = createOperationRunner(operations, admin)
-    await prepare?.(runOperation)
-    const { context, address, listener } = await serve(admin, dependencies, runOperation)
+    await prepare?.(createOperationRunner(operations, admin))
+    const { context, address, listener, runOperation } = await serve(admin, dependencies)
     listeners.push(listener)
     removeDeadSocket(socketPath)
     listeners.push(
@@ -73,15 +66,16 @@ export async function startServer(
 }
 
 /** Listens first, since the base URL may follow from the port that was free. */
-async function serve(admin: AdminContext, { fetch }: Dependencies, runOperation: RunOperation) {
+async function serve(admin: AdminContext, { fetch }: Dependencies) {
   let handler: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
   const { hostname } = admin.config.listen
   const listener = await listen(admin.config.listen, (request, peer) => handler(request, peer))
   try {
     const address = { hostname, port: listener.port }
     const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
+    const runOperation = createOperationRunner(operations, context)
     handler = createApp(context, runOperation)
-    return { context, address, listener }
+    return { context, address, listener, runOperation }
   } catch (error) {
     await listener.drain()
     throw error

@@ -1,7 +1,6 @@
 // What all commands share: settings as flags, JSON or text, errors and exit codes. Each command itself is in the file of its name.
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { OperationName } from '../../src/admin/operations.ts'
-import { callOperation } from '../../src/admin/transport/client.ts'
 import { type Config, isBoolean, loadConfig } from '../../src/config.ts'
 import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
@@ -9,6 +8,7 @@ import { createLog } from '../../src/observe/log.ts'
 import { isBehindProxy, outboundFetch, resolveHost } from '../../src/runtime.ts'
 import { configFileSetting, flagOf, type Setting, type SettingName, settings } from '../../src/settings.ts'
 import { readTime } from '../../src/values/time-text.ts'
+import { callOperation } from './call-operation.ts'
 import { exitCodeFailed, pathOf, prepareCommands, reportError } from './program.ts'
 import { createProgress } from './progress.ts'
 

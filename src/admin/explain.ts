@@ -1,7 +1,7 @@
 // Why a token is refused: takes it through the very steps of an exchange, and goes on after the first that refuses.
+
 import type { Pace } from '../../db/pace.ts'
 import { findUsedSubjectToken } from '../../db/used-subject-tokens.ts'
-import type { AdminContext } from '../context.ts'
 import { explainParts, type SubExpression } from '../federation/condition/explanation.ts'
 import { type Dependencies, type Facts, isJudgeable, type Outcome, type Step, steps } from '../federation/pipeline.ts'
 import type { Policy } from '../federation/policy.ts'
@@ -10,6 +10,7 @@ import { hashTokenId } from '../federation/replay.ts'
 import type { SubjectToken } from '../federation/subject-token/claims.ts'
 import { isRefusal, type Refusal, refuse, type StepName, stepOf } from '../federation/subject-token/refusal.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'
+import type { AdminContext } from './context.ts'
 
 export type ExplainedStep = { step: StepName; ok: boolean; reason?: string; detail?: string }
 export type Explanation = {

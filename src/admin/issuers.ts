@@ -1,11 +1,12 @@
 // Admin operations on issuers: where they are, and where their keys come from.
 
 import { X509Certificate } from 'node:crypto'
+import type { Actor } from '../../db/admin-changes.ts'
 import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
 import { mapInSlices } from '../../db/pace.ts'
 import type { IssuerKeySet, Issuer as IssuerRow } from '../../db/schema.ts'
-import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
+import type { Issuer } from '../federation/issuer/issuer-keys.ts'
 import { sourceOf } from '../federation/issuer/issuer-keys.ts'
 import { objectionToIssuerUrl, urlProblem } from '../federation/issuer/issuer-url.ts'
 import { readKeySet, writeKeySet } from '../federation/issuer/key-set.ts'
@@ -19,9 +20,10 @@ import {
   maxTokenAgeSecondsMin,
   urlCharactersMax,
 } from '../limits.ts'
-import { type Actor, commit, type Issuer } from '../registry.ts'
+import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, referenceShape, textJudgedLater } from '../values/shapes.ts'
+import type { AdminContext } from './context.ts'
 import { operation, reading } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 import { readAffected } from './policy-impact.ts'

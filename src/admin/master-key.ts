@@ -1,15 +1,17 @@
 // The admin operation that replaces the master key. The database commits in one step and a key file is renamed in another, so the new key
 // waits as `.next` on disk before the commit: whichever key opens the database afterwards is there, and `keyring` finds it.
+
+import type { Touched } from '../../db/admin-changes.ts'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { dropPrivateKey, insertSigningKey, listSigningKeys, updatePrivateKey } from '../../db/signing-keys.ts'
 import { updateUpstream } from '../../db/upstreams.ts'
 import type { Statement } from '../../db/write.ts'
-import type { MasterKeySource } from '../config.ts'
 import { Fault } from '../fault.ts'
 import { openCredential, sealCredential } from '../inference/upstream/credentials.ts'
 import type { Upstream } from '../inference/upstream/targets.ts'
-import { commit, type Touched } from '../registry.ts'
+import { commit } from '../registry.ts'
 import { findMasterKey, hasPrivateKey, keyThatOpens } from '../tokens/keyring.ts'
+import type { MasterKeySource } from '../tokens/master-key.ts'
 import { decrypt, encrypt, importMasterKey } from '../tokens/master-key.ts'
 import {
   installNextKeyFile,

@@ -1,12 +1,13 @@
 // Which policies a token comes nearest to: it is judged under all policies of its issuer, and only then are they ranked.
+
 import { createPace, type Pace } from '../../db/pace.ts'
-import type { AdminContext } from '../context.ts'
 import { measureHeld } from '../federation/condition/explanation.ts'
 import type { Policy } from '../federation/policy.ts'
 import type { SubjectToken } from '../federation/subject-token/claims.ts'
 import { stepNames } from '../federation/subject-token/refusal.ts'
 import { nearestPoliciesMax } from '../limits.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'
+import type { AdminContext } from './context.ts'
 import { createWalker, type Explanation, explainWalk, type Walk } from './explain.ts'
 
 /**

@@ -1,14 +1,14 @@
 // What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts told as such.
 import { LibsqlError } from '@libsql/client'
+import type { Actor } from '../../db/admin-changes.ts'
 import { mapInSlices } from '../../db/pace.ts'
 import type { OnProgress } from '../../db/slices.ts'
-import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { isList } from '../http/reply.ts'
 import { checkKeyState } from '../keys/api-key.ts'
-import type { Actor } from '../registry.ts'
 import type { RunExclusive } from '../values/mutex.ts'
 import { checkShape, type type } from '../values/shape.ts'
+import type { AdminContext } from './context.ts'
 
 /** What an operation gets: the context, who asks, and its own name, which the record of its changes tells. */
 export type OperationContext = AdminContext & {

@@ -3,7 +3,6 @@
 import { mapInSlices } from '../../db/pace.ts'
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
-import type { AdminContext } from '../context.ts'
 import { Fault } from '../fault.ts'
 import {
   compileCondition,
@@ -17,6 +16,7 @@ import { accessTokenLifetimeSecondsMax, policyBoundsBytesMax, subjectTokenBytesM
 import { commit, type Registry } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { referenceShape, withoutNul } from '../values/shapes.ts'
+import type { AdminContext } from './context.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { type OperationContext, operation, reading } from './operation.ts'
 import { policyChange, policyCreation } from './policy-input.ts'

@@ -1,7 +1,8 @@
 // Which policies exchange no longer once something that they name is taken away.
-import type { AdminContext } from '../context.ts'
+
 import type { Policy } from '../federation/policy.ts'
 import { checkEligibility, readBinding } from '../federation/policy-binding.ts'
+import type { AdminContext } from './context.ts'
 
 /** What an answer says of them: nothing when there are none, so that it is as it always was. */
 export type Affected = { policies_affected?: string[] }

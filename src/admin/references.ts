@@ -2,8 +2,9 @@
 
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
+import type { Issuer } from '../federation/issuer/issuer-keys.ts'
 import type { Policy } from '../federation/policy.ts'
-import type { Issuer, Registry } from '../registry.ts'
+import type { Registry } from '../registry.ts'
 import { referenceShape } from '../values/shapes.ts'
 
 /** What every operation within an organization takes: the organization by id or name; without it the only one, or `default`. */

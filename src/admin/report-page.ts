@@ -1,7 +1,8 @@
 // What reports take: what to narrow them by, a time to begin at, how many rows, and where the next page begins.
-import type { AdminContext } from '../context.ts'
+
 import { offsetMax, reportRowsDefault, reportRowsMax } from '../limits.ts'
 import { claimValueShape, referenceShape, timeShape } from '../values/shapes.ts'
+import type { AdminContext } from './context.ts'
 import { findIssuerIdEver, findKeyIdEver, findOrganization, findPolicyIdEver } from './references.ts'
 
 export const page = {

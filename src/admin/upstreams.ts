@@ -1,8 +1,8 @@
 // Admin operations on upstreams: the inference servers of the installation, which models each serves, and whether it answers.
+
 import type { Upstream as UpstreamRow } from '../../db/schema.ts'
 import { listSigningKeys } from '../../db/signing-keys.ts'
 import { insertUpstream, updateUpstream } from '../../db/upstreams.ts'
-import type { AdminContext } from '../context.ts'
 import { describeError, Fault } from '../fault.ts'
 import { modelsIn, readListBody } from '../inference/models/model-list.ts'
 import { createCredentials, sealCredential } from '../inference/upstream/credentials.ts'
@@ -22,6 +22,7 @@ import { commit } from '../registry.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
 import { type } from '../values/shape.ts'
 import { modelPatternsShape, nameShape, referenceShape } from '../values/shapes.ts'
+import type { AdminContext } from './context.ts'
 import { checkCertificates } from './issuers.ts'
 import { type OperationContext, operation, reading } from './operation.ts'
 import { checkChanges, notFound, timeOf } from './references.ts'

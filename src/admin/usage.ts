@@ -1,13 +1,14 @@
 // Admin operations that read what was used: sums by key or something else, the single requests, and the proof that both agree.
+
 import { mapInSlices } from '../../db/pace.ts'
 import { type ListedUsage, listUsage, type UsageFilter } from '../../db/usage.ts'
 import { type UsageGrouping, usageGroupings } from '../../db/usage-groupings.ts'
 import { findDrift, sumUsage, type UsageSum } from '../../db/usage-totals.ts'
-import type { AdminContext } from '../context.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { timeShape } from '../values/shapes.ts'
+import type { AdminContext } from './context.ts'
 import { reading } from './operation.ts'
 import { organizationInput, timeOf } from './references.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'

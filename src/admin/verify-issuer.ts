@@ -1,10 +1,12 @@
 // A dry run against a real issuer, before or after it is saved: discovery, keys, certificates and clock, as an exchange would meet them.
+
+import type { Actor } from '../../db/admin-changes.ts'
 import { describeError, Fault, tellForCommands } from '../fault.ts'
 import { fetchDocument } from '../federation/issuer/guarded-fetch.ts'
+import type { Issuer } from '../federation/issuer/issuer-keys.ts'
 import { discover } from '../federation/issuer/issuer-keys.ts'
 import { readKeySet } from '../federation/issuer/key-set.ts'
 import { quote } from '../federation/subject-token/refusal-detail.ts'
-import type { Actor, Issuer } from '../registry.ts'
 import type { OperationContext } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 

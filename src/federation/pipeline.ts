@@ -1,10 +1,10 @@
 // The steps of an exchange, once: what each needs, what it checks, and what it finds out for those after it. The token endpoint stops at
 // the first refusal; `policies check` runs on and explains. It knows no request, no response and no database.
-import type { Issuer } from '../registry.ts'
+
 import { isSignedBy } from '../tokens/jws.ts'
 import type { JwtText } from '../tokens/jwt-text.ts'
 import { explainFalse } from './condition/explanation.ts'
-import type { IssuerKeys } from './issuer/issuer-keys.ts'
+import type { Issuer, IssuerKeys } from './issuer/issuer-keys.ts'
 import type { VerificationKey } from './issuer/key-set.ts'
 import { type Policy, rules } from './policy.ts'
 import { checkEligibility, type PolicyBinding } from './policy-binding.ts'

@@ -1,8 +1,15 @@
 // A policy with its organization, issuer and target key, read as one snapshot, and whether it may exchange at all right now.
 import type { ApiKey, Organization } from '../../db/schema.ts'
-import type { Issuer, Registry } from '../registry.ts'
+import type { KeyRegistry } from '../keys/bearer.ts'
+import type { Issuer } from './issuer/issuer-keys.ts'
 import type { Policy } from './policy.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'
+
+/** What of the registry tells whom to trust. */
+export type TrustRegistry = Pick<KeyRegistry, 'keys' | 'organizations'> & {
+  readonly issuers: ReadonlyMap<string, Issuer>
+  readonly policies: ReadonlyMap<string, Policy>
+}
 
 /** What an exchange is judged by. The values are immutable, so the same values later mean that nothing has changed. */
 export type PolicyBinding = {
@@ -18,7 +25,7 @@ export function isEntitled(organization: Pick<Organization, 'plan'>): boolean {
 }
 
 /** Reads the policy and all it names; undefined when there is no such policy. */
-export function readBinding(registry: Registry, policyId: string): PolicyBinding | undefined {
+export function readBinding(registry: TrustRegistry, policyId: string): PolicyBinding | undefined {
   const policy = registry.policies.get(policyId)
   if (policy === undefined) return undefined
   const organization = registry.organizations.get(policy.organizationId)
@@ -49,7 +56,7 @@ export function checkEligibility(
 }
 
 /** Whether anything that a decision rested on has changed since it was read. */
-export function isCurrent(registry: Registry, { policy, organization, issuer, key }: PolicyBinding): boolean {
+export function isCurrent(registry: TrustRegistry, { policy, organization, issuer, key }: PolicyBinding): boolean {
   return (
     registry.policies.get(policy.id) === policy &&
     registry.organizations.get(organization.id) === organization &&

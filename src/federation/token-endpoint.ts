@@ -1,18 +1,23 @@
 // The token endpoint (reference: Token exchange), one exchange from top to bottom: form, the steps of the pipeline, minting, audit, reply.
 import { hash } from 'node:crypto'
 import type { AuditRow } from '../../db/schema.ts'
-import type { Context, RequestInfo } from '../context.ts'
+import type { Writer } from '../../db/write.ts'
 import { describeError, Fault, withoutSecrets } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'
+import type { RequestInfo } from '../http/endpoint.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
 import { json } from '../http/reply.ts'
 import { claimCharactersMax, exchangeAttemptsMax, exchangeBodyBytesLimit } from '../limits.ts'
-import type { Issuer } from '../registry.ts'
+import type { Log } from '../observe/log.ts'
 import { type IssuedAccessToken, mintAccessToken } from '../tokens/access-token.ts'
 import { type JwtText, parseJwtText } from '../tokens/jwt-text.ts'
+import type { SigningKeys } from '../tokens/signing-keys.ts'
 import { storableText } from '../values/bytes.ts'
 import { accessTokenType, parseExchangeForm } from './exchange-form.ts'
+import type { Issuer, IssuerKeys } from './issuer/issuer-keys.ts'
 import { type Accepted, type Dependencies, judge } from './pipeline.ts'
-import { isCurrent, type PolicyBinding, readBinding } from './policy-binding.ts'
+import { isCurrent, type PolicyBinding, readBinding, type TrustRegistry } from './policy-binding.ts'
+import type { ReplayGuard } from './replay.ts'
 import { type SubjectToken, secondsLeft } from './subject-token/claims.ts'
 import {
   isReason,
@@ -24,11 +29,25 @@ import {
   refuse,
 } from './subject-token/refusal.ts'
 
+/** What an exchange needs. */
+export type ExchangeContext = {
+  registry: TrustRegistry
+  issuerKeys: IssuerKeys
+  outbound: { insecureIssuers: boolean }
+  replayGuard: ReplayGuard
+  exchangeRate: RateLimiter
+  signingKeys: SigningKeys
+  writer: Pick<Writer, 'appendAudit'>
+  baseUrl: string
+  now: () => number
+  log: Log
+}
+
 /**
  * Exchanges a subject token for an access token. Every outcome is committed to the audit before the answer goes out; what is
  * refused, paused, deleted or changed by then is judged as it stands at the moment of minting (reference: Policy lifecycle).
  */
-export async function exchangeToken(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+export async function exchangeToken(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Response> {
   checkRate(info, context)
   const record = emptyRecord(info, context.now())
   let outcome: IssuedAccessToken | Refusal
@@ -56,7 +75,7 @@ export async function exchangeToken(request: Request, context: Context, info: Re
 }
 
 /** Before anything is read: what comes too often is to cost next to nothing, so it leaves a line in the log and no audit record. */
-function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: Context): void {
+function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: ExchangeContext): void {
   const seconds = exchangeRate.take(clientAddress, now())
   if (seconds === 0) return
   throw new Fault('rate_limited', 'Too many exchanges from this address; try again later', {
@@ -65,7 +84,11 @@ function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: Contex
   })
 }
 
-async function exchange(request: Request, context: Context, record: AuditRow): Promise<IssuedAccessToken | Refusal> {
+async function exchange(
+  request: Request,
+  context: ExchangeContext,
+  record: AuditRow,
+): Promise<IssuedAccessToken | Refusal> {
   if (!hasMediaType(request, 'application/x-www-form-urlencoded')) return refuse('content_type')
   const form = parseExchangeForm(await readBody(request, exchangeBodyBytesLimit))
   if (isRefusal(form)) return form
@@ -85,14 +108,14 @@ async function exchange(request: Request, context: Context, record: AuditRow): P
   return refuse('changed_meanwhile')
 }
 
-function dependenciesOf({ now, outbound, issuerKeys }: Context): Dependencies {
+function dependenciesOf({ now, outbound, issuerKeys }: ExchangeContext): Dependencies {
   return { now, insecureIssuers: outbound.insecureIssuers, issuerKeys, checkReplay: () => undefined }
 }
 
 /** No longer than the policy allows, and never longer than the subject token (reference: Access token). The time is taken afresh. */
 async function mint(
   { token, binding: { policy, key, issuer } }: Accepted,
-  context: Context,
+  context: ExchangeContext,
 ): Promise<IssuedAccessToken | Refusal> {
   const now = context.now()
   const lifetimeSeconds = Math.min(policy.maxLifetimeSeconds, secondsLeft(token.payload, now))
@@ -108,13 +131,13 @@ async function mint(
 }
 
 /** The last step before minting: whoever comes second with the same token is refused, however close. */
-function noteUse({ payload }: SubjectToken, { id: issuerId }: Issuer, { replayGuard }: Context, now: number) {
+function noteUse({ payload }: SubjectToken, { id: issuerId }: Issuer, { replayGuard }: ExchangeContext, now: number) {
   // An exp may have a fraction of any length; the database keeps whole milliseconds.
   const expiresAt = Math.ceil((payload.exp as number) * 1_000)
   return replayGuard.use({ issuerId, id: payload.jti, expiresAt }, now)
 }
 
-async function refused(refusal: Refusal, context: Context, record: AuditRow): Promise<Response> {
+async function refused(refusal: Refusal, context: ExchangeContext, record: AuditRow): Promise<Response> {
   const { refused: reason } = refusal
   const detail = refusal.detail === undefined ? undefined : bounded(refusal.detail)
   const error = oauthErrorOf(reason)
@@ -131,7 +154,7 @@ async function refused(refusal: Refusal, context: Context, record: AuditRow): Pr
   return refusalReply(refusal, record.requestId)
 }
 
-function refusalFromError(error: unknown, { log }: Context, { requestId }: RequestInfo): Refusal {
+function refusalFromError(error: unknown, { log }: ExchangeContext, { requestId }: RequestInfo): Refusal {
   if (error instanceof Fault && isReason(error.reason)) return refuse(error.reason)
   log('error', 'exchange_failed', { request_id: requestId, reason: describeError(error) })
   return refuse('unforeseen')

@@ -1,6 +1,5 @@
 // The OpenAPI 3.1 document of the service, made from what the endpoints say of themselves and from the shapes that check their input.
 import { isDeepStrictEqual } from 'node:util'
-import type { Endpoint } from '../context.ts'
 import {
   inputDepthMax,
   inputEntriesMax,
@@ -11,6 +10,7 @@ import {
   operationBodyBytesMax,
 } from '../limits.ts'
 import type { JsonSchema } from '../values/shape.ts'
+import type { Endpoint } from './endpoint.ts'
 import { type Content, type OperationDoc, type Shape, schemaOf } from './operation-doc.ts'
 
 const title = 'Latchkey'
@@ -30,7 +30,7 @@ const headers = {
 }
 const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` })
 
-export function createOpenApiDocument(endpoints: readonly Endpoint[], baseUrl: string, version: string): object {
+export function createOpenApiDocument(endpoints: readonly Endpoint<never>[], baseUrl: string, version: string): object {
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas: Record<string, object> = {}
   for (const { method, path, openapi } of endpoints) {

@@ -1,25 +1,35 @@
 // Inference through Latchkey (reference: Inference): bearer, key state, forward, stream through, usage.
-import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { type JsonObject, parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
+import type { Endpoint, RequestInfo } from '../http/endpoint.ts'
 import { messagesErrorReply, statusOf } from '../http/reply.ts'
 import { checkBudget, checkPreset, takeRate } from '../keys/admission.ts'
 import { checkKeyState } from '../keys/api-key.ts'
-import { authenticateInference, type Principal } from '../keys/bearer.ts'
+import { authenticateInference, type BearerContext, type Principal } from '../keys/bearer.ts'
 import { upstreamAnswerBytesWholeMax } from '../limits.ts'
 import type { Target } from '../presets/apply.ts'
 import { readPresetReference, withoutPresetReference } from '../presets/reference.ts'
 import { completeBody } from '../presets/use.ts'
+import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { type GivenBody, type InferenceRequest, readInferenceRequest } from './call.ts'
 import { forwardToBest } from './fallback.ts'
-import { nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
+import { type LedgerContext, nothingSeen, openLedgerEntry, statusClientLeft } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
 import { inferenceDescription } from './openapi.ts'
 import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
-import type { Forwarded } from './upstream/forward.ts'
+import type { Forwarded, UpstreamContext } from './upstream/forward.ts'
 import { rejectLoop } from './upstream/forwarding-loop.ts'
-import { type Attempt, attemptsFor } from './upstream/targets.ts'
+import { type Attempt, attemptsFor, type UpstreamRegistry } from './upstream/targets.ts'
 import { inspectEvents, inspectJson } from './usage.ts'
+
+/** What an inference request needs. */
+export type InferenceContext = BearerContext &
+  UpstreamContext &
+  LedgerContext & {
+    registry: PresetRegistry & UpstreamRegistry
+    presets: Presets
+    config: { bodyBytesMax: number }
+  }
 
 /** The paths that take a body; the usage of a stream has to be asked for where `stream_options` is known. */
 const paths = {
@@ -32,7 +42,7 @@ const paths = {
 } as const satisfies Record<string, { target: Target; takesStreamOptions: boolean }>
 type Path = keyof typeof paths
 
-export const inferenceEndpoints: Endpoint[] = (Object.keys(paths) as Path[]).map((path) => ({
+export const inferenceEndpoints: Endpoint<InferenceContext>[] = (Object.keys(paths) as Path[]).map((path) => ({
   method: 'POST',
   path,
   handle: (request, context, info) => infer(path, request, context, info),
@@ -41,7 +51,7 @@ export const inferenceEndpoints: Endpoint[] = (Object.keys(paths) as Path[]).map
 }))
 
 /** The usage is committed to the ledger before the client sees the end of the answer. */
-async function infer(path: Path, request: Request, context: Context, info: RequestInfo): Promise<Response> {
+async function infer(path: Path, request: Request, context: InferenceContext, info: RequestInfo): Promise<Response> {
   const { key: keyAtFirst, accessToken } = await authenticateInference(request, context)
   checkBudget(keyAtFirst, context.spending, context.now())
   takeRate(keyAtFirst, context.keyRates, context.now())
@@ -99,7 +109,7 @@ async function complete(
   path: Path,
   sent: JsonObject,
   principal: Principal,
-  context: Context,
+  context: InferenceContext,
 ): Promise<GivenBody & { presetVersion: string | null }> {
   const { fields } = sent
   const reference = readPresetReference(fields)
@@ -121,7 +131,7 @@ function isShort({ headers }: Response): boolean {
 }
 
 /** @throws Fault `unavailable` when there is no inference server at all, `not_found` when none of them serves the model */
-function findAttempts({ registry }: Context, { models }: InferenceRequest, keyId: string): Attempt[] {
+function findAttempts({ registry }: InferenceContext, { models }: InferenceRequest, keyId: string): Attempt[] {
   if (registry.upstreamsInOrder.length === 0)
     throw new Fault('unavailable', 'No inference server is configured', {
       reason: `LATCHKEY_UPSTREAM_URL is not set, and there is no upstream; add one with: latchkey upstreams add; key ${keyId}`,
@@ -138,7 +148,7 @@ function findAttempts({ registry }: Context, { models }: InferenceRequest, keyId
 
 /** The caller gets the upstream's own answer; an admin must see that it was not ours. */
 function logUpstreamRefusal(
-  { log }: Context,
+  { log }: InferenceContext,
   { requestId }: RequestInfo,
   { response: { status }, upstream }: Forwarded,
 ): void {

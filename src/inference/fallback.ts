@@ -1,11 +1,12 @@
 // Tries one inference server after the other. When none can answer, the caller gets the failure that helps most.
-import type { Context, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { giveWayAfter } from '../http/body.ts'
+import type { RequestInfo } from '../http/endpoint.ts'
 import { statusOf } from '../http/reply.ts'
+import type { Log } from '../observe/log.ts'
 import type { InferenceRequest } from './call.ts'
 import type { LedgerEntry } from './ledger.ts'
-import { type Forwarded, forward } from './upstream/forward.ts'
+import { type Forwarded, forward, type UpstreamContext } from './upstream/forward.ts'
 import { type Attempt, isWorthAnother, usefulnessOf } from './upstream/targets.ts'
 
 /** An upstream's answer, whose body is still to be read, or ours where it gave none. */
@@ -22,7 +23,7 @@ export async function forwardToBest(
   { bodyFor, sessionId }: InferenceRequest,
   attempts: readonly Attempt[],
   entry: LedgerEntry,
-  context: Context,
+  context: UpstreamContext & { log: Log },
   { requestId }: RequestInfo,
 ): Promise<Forwarded> {
   let kept: Outcome | undefined
@@ -56,7 +57,7 @@ async function ask(
   request: Request,
   outgoing: Parameters<typeof forward>[1],
   attempt: Attempt,
-  context: Context,
+  context: UpstreamContext,
 ): Promise<Outcome> {
   try {
     const forwarded = await forward(request, outgoing, attempt.upstream, context)
@@ -76,7 +77,7 @@ function end(outcome: Outcome | undefined): void {
   if (outcome !== undefined && 'forwarded' in outcome) outcome.forwarded.abort()
 }
 
-function logFallback({ log }: Context, requestId: string, outcome: Outcome): void {
+function logFallback({ log }: { log: Log }, requestId: string, outcome: Outcome): void {
   const { upstream, model } = outcome.attempt
   const reason = 'fault' in outcome ? outcome.fault.message : `status ${outcome.status}`
   log('warn', 'upstream_fallback', { request_id: requestId, upstream: upstream.name, model, reason })

@@ -1,12 +1,16 @@
 // The ledger entry of one inference request: opened when it is let in, written once when it ends. The row is committed before its answer ends.
 import type { UsageRow } from '../../db/schema.ts'
-import type { Context, RequestInfo } from '../context.ts'
+import type { Writer } from '../../db/write.ts'
 import { describeError, withoutSecrets } from '../fault.ts'
+import type { RequestInfo } from '../http/endpoint.ts'
 import type { Principal } from '../keys/bearer.ts'
+import type { KeyRates } from '../keys/key-rates.ts'
+import type { Spending } from '../keys/spending.ts'
 import { modelCharactersMax } from '../limits.ts'
+import type { Log } from '../observe/log.ts'
 import { storableText } from '../values/bytes.ts'
 import type { InferenceRequest } from './call.ts'
-import { costOf } from './prices.ts'
+import { costOf, type PriceList } from './prices.ts'
 import type { Attempt } from './upstream/targets.ts'
 import type { Inspected } from './usage.ts'
 
@@ -21,6 +25,16 @@ const withoutCompletion = ['/embeddings', '/rerank']
 /** What is asked, and where; `presetVersion` is as `slug@3`. */
 type LedgerSubject = Pick<InferenceRequest, 'models' | 'streams'> & { endpoint: string; presetVersion: string | null }
 
+/** What an entry is written with. */
+export type LedgerContext = {
+  writer: Pick<Writer, 'appendUsage'>
+  spending: Spending
+  keyRates: KeyRates
+  registry: { readonly priceOf: PriceList }
+  now: () => number
+  log: Log
+}
+
 export type LedgerEntry = {
   /** Notes who is asked; the last one is who answered. */
   attempt: (attempt: Attempt) => void
@@ -31,7 +45,7 @@ export type LedgerEntry = {
 }
 
 export function openLedgerEntry(
-  { writer, now, spending, keyRates, registry, log }: Context,
+  { writer, now, spending, keyRates, registry, log }: LedgerContext,
   { requestId }: RequestInfo,
   { key, accessToken }: Principal,
   { endpoint, presetVersion, models, streams }: LedgerSubject,

@@ -1,9 +1,9 @@
 // What the endpoints of inference say of themselves, for the OpenAPI document. What goes through is the inference server's own.
 import type { OperationDoc } from '../http/operation-doc.ts'
 import { jsonOutermostMembersMax, modelCharactersMax, modelNamesMax } from '../limits.ts'
-import { markedModelText, presetMarker, presetReferenceText } from '../presets/reference.ts'
 import { flag, freeObject, matching, object as objectOf } from '../presets/schema/check.ts'
 import { models } from '../presets/schema/parameters.ts'
+import { markedModelText, presetMarker, presetReferenceText } from '../values/preset-text.ts'
 import { type } from '../values/shape.ts'
 
 const { properties, ...object } = objectOf({

@@ -1,13 +1,14 @@
 // The key endpoints as the official client has them (reference: Key endpoints): `GET /key` for whoever calls, `/keys` for management keys.
-import type { Context, Endpoint, RequestInfo } from '../context.ts'
+
+import type { Actor } from '../../db/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
+import type { Endpoint, RequestInfo } from '../http/endpoint.ts'
 import { checkFields, noQuery, readQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
-import type { Actor } from '../registry.ts'
 import { keyHashText } from '../values/id-text.ts'
-import { authenticate, authenticateManagement } from './bearer.ts'
+import { authenticate, authenticateManagement, type BearerContext } from './bearer.ts'
 import {
   createBody,
   createDescription,
@@ -32,7 +33,7 @@ type Shown = Omit<typeof keyResponse.infer, 'creator_user_id'> & {
 /** The door to the admin operations. */
 type RunOperation = (name: string, input: unknown, actor?: Actor) => Promise<unknown>
 
-export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
+export function createKeyEndpoints(runOperation: RunOperation): Endpoint<BearerContext>[] {
   const one = async (key: { organizationId: string }, hash: string | undefined) => {
     if (!keyHashText.test(hash ?? '')) throw new Fault('not_found', 'Resource not found')
     try {
@@ -51,7 +52,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     { method: 'DELETE', path: '/keys/{hash}', openapi: deleteDescription, handle: remove },
   ]
 
-  async function showCurrent(request: Request, context: Context): Promise<Response> {
+  async function showCurrent(request: Request, context: BearerContext): Promise<Response> {
     const { key } = await authenticate(request, context)
     readQuery(request, noQuery)
     const shown = await one(key, key.hash)
@@ -69,7 +70,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     return reply(200, { data })
   }
 
-  async function list(request: Request, context: Context): Promise<Response> {
+  async function list(request: Request, context: BearerContext): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: false })
     const query = readQuery(request, listQuery)
     const { offset = 0, workspace_id: workspaceId = key.workspaceId, include_disabled: includesDisabled = true } = query
@@ -84,7 +85,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     return reply(200, { data: keys.map(responseOf) })
   }
 
-  async function create(request: Request, context: Context, { requestId }: RequestInfo): Promise<Response> {
+  async function create(request: Request, context: BearerContext, { requestId }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
     readQuery(request, noQuery)
     const body = await readJson(request, operationBodyBytesMax)
@@ -101,13 +102,17 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     return reply(201, { data: responseOf(made), key: made.key })
   }
 
-  async function show(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
+  async function show(request: Request, context: BearerContext, { params }: RequestInfo): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: false })
     readQuery(request, noQuery)
     return reply(200, { data: responseOf(await one(key, params.hash)) })
   }
 
-  async function update(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
+  async function update(
+    request: Request,
+    context: BearerContext,
+    { params, requestId }: RequestInfo,
+  ): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
     readQuery(request, noQuery)
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
@@ -117,7 +122,11 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint[] {
     return reply(200, { data: responseOf(updated) })
   }
 
-  async function remove(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
+  async function remove(
+    request: Request,
+    context: BearerContext,
+    { params, requestId }: RequestInfo,
+  ): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
     readQuery(request, noQuery)
     const { hash } = await one(key, params.hash)

@@ -1,10 +1,10 @@
 // Users: who owns keys and makes presets. A name that nobody has makes a user, in the commit of what it owns.
 
+import type { Touched } from '../../db/admin-changes.ts'
 import type { Orm } from '../../db/open.ts'
 import { findUser, insertUser } from '../../db/organizations.ts'
 import type { User } from '../../db/schema.ts'
 import type { Statement } from '../../db/write.ts'
-import type { Touched } from '../registry.ts'
 
 /** A user, and what a commit must hold besides where it is a new one. */
 export type Owner = { user: User; statements: Statement[]; touched: Touched[] }

@@ -1,12 +1,16 @@
 // What a new version of a preset makes of the rows: numbered after the one before it, bounded in size and number. It knows no turn and
 // reads nothing.
-import { insertPresetVersions, modelsOf } from '../../db/presets.ts'
+import type { Actor } from '../../db/admin-changes.ts'
+import { type DesignatedPreset, insertPresetVersions, modelsOf } from '../../db/presets.ts'
 import type { PresetVersion } from '../../db/schema.ts'
 import type { Statement } from '../../db/write.ts'
 import { Fault } from '../fault.ts'
 import { presetsMax } from '../limits.ts'
-import type { Preset } from '../registry.ts'
 import type { PresetContent } from './preset.ts'
+
+/** A preset with what its designated version names. */
+export type Preset = Readonly<DesignatedPreset>
+export type PresetChange = { before: Preset | undefined; after: Preset; actor: Actor; operation: string }
 
 /** `config` holds the settings as they are stored, as `encodeConfig` makes them. */
 export type VersionDraft = {

@@ -1,15 +1,18 @@
 // The preset endpoints (reference: Preset endpoints): any credential of the workspace reads, a management key that may write changes.
+
+import type { Actor } from '../../db/admin-changes.ts'
+import type { Orm } from '../../db/open.ts'
 import { readPresetVersion } from '../../db/presets.ts'
-import type { Context, Endpoint, RequestInfo } from '../context.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
+import type { Endpoint, Handle, RequestInfo } from '../http/endpoint.ts'
 import { checkFields, noQuery, readQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
-import { authenticate, authenticateManagement } from '../keys/bearer.ts'
+import { authenticate, authenticateManagement, type BearerContext } from '../keys/bearer.ts'
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
-import type { Actor } from '../registry.ts'
 import { giveWay } from '../values/mutex.ts'
+import { isPresetSlug } from '../values/preset-text.ts'
 import {
   archiveDescription,
   listDescription,
@@ -23,9 +26,13 @@ import {
   versionsDescription,
 } from './openapi.ts'
 import { type Dialect, readPreset } from './preset.ts'
-import { checkPresetSlug, isPresetSlug } from './reference.ts'
+import { checkPresetSlug } from './reference.ts'
 import { showDesignated, versionText } from './responses.ts'
 import { presetVersionShape } from './shapes.ts'
+import type { PresetRegistry, Presets } from './versions.ts'
+
+/** What the preset endpoints need. */
+export type PresetContext = BearerContext & { registry: PresetRegistry; presets: Presets; orm: Orm }
 
 type Key = { id: string; organizationId: string; workspaceId: string }
 /** The door to the admin operations. */
@@ -37,11 +44,11 @@ const dialectOfPath: [path: string, dialect: Dialect][] = [
   ['responses', 'responses'],
 ]
 
-export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
+export function createPresetEndpoints(runOperation: RunOperation): Endpoint<PresetContext>[] {
   const one = '/presets/{slug}'
   return [
     ...dialectOfPath.map(
-      ([path, dialect]): Endpoint => ({
+      ([path, dialect]): Endpoint<PresetContext> => ({
         method: 'POST',
         path: `${one}/${path}`,
         openapi: saveDescriptions[dialect],
@@ -57,18 +64,18 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
     { method: 'POST', path: `${one}/restore`, openapi: restoreDescription, handle: changing('presets.restore') },
   ]
 
-  async function list(request: Request, context: Context): Promise<Response> {
+  async function list(request: Request, context: PresetContext): Promise<Response> {
     const { key } = await authenticate(request, context)
     return reply(await run('presets.list', { ...within(key), ...readQuery(request, pageQuery) }))
   }
 
-  async function show(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
+  async function show(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
     const { key } = await authenticate(request, context)
     readQuery(request, noQuery)
     return reply({ data: await run('presets.show', { ...within(key), preset: slugOf(params) }) })
   }
 
-  async function showOneVersion(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
+  async function showOneVersion(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
     const { key } = await authenticate(request, context)
     readQuery(request, noQuery)
     if (!/^[1-9]\d*$/.test(params.version ?? '') || !presetVersionShape.allows(Number(params.version))) throw notFound()
@@ -76,7 +83,11 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
     return reply({ data: await run('presets.version', { ...within(key), preset }) })
   }
 
-  async function update(request: Request, context: Context, { params, requestId }: RequestInfo): Promise<Response> {
+  async function update(
+    request: Request,
+    context: PresetContext,
+    { params, requestId }: RequestInfo,
+  ): Promise<Response> {
     const key = await authenticateManagement(request, context, { writes: true })
     readQuery(request, noQuery)
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody)
@@ -84,7 +95,7 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
     return reply({ data: await run('presets.update', input, actorOf(key, requestId)) })
   }
 
-  function changing(operation: string): Endpoint['handle'] {
+  function changing(operation: string): Handle<PresetContext> {
     return async (request, context, { params, requestId }) => {
       const key = await authenticateManagement(request, context, { writes: true })
       readQuery(request, noQuery)
@@ -106,7 +117,7 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint[] {
 async function save(
   dialect: Dialect,
   request: Request,
-  context: Context,
+  context: PresetContext,
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
   const key = await authenticateManagement(request, context, { writes: true })
@@ -122,7 +133,7 @@ async function save(
 }
 
 /** A page of long versions is many megabytes, so each is read when the one before it has gone out, and none is parsed. */
-async function listVersions(request: Request, context: Context, { params }: RequestInfo): Promise<Response> {
+async function listVersions(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
   const { key } = await authenticate(request, context)
   const { offset = 0, limit = presetPageRowsDefault } = readQuery(request, pageQuery)
   const preset = context.registry.presetsOf.get(key.workspaceId)?.get(slugOf(params))

@@ -1,26 +1,12 @@
 // How a request names a preset (reference: Using a preset), and what slugs look like. Whether there is such a preset is not known here.
 import { Fault } from '../fault.ts'
 import { presetSlugCharactersMax, presetVersionMax } from '../limits.ts'
+import { isPresetSlug, presetMarker, presetReferenceText } from '../values/preset-text.ts'
 
 type Fields = Record<string, unknown>
 
 /** `version` is undefined where the designated one is meant. */
 export type PresetReference = { slug: string; version: number | undefined }
-
-export const presetMarker = '@preset/'
-
-/** 1–128 of `A–Z a–z 0–9 . _ ~ -` (reference: Presets). */
-const slugText = `[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}`
-export const presetSlugText = new RegExp(`^${slugText}$`)
-/** A slug, or one with the number of a version; and a model that ends in one of these, marked as such. */
-export const presetReferenceText = new RegExp(`^${slugText}(@[1-9][0-9]{0,9})?$`)
-export const markedModelText = new RegExp(`${presetMarker}${presetReferenceText.source.slice(1)}`)
-/** A path that ends in one of the two means another place. */
-export const reservedSlugs = ['.', '..']
-
-export function isPresetSlug(text: string): boolean {
-  return presetSlugText.test(text) && !reservedSlugs.includes(text)
-}
 
 /** @throws Fault `invalid` */
 export function checkPresetSlug(text: string): void {

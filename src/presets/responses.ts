@@ -1,7 +1,7 @@
 // What is told of presets on the wire (reference: Presets; Preset versions): the shapes for the OpenAPI document, and the functions that are held to them.
 import { type PresetVersion, presetStatuses } from '../../db/schema.ts'
-import type { Preset } from '../registry.ts'
 import { type } from '../values/shape.ts'
+import type { Preset } from './drafts.ts'
 import type { Version } from './versions.ts'
 
 /** ISO 8601 UTC. */

@@ -1,8 +1,8 @@
 // What may be set and asked of presets beside their bodies: for the commands as for the preset endpoints.
 import { nameCharactersMax, presetDescriptionCharactersMax, presetPageRowsMax, presetVersionMax } from '../limits.ts'
+import { isPresetSlug, presetSlugText, reservedSlugs } from '../values/preset-text.ts'
 import { type } from '../values/shape.ts'
 import { offsetShape, textShape } from '../values/shapes.ts'
-import { isPresetSlug, presetSlugText, reservedSlugs } from './reference.ts'
 
 /** Any text: what is shown of it is made printable where it is shown. */
 export const presetLabels = {

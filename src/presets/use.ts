@@ -1,10 +1,9 @@
 // A preset in use: finds the one that a request names, in the workspace of its key, and completes the body with it.
 import { Fault } from '../fault.ts'
-import type { Registry } from '../registry.ts'
 import { applyPreset, type Target } from './apply.ts'
 import type { PresetReference } from './reference.ts'
 import type { Fields } from './schema/check.ts'
-import type { Presets } from './versions.ts'
+import type { PresetRegistry, Presets } from './versions.ts'
 
 export type Completed = {
   fields: Fields
@@ -21,7 +20,7 @@ export async function completeBody(
   body: Fields,
   { slug, version: pinned }: PresetReference,
   workspaceId: string,
-  { registry, presets }: { registry: Registry; presets: Presets },
+  { registry, presets }: { registry: PresetRegistry; presets: Presets },
 ): Promise<Completed> {
   const preset = registry.presetsOf.get(workspaceId)?.get(slug)
   if (preset?.status !== 'active')

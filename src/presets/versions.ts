@@ -1,16 +1,28 @@
 // The versions of presets: makes new ones, as many in one commit as there wait, and keeps at hand what those in use say.
 import { setImmediate } from 'node:timers'
+import type { Actor } from '../../db/admin-changes.ts'
 import { isBusy, type Orm } from '../../db/open.ts'
 import { readPresetVersion } from '../../db/presets.ts'
 import type { PresetVersion } from '../../db/schema.ts'
-import type { Writer } from '../../db/write.ts'
+import type { Statement } from '../../db/write.ts'
 import { checkKeyState } from '../keys/api-key.ts'
+import type { KeyRegistry } from '../keys/bearer.ts'
 import { presetCacheCharactersMax, presetsPerCommitMax, presetValueCharacters } from '../limits.ts'
-import { type Actor, commitPresets, type Preset, type PresetChange, type Registry } from '../registry.ts'
 import type { RunExclusive } from '../values/mutex.ts'
-import { checkPresetCount, draftVersion, type NewVersion, type VersionDraft, versionStatements } from './drafts.ts'
+import {
+  checkPresetCount,
+  draftVersion,
+  type NewVersion,
+  type Preset,
+  type PresetChange,
+  type VersionDraft,
+  versionStatements,
+} from './drafts.ts'
 import { encodeConfig } from './preset.ts'
 import type { Fields } from './schema/check.ts'
+
+/** What of the registry tells presets: those of each workspace by slug, archived ones included. */
+export type PresetRegistry = { readonly presetsOf: ReadonlyMap<string, ReadonlyMap<string, Preset>> }
 
 /** A version with its config as a value. */
 export type Version = Readonly<Omit<PresetVersion, 'config'>> & { readonly config: Fields }
@@ -28,13 +40,19 @@ export type Presets = {
   versionOf: (preset: Preset, version?: number) => Promise<Version | undefined>
 }
 
-type Dependencies = { orm: Orm; writer: Writer; registry: Registry; now: () => number; runExclusive: RunExclusive }
+type Dependencies = {
+  orm: Orm
+  registry: PresetRegistry & Pick<KeyRegistry, 'keys'>
+  now: () => number
+  runExclusive: RunExclusive
+  /** Makes the changes durable with their record, and puts them in force. */
+  commit: (statements: Statement[], changes: PresetChange[]) => Promise<void>
+}
 type Waiting = { draft: Draft; config: string; done: (saved: Saved) => void; failed: (error: unknown) => void }
 /** A draft with the rows that it makes. */
 type Planned = { waiting: Waiting; change: PresetChange; version: NewVersion }
 
-export function createPresets(dependencies: Dependencies): Presets {
-  const { orm, registry, now, runExclusive } = dependencies
+export function createPresets({ orm, registry, now, runExclusive, commit }: Dependencies): Presets {
   const queue: Waiting[] = []
   let isScheduled = false
   const atHand = createVersionCache()
@@ -61,7 +79,7 @@ export function createPresets(dependencies: Dependencies): Presets {
     const changes = planned.map(({ change }) => change)
     try {
       const versions = planned.map(({ version }) => version)
-      await commitPresets(dependencies, versionStatements(versions, at), changes)
+      await commit(versionStatements(versions, at), changes)
     } catch (error) {
       if (planned.length === 1 || isBusy(error)) for (const { waiting } of planned) waiting.failed(error)
       else for (const { waiting } of planned) await commitTogether([waiting])

@@ -1,12 +1,11 @@
 // Signatures over the text of a JWT (RFC 7515 §5), by WebCrypto itself: on the hot path nothing is parsed twice. It does not know claims.
 
-import type { VerificationKey } from '../federation/issuer/key-set.ts'
-import type { SubjectTokenAlgorithm } from '../federation/subject-token/claims.ts'
-
 const parameters = {
   RS256: { name: 'RSASSA-PKCS1-v1_5' },
   ES256: { name: 'ECDSA', hash: 'SHA-256' },
 } as const
+/** The algorithms that subject tokens may be signed with. */
+export type JwsAlgorithm = keyof typeof parameters
 const encoder = new TextEncoder()
 
 /**
@@ -15,8 +14,8 @@ const encoder = new TextEncoder()
  */
 export async function isSignedBy(
   text: string,
-  algorithm: SubjectTokenAlgorithm,
-  { cryptoKey }: Pick<VerificationKey, 'cryptoKey'>,
+  algorithm: JwsAlgorithm,
+  { cryptoKey }: { cryptoKey: () => Promise<CryptoKey> },
 ): Promise<boolean> {
   const end = text.lastIndexOf('.')
   const signature = Buffer.from(text.slice(end + 1), 'base64url')

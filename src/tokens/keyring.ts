@@ -1,9 +1,8 @@
 // Which master key opens a database: the one in place, or the one that waits where a replacement was interrupted after its commit. Whether
 // a key is the right one is decided by the signing keys in the database, of which there is always one.
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
-import type { MasterKeySource } from '../config.ts'
 import { Fault } from '../fault.ts'
-import { decrypt, importMasterKey, keyFileFault } from './master-key.ts'
+import { decrypt, importMasterKey, keyFileFault, type MasterKeySource } from './master-key.ts'
 import { installNextKeyFile, listOldKeyFiles, readKeyFile, readNextKeyFile } from './master-key-file.ts'
 
 /** `isFinished`: it was put in place just now, which ends an interrupted replacement. */

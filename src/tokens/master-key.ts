@@ -1,9 +1,10 @@
 // The master key encrypts private signing keys and upstream credentials at rest (AES-256-GCM). It comes from a file or the environment and
 // is never stored beside what it protects in the database.
 import { describeDenial } from '../../db/access.ts'
-import type { MasterKeySource } from '../config.ts'
 import { Fault } from '../fault.ts'
 import { createKeyFile, readKeyFile } from './master-key-file.ts'
+
+export type MasterKeySource = { kind: 'value'; hex: string } | { kind: 'file'; path: string; isDefault: boolean }
 
 /**
  * Reads the master key, whether or not it opens a database. With `create`, a missing file is made.

@@ -12,8 +12,8 @@ import {
   ratePerMinuteMax,
   referenceCharactersMax,
 } from '../limits.ts'
-import { presetMarker } from '../presets/reference.ts'
 import { uuidText } from './id-text.ts'
+import { presetMarker } from './preset-text.ts'
 import { type Statement, type } from './shape.ts'
 import { readTime, timeText } from './time-text.ts'
 

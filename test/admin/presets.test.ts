@@ -1,7 +1,7 @@
 // Presets as files, and presets by reference: what the commands' operations refuse, and that nothing is then saved.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { presetsMax } from '../../src/limits.ts'
-import type { Preset } from '../../src/registry.ts'
+import type { Preset } from '../../src/presets/drafts.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 
 let latchkey: TestServer

@@ -1,6 +1,7 @@
 // The ways in which a request names a preset, and those in which it does not.
 import { describe, expect, test } from 'bun:test'
-import { isPresetSlug, readPresetReference, withoutPresetReference } from '../../src/presets/reference.ts'
+import { readPresetReference, withoutPresetReference } from '../../src/presets/reference.ts'
+import { isPresetSlug } from '../../src/values/preset-text.ts'
 
 type Fields = Record<string, unknown>
 

@@ -1,6 +1,7 @@
 // Versions of presets as they are made and read: posts that wait share a commit, each fails for itself, and what is kept at hand is
 // bounded and true.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Actor } from '../../db/admin-changes.ts'
 import { updateApiKey } from '../../db/api-keys.ts'
 import { createWriter } from '../../db/write.ts'
 import {
@@ -9,8 +10,9 @@ import {
   presetsMax,
   presetsPerCommitMax,
 } from '../../src/limits.ts'
+import type { Preset } from '../../src/presets/drafts.ts'
 import { createPresets, type Draft, type Presets, type Saved } from '../../src/presets/versions.ts'
-import { type Actor, commit, loadRegistry, type Preset, type Registry } from '../../src/registry.ts'
+import { commit, commitPresets, loadRegistry, type Registry } from '../../src/registry.ts'
 import { createMutex, type RunExclusive } from '../../src/values/mutex.ts'
 import { busyError, type Watched, watchBatches } from '../support/batches.ts'
 import { rowsInFile } from '../support/database-file.ts'
@@ -47,7 +49,9 @@ beforeEach(async () => {
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  presets = createPresets({ orm, writer, registry, now: () => now, runExclusive })
+  const commitAll: Parameters<typeof createPresets>[0]['commit'] = (statements, changes) =>
+    commitPresets({ writer, registry, now: () => now }, statements, changes)
+  presets = createPresets({ orm, registry, now: () => now, runExclusive, commit: commitAll })
 })
 afterEach(async () => {
   await writer.close()

@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import type { MasterKeySource } from '../../src/config.ts'
 import { Fault } from '../../src/fault.ts'
-import { decrypt, encrypt, readMasterKey } from '../../src/tokens/master-key.ts'
+import { decrypt, encrypt, type MasterKeySource, readMasterKey } from '../../src/tokens/master-key.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 
 let folder: ReturnType<typeof temporaryFolder>

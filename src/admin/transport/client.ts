@@ -1,54 +1,11 @@
-// Runs an admin operation where the database is: in the server that owns it, over its socket, or else in this process.
+// Asks a running server for an admin operation, over its local socket.
 import { type IncomingMessage, request } from 'node:http'
 import { describeDenial } from '../../../db/access.ts'
 import type { OnProgress } from '../../../db/slices.ts'
-import { type Config, socketPathFor } from '../../config.ts'
-import type { Dependencies } from '../../context.ts'
 import { Fault, type FaultCode } from '../../fault.ts'
 import { operationMillisecondsMax } from '../../limits.ts'
-import type { OperationName } from '../operations.ts'
-import { type LocalUser, readLocalUser, toHeaders } from './local-user.ts'
+import { type LocalUser, toHeaders } from './local-user.ts'
 import { createLineReader, progressMediaType } from './progress.ts'
-
-/**
- * The same answer whether a server runs or not. While another process holds the file without serving its socket (a command, or a
- * server that is starting or stopping) it waits, up to `databaseWaitMillisecondsMax`. Reports tell how far they are.
- * @throws Fault as the operation does; `conflict` when the database stays owned by another process
- */
-export async function callOperation(
-  config: Config,
-  dependencies: Dependencies,
-  name: OperationName,
-  input: unknown,
-  onProgress?: OnProgress,
-): Promise<unknown> {
-  const user = readLocalUser(process.env)
-  const ask = () => askServer(socketPathFor(config), name, input, { user, onProgress })
-  const answered = await ask()
-  if (answered !== undefined) return answered.result
-  // All that an operation needs takes longer to load than a server takes to answer.
-  const { runInProcess } = await import('./in-process.ts')
-  return runInProcess(config, dependencies, { name, input, user, onProgress }, ask)
-}
-
-/**
- * The same for an operation that needs the server stopped.
- * @throws Fault as the operation does; `conflict` while a server runs
- */
-export async function callWithoutServer(
-  config: Config,
-  dependencies: Dependencies,
-  name: OperationName,
-  input: unknown,
-): Promise<unknown> {
-  const socketPath = socketPathFor(config)
-  const { runInProcess } = await import('./in-process.ts')
-  return runInProcess(config, dependencies, { name, input, user: readLocalUser(process.env) }, async () => {
-    if (await isServed(socketPath))
-      throw new Fault('conflict', 'The server runs on this database. Stop the server first, then run this again')
-    return undefined
-  })
-}
 
 /** Whether a server listens there. */
 export async function isServed(socketPath: string): Promise<boolean> {

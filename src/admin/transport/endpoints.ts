@@ -1,11 +1,12 @@
 // The admin operations over HTTP, for management keys: the same operations that the commands call, within the key's own organization.
-import type { Context, Endpoint, RequestInfo } from '../../context.ts'
+
 import { Fault } from '../../fault.ts'
 import { readJson } from '../../http/body.ts'
+import type { Endpoint, RequestInfo } from '../../http/endpoint.ts'
 import { noQuery, readParameters, readQuery } from '../../http/input.ts'
 import { errorResponses, type OperationDoc, type Shape } from '../../http/operation-doc.ts'
 import { jsonInSlices } from '../../http/reply.ts'
-import { authenticateManagement } from '../../keys/bearer.ts'
+import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
 import type { RunOperation } from '../operation.ts'
@@ -24,7 +25,7 @@ function filledInBy(path: string): string[] {
   return ['organization', ...[...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')]
 }
 
-export function createAdminEndpoints(runOperation: RunOperation): Endpoint[] {
+export function createAdminEndpoints(runOperation: RunOperation): Endpoint<BearerContext>[] {
   return routes.map((route) => ({
     method: route.method,
     path: route.path,
@@ -37,7 +38,7 @@ async function handle(
   { method, path, operation, status = 200, isList, draft, isBare, isReading }: AdminRoute,
   runOperation: RunOperation,
   request: Request,
-  context: Context,
+  context: BearerContext,
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
   // Whether nothing is to be saved is in the body, which is read for those alone who may ask for that much.

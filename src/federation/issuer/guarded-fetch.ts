@@ -3,16 +3,10 @@ import { isIP } from 'node:net'
 import { Fault } from '../../fault.ts'
 import type { AddressList } from '../../http/client-address.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
+import type { Fetch, FetchInit } from '../../runtime.ts'
 import { joinChunks } from '../../values/bytes.ts'
 import { describeFetchFailure } from './fetch-failure.ts'
 import { hostOf, objectionToNetwork, urlProblem } from './issuer-url.ts'
-
-/**
- * `ca`: certificates in PEM to trust instead of the public ones. `address`: the IP address to connect to, while the certificate must be for
- * the host of the URL.
- */
-export type FetchInit = RequestInit & { decompress?: boolean; ca?: string; address?: string }
-export type Fetch = (url: string, init: FetchInit) => Promise<Response>
 
 /** What a fetch from an issuer needs: the way out, and what the operator allows. */
 export type Outbound = {

@@ -1,5 +1,6 @@
 // Finds the key that verifies a subject token: a cache per issuer, filled by discovery, a JWKS URL or a pasted set (reference: Issuer keys).
 
+import type { IssuerWithKeySet } from '../../../db/issuers.ts'
 import type { IssuerKeySet } from '../../../db/schema.ts'
 import { describeError, Fault } from '../../fault.ts'
 import {
@@ -10,7 +11,6 @@ import {
   issuerPatienceMilliseconds,
 } from '../../limits.ts'
 import type { Log } from '../../observe/log.ts'
-import type { Issuer } from '../../registry.ts'
 import { type } from '../../values/shape.ts'
 import type { SubjectToken } from '../subject-token/claims.ts'
 import { type Refusal, refuse } from '../subject-token/refusal.ts'
@@ -18,6 +18,9 @@ import { fetchDocument, fetchTime, type Outbound } from './guarded-fetch.ts'
 import { readKeySet, type VerificationKey, writeKeySet } from './key-set.ts'
 
 type Wanted = Pick<SubjectToken, 'kid' | 'algorithm'>
+
+/** An issuer with the last good key set that the database has for it. */
+export type Issuer = Readonly<IssuerWithKeySet>
 
 export type IssuerKeys = {
   /** The one key that fits the token's `kid` and algorithm, fetching the set when it is not fresh or lacks the `kid`. */

@@ -1,22 +1,28 @@
 // `GET /models` and `GET /models/{model}`: what the upstreams list, as far as the key may use it.
-import type { Context, RequestInfo } from '../../context.ts'
 import { Fault } from '../../fault.ts'
+import type { RequestInfo } from '../../http/endpoint.ts'
 import { json } from '../../http/reply.ts'
 import { checkModels, checkPreset, isAllowed, isLimited, takeRate } from '../../keys/admission.ts'
-import { authenticateInference, type Principal } from '../../keys/bearer.ts'
-import { presetMarker } from '../../presets/reference.ts'
+import { authenticateInference, type BearerContext, type Principal } from '../../keys/bearer.ts'
+import type { KeyRates } from '../../keys/key-rates.ts'
+import type { PresetRegistry } from '../../presets/versions.ts'
+import { presetMarker } from '../../values/preset-text.ts'
 import { rejectLoop } from '../upstream/forwarding-loop.ts'
-import type { Upstream } from '../upstream/targets.ts'
-import { listOf } from './list-request.ts'
+import type { Upstream, UpstreamRegistry } from '../upstream/targets.ts'
+import { type ListContext, listOf } from './list-request.ts'
 import type { Model } from './model-list.ts'
 import type { ListResponse } from './model-lists.ts'
 import { findPresetModel, listPresetModels } from './preset-models.ts'
+
+/** What the endpoints of models need. */
+export type ModelsContext = BearerContext &
+  ListContext & { registry: PresetRegistry & UpstreamRegistry; keyRates: KeyRates }
 
 /**
  * The lists of all upstreams as one: each model once, at the first upstream that serves it. An upstream that cannot be asked is left out
  * unless there is no other. What goes through from a single upstream to a key without bounds is its own answer.
  */
-export async function listModels(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+export async function listModels(request: Request, context: ModelsContext, info: RequestInfo): Promise<Response> {
   const principal = await admit(request, context)
   const presets = listPresetModels(principal, context)
   const upstreams = context.registry.upstreamsInOrder
@@ -34,7 +40,7 @@ export async function listModels(request: Request, context: Context, info: Reque
 }
 
 /** One model as it is listed. */
-export async function showModel(request: Request, context: Context, info: RequestInfo): Promise<Response> {
+export async function showModel(request: Request, context: ModelsContext, info: RequestInfo): Promise<Response> {
   const principal = await admit(request, context)
   const model = info.params.model ?? ''
   const preset = findPresetModel(model, principal, context)
@@ -50,7 +56,7 @@ export async function showModel(request: Request, context: Context, info: Reques
 }
 
 /** Lists cost an upstream little, and count as requests all the same. */
-async function admit(request: Request, context: Context): Promise<Principal> {
+async function admit(request: Request, context: ModelsContext): Promise<Principal> {
   const principal = await authenticateInference(request, context)
   takeRate(principal.key, context.keyRates, context.now())
   rejectLoop(request, context)
@@ -61,7 +67,7 @@ async function admit(request: Request, context: Context): Promise<Principal> {
 async function readLists(
   upstreams: readonly Upstream[],
   request: Request,
-  context: Context,
+  context: ModelsContext,
   info: RequestInfo,
 ): Promise<{ models: Map<string, Model>; failures: unknown[] }> {
   const models = new Map<string, Model>()

@@ -1,11 +1,14 @@
 // Asks an inference server for its list of models, within bounds.
-import type { Context } from '../../context.ts'
 import { describeError, Fault } from '../../fault.ts'
 import { upstreamListMillisecondsMax } from '../../limits.ts'
-import { forward } from '../upstream/forward.ts'
+import type { Log } from '../../observe/log.ts'
+import { forward, type UpstreamContext } from '../upstream/forward.ts'
 import type { Upstream } from '../upstream/targets.ts'
 import { readListBody } from './model-list.ts'
-import { type ListResponse, listIn, type ModelList } from './model-lists.ts'
+import { type ListResponse, listIn, type ModelList, type ModelLists } from './model-lists.ts'
+
+/** What it takes to ask for lists. */
+export type ListContext = UpstreamContext & { modelLists: ModelLists; log: Log }
 
 /**
  * The list of one upstream. It is the same for all callers, so nothing of the request goes along but the way it came (RFC 9110 §7.6.3): a
@@ -15,7 +18,7 @@ import { type ListResponse, listIn, type ModelList } from './model-lists.ts'
 export function listOf(
   upstream: Upstream,
   request: Request,
-  context: Context,
+  context: ListContext,
   { requestId }: { requestId: string },
 ): Promise<ModelList> {
   const via = request.headers.get('via')
@@ -38,7 +41,7 @@ export function listOf(
 async function fetchList(
   request: Request,
   upstream: Upstream,
-  context: Context,
+  context: UpstreamContext,
   requestId: string,
 ): Promise<ListResponse> {
   const startedAt = performance.now()

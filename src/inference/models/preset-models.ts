@@ -1,9 +1,9 @@
 // Presets as the entries of a list of models (reference: Model list).
-import type { Context } from '../../context.ts'
 import { isAllowed } from '../../keys/admission.ts'
 import type { Principal } from '../../keys/bearer.ts'
-import { presetMarker } from '../../presets/reference.ts'
-import type { Preset } from '../../registry.ts'
+import type { Preset } from '../../presets/drafts.ts'
+import type { PresetRegistry } from '../../presets/versions.ts'
+import { presetMarker } from '../../values/preset-text.ts'
 
 export type PresetModel = {
   id: string
@@ -15,13 +15,17 @@ export type PresetModel = {
 }
 
 /** The workspace's active presets that the caller may use, with all the models that they name; one without a model is for callers to name theirs. */
-export function listPresetModels(principal: Principal, { registry }: Context): PresetModel[] {
+export function listPresetModels(principal: Principal, { registry }: { registry: PresetRegistry }): PresetModel[] {
   const isUsable = usableBy(principal)
   return [...(registry.presetsOf.get(principal.key.workspaceId)?.values() ?? [])].filter(isUsable).map(asModel)
 }
 
 /** The one that is called `@preset/slug`. */
-export function findPresetModel(id: string, principal: Principal, { registry }: Context): PresetModel | undefined {
+export function findPresetModel(
+  id: string,
+  principal: Principal,
+  { registry }: { registry: PresetRegistry },
+): PresetModel | undefined {
   const preset = registry.presetsOf.get(principal.key.workspaceId)?.get(id.slice(presetMarker.length))
   return id.startsWith(presetMarker) && preset !== undefined && usableBy(principal)(preset)
     ? asModel(preset)

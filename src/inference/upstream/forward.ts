@@ -1,8 +1,17 @@
 // Forwards a request to an inference server with the server's own credential. Knows no ledger, no keys and no choice of servers.
-import type { Context } from '../../context.ts'
 import { Fault } from '../../fault.ts'
+import type { Fetch } from '../../runtime.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
 import type { Upstream } from './targets.ts'
+
+/** What it takes to ask an upstream. */
+export type UpstreamContext = {
+  /** How this installation names itself to upstreams. */
+  via: string
+  /** What an upstream asks of its callers. */
+  credentialOf: (upstream: Upstream) => Promise<string | undefined>
+  fetch: Fetch
+}
 
 export type Forwarded = {
   upstream: Upstream
@@ -31,7 +40,7 @@ export async function forward(
   request: Request,
   { path, body, requestId, sessionId, firstByteMilliseconds }: Outgoing,
   upstream: Upstream,
-  context: Context,
+  context: UpstreamContext,
 ): Promise<Forwarded> {
   const { via } = context
   const before = request.headers.get('via')

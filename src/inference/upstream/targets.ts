@@ -13,6 +13,9 @@ export type Upstream = Readonly<UpstreamRow> & {
   readonly isReturned: IsReturned
 }
 
+/** What of the registry tells whom to ask: the upstreams in use, in the order in which they are tried. */
+export type UpstreamRegistry = { readonly upstreamsInOrder: readonly Upstream[] }
+
 /** What the ledger calls the upstream of the settings; no other may be named so. */
 export const configuredUpstreamName = 'configured'
 

@@ -6,7 +6,7 @@ import {
   metadataValueCharactersMax,
   modelCharactersMax,
 } from '../../limits.ts'
-import { presetMarker } from '../reference.ts'
+import { presetMarker } from '../../values/preset-text.ts'
 import {
   anything,
   flag,

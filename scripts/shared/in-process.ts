@@ -1,18 +1,12 @@
 // Runs an admin operation in this process, which owns the database for as long as that takes.
-import type { OnProgress } from '../../../db/slices.ts'
-import type { Config } from '../../config.ts'
-import {
-  closeContext,
-  type Dependencies,
-  isInitialized,
-  notInitialized,
-  openContext,
-  retryWhileOwned,
-} from '../../context.ts'
-import { createOperationRunner } from '../operation.ts'
-import { type OperationName, operations } from '../operations.ts'
-import type { LocalUser } from './local-user.ts'
-import { storageFault } from './storage-fault.ts'
+import type { OnProgress } from '../../db/slices.ts'
+import { isInitialized } from '../../src/admin/context.ts'
+import { createOperationRunner } from '../../src/admin/operation.ts'
+import { type OperationName, operations } from '../../src/admin/operations.ts'
+import type { LocalUser } from '../../src/admin/transport/local-user.ts'
+import { storageFault } from '../../src/admin/transport/storage-fault.ts'
+import type { Config } from '../../src/config.ts'
+import { closeContext, type Dependencies, notInitialized, openContext, retryWhileOwned } from '../../src/context.ts'
 
 /** An operation, and who asks for it. */
 export type Call = { name: OperationName; input: unknown; user: LocalUser; onProgress?: OnProgress | undefined }
