@@ -3,7 +3,7 @@ import { presetSlugCharactersMax } from '../limits.ts'
 
 export const presetMarker = '@preset/'
 
-/** Decisions §7: 1–128 of `A–Z a–z 0–9 . _ ~ -`. */
+/** 1–128 of `A–Z a–z 0–9 . _ ~ -` (reference: Presets). */
 const slugText = `[A-Za-z0-9._~-]{1,${presetSlugCharactersMax}}`
 export const presetSlugText = new RegExp(`^${slugText}$`)
 /** A slug, or one with the number of a version; and a model that ends in one of these, marked as such. */
