@@ -6,6 +6,7 @@ import { rowsInFile } from '../support/database-file.ts'
 import { deltaOf, eventOf, finishOf, usageEvent } from '../support/inference.ts'
 import { type Installation, install, type Served, trust } from '../support/installation.ts'
 import { postExchange, upstreamApiKey } from '../support/latchkey.ts'
+import { letNotice, openRawRequest } from '../support/raw-request.ts'
 import { until } from '../support/until.ts'
 
 let installation: Installation
@@ -108,15 +109,13 @@ test('a stream that its client left after the last content is read on for its us
   })
   served = await installation.serve()
   const { apiKey } = await trust(served, await installation.startIssuer())
-  const leaving = new AbortController()
-  const response = await fetch(`${served.baseUrl}/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${apiKey}` },
-    body: JSON.stringify({ model: 'echo', stream: true, messages: [] }),
-    signal: leaving.signal,
-  })
-  await response.body?.getReader().read()
-  leaving.abort()
+  const body = JSON.stringify({ model: 'echo', stream: true, messages: [] })
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-length': String(body.length) }
+  const { socket, answer } = openRawRequest(`${served.baseUrl}/chat/completions`, 'POST', headers)
+  socket.write(body)
+  await answer
+  socket.destroy()
+  await letNotice(served.baseUrl)
   await signalStop(served)
   expect(served.serving.process.exitCode).toBeNull()
   gate.resolve()

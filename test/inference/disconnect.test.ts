@@ -12,7 +12,7 @@ import {
   type UsageRow,
   usage,
 } from '../support/inference.ts'
-import { openRawRequest, type RawRequest } from '../support/raw-request.ts'
+import { letNotice, openRawRequest, type RawRequest } from '../support/raw-request.ts'
 import { holdStream, type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -110,12 +110,6 @@ function sees({ socket }: RawRequest, mark: string): Promise<void> {
   })
 }
 
-/** Answers on other connections tell that the server has had the time to see who left. */
-async function letServerNotice(): Promise<void> {
-  for (let count = 0; count < 5; count++)
-    await (await fetch(`${latchkey.server.baseUrl}/oauth/jwks`, { keepalive: false })).text()
-}
-
 const failing = () => Response.json({ error: { message: 'no' } }, { status: 503 })
 const leftBefore = {
   status: 499,
@@ -197,7 +191,7 @@ describe('a client that leaves', () => {
       held.send(deltaOf('one') + finishOf())
       await seen
       request.socket.destroy()
-      await letServerNotice()
+      await letNotice(latchkey.server.baseUrl)
       held.send(eventOf({ choices: [], usage: { ...usage, cost: 0.25 } }))
       await held.left
       latchkey.reset()

@@ -33,6 +33,11 @@ export function openRawRequest(
   return { socket, answer }
 }
 
+/** Answers on connections that came later show that a server has had the time to see who left. */
+export async function letNotice(baseUrl: string): Promise<void> {
+  for (let count = 0; count < 5; count++) await (await fetch(`${baseUrl}/oauth/jwks`, { keepalive: false })).text()
+}
+
 function pathOf(url: string): string {
   const { pathname, search } = new URL(url)
   return pathname + search
