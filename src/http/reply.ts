@@ -2,7 +2,8 @@
 import { createPace } from '../../db/pace.ts'
 import type { Fault, FaultCode } from '../fault.ts'
 
-const statusOfCode: Record<FaultCode, number> = {
+/** The status of every fault. */
+export const statusOfCode: Readonly<Record<FaultCode, number>> = {
   invalid: 400,
   unauthorized: 401,
   payment_required: 402,

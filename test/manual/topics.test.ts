@@ -2,26 +2,28 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Command } from 'commander'
 import { renderMarkdown } from '../../scripts/shared/markdown.ts'
 import { oauthErrorOf, reasonNames, stepNames, stepOf } from '../../src/federation/subject-token/refusal.ts'
 import { topics } from '../../src/manual/topics.ts'
 import { configKeys } from '../../src/presets/dialects/from-chat.ts'
 import { settings } from '../../src/settings.ts'
 import { runCommand } from '../support/latchkey.ts'
+import { namesIn, rowsOf, sectionOf, sectionsOf } from '../support/manual.ts'
 
 /** The words in backticks in the first column of every table of a topic. */
-function namesInTables(topic: string): string[] {
-  const rows = (topics.get(topic) ?? '').split('\n').filter((line) => line.startsWith('| `'))
-  return rows.flatMap((row) => [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? ''))
-}
+const namesInTables = (topic: string) => rowsOf(topics.get(topic) ?? '').flatMap(([first]) => namesIn(first))
 
-/** What stands under each heading of a topic, of whatever level. */
-function sectionsOf(topic: string): { heading: string; text: string }[] {
-  const parts = (topics.get(topic) ?? '').split(/^#+ /m).slice(1)
-  return parts.map((part) => {
-    const [heading = '', ...lines] = part.split('\n')
-    return { heading, text: lines.join('\n') }
-  })
+/** Every command of the program, from the functions that make them. */
+async function findCommands(): Promise<Command[]> {
+  const folder = join(import.meta.dirname, '../../scripts')
+  const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && name !== 'build.ts')
+  const modules = await Promise.all(files.map((name) => import(join(folder, name)) as Promise<Record<string, unknown>>))
+  const makers = modules.flatMap((module) => Object.entries(module).filter(([name]) => name.endsWith('Command')))
+  const made = makers.map(([, make]) => (make as () => Command)())
+  // Some files make a part of a group only.
+  const children = new Set(made.flatMap(({ commands }) => commands.map((child) => child.name())))
+  return made.filter((command) => !children.has(command.name()))
 }
 
 describe('the manual', () => {
@@ -41,11 +43,14 @@ describe('the manual', () => {
   })
 
   test('lists every reason of a refused exchange under its OAuth error, with its step and what to do', () => {
-    const rows = sectionsOf('troubleshooting').flatMap(({ heading, text }) =>
-      [...text.matchAll(/^\| `(\w+)` \| (\w+) \| \S.*\S \|$/gm)].map(([, reason, step]) => [reason, step, heading]),
-    )
+    const rows = sectionsOf('troubleshooting')
+      .filter(({ heading }) => heading.startsWith('`'))
+      .flatMap(({ heading, text }) =>
+        rowsOf(text).map(([reason, step, advice]) => [namesIn(reason)[0], step, heading, advice]),
+      )
+    for (const [, , , advice] of rows) expect(advice).toMatch(/^\S.*\.$/)
     const reasons = reasonNames.map((reason) => [reason, stepOf(reason), `\`${oauthErrorOf(reason)}\``])
-    expect(rows.toSorted()).toEqual(reasons.toSorted())
+    expect(rows.map((row) => row.slice(0, 3)).toSorted()).toEqual(reasons.toSorted())
   })
 
   test('lists the steps of an exchange in their order', () => {
@@ -53,17 +58,24 @@ describe('the manual', () => {
     expect(text).toContain(`in this order: ${stepNames.join(', ')}.`)
   })
 
-  test('lists every setting that a preset stores', () => {
-    const text = topics.get('presets') ?? ''
-    expect(configKeys.filter((key) => !text.includes(`\`${key}\``))).toEqual([])
+  test('lists every setting that a preset stores, and no other', () => {
+    const listed = sectionOf('presets', 'Versions').match(/in\s+total:([\s\S]*?)\n\n/)?.[1]
+    expect(namesIn(listed)).toEqual(configKeys)
   })
 
-  test('lists every command', async () => {
-    const { stdout } = await runCommand(['--help'], { cwd: import.meta.dirname })
-    const commands = [...stdout.matchAll(/^ {2}([a-z][a-z-]+)(?: .*)?$/gm)].map((match) => match[1] ?? '')
-    const listed = namesInTables('administration').map((name) => name.split(' ')[0])
-    expect(commands.length).toBeGreaterThan(15)
-    expect(commands.filter((name) => !listed.includes(name))).toEqual([])
+  test('lists every command and subcommand, and no other', async () => {
+    const listed = rowsOf(sectionOf('administration', 'Commands')).flatMap(([cell]) =>
+      namesIn(cell).flatMap((name) => {
+        const [group = '', subcommands] = name.replaceAll('\\|', '|').split(' ')
+        return subcommands === undefined ? [group] : subcommands.split('|').map((each) => `${group} ${each}`)
+      }),
+    )
+    const groups = await findCommands()
+    const names = groups.flatMap((made) => {
+      const subcommands = made.commands.map((child) => `${made.name()} ${child.name()}`)
+      return subcommands.length > 0 && !listed.includes(made.name()) ? subcommands : [made.name(), ...subcommands]
+    })
+    expect(listed.toSorted()).toEqual(names.toSorted())
   })
 
   test('is printed no wider than asked for, code and long words apart', () => {
