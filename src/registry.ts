@@ -20,7 +20,7 @@ import {
 import { findPrices, listPrices } from '../db/upstreams.ts'
 import type { Statement, Writer } from '../db/write.ts'
 import { Fault } from './fault.ts'
-import type { Issuer } from './federation/issuer/issuer-keys.ts'
+import type { Issuer } from './federation/issuer/issuer.ts'
 import { compilePolicy, type Policy } from './federation/policy.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/upstream/targets.ts'

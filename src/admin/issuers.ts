@@ -6,8 +6,8 @@ import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.t
 import { mapInSlices } from '../../db/pace.ts'
 import type { IssuerKeySet, Issuer as IssuerRow } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
-import type { Issuer } from '../federation/issuer/issuer-keys.ts'
-import { sourceOf } from '../federation/issuer/issuer-keys.ts'
+import type { Issuer } from '../federation/issuer/issuer.ts'
+import { sourceOf } from '../federation/issuer/issuer.ts'
 import { objectionToIssuerUrl, urlProblem } from '../federation/issuer/issuer-url.ts'
 import { readKeySet, writeKeySet } from '../federation/issuer/key-set.ts'
 import {

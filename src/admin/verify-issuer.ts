@@ -2,9 +2,9 @@
 
 import type { Actor } from '../../db/admin-changes.ts'
 import { describeError, Fault, tellForCommands } from '../fault.ts'
+import { discover } from '../federation/issuer/fetch-keys.ts'
 import { fetchDocument } from '../federation/issuer/guarded-fetch.ts'
-import type { Issuer } from '../federation/issuer/issuer-keys.ts'
-import { discover } from '../federation/issuer/issuer-keys.ts'
+import type { Issuer } from '../federation/issuer/issuer.ts'
 import { readKeySet } from '../federation/issuer/key-set.ts'
 import { quote } from '../federation/subject-token/refusal-detail.ts'
 import type { OperationContext } from './operation.ts'

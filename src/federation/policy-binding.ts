@@ -1,7 +1,7 @@
 // A policy with its organization, issuer and target key, read as one snapshot, and whether it may exchange at all right now.
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'
-import type { Issuer } from './issuer/issuer-keys.ts'
+import type { Issuer } from './issuer/issuer.ts'
 import type { Policy } from './policy.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'
 

@@ -1,33 +1,25 @@
 // The token endpoint (reference: Token exchange), one exchange from top to bottom: form, the steps of the pipeline, minting, audit, reply.
-import { hash } from 'node:crypto'
 import type { AuditRow } from '../../db/schema.ts'
 import type { Writer } from '../../db/write.ts'
-import { describeError, Fault, withoutSecrets } from '../fault.ts'
+import { describeError, Fault } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'
 import type { RequestInfo } from '../http/endpoint.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
-import { json } from '../http/reply.ts'
-import { claimCharactersMax, exchangeAttemptsMax, exchangeBodyBytesLimit } from '../limits.ts'
+import { exchangeAttemptsMax, exchangeBodyBytesLimit } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import { type IssuedAccessToken, mintAccessToken } from '../tokens/access-token.ts'
-import { type JwtText, parseJwtText } from '../tokens/jwt-text.ts'
+import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
-import { storableText } from '../values/bytes.ts'
-import { accessTokenType, parseExchangeForm } from './exchange-form.ts'
-import type { Issuer, IssuerKeys } from './issuer/issuer-keys.ts'
-import { type Accepted, type Dependencies, judge } from './pipeline.ts'
-import { isCurrent, type PolicyBinding, readBinding, type TrustRegistry } from './policy-binding.ts'
+import { auditRecordOf, type Decision } from './audit-record.ts'
+import { type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
+import type { Issuer } from './issuer/issuer.ts'
+import type { IssuerKeys } from './issuer/issuer-keys.ts'
+import { issuedReply, refusalReply } from './oauth-reply.ts'
+import { type Accepted, type Dependencies, type Facts, judge } from './pipeline.ts'
+import { isCurrent, readBinding, type TrustRegistry } from './policy-binding.ts'
 import type { ReplayGuard } from './replay.ts'
 import { type SubjectToken, secondsLeft } from './subject-token/claims.ts'
-import {
-  isReason,
-  isRefusal,
-  noStore,
-  oauthErrorOf,
-  type Refusal,
-  refusalReply,
-  refuse,
-} from './subject-token/refusal.ts'
+import { isReason, isRefusal, type Refusal, refuse } from './subject-token/refusal.ts'
 
 /** What an exchange needs. */
 export type ExchangeContext = {
@@ -44,34 +36,18 @@ export type ExchangeContext = {
 }
 
 /**
- * Exchanges a subject token for an access token. Every outcome is committed to the audit before the answer goes out; what is
- * refused, paused, deleted or changed by then is judged as it stands at the moment of minting (reference: Policy lifecycle).
+ * Exchanges a subject token for an access token. Every outcome is committed to the audit before the response goes out. A change of the
+ * policy, its issuer, key or organization counts up to the moment of minting (reference: Policy lifecycle).
  */
 export async function exchangeToken(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Response> {
   checkRate(info, context)
-  const record = emptyRecord(info, context.now())
-  let outcome: IssuedAccessToken | Refusal
-  try {
-    outcome = await exchange(request, context, record)
-  } catch (error) {
-    outcome = refusalFromError(error, context, info)
-  }
-  if (isRefusal(outcome)) return refused(outcome, context, record)
-
-  await context.writer.appendAudit({
-    ...record,
-    outcome: 'issued',
-    accessTokenId: outcome.id,
-    accessTokenExpiresAt: outcome.expiresAt,
-  })
-  const reply = {
-    access_token: outcome.text,
-    issued_token_type: accessTokenType,
-    token_type: 'Bearer',
-    expires_in: outcome.lifetimeSeconds,
-    scope: 'inference',
-  }
-  return json(200, reply, noStore)
+  const startedAt = context.now()
+  const decision = await decide(request, context, info)
+  const record = auditRecordOf(decision, info, startedAt)
+  const { outcome } = decision
+  if (isRefusal(outcome)) logRefusal(record, context)
+  await context.writer.appendAudit(record)
+  return isRefusal(outcome) ? refusalReply(outcome, info.requestId) : issuedReply(outcome)
 }
 
 /** Before anything is read: what comes too often is to cost next to nothing, so it leaves a line in the log and no audit record. */
@@ -84,28 +60,35 @@ function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: Exchan
   })
 }
 
-async function exchange(
-  request: Request,
-  context: ExchangeContext,
-  record: AuditRow,
-): Promise<IssuedAccessToken | Refusal> {
-  if (!hasMediaType(request, 'application/x-www-form-urlencoded')) return refuse('content_type')
-  const form = parseExchangeForm(await readBody(request, exchangeBodyBytesLimit))
-  if (isRefusal(form)) return form
-  record.policyNamed = form.policyId
-  record.subjectTokenSha256 = hash('sha256', form.subjectToken, 'hex')
-  const jwt = parseJwtText(form.subjectToken)
-  if (jwt !== undefined) recordClaims(record, jwt)
-
-  for (let attempt = 0; attempt < exchangeAttemptsMax; attempt++) {
-    const binding = readBinding(context.registry, form.policyId)
-    // Before the token is judged: what comes under a policy is for its organization to see, whatever was sent.
-    if (binding !== undefined) recordBinding(record, binding)
-    const accepted = await judge({ subjectToken: form.subjectToken, jwt, binding }, dependenciesOf(context))
-    if (isRefusal(accepted)) return accepted
-    if (isCurrent(context.registry, accepted.binding)) return mint(accepted, context)
+/** Judges the exchange again while what it rests on changes meanwhile, `exchangeAttemptsMax` times at most. Never rejects. */
+async function decide(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Decision> {
+  let known: Omit<Decision, 'outcome'> = {}
+  try {
+    const form = await readForm(request)
+    if (isRefusal(form)) return { outcome: form }
+    const jwt = parseJwtText(form.subjectToken)
+    known = { form, jwt }
+    for (let attempt = 1; ; attempt++) {
+      const binding = readBinding(context.registry, form.policyId)
+      known = { form, jwt, binding }
+      const outcome = await judgeAndMint({ subjectToken: form.subjectToken, jwt, binding }, context)
+      const hasChanged = isRefusal(outcome) && outcome.refused === 'changed_meanwhile'
+      if (!hasChanged || attempt === exchangeAttemptsMax) return { ...known, outcome }
+    }
+  } catch (error) {
+    return { ...known, outcome: refusalFromError(error, context, info) }
   }
-  return refuse('changed_meanwhile')
+}
+
+async function readForm(request: Request): Promise<ExchangeForm | Refusal> {
+  if (!hasMediaType(request, 'application/x-www-form-urlencoded')) return refuse('content_type')
+  return parseExchangeForm(await readBody(request, exchangeBodyBytesLimit))
+}
+
+async function judgeAndMint(facts: Facts, context: ExchangeContext): Promise<IssuedAccessToken | Refusal> {
+  const accepted = await judge(facts, dependenciesOf(context))
+  if (isRefusal(accepted)) return accepted
+  return isCurrent(context.registry, accepted.binding) ? mint(accepted, context) : refuse('changed_meanwhile')
 }
 
 function dependenciesOf({ now, outbound, issuerKeys }: ExchangeContext): Dependencies {
@@ -137,68 +120,20 @@ function noteUse({ payload }: SubjectToken, { id: issuerId }: Issuer, { replayGu
   return replayGuard.use({ issuerId, id: payload.jti, expiresAt }, now)
 }
 
-async function refused(refusal: Refusal, context: ExchangeContext, record: AuditRow): Promise<Response> {
-  const { refused: reason } = refusal
-  const detail = refusal.detail === undefined ? undefined : bounded(refusal.detail)
-  const error = oauthErrorOf(reason)
-  context.log('warn', 'exchange_refused', {
-    request_id: record.requestId,
-    error,
-    reason,
-    detail,
-    policy: record.policyNamed ?? undefined,
-    issuer_id: record.issuerId ?? undefined,
-    subject: record.subject ?? undefined,
-  })
-  await context.writer.appendAudit({ ...record, outcome: 'refused', error, reason, detail: detail ?? null })
-  return refusalReply(refusal, record.requestId)
-}
-
 function refusalFromError(error: unknown, { log }: ExchangeContext, { requestId }: RequestInfo): Refusal {
   if (error instanceof Fault && isReason(error.reason)) return refuse(error.reason)
   log('error', 'exchange_failed', { request_id: requestId, reason: describeError(error) })
   return refuse('unforeseen')
 }
 
-function emptyRecord({ requestId, clientAddress }: RequestInfo, now: number): AuditRow {
-  return {
-    at: now,
-    requestId,
-    outcome: 'refused',
-    error: null,
-    reason: null,
-    detail: null,
-    organizationId: null,
-    policyId: null,
-    issuerId: null,
-    keyId: null,
-    policyNamed: null,
-    subject: null,
-    subjectTokenId: null,
-    subjectTokenSha256: null,
-    accessTokenId: null,
-    accessTokenExpiresAt: null,
-    clientAddress,
-  }
-}
-
-function recordBinding(record: AuditRow, { policy, organization, issuer, key }: PolicyBinding): void {
-  record.organizationId = organization.id
-  record.policyId = policy.id
-  record.issuerId = issuer.id
-  record.keyId = key.id
-}
-
-/** What the token claims, verified or not: a refused exchange is told apart by it. */
-function recordClaims(record: AuditRow, { payload: { sub, jti } }: JwtText): void {
-  record.subject = typeof sub === 'string' ? bounded(sub) : null
-  record.subjectTokenId = typeof jti === 'string' ? bounded(jti) : null
-}
-
-/** A text from outside, cut to what the audit keeps; counted in code points, as the limits of claims are. */
-function bounded(whole: string): string {
-  const text = storableText(withoutSecrets(whole))
-  if (text.length <= claimCharactersMax) return text
-  const characters = [...text.slice(0, 2 * claimCharactersMax + 1)]
-  return characters.length <= claimCharactersMax ? text : `${characters.slice(0, claimCharactersMax).join('')}…`
+function logRefusal(record: AuditRow, { log }: ExchangeContext): void {
+  log('warn', 'exchange_refused', {
+    request_id: record.requestId,
+    error: record.error ?? undefined,
+    reason: record.reason ?? undefined,
+    detail: record.detail ?? undefined,
+    policy: record.policyNamed ?? undefined,
+    issuer_id: record.issuerId ?? undefined,
+    subject: record.subject ?? undefined,
+  })
 }

@@ -1,6 +1,6 @@
 // An issuer that lives in a fetch function: what it answers and when is up to the test, and so is the clock.
 import type { IssuerKeySet } from '../../db/schema.ts'
-import type { Issuer } from '../../src/federation/issuer/issuer-keys.ts'
+import type { Issuer } from '../../src/federation/issuer/issuer.ts'
 import { createIssuerKeys, type IssuerKeys } from '../../src/federation/issuer/issuer-keys.ts'
 import { json } from '../../src/http/reply.ts'
 import { createLog } from '../../src/observe/log.ts'

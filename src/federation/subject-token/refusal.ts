@@ -1,6 +1,4 @@
 // Every reason for which an exchange is refused, one row each: the step that refuses (reference: Order of verification), and what the caller is told.
-import type { Fault } from '../../fault.ts'
-import { json, statusOf } from '../../http/reply.ts'
 import { exchangeBodyBytesLimit, issuerKeysCooldownSeconds, subjectTokenBytesMax } from '../../limits.ts'
 
 /** The steps of an exchange in their order. pipeline.ts has what each of them checks. */
@@ -23,7 +21,13 @@ export const stepNames = [
 ] as const
 export type StepName = (typeof stepNames)[number]
 
-type Row = { step: StepName; status: number; error: OAuthError; description: string; retryAfterSeconds?: number }
+export type RefusalRow = {
+  step: StepName
+  status: number
+  error: OAuthError
+  description: string
+  retryAfterSeconds?: number
+}
 export type OAuthError =
   | 'invalid_request'
   | 'unsupported_grant_type'
@@ -32,10 +36,15 @@ export type OAuthError =
   | 'temporarily_unavailable'
   | 'server_error'
 
-const badRequest = (description: string): Row => ({ step: 'form', status: 400, error: 'invalid_request', description })
+const badRequest = (description: string): RefusalRow => ({
+  step: 'form',
+  status: 400,
+  error: 'invalid_request',
+  description,
+})
 
 /** One text for everything about the token or the policy, so that nobody can probe another organization's configuration. */
-const refusedAt = (step: StepName): Row => ({
+const refusedAt = (step: StepName): RefusalRow => ({
   step,
   status: 400,
   error: 'invalid_grant',
@@ -135,7 +144,7 @@ const reasons = {
     error: 'server_error',
     description: 'Something went wrong; the log has the details under this request id',
   },
-} as const satisfies Record<string, Row>
+} as const satisfies Record<string, RefusalRow>
 
 export type Reason = keyof typeof reasons
 export const reasonNames = Object.keys(reasons) as Reason[]
@@ -170,26 +179,7 @@ export function oauthErrorOf(reason: Reason): OAuthError {
   return reasons[reason].error
 }
 
-/** Headers that every answer of the token endpoint carries (RFC 6749 §5.1). */
-export const noStore = { 'cache-control': 'no-store', pragma: 'no-cache' }
-
-/** RFC 6749 §5.2: `error` and `error_description`, both always present, and the id under which log and audit have the details. */
-export function refusalReply(refusal: Refusal, requestId: string): Response {
-  const row: Row = reasons[refusal.refused]
-  const field = refusal.refused === 'field_missing' || refusal.refused === 'field_repeated' ? `: ${refusal.detail}` : ''
-  const retryAfterSeconds = refusal.retryAfterSeconds ?? row.retryAfterSeconds
-  const retry = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
-  return json(
-    row.status,
-    { error: row.error, error_description: row.description + field, request_id: requestId },
-    { ...noStore, ...retry },
-  )
-}
-
-/** What the token endpoint answers for a fault that is not a refusal: a wrong method, or something unforeseen. */
-export function toOAuthError(fault: Fault, requestId: string): Response {
-  const status = statusOf(fault)
-  if (status >= 500) return refusalReply(refuse('unforeseen'), requestId)
-  const body = { error: 'invalid_request', error_description: fault.message, request_id: requestId }
-  return json(status, body, { ...noStore, ...fault.headers })
+/** What the caller is told, and with which status. */
+export function rowOf(reason: Reason): RefusalRow {
+  return reasons[reason]
 }

@@ -1,6 +1,6 @@
 // Where the keys of an issuer come from and how long they count (reference: Issuer keys), with the clock and the network in the test's hand.
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Issuer } from '../../../src/federation/issuer/issuer-keys.ts'
+import type { Issuer } from '../../../src/federation/issuer/issuer.ts'
 import type { Refusal } from '../../../src/federation/subject-token/refusal.ts'
 import { json } from '../../../src/http/reply.ts'
 import {

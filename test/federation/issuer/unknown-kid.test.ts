@@ -1,6 +1,6 @@
 // When a token's `kid` makes us ask its issuer for new keys (reference: Issuer keys), with the clock and the network in the test's hand.
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Issuer } from '../../../src/federation/issuer/issuer-keys.ts'
+import type { Issuer } from '../../../src/federation/issuer/issuer.ts'
 import { createIssuerServer, type IssuerServer, issuerRow, keySetReply } from '../../support/issuer-server.ts'
 import { createKeyPair, type KeyPair } from '../../support/subject-token.ts'
 

@@ -1,0 +1,62 @@
+// What the audit keeps of an exchange: who asked, under which policy, and how it ended. It decides nothing.
+import { hash } from 'node:crypto'
+import type { AuditRow } from '../../db/schema.ts'
+import { withoutSecrets } from '../fault.ts'
+import type { RequestInfo } from '../http/endpoint.ts'
+import { claimCharactersMax } from '../limits.ts'
+import type { IssuedAccessToken } from '../tokens/access-token.ts'
+import type { JwtText } from '../tokens/jwt-text.ts'
+import { storableText } from '../values/bytes.ts'
+import type { ExchangeForm } from './exchange-form.ts'
+import type { PolicyBinding } from './policy-binding.ts'
+import { isRefusal, oauthErrorOf, type Refusal } from './subject-token/refusal.ts'
+
+/** How an exchange ended, and what was known of it by then. */
+export type Decision = {
+  outcome: IssuedAccessToken | Refusal
+  form?: ExchangeForm
+  jwt?: JwtText | undefined
+  binding?: PolicyBinding | undefined
+}
+
+/** One row for each exchange, issued or refused. `at` is when its request came, in milliseconds since 1970. */
+export function auditRecordOf(
+  { outcome, form, jwt, binding }: Decision,
+  { requestId, clientAddress }: RequestInfo,
+  at: number,
+): AuditRow {
+  return {
+    at,
+    requestId,
+    clientAddress,
+    organizationId: binding?.organization.id ?? null,
+    policyId: binding?.policy.id ?? null,
+    issuerId: binding?.issuer.id ?? null,
+    keyId: binding?.key.id ?? null,
+    policyNamed: form?.policyId ?? null,
+    subjectTokenSha256: form === undefined ? null : hash('sha256', form.subjectToken, 'hex'),
+    // What the token claims, verified or not: that tells refused exchanges apart.
+    subject: boundedText(jwt?.payload.sub),
+    subjectTokenId: boundedText(jwt?.payload.jti),
+    ...(isRefusal(outcome) ? refusedColumns(outcome) : issuedColumns(outcome)),
+  }
+}
+
+function issuedColumns({ id, expiresAt }: IssuedAccessToken) {
+  const issued = { accessTokenId: id, accessTokenExpiresAt: expiresAt }
+  return { outcome: 'issued' as const, error: null, reason: null, detail: null, ...issued }
+}
+
+function refusedColumns({ refused: reason, detail }: Refusal) {
+  const refusal = { error: oauthErrorOf(reason), reason, detail: boundedText(detail) }
+  return { outcome: 'refused' as const, ...refusal, accessTokenId: null, accessTokenExpiresAt: null }
+}
+
+/** Text from outside, cut to what the audit keeps; counted in code points, as the limits of claims are. */
+function boundedText(value: unknown): string | null {
+  if (typeof value !== 'string') return null
+  const text = storableText(withoutSecrets(value))
+  if (text.length <= claimCharactersMax) return text
+  const characters = [...text.slice(0, 2 * claimCharactersMax + 1)]
+  return characters.length <= claimCharactersMax ? text : `${characters.slice(0, claimCharactersMax).join('')}…`
+}

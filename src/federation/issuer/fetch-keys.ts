@@ -1,0 +1,57 @@
+// Fetches the key set of an issuer, from the address that its discovery document names or from a fixed one. It keeps nothing.
+import { Fault } from '../../fault.ts'
+import { issuerKeysFreshSecondsDefault, issuerKeysFreshSecondsMax, issuerKeysFreshSecondsMin } from '../../limits.ts'
+import { type } from '../../values/shape.ts'
+import { fetchDocument, fetchTime, type Outbound } from './guarded-fetch.ts'
+import type { Issuer } from './issuer.ts'
+import { readKeySet, type VerificationKey } from './key-set.ts'
+
+const discoveryShape = type({ issuer: 'string', jwks_uri: 'string' })
+
+/**
+ * The issuer's keys as they are now, and for how many milliseconds they count as fresh.
+ * @throws Fault `unavailable` or `invalid`, which says what is wrong
+ */
+export async function fetchKeys(
+  issuer: Issuer,
+  outbound: Outbound,
+): Promise<{ keys: VerificationKey[]; freshMilliseconds: number }> {
+  const time = fetchTime()
+  const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, outbound, time))
+  const { document, cacheControl } = await fetchDocument(outbound, jwksUrl, issuer.caPem, time)
+  return { keys: readFetched(document, jwksUrl), freshMilliseconds: freshSeconds(cacheControl) * 1_000 }
+}
+
+/** OpenID Connect Discovery 1.0 §4: the document must name the very issuer it was asked for. */
+export async function discover(
+  issuer: Pick<Issuer, 'issuerUrl' | 'caPem'>,
+  outbound: Outbound,
+  time?: AbortSignal,
+): Promise<string> {
+  const url = `${issuer.issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`
+  const { document } = await fetchDocument(outbound, url, issuer.caPem, time)
+  const discovery = discoveryShape(document)
+  if (discovery instanceof type.errors)
+    throw new Fault('invalid', `${JSON.stringify(url)} is not a discovery document: it lacks issuer or jwks_uri`)
+  if (discovery.issuer !== issuer.issuerUrl) {
+    throw new Fault(
+      'unavailable',
+      `${JSON.stringify(url)} names the issuer ${JSON.stringify(discovery.issuer.slice(0, 256))}, not ${JSON.stringify(issuer.issuerUrl)}`,
+    )
+  }
+  return discovery.jwks_uri
+}
+
+function freshSeconds(cacheControl: string | null): number {
+  const maxAge = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(cacheControl ?? '')?.[1]
+  const seconds = maxAge === undefined ? issuerKeysFreshSecondsDefault : Number(maxAge)
+  return Math.min(Math.max(seconds, issuerKeysFreshSecondsMin), issuerKeysFreshSecondsMax)
+}
+
+function readFetched(document: unknown, url: string): VerificationKey[] {
+  try {
+    return readKeySet(document)
+  } catch (cause) {
+    throw new Fault('unavailable', `${JSON.stringify(url)}: ${(cause as Error).message}`)
+  }
+}

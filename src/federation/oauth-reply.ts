@@ -1,0 +1,42 @@
+// The replies of the token endpoint as OAuth has them (RFC 6749 §5, RFC 8693 §2.2).
+import type { Fault } from '../fault.ts'
+import { json, statusOf } from '../http/reply.ts'
+import type { IssuedAccessToken } from '../tokens/access-token.ts'
+import { accessTokenType } from './exchange-form.ts'
+import { type Refusal, refuse, rowOf } from './subject-token/refusal.ts'
+
+/** Headers that every answer of the token endpoint carries (RFC 6749 §5.1). */
+const noStore = { 'cache-control': 'no-store', pragma: 'no-cache' }
+
+/** RFC 6749 §5.2: `error` and `error_description`, both always present, and the id under which log and audit have the details. */
+export function refusalReply(refusal: Refusal, requestId: string): Response {
+  const row = rowOf(refusal.refused)
+  const field = refusal.refused === 'field_missing' || refusal.refused === 'field_repeated' ? `: ${refusal.detail}` : ''
+  const retryAfterSeconds = refusal.retryAfterSeconds ?? row.retryAfterSeconds
+  const retry = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
+  return json(
+    row.status,
+    { error: row.error, error_description: row.description + field, request_id: requestId },
+    { ...noStore, ...retry },
+  )
+}
+
+/** What the token endpoint answers for a fault that is not a refusal: a wrong method, or something unforeseen. */
+export function toOAuthError(fault: Fault, requestId: string): Response {
+  const status = statusOf(fault)
+  if (status >= 500) return refusalReply(refuse('unforeseen'), requestId)
+  const body = { error: 'invalid_request', error_description: fault.message, request_id: requestId }
+  return json(status, body, { ...noStore, ...fault.headers })
+}
+
+/** RFC 8693 §2.2.1. */
+export function issuedReply({ text, lifetimeSeconds }: IssuedAccessToken): Response {
+  const body = {
+    access_token: text,
+    issued_token_type: accessTokenType,
+    token_type: 'Bearer',
+    expires_in: lifetimeSeconds,
+    scope: 'inference',
+  }
+  return json(200, body, noStore)
+}
