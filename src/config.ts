@@ -3,10 +3,10 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Fault } from './fault.ts'
-import { type AddressList, parseAddressList } from './http/client-address.ts'
 import { bodyMegabytesMax, urlCharactersMax } from './limits.ts'
 import { configFileSetting, type Setting, type SettingName, settings } from './settings.ts'
 import type { MasterKeySource } from './tokens/master-key.ts'
+import { type AddressList, parseAddressList } from './values/ip-address.ts'
 
 export type ListenAddress = { hostname: string; port: number }
 

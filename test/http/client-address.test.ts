@@ -1,32 +1,14 @@
-// Whose request it is: X-Forwarded-For counts only from proxies that are trusted, and only as far as they wrote it.
+// Whose request it is: X-Forwarded-For counts only from trusted proxies, and only the part that they wrote.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type AddressList, clientAddressOf, networkOf, parseAddressList } from '../../src/http/client-address.ts'
+import { clientAddressOf, networkOf } from '../../src/http/client-address.ts'
+import { type AddressList, parseAddressList } from '../../src/values/ip-address.ts'
 
 function listOf(text: string): AddressList {
   const list = parseAddressList(text)
   if (typeof list === 'string') throw new Error(list)
   return list
 }
-
-describe('a list of addresses', () => {
-  const rows: [list: string, address: string, isIn: boolean][] = [
-    ['10.0.0.0/8', '10.255.0.1', true],
-    ['10.0.0.0/8', '11.0.0.1', false],
-    ['10.0.0.1', '10.0.0.1', true],
-    ['10.0.0.1', '10.0.0.2', false],
-    [' 10.0.0.1 , fd00::/8 ', 'fd12::1', true],
-    ['0.0.0.0/0', '203.0.113.9', true],
-    ['0.0.0.0/0', '::1', false],
-    ['', '10.0.0.1', false],
-    ['10.0.0.0/8', 'nonsense', false],
-  ]
-  for (const [list, address, isIn] of rows)
-    test(`${list} ${isIn ? 'has' : 'has not'} ${address}`, () => expect(listOf(list).has(address)).toBe(isIn))
-
-  for (const wrong of ['10.0.0', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '::1/129', '10.0.0.0/-1', 'proxy.local'])
-    test(`${wrong} is told as wrong`, () => expect(parseAddressList(`127.0.0.1,${wrong}`)).toBe(wrong))
-})
 
 describe('the client', () => {
   const proxies = '10.0.0.0/8,::1'

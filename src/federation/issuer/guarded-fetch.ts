@@ -1,10 +1,10 @@
 // Fetches a JSON document of an issuer, with bounds on where it may come from, and on time, size and redirects.
 import { isIP } from 'node:net'
 import { Fault } from '../../fault.ts'
-import type { AddressList } from '../../http/client-address.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
 import type { Fetch, FetchInit } from '../../runtime.ts'
 import { joinChunks } from '../../values/bytes.ts'
+import type { AddressList } from '../../values/ip-address.ts'
 import { describeFetchFailure } from './fetch-failure.ts'
 import { hostOf, objectionToNetwork, urlProblem } from './issuer-url.ts'
 

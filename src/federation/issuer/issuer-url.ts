@@ -1,7 +1,7 @@
 // Which addresses keys may be trusted from: the form of a URL, and the networks that its host lies in. It fetches nothing.
-import { BlockList, isIP } from 'node:net'
-import type { AddressList } from '../../http/client-address.ts'
+import { isIP } from 'node:net'
 import { urlCharactersMax } from '../../limits.ts'
+import { type AddressList, addressList, parseAddress } from '../../values/ip-address.ts'
 
 /**
  * What is wrong with an address from which keys are to be trusted, or undefined. Only https, or http on a loopback host when the
@@ -31,60 +31,44 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** Where clouds tell a machine its own credentials, and addresses that mean no one machine. */
-const forbidden = new BlockList()
-forbidden.addSubnet('0.0.0.0', 8, 'ipv4')
-forbidden.addSubnet('169.254.0.0', 16, 'ipv4')
-forbidden.addAddress('100.100.100.200', 'ipv4')
-forbidden.addAddress('192.0.0.192', 'ipv4')
-forbidden.addAddress('168.63.129.16', 'ipv4')
-forbidden.addSubnet('224.0.0.0', 3, 'ipv4')
-// Ways to write an IPv4 address as an IPv6 one, besides ::ffff:0:0/96, which is read as the address it means.
-forbidden.addSubnet('::', 96, 'ipv6')
-forbidden.addSubnet('::ffff:0:0:0', 96, 'ipv6')
-forbidden.addSubnet('64:ff9b::', 96, 'ipv6')
-forbidden.addSubnet('64:ff9b:1::', 48, 'ipv6')
-forbidden.addSubnet('2002::', 16, 'ipv6')
-forbidden.addSubnet('2001::', 32, 'ipv6')
-forbidden.addSubnet('fe80::', 10, 'ipv6')
-forbidden.addAddress('fd00:ec2::254', 'ipv6')
-forbidden.addAddress('fd20:ce::254', 'ipv6')
-forbidden.addSubnet('ff00::', 8, 'ipv6')
-
-/** Networks that only a site itself can reach. */
-const inside = new BlockList()
-inside.addSubnet('10.0.0.0', 8, 'ipv4')
-inside.addSubnet('100.64.0.0', 10, 'ipv4')
-inside.addSubnet('127.0.0.0', 8, 'ipv4')
-inside.addSubnet('172.16.0.0', 12, 'ipv4')
-inside.addSubnet('192.168.0.0', 16, 'ipv4')
-inside.addAddress('::1', 'ipv6')
-inside.addSubnet('fc00::', 7, 'ipv6')
+/** Addresses that name no single machine, and IPv6 addresses that embed an IPv4 one. IPv4-mapped ones are read as the IPv4 address. */
+const forbiddenRanges: readonly string[] = [
+  'unspecified',
+  'linkLocal',
+  'multicast',
+  'broadcast',
+  'rfc6145',
+  'rfc6052',
+  '6to4',
+  'teredo',
+]
+/** The rest of them, and the addresses where clouds give a machine its credentials. */
+const forbidden = addressList(
+  ...['240.0.0.0/4', '::/96'],
+  ...['100.100.100.200', '192.0.0.192', '168.63.129.16', 'fd00:ec2::254', 'fd20:ce::254'],
+)
 
 /**
- * What is wrong with an IP address as the host of an issuer; a name has no objection. With `networks`, which the operator may set, an
- * address inside the site has to lie in one of them.
+ * Why an IP address cannot be the host of an issuer, or undefined; a name is never refused here. With `networks`, which the operator may
+ * set, an address that is not public must be in one of them. Public means global unicast by the IANA special-purpose registries.
  */
 export function objectionToNetwork(host: string, networks: AddressList | undefined): string | undefined {
-  const address = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(host)?.[1] ?? host
-  const version = isIP(address)
-  if (version === 0) return undefined
-  const family = version === 4 ? 'ipv4' : 'ipv6'
-  if (address !== '::1' && forbidden.check(address, family))
-    return `may not lead to ${address}, a link-local or reserved address`
-  if (networks === undefined || !inside.check(address, family) || networks.has(address)) return undefined
-  return `leads to ${address}, which is not in LATCHKEY_ISSUER_NETWORKS`
+  if (isIP(host) === 0) return undefined
+  const address = parseAddress(host)
+  const text = address?.toString() ?? host
+  const range = address?.range()
+  if (range === undefined || forbiddenRanges.includes(range) || (range !== 'loopback' && forbidden.has(text)))
+    return `may not lead to ${text}, a link-local or reserved address`
+  if (networks === undefined || range === 'unicast' || networks.has(text)) return undefined
+  return `leads to ${text}, which is not in LATCHKEY_ISSUER_NETWORKS`
 }
 
-/** This machine, which the setting for tests allows. */
-const thisMachine: AddressList = {
-  has: (address) => isIP(address) !== 0 && isLoopback(address.includes(':') ? `[${address}]` : address),
-}
-const nowhere: AddressList = { has: () => false }
+const thisMachine = addressList('127.0.0.0/8', '::1')
+const nowhere = addressList()
 
 /**
- * The networks inside the site that issuers may lie in: those that the operator names, or any; undefined for any. Where several
- * organizations share an installation, none that is not named: an admin of one of them could ask what listens there.
+ * The private networks that issuers may lie in: those that the operator names, or any; undefined for any. Where several organizations share
+ * an installation, only named ones: an admin of one organization could otherwise probe what listens there.
  */
 export function privateNetworksFor(
   { issuerNetworks, insecureIssuers }: { issuerNetworks: AddressList | undefined; insecureIssuers: boolean },

@@ -6,9 +6,9 @@ import fc from 'fast-check'
 import { describeError, Fault, tellForCommands } from '../../../src/fault.ts'
 import { fetchDocument, type Outbound } from '../../../src/federation/issuer/guarded-fetch.ts'
 import { objectionToIssuerUrl, objectionToNetwork, urlProblem } from '../../../src/federation/issuer/issuer-url.ts'
-import { parseAddressList } from '../../../src/http/client-address.ts'
 import type { Fetch } from '../../../src/runtime.ts'
 import { outboundFetch } from '../../../src/runtime.ts'
+import { parseAddressList } from '../../../src/values/ip-address.ts'
 import { listenLocally } from '../../support/latchkey.ts'
 
 const url = 'https://idp.example.com/keys'
@@ -208,7 +208,7 @@ describe('a document', () => {
   })
 
   const networks: [name: string, addresses: string[], allowed: string | undefined, isFetched: boolean][] = [
-    ['a public address', ['203.0.113.1'], undefined, true],
+    ['a public address', ['9.9.9.9'], undefined, true],
     ['an address of the site', ['10.1.2.3'], undefined, true],
     ['the cloud’s own service', ['169.254.169.254'], undefined, false],
     ['the same as an IPv6 address', ['::ffff:169.254.169.254'], undefined, false],
@@ -218,7 +218,8 @@ describe('a document', () => {
     ['an address in an allowed network', ['10.1.2.3'], '10.1.0.0/16', true],
     ['an address of the site that is in no allowed network', ['10.2.0.1'], '10.1.0.0/16', false],
     ['this machine, where networks are set', ['127.0.0.1'], '10.1.0.0/16', false],
-    ['a public address, whatever networks are allowed', ['203.0.113.1'], '10.1.0.0/16', true],
+    ['a public address, whatever networks are allowed', ['9.9.9.9'], '10.1.0.0/16', true],
+    ['a benchmarking address that is in no allowed network', ['198.18.0.1'], '10.1.0.0/16', false],
   ]
   for (const [name, addresses, allowed, isFetched] of networks) {
     test(`from a name that leads to ${name} is ${isFetched ? 'fetched' : 'not fetched'}`, async () => {

@@ -1,7 +1,7 @@
-// The two lists of networks that an issuer's address is held against: each entry at its first and last address, and what lies beside it.
+// The networks that an issuer's address is compared with: each at its first and last address, and the addresses beside it.
 import { describe, expect, test } from 'bun:test'
 import { objectionToNetwork, urlProblem } from '../../../src/federation/issuer/issuer-url.ts'
-import { parseAddressList } from '../../../src/http/client-address.ts'
+import { parseAddressList } from '../../../src/values/ip-address.ts'
 
 const somewhere = parseAddressList('203.0.113.0/24')
 if (typeof somewhere === 'string') throw new Error(somewhere)
@@ -47,7 +47,7 @@ describe('an address that no issuer may have, whatever networks are set:', () =>
   }
 })
 
-describe('an address of the site, which has to be in a network that is set:', () => {
+describe('an address that is not public, which has to be in a network that is set:', () => {
   const rows: [entry: string, addresses: string[]][] = [
     ['10.0.0.0/8', ['10.0.0.0', '10.255.255.255']],
     ['100.64.0.0/10', ['100.64.0.0', '100.127.255.255']],
@@ -56,6 +56,11 @@ describe('an address of the site, which has to be in a network that is set:', ()
     ['192.168.0.0/16', ['192.168.0.0', '192.168.255.255']],
     ['::1', ['::1']],
     ['fc00::/7', ['fc00::', 'fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff']],
+    ['fec0::/10, the former site-local addresses', ['fec0::', 'feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff']],
+    ['192.0.0.0/24', ['192.0.0.0', '192.0.0.191', '192.0.0.193', '192.0.0.255']],
+    ['198.18.0.0/15, for benchmarks', ['198.18.0.0', '198.19.255.255']],
+    ['the documentation networks', ['192.0.2.1', '198.51.100.1', '2001:db8::1', '3fff::1']],
+    ['2001::/23, for protocols', ['2001:1::', '2001:1ff:ffff::']],
     ['the same, read from ::ffff:0:0/96', ['::ffff:10.0.0.1', '::ffff:a00:1', '::ffff:127.0.0.1']],
   ]
   for (const [entry, addresses] of rows) {
@@ -68,13 +73,21 @@ describe('an address of the site, which has to be in a network that is set:', ()
   }
 })
 
-test('an address beside an entry is in neither list', () => {
+test('an address beside an entry is public', () => {
   const beside = [
     ...['1.0.0.0', '9.255.255.255', '11.0.0.0', '100.63.255.255', '100.128.0.0', '126.255.255.255', '128.0.0.0'],
     ...['168.63.129.15', '168.63.129.17', '169.253.255.255', '169.255.0.0', '172.15.255.255', '172.32.0.0'],
-    ...['192.0.0.191', '192.0.0.193', '192.167.255.255', '192.169.0.0', '223.255.255.255'],
-    ...['::1:0:0', '::fffe:ffff:ffff:ffff', '::ffff:1:0:0', '64:ff9b::1:0:0', '64:ff9b:2::', '2001:1::', '2003::'],
-    ...['2001:db8::1', 'fbff::', 'fec0::', 'feff::'],
+    ...[
+      '191.255.255.255',
+      '192.0.1.0',
+      '192.167.255.255',
+      '192.169.0.0',
+      '198.17.255.255',
+      '198.20.0.0',
+      '223.255.255.255',
+    ],
+    ...['::1:0:0', '::fffe:ffff:ffff:ffff', '::ffff:1:0:0', '64:ff9b::1:0:0', '64:ff9b:2::', '2001:200::', '2003::'],
+    ...['2001:db7::1', '2001:db9::1', 'fbff::'],
   ]
   expect(beside.map((address) => [address, judge(address, somewhere)])).toEqual(
     beside.map((address) => [address, 'allowed']),
