@@ -3,13 +3,15 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkCondition } from '../../src/federation/condition/compile.ts'
+import buildkite from '../fixtures/claims/buildkite.json' with { type: 'json' }
+import circleci from '../fixtures/claims/circleci.json' with { type: 'json' }
 import keycloak from '../fixtures/claims/keycloak.json' with { type: 'json' }
 import { compiled, conditionToken } from '../support/condition.ts'
 import { type Federation, type Row, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
+import { codeUnder, sectionOf } from '../support/manual.ts'
 
 const root = join(import.meta.dirname, '../..')
 const page = (path: string) => readFileSync(join(root, path), 'utf8')
-const recipes = page('src/manual/recipes.md')
 const folder = temporaryFolder()
 const tokenFile = join(folder.path, 'token')
 let federation: Federation
@@ -33,23 +35,9 @@ afterAll(async () => {
   folder.remove()
 })
 
-/** The text under a heading. */
-function sectionOf(heading: string, text = recipes): string {
-  const section = text.split(/^## /m).find((part) => part.startsWith(`${heading}\n`))
-  if (section === undefined) throw new Error(`There is no section ${heading}`)
-  return section
-}
-
-/** The first code block under a heading. */
-function snippetOf(heading: string, text = recipes): string {
-  const code = sectionOf(heading, text).match(/^```\w+\n([\s\S]*?)^```$/m)?.[1]
-  if (code === undefined) throw new Error(`There is no snippet under ${heading}`)
-  return code
-}
-
 for (const client of ['`@openrouter/sdk`', '`openai`']) {
   test(`${client} prints what the upstream answers`, async () => {
-    const program = [process.execPath, '-e', snippetOf(client)]
+    const program = [process.execPath, '-e', codeUnder(client)]
     const { code, stdout, stderr } = await runCommand([], { cwd: root, env, program })
     expect({ code, text: stdout.trim(), stderr }).toEqual({ code: 0, text: 'Hello', stderr: '' })
     const { data } = await federation.admin<{ data: Row[] }>('usage.requests', { limit: 1 })
@@ -65,7 +53,7 @@ const lacksPython =
 for (const client of pythonClients) {
   const needs = 'needs python3 with openai and requests'
   test.skipIf(lacksPython)(`Python with ${client} prints what the upstream answers (${needs})`, async () => {
-    const program = [python ?? '', '-c', snippetOf(`Python: \`${client}\``)]
+    const program = [python ?? '', '-c', codeUnder(`Python: \`${client}\``)]
     const { code, stdout, stderr } = await runCommand([], { cwd: folder.path, env, program })
     expect({ code, text: stdout.trim(), stderr }).toEqual({ code: 0, text: 'Hello', stderr: '' })
     const { data } = await federation.admin<{ data: Row[] }>('usage.requests', { limit: 1 })
@@ -75,8 +63,53 @@ for (const client of pythonClients) {
   })
 }
 
+const go = Bun.which('go')
+test.skipIf(go === null)(
+  'Go prints what the upstream answers (needs go)',
+  async () => {
+    writeFileSync(join(folder.path, 'main.go'), codeUnder('Go'))
+    const program = [go ?? '', 'run', 'main.go']
+    const goEnv = { ...env, HOME: process.env.HOME ?? folder.path, GOTOOLCHAIN: 'local', GOPROXY: 'off' }
+    const answered = await runCommand([], { cwd: folder.path, env: goEnv, program })
+    expect(answered).toEqual({ code: 0, stdout: 'Hello\n', stderr: '' })
+    const refused = await runCommand([], { cwd: folder.path, env: { ...goEnv, JWT_FILE: '/dev/null' }, program })
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('subject_token') })
+  },
+  // Where nothing is cached, the standard library is compiled first.
+  120_000,
+)
+
+/** The value of `--condition` in each command under a heading. */
+function conditionsOf(heading: string): string[] {
+  return [...sectionOf('recipes', heading).matchAll(/--condition '([^']+)'/g)].map((match) => match[1] ?? '')
+}
+
+const recordedConditions = [
+  ['Buildkite', buildkite.claims, { build_branch: 'fix', pipeline_slug: 'app', organization_slug: 'other' }],
+  [
+    'CircleCI',
+    circleci.claims,
+    {
+      'oidc.circleci.com/project-id': '9f8e7d6c-5b4a-4c3d-8e2f-1a0b9c8d7e6f',
+      'oidc.circleci.com/vcs-ref': 'refs/heads/fix',
+      'oidc.circleci.com/ssh-rerun': true,
+    },
+  ],
+] as const
+for (const [platform, claims, changes] of recordedConditions) {
+  test(`${platform}: the condition holds for the recorded token, and for none with another value`, () => {
+    const [condition = ''] = conditionsOf(platform)
+    const token = (more: object) => ({ ...conditionToken({ ...claims, ...more }), subject: claims.sub })
+    expect(checkCondition(compiled(condition), token({}))).toBeUndefined()
+    for (const [name, value] of Object.entries(changes))
+      expect(checkCondition(compiled(condition), token({ [name]: value }))).toMatchObject({
+        refused: 'condition_false',
+      })
+  })
+}
+
 test('Keycloak: the conditions hold for a token of its service account, and only for that', () => {
-  const conditions = [...sectionOf('Keycloak').matchAll(/--condition '([^']+)'/g)].map((match) => match[1] ?? '')
+  const conditions = conditionsOf('Keycloak')
   expect(conditions).toHaveLength(2)
   const token = (more: object) => ({ ...conditionToken({ ...keycloak.claims, ...more }), subject: keycloak.claims.sub })
   for (const source of conditions) expect(checkCondition(compiled(source), token({}))).toBeUndefined()
@@ -90,7 +123,7 @@ test('Keycloak: the conditions hold for a token of its service account, and only
 })
 
 test('GitHub Actions: both forms of the subject are those of the recorded tokens', () => {
-  const subjects = [...sectionOf('GitHub Actions').matchAll(/`(repo:[^`]+)`/g)].map((match) => match[1])
+  const subjects = [...sectionOf('recipes', 'GitHub Actions').matchAll(/`(repo:[^`]+)`/g)].map((match) => match[1])
   expect(subjects).toContain('repo:acme/app:ref:refs/heads/main')
   expect(subjects).toContain('repo:acme@162148032/app@797215326:ref:refs/heads/main')
 })
@@ -106,8 +139,8 @@ test('nginx: the host, the client address and the scheme are forwarded', () => {
 
 const shell = ['bash', 'curl', 'jq']
 const curlSnippets: [page: string, snippet: string][] = [
-  ['the manual', snippetOf('curl')],
-  ['the README', snippetOf('Get an access token', page('README.md'))],
+  ['the manual', codeUnder('curl')],
+  ['the README', codeUnder('Get an access token', 'sh', page('README.md'))],
 ]
 test.skipIf(shell.some((tool) => !Bun.which(tool))).each(curlSnippets)(
   'curl, in %s: the token comes back, and a refusal fails the line',
