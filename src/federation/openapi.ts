@@ -7,7 +7,7 @@ import { uuidShape } from '../values/shapes.ts'
 import { accessTokenType, jwtTokenType, tokenExchangeGrant } from './exchange-form.ts'
 
 const ignored = type('string').or('string[]').configure({ says: 'Accepted and ignored' })
-const notOffered = type("''").configure({ says: 'Delegation is not offered' })
+const notOffered = type("''").configure({ says: 'Delegation is not supported' })
 
 /** A field without a value counts as one that is not sent. */
 const form = type({

@@ -1,5 +1,5 @@
-// The steps of an exchange, once: what each needs, what it checks, and what it finds out for those after it. The token endpoint stops at
-// the first refusal; `policies check` runs on and explains. It knows no request, no response and no database.
+// The steps of an exchange: what each needs, what it checks, and the facts that it adds for later steps. The token endpoint stops at the first
+// refusal; `policies check` runs on and explains. It knows no request, no response and no database.
 
 import { isSignedBy } from '../tokens/jws.ts'
 import type { JwtText } from '../tokens/jwt-text.ts'
@@ -13,12 +13,12 @@ import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken } from 
 import { isRefusal, type Refusal, refuse, refuseNotJwt, type StepName, stepNames } from './subject-token/refusal.ts'
 import { describeMismatch } from './subject-token/refusal-detail.ts'
 
-/** What is known of an exchange: the first three from the start, the others by the step of their name. */
+/** The facts of an exchange: the first three are known from the start, each other one comes from a step. */
 export type Facts = {
   subjectToken: string
   /** Absent when the subject token is not the text of a JWT. */
   jwt?: JwtText | undefined
-  /** Absent when there is no such policy. */
+  /** Absent when the policy does not exist. */
   binding?: PolicyBinding | undefined
   token?: SubjectToken
   /** The policy's, once the token names it. */
@@ -30,18 +30,18 @@ export type Dependencies = {
   now: () => number
   insecureIssuers: boolean
   issuerKeys: Pick<IssuerKeys, 'find'>
-  /** Whether the token was exchanged before. An exchange finds that out when it takes note of the use, right before minting. */
+  /** Whether the token was exchanged before. An exchange checks that when it records the use, right before minting. */
   checkReplay: (token: SubjectToken, issuer: Issuer) => Refusal | undefined | Promise<Refusal | undefined>
 }
 
-/** A refusal, or what the step found out. */
+/** A refusal, or the facts that the step adds. */
 export type Outcome = Refusal | Partial<Facts> | undefined
 
 export type Step = {
   name: Exclude<StepName, 'minting'>
-  /** Without these facts it cannot be taken: a step before it refused. */
+  /** The step is skipped without these facts: an earlier step refused. */
   needs: readonly (keyof Facts)[]
-  /** Whether a policy asks for it at all. */
+  /** Whether a policy requires the step. */
   isAsked: (policy: Policy | undefined) => boolean
   /** Whether its outcome depends on token and issuer alone, and is the same under every policy of that issuer. */
   isOfToken: boolean
@@ -66,7 +66,7 @@ const rule = (name: keyof typeof rules): Rule =>
 
 /** In the order of `stepNames`; minting, which follows, has nothing to check. */
 const checks: Record<Step['name'], Rule> = {
-  // The form itself is parsed before there are facts; what a JWT is depends on the request alone as well.
+  // The form is parsed before there are facts; whether the token is a JWT depends on the request alone, too.
   form: step([], ({ subjectToken, jwt }) => (jwt === undefined ? refuseNotJwt(subjectToken) : undefined), ofToken),
   policy: step([], ({ binding }, { now }) =>
     binding === undefined ? refuse('policy_unknown') : checkEligibility(binding, now()),
@@ -107,7 +107,7 @@ function found<Name extends 'token' | 'key'>(name: Name, value: Refusal | NonNul
   return isRefusal(value) ? value : { [name]: value }
 }
 
-/** Turning the setting off turns off issuers on http, also those whose keys are here already. */
+/** When the insecure setting is off, issuers on http are refused, even those whose keys are cached. */
 function checkIssuer(
   { token, binding: { issuer } }: Known<'token' | 'binding'>,
   { insecureIssuers }: Dependencies,
@@ -117,14 +117,14 @@ function checkIssuer(
   return !insecureIssuers && issuer.issuerUrl.startsWith('http:') ? refuse('issuer_insecure') : { issuer }
 }
 
-/** Whether the policy asks for a step, and those before it found out what it needs. */
+/** Whether the policy requires a step and its facts are there. */
 export function isJudgeable({ isAsked, needs }: Step, facts: Facts): boolean {
   return isAsked(facts.binding?.policy) && needs.every((name) => facts[name] !== undefined)
 }
 
 export type Accepted = Known<'token' | 'binding' | 'issuer'>
 
-/** Takes all steps in their order and ends at the first that refuses; `facts` then holds what those before it found out. */
+/** Takes all steps in their order and ends at the first refusal. Adds the facts of each step to `facts`. */
 export async function judge(facts: Facts, dependencies: Dependencies): Promise<Accepted | Refusal> {
   for (const { name, isAsked, check } of steps) {
     if (!isAsked(facts.binding?.policy)) continue
@@ -138,7 +138,7 @@ export async function judge(facts: Facts, dependencies: Dependencies): Promise<A
   return facts as Accepted
 }
 
-/** What the parts of the condition were, so that an admin who reads the audit need not ask for the token. */
+/** Adds the values of the condition's parts, so that an admin can judge from the audit without the token. */
 function withParts(refusal: Refusal, { token, binding }: Facts): Refusal {
   const condition = binding?.policy.compiledCondition
   if (refusal.refused !== 'condition_false' || token === undefined || typeof condition !== 'object') return refusal

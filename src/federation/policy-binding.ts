@@ -5,13 +5,13 @@ import type { Issuer } from './issuer/issuer.ts'
 import type { Policy } from './policy.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'
 
-/** What of the registry tells whom to trust. */
+/** The part of the registry that an exchange reads. */
 export type TrustRegistry = Pick<KeyRegistry, 'keys' | 'organizations'> & {
   readonly issuers: ReadonlyMap<string, Issuer>
   readonly policies: ReadonlyMap<string, Policy>
 }
 
-/** What an exchange is judged by. The values are immutable, so the same values later mean that nothing has changed. */
+/** What an exchange is judged by. The values are immutable, so identical values later mean that nothing has changed. */
 export type PolicyBinding = {
   policy: Policy
   organization: Readonly<Organization>
@@ -24,7 +24,7 @@ export function isEntitled(organization: Pick<Organization, 'plan'>): boolean {
   return organization.plan === 'business' || organization.plan === 'enterprise'
 }
 
-/** Reads the policy and all it names; undefined when there is no such policy. */
+/** Reads the policy and the rows that it refers to; undefined when the policy does not exist. */
 export function readBinding(registry: TrustRegistry, policyId: string): PolicyBinding | undefined {
   const policy = registry.policies.get(policyId)
   if (policy === undefined) return undefined
@@ -55,7 +55,7 @@ export function checkEligibility(
   return key.expiresAt !== null && key.expiresAt <= now ? refuse('key_expired') : undefined
 }
 
-/** Whether anything that a decision rested on has changed since it was read. */
+/** Whether nothing that a decision used has changed since it was read. */
 export function isCurrent(registry: TrustRegistry, { policy, organization, issuer, key }: PolicyBinding): boolean {
   return (
     registry.policies.get(policy.id) === policy &&

@@ -1,4 +1,4 @@
-// What a federation policy demands (reference: Policy). A policy is compiled once; save and exchange use the same compiled value.
+// The rules of a federation policy (reference: Policy). A policy is compiled once; save and exchange use the same compiled value.
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import {
   type Condition,
@@ -12,9 +12,9 @@ import { explainGithubSubject } from './subject-token/github-subject.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'
 import { describeMismatch, describeWrongType } from './subject-token/refusal-detail.ts'
 
-/** An immutable policy. A change of the row makes a new value, so that identity tells whether anything changed. */
+/** An immutable policy. A change of the row makes a new value, so identity shows whether anything changed. */
 export type Policy = Readonly<PolicyRow> & {
-  /** Undefined where the policy has none; a string tells why one that was saved cannot be evaluated. */
+  /** Undefined where the policy has none; a string is the reason why a saved one cannot be evaluated. */
   readonly compiledCondition: Condition | string | undefined
 }
 
@@ -22,7 +22,7 @@ export function compilePolicy(row: PolicyRow): Policy {
   return Object.freeze({ ...row, compiledCondition: compiledConditionOf(row) })
 }
 
-/** A condition never changes its meaning behind its admin's back: one of another environment waits to be saved again. */
+/** A condition never changes its meaning without its admin: one of another environment must be saved again. */
 function compiledConditionOf({ condition, conditionEnvironment: savedUnder }: PolicyRow): Policy['compiledCondition'] {
   if (condition === null) return undefined
   if (savedUnder !== conditionEnvironment) return `condition of environment ${savedUnder}: save it again`
@@ -32,7 +32,7 @@ function compiledConditionOf({ condition, conditionEnvironment: savedUnder }: Po
 
 type Rule = (policy: Policy, token: SubjectToken) => Refusal | undefined
 
-/** What a policy demands of a verified token, each step of it by itself. */
+/** The rules of a policy for a verified token, one for each step. */
 export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_type' | 'condition', Rule>> = {
   subject: ({ subject }, token) => {
     if (subject === null || token.subject === subject) return undefined
@@ -49,7 +49,7 @@ export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_t
         ),
   scopes: checkScopes,
   token_type: checkTokenType,
-  // A condition that cannot be evaluated accepts nothing, rather than being ignored.
+  // A condition that cannot be evaluated accepts nothing.
   condition: ({ compiledCondition }, token) => {
     if (typeof compiledCondition === 'string') return refuse('policy_unsupported', compiledCondition)
     return compiledCondition === undefined ? undefined : checkCondition(compiledCondition, token)

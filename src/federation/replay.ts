@@ -1,6 +1,6 @@
-// Which subject tokens have been exchanged under replay protection (reference: Replay protection). Memory decides, at once and for good; the database keeps
-// it over a restart. A use is forgotten once the token has expired by the time of day and by the time that has passed since, so that a
-// clock that is wrong for a while lets no token in again. It does not know policies.
+// Which subject tokens have been exchanged under replay protection (reference: Replay protection). Memory decides; the database keeps the uses
+// over a restart. A use is forgotten when the token has expired both by the clock and by the time that has passed since, so that a wrong clock
+// never accepts a token twice. It does not know policies.
 import { createHash } from 'node:crypto'
 import { setImmediate as giveWay } from 'node:timers/promises'
 import type { UsedSubjectToken } from '../../db/schema.ts'
@@ -9,8 +9,8 @@ import { type Refusal, refuse } from './subject-token/refusal.ts'
 
 export type ReplayGuard = {
   /**
-   * Takes note of a token by its issuer and `jti`, never by its text: one signature has several spellings. Times in milliseconds.
-   * A refusal, or a promise that resolves once the note is in the database.
+   * Records the use of a token by its issuer and `jti`, never by its text: one signature has several spellings. Times in milliseconds.
+   * Returns a refusal, or a promise that resolves when the use is in the database.
    */
   use: (token: { issuerId: string; id: unknown; expiresAt: number }, now: number) => Refusal | { kept: Promise<void> }
 }
@@ -31,11 +31,11 @@ export type ReplayGuardOptions = {
 /** Until when a use counts: the end of the token, and the same in monotonic milliseconds. */
 type Note = { expiresAt: number; keptUntil: number }
 
-/** Notes that a sweep looks at before it gives way to others, and that one commit drops: some milliseconds each. */
+/** Uses that a sweep visits before it yields, and uses that one commit drops: each takes a few milliseconds. */
 const notesPerSlice = 4_000
 const notesPerCommit = 500
 const sweepIntervalMilliseconds = 1_000
-/** Notes below which nothing is swept, and from which on a sweep does not wait until they have doubled. */
+/** Below the first number nothing is swept; from the second on a sweep does not wait until the uses have doubled. */
 const sweptNotesMin = 1_000
 const sweptNotesMax = 0.9 * usedSubjectTokensMax
 
@@ -47,12 +47,12 @@ export function createReplayGuard({ known, keep, drop, monotonic, ...options }: 
   let sweptAt = Number.NEGATIVE_INFINITY
   let isSweeping = false
 
-  /** When the notes have doubled or are nearly too many, and not more than once a second: no use waits for it. */
+  /** Sweeps when the uses have doubled or are nearly too many, at most once a second. No exchange waits for it. */
   function sweepWhenDue(now: number): void {
     if (used.size < sweepSize || isSweeping || monotonic() - sweptAt < sweepIntervalMilliseconds) return
     isSweeping = true
     sweptAt = monotonic()
-    // What the database could not drop is tried again by the next sweep.
+    // The next sweep tries again what the database could not drop.
     sweep(now)
       .catch(() => {})
       .finally(() => {
@@ -76,7 +76,7 @@ export function createReplayGuard({ known, keep, drop, monotonic, ...options }: 
     if (expired.length > 0) await forget(expired)
   }
 
-  /** The database first: a token of the same id that is noted meanwhile is another note, and committed later. */
+  /** The database first: a token of the same id that is recorded meanwhile is a new use, committed later. */
   async function forget(expired: [key: string, note: Note][]): Promise<void> {
     await drop(expired.map(([key]) => tokenOf(key)))
     for (const [key, note] of expired) if (used.get(key) === note) used.delete(key)
@@ -99,7 +99,7 @@ export function createReplayGuard({ known, keep, drop, monotonic, ...options }: 
   }
 }
 
-/** What a `jti` is noted under; undefined for one that tells no token apart. */
+/** The digest under which a `jti` is recorded; undefined for a `jti` that identifies no token. */
 export function hashTokenId(id: unknown): string | undefined {
   return typeof id === 'string' && id !== '' ? createHash('sha256').update(id).digest('hex') : undefined
 }

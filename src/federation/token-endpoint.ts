@@ -50,7 +50,7 @@ export async function exchangeToken(request: Request, context: ExchangeContext, 
   return isRefusal(outcome) ? refusalReply(outcome, info.requestId) : issuedReply(outcome)
 }
 
-/** Before anything is read: what comes too often is to cost next to nothing, so it leaves a line in the log and no audit record. */
+/** Before anything is read: a request over the limit must cost next to nothing, so it leaves a log line and no audit record. */
 function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: ExchangeContext): void {
   const seconds = exchangeRate.take(clientAddress, now())
   if (seconds === 0) return
@@ -95,7 +95,7 @@ function dependenciesOf({ now, outbound, issuerKeys }: ExchangeContext): Depende
   return { now, insecureIssuers: outbound.insecureIssuers, issuerKeys, checkReplay: () => undefined }
 }
 
-/** No longer than the policy allows, and never longer than the subject token (reference: Access token). The time is taken afresh. */
+/** The token lives as long as the policy allows, and never longer than the subject token (reference: Access token). Reads the clock again. */
 async function mint(
   { token, binding: { policy, key, issuer } }: Accepted,
   context: ExchangeContext,
@@ -108,12 +108,12 @@ async function mint(
   const { allowedModels, allowedPresets } = policy
   const bearer = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id }
   const subject = { ...bearer, allowedModels, allowedPresets }
-  // Both at once, so that neither is left alone with its failure when the other fails.
+  // Both at once, so that a failure of one never leaves the other's rejection unhandled.
   const [issued] = await Promise.all([mintAccessToken(context, subject, lifetimeSeconds, now), noted?.kept])
   return issued
 }
 
-/** The last step before minting: whoever comes second with the same token is refused, however close. */
+/** The last step before minting: the second exchange of the same token is refused, however close. */
 function noteUse({ payload }: SubjectToken, { id: issuerId }: Issuer, { replayGuard }: ExchangeContext, now: number) {
   // An exp may have a fraction of any length; the database keeps whole milliseconds.
   const expiresAt = Math.ceil((payload.exp as number) * 1_000)

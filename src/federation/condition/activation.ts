@@ -1,4 +1,5 @@
-// What a condition sees of a verified token (reference: Condition): five variables, bounded so that no token makes an accepted condition slow.
+// The activation of a condition: the five variables that it sees of a verified token (reference: Condition), bounded so that no token makes
+// an accepted condition slow.
 import { conditionClaimsDepthMax, conditionCollectionItemsMax, conditionStringCharactersMax } from '../../limits.ts'
 import type { JsonObject } from '../../tokens/jwt-text.ts'
 import { isStringArray, type SubjectToken } from '../subject-token/claims.ts'
@@ -28,7 +29,7 @@ export function activationOf(
   return { subject, audience, scopes, token_type, claims: mapOf(payload) }
 }
 
-/** What of a value is over the bounds of a condition's view. */
+/** The first bound that a value exceeds. */
 function findExcess(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return value.length > conditionStringCharactersMax ? 'a string is too long' : undefined
   if (typeof value !== 'object' || value === null) return undefined

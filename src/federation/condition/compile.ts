@@ -10,8 +10,8 @@ import { parseSource, prepare } from './engine.ts'
 import { type ConditionFault, findForbidden } from './rules.ts'
 
 /**
- * What a condition means: the engine, its options and the allow list. It is stored beside each condition and goes up when a change of
- * these could change a verdict; a condition of another version is then refused until its admin saves it again.
+ * The version of engine, options and allow list together. It is stored beside each condition and rises when a change of these could change a
+ * result; a condition saved under another version is refused until its admin saves it again.
  */
 export const conditionEnvironment = 1
 
@@ -23,7 +23,7 @@ export type Condition = Readonly<{
   evaluate: (view: ConditionView) => unknown
 }>
 
-/** Length, syntax, allow list, types, result, worst case: a condition, or the first thing that is wrong with it. */
+/** Checks length, syntax, allow list, types, result type and worst-case cost. Returns the condition, or the first problem. */
 export function compileCondition(source: string): Condition | ConditionFault {
   const whole = { start: 0, end: source.length }
   if ([...source].length > conditionCharactersMax)
@@ -52,7 +52,7 @@ export function isConditionFault(value: Condition | ConditionFault): value is Co
   return 'message' in value
 }
 
-/** Undefined when the condition is true. An error is neither true nor false, and says so. */
+/** Returns undefined when the condition is true. An error is neither true nor false, and has a reason of its own. */
 export function checkCondition(condition: Condition, token: SubjectToken): Refusal | undefined {
   const view = activationOf(token, condition.usesClaims)
   if (isRefusal(view)) return view
@@ -65,7 +65,7 @@ export function checkCondition(condition: Condition, token: SubjectToken): Refus
   }
 }
 
-/** A text no longer than an explanation shows. */
+/** Cuts text to the length that an explanation shows. */
 export function cutToShow(text: string): string {
   return text.length <= explainedCharactersMax ? text : `${text.slice(0, explainedCharactersMax)}…`
 }
@@ -88,7 +88,7 @@ function faultFrom(error: unknown, source: string): ConditionFault {
   return { message: summary ?? String(error), start, end }
 }
 
-/** What went wrong in a few words, with what an admin does about the usual two. */
+/** The error in a few words; for the two common ones, with what to do. */
 export function describeEvaluationError(error: unknown): string {
   if (!(error instanceof EvaluationError)) return 'It could not be evaluated'
   const summary = cutToShow(error.summary)

@@ -1,4 +1,4 @@
-// The longest that a condition can take on any token that is let in (reference: Condition), estimated over its syntax tree before it is saved.
+// The longest time that a condition can take on any accepted token (reference: Condition), estimated from its syntax tree before it is saved.
 // Forbidding nested macros does not bound time: chained `map`s double their result, and every absorbed error costs an exception.
 import type { ASTNode } from '@marcbachmann/cel-js'
 import {
@@ -33,7 +33,7 @@ type Estimate = { nanoseconds: number; canFail: boolean; bounds: Bounds }
 type Scope = ReadonlyMap<string, Bounds>
 
 const scalar: Bounds = { kind: 'scalar', characters: 0, items: 0, weight: 1 }
-/** Whatever a claim holds; all of them together fit into a token. */
+/** Any claim; all claims together fit into one token. */
 const dynamic: Bounds = {
   kind: 'dynamic',
   characters: conditionStringCharactersMax,
@@ -48,7 +48,7 @@ const collectionOf = (items: number, weight: number, element: Bounds): Bounds =>
   weight,
   element,
 })
-/** A list of a token's own: all its items together fit into one. */
+/** A list in a token: all its items together fit into one token. */
 const claimedListOf = (items: number, element: Bounds): Bounds => collectionOf(items, subjectTokenBytesMax, element)
 const variables: Scope = new Map([
   ['subject', textOf(claimCharactersMax)],
@@ -58,7 +58,7 @@ const variables: Scope = new Map([
   ['claims', claimedListOf(conditionCollectionItemsMax, dynamic)],
 ])
 
-/** Nanoseconds that evaluating may take at the most. */
+/** The most nanoseconds that an evaluation can take. */
 export function estimateNanoseconds(ast: ASTNode): number {
   return estimate(ast, variables).nanoseconds + exception
 }
@@ -114,7 +114,7 @@ const leaf = (bounds: Bounds): Estimate => ({ nanoseconds: node, canFail: false,
 const sum = (...estimates: Estimate[]): number => estimates.reduce((total, { nanoseconds }) => total + nanoseconds, 0)
 const isDynamic = ({ bounds }: Estimate): boolean => bounds.kind === 'dynamic'
 
-/** Bounds of a value that may be either: of each of them the larger one. Two scalars may be of two types. */
+/** Bounds of a value that may be either of two: the larger of each bound. Two scalars may have different types. */
 function merged(one: Bounds, other: Bounds): Bounds {
   return {
     kind: one.kind === other.kind && one.kind !== 'scalar' ? one.kind : 'dynamic',
@@ -144,7 +144,7 @@ function aggregate(members: readonly Estimate[]): Estimate {
   }
 }
 
-/** A map literal is made out of a list of pairs. */
+/** A map literal is a list of pairs. */
 function mapped(members: readonly Estimate[]): Estimate {
   const { nanoseconds, bounds } = aggregate(members)
   const characters = members.reduce((total, each) => total + each.bounds.characters, 0)
@@ -162,7 +162,7 @@ function call(name: string, given: readonly Estimate[]): Estimate {
   return { nanoseconds: sum(...given) + node + own, canFail, bounds }
 }
 
-/** Every place in the first where the second can begin, times its length. */
+/** Every position in the first at which the second can start, times its length. */
 function pairsOf(haystack: number, needle: number): number {
   const worst = Math.min(needle, haystack / 2)
   return worst * (haystack - worst) + haystack + needle
@@ -197,7 +197,7 @@ function binary(operator: string, [left, right]: readonly [Estimate, Estimate]):
   }
 }
 
-/** Unequal values are told apart no later than at the end of the smaller one. */
+/** A comparison of unequal values ends no later than at the end of the smaller one. */
 function compared(left: Bounds, right: Bounds): number {
   const weight = Math.min(left.weight, right.weight)
   return left.items > 0 && right.items > 0 ? weight * node : weight * character
@@ -213,7 +213,7 @@ function joined(left: Bounds, right: Bounds): Bounds {
   }
 }
 
-/** Of `all` and `exists` every item's error is absorbed; the other macros end at the first. */
+/** `all` and `exists` absorb the error of every item; the other macros end at the first error. */
 function macro(name: string, receiver: ASTNode, given: readonly ASTNode[], scope: Scope): Estimate {
   const range = estimate(receiver, scope)
   const [variable, ...rest] = given
@@ -237,7 +237,7 @@ function macro(name: string, receiver: ASTNode, given: readonly ASTNode[], scope
   }
 }
 
-/** Of a map, `filter` makes a list of keys. */
+/** `filter` turns a map into a list of keys. */
 function filtered({ items, weight, element = dynamic }: Bounds): Bounds {
   return collectionOf(items, weight, element)
 }

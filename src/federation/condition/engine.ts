@@ -1,5 +1,5 @@
-// The CEL engine behind conditions: its options, the functions of ours that stand in where the engine is more lenient than CEL, and the
-// text that it evaluates instead of an admin's own. It does not know what a condition may use or cost.
+// The CEL engine behind conditions: its options, our functions that replace the engine's where it is more lenient than CEL, and the source
+// that it evaluates in place of the admin's. It does not know what a condition may use or cost.
 import { type ASTNode, Environment, EvaluationError, type ParseResult } from '@marcbachmann/cel-js'
 import { conditionVariables, int64Max } from './rules.ts'
 
@@ -15,19 +15,19 @@ for (const [name, type] of Object.entries(conditionVariables)) environment.regis
 // down the source. Only summaries and ranges are read here, so its nodes forget their source.
 Object.defineProperty(Object.getPrototypeOf(environment.parse('true').ast), 'input', { get: () => '' })
 
-/** An admin's own text as a syntax tree; throws a `ParseError`. */
+/** Parses the admin's source. Throws a `ParseError`. */
 export function parseSource(source: string): ParseResult {
   return environment.parse(source)
 }
 
-/** Where the engine departs from CEL, by the name that stands in the evaluated text. All are strict: an error is raised, not guessed. */
+/** Our functions where the engine departs from CEL, by their names in the evaluated source. All are strict: they raise an error rather than guess. */
 const own: Record<string, (given: unknown) => unknown> = {
   own_int: intOf,
   own_double: doubleOf,
   own_size: sizeOf,
   own_negate: (given) =>
     typeof given === 'number' ? -given : typeof given === 'bigint' ? int64(-given) : lacks('-', given),
-  /** The smallest int64 divided by -1 is beyond int64. */
+  /** The smallest int64 divided by -1 exceeds int64. */
   own_quotient: (given) => (typeof given === 'bigint' ? int64(given) : given),
   own_index: indexOf,
   own_map: mapOf,
@@ -40,7 +40,7 @@ for (const [name, evaluate] of Object.entries(own))
     { async: false },
   )
 
-/** What the engine evaluates for a checked part of a source. */
+/** The source that the engine evaluates for a checked part of the admin's. */
 export function prepare(node: ASTNode, source: string): ParseResult {
   const prepared = evaluating.parse(textOf(node, source))
   const { valid, error } = prepared.check()
@@ -60,7 +60,7 @@ function lacks(name: string, given: unknown): never {
 const celTypes: Partial<Record<string, string>> = { string: 'string', boolean: 'bool', bigint: 'int', number: 'double' }
 
 function int64(value: bigint): bigint {
-  return -int64Max - 1n <= value && value <= int64Max ? value : fail('numeric_overflow', 'The number is beyond 64 bits')
+  return -int64Max - 1n <= value && value <= int64Max ? value : fail('numeric_overflow', 'The number exceeds 64 bits')
 }
 
 /** `int()` of CEL: decimal digits with a sign or none; a double strictly between the bounds of int64, cut off. */
@@ -69,12 +69,12 @@ function intOf(given: unknown): bigint {
   if (typeof given === 'number')
     return Math.abs(given) < 2 ** 63
       ? BigInt(Math.trunc(given))
-      : fail('numeric_overflow', 'int() cannot convert a number beyond 64 bits')
+      : fail('numeric_overflow', 'int() cannot convert a number that exceeds 64 bits')
   if (typeof given !== 'string') return lacks('int', given)
   // Two steps: one expression with both would try every split of a long row of zeros.
   const digits = /^[+-]?\d+$/.test(given) ? given.replace(/^[+-]?0*(?=\d)/, '') : undefined
   if (digits === undefined) return fail('int_conversion_error', 'int() cannot convert the text to a whole number')
-  if (digits.length > 19) return fail('numeric_overflow', 'int() cannot convert a number beyond 64 bits')
+  if (digits.length > 19) return fail('numeric_overflow', 'int() cannot convert a number that exceeds 64 bits')
   return int64(given.startsWith('-') ? -BigInt(digits) : BigInt(digits))
 }
 
@@ -92,7 +92,7 @@ function doubleOf(given: unknown): number {
     : fail('double_conversion_error', 'double() cannot convert the text to a number')
 }
 
-/** The engine counts the code points of a text by iterating over it, which takes ten times as long. */
+/** The engine counts code points by iterating over a string, which takes ten times as long. */
 function sizeOf(given: unknown): bigint {
   if (Array.isArray(given)) return BigInt(given.length)
   if (given instanceof Map) return BigInt(given.size)
@@ -106,19 +106,19 @@ function sizeOf(given: unknown): bigint {
   return BigInt(size)
 }
 
-/** The engine would write any list out as a text to tell that it is no key. */
+/** The engine would serialize a whole list to report that it is not a key. */
 function indexOf(given: unknown): unknown {
   if (typeof given === 'number' && Number.isSafeInteger(given)) return BigInt(given)
-  return typeof given === 'object' ? fail('invalid_index_type', 'An index is a text or a number') : given
+  return typeof given === 'object' ? fail('invalid_index_type', 'An index must be a string or a number') : given
 }
 
-/** The engine makes objects of map literals, whose keys are all texts and some of which are lost. */
+/** The engine turns map literals into objects, which makes all keys strings and loses some. */
 function mapOf(given: unknown): Map<unknown, unknown> {
   const map = new Map<unknown, unknown>()
   for (const [key, value] of given as [unknown, unknown][]) {
     if (typeof key === 'object' || typeof key === 'number')
-      return fail('invalid_map_key', 'A key is a text, a whole number, true or false')
-    if (map.has(key)) return fail('duplicate_map_key', 'A map names a key twice')
+      return fail('invalid_map_key', 'A key must be a string, an integer or a Boolean')
+    if (map.has(key)) return fail('duplicate_map_key', 'A map has the same key twice')
     map.set(key, value)
   }
   return map
@@ -130,7 +130,7 @@ const precedences: Partial<Record<string, number>> = {
 }
 const precedenceOf = ({ op }: ASTNode): number => (op === '/' ? 9 : (precedences[op] ?? 9))
 
-/** A tree as text, with functions of ours in place of the engine's. Literals stay as they are written. */
+/** A tree as source, with our functions in place of the engine's. Literals stay as written. */
 function textOf(node: ASTNode, source: string): string {
   const inner = (each: ASTNode): string => textOf(each, source)
   const atLeast = (precedence: number, each: ASTNode): string =>

@@ -1,5 +1,5 @@
-// What the parts of a condition are for a token: for an admin who asks, for the audit of an exchange that it refused, and to find the policy
-// that is nearest to accepting a token. It decides nothing.
+// The values of a condition's parts for a token: for an admin who asks, for the audit of a refused exchange, and to find the policy that is
+// closest to accepting a token. It decides nothing.
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { withoutSecrets } from '../../fault.ts'
 import {
@@ -108,13 +108,13 @@ function operandsOf(node: ASTNode, op = node.op): ASTNode[] {
   return isChain ? (node.args as ASTNode[]).flatMap((operand) => operandsOf(operand, op)) : [node]
 }
 
-/** What is joined by && and || to the whole. */
+/** The operands that && and || join to the whole. */
 function decidingOperandsOf(node: ASTNode): ASTNode[] {
   const operands = operandsOf(node)
   return operands.length === 1 ? [node] : operands.flatMap(decidingOperandsOf)
 }
 
-/** The parts of a node by the admin's own text of them, smallest first, itself last. */
+/** The parts of a node by their source, smallest first, the node itself last. */
 function partsOf(node: ASTNode, source: string): Map<string, ASTNode> {
   const parts = new Map<string, ASTNode>()
   collectParts(node, source, blankTexts(node, source), parts)
@@ -128,7 +128,7 @@ function collectParts(node: ASTNode, source: string, blanked: string, parts: Map
   if (!parts.has(part)) parts.set(part, node)
 }
 
-/** The admin's own text of a part. The engine's ranges leave out the brackets around a first or last operand. */
+/** The source of a part. The engine's ranges leave out the parentheses around a first or last operand. */
 function ownTextOf(node: ASTNode, source: string, blanked: string): string {
   let { start, end } = node
   let [opened, closed] = [0, 0]
@@ -142,7 +142,7 @@ function ownTextOf(node: ASTNode, source: string, blanked: string): string {
   return source.slice(start, end)
 }
 
-/** A source of the same length without what stands in texts and comments, so that the brackets left are those of the expression. */
+/** A source of the same length with strings and comments blanked, so that the remaining parentheses belong to the expression. */
 function blankTexts(ast: ASTNode, source: string): string {
   const characters = source.split('')
   const blank = (node: ASTNode): void => {
@@ -153,7 +153,7 @@ function blankTexts(ast: ASTNode, source: string): string {
   return characters.join('').replaceAll(/\/\/[^\n]*/g, (comment) => ' '.repeat(comment.length))
 }
 
-/** The nodes directly below one, without what stands inside a macro or names a member that has() asks for. */
+/** The direct children of a node, without those inside a macro or inside has(). */
 function outerChildren(node: ASTNode): ASTNode[] {
   if (node.op === 'call') return node.args[0] === 'has' ? [] : node.args[1]
   if (node.op === 'rcall') return macros.includes(node.args[0]) ? [node.args[1]] : [node.args[1], ...node.args[2]]
@@ -161,13 +161,13 @@ function outerChildren(node: ASTNode): ASTNode[] {
   return operands.length > 1 ? operands : childrenOf(node)
 }
 
-/** All nodes directly below one, wherever in its arguments they are. */
+/** All direct children of a node. */
 function childrenOf({ args }: ASTNode): ASTNode[] {
   const below: unknown[] = Array.isArray(args) ? args.flat(2) : [args]
   return below.filter((each): each is ASTNode => typeof each === 'object' && each !== null && 'op' in each)
 }
 
-/** As JSON, no farther than it is shown: a value that names another one many times can be far larger than its parts. */
+/** JSON, cut to what is shown: a value that refers to another one many times can be far larger than its parts. */
 function textOf(value: unknown): string {
   let text = ''
   const write = (each: unknown): void => {

@@ -1,8 +1,8 @@
-// Which CEL a condition may use (reference: Condition): an allow list over the syntax tree, beside what the engine's own checker
-// finds. It does not know what anything costs or evaluates to.
+// Which CEL a condition may use (reference: Condition): an allow list over the syntax tree, in addition to the engine's own checker. It does
+// not know costs or results.
 import type { ASTNode } from '@marcbachmann/cel-js'
 
-/** What is wrong with a condition, and where: offsets into its source, in UTF-16 units. */
+/** A problem in a condition and its place: offsets into the source in UTF-16 units. */
 export type ConditionFault = { message: string; start: number; end: number; hint?: string }
 
 /** The variables of a condition and their types in CEL (reference: Condition). */
@@ -20,18 +20,18 @@ export const macros = ['all', 'exists', 'exists_one', 'filter', 'map']
 const binaryOperators = ['==', '!=', '<', '<=', '>', '>=', '+', '-', '*', '/', '%', 'in', '||', '&&', '[]']
 export const int64Max = 2n ** 63n - 1n
 
-/** Macro variables in scope, and whether what they stand for may have members. */
+/** Macro variables in scope, and whether their values may have members. */
 type Scope = ReadonlyMap<string, { isDynamic: boolean }>
 const outermost: Scope = new Map()
 
-/** The first thing in a parsed condition that a condition may not use. */
+/** The first part of a parsed condition that is not allowed. */
 export function findForbidden(node: ASTNode, scope: Scope = outermost): ConditionFault | undefined {
   switch (node.op) {
     case 'value':
       return checkLiteral(node)
     case 'id':
       if (Object.hasOwn(conditionVariables, node.args) || scope.has(node.args)) return undefined
-      return faultAt(node, `There is no variable ${node.args}`, `use ${Object.keys(conditionVariables).join(', ')}`)
+      return faultAt(node, `Unknown variable ${node.args}`, `use ${Object.keys(conditionVariables).join(', ')}`)
     case '.':
       return findForbidden(node.args[0], scope)
     case 'list':
@@ -44,7 +44,7 @@ export function findForbidden(node: ASTNode, scope: Scope = outermost): Conditio
       return findForbidden(node.args, scope)
     case '-_':
       if (isSmallestInteger(node)) return undefined
-      if (isSmallestInteger(node.args)) return faultAt(node, 'The number is beyond 64 bits')
+      if (isSmallestInteger(node.args)) return faultAt(node, 'The number exceeds 64 bits')
       return findForbidden(node.args, scope)
     case 'call':
       return checkCall(node, scope)
@@ -66,7 +66,7 @@ function firstIn(nodes: readonly ASTNode[], scope: Scope): ConditionFault | unde
 
 function checkLiteral(node: ASTNode & { op: 'value' }): ConditionFault | undefined {
   const { args: value } = node
-  if (typeof value === 'bigint') return value <= int64Max ? undefined : faultAt(node, 'The number is beyond 64 bits')
+  if (typeof value === 'bigint') return value <= int64Max ? undefined : faultAt(node, 'The number exceeds 64 bits')
   if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return undefined
   return faultAt(node, 'Bytes and unsigned numbers are not available', 'write a string or a plain number')
 }
@@ -80,7 +80,7 @@ function checkKeys(node: ASTNode & { op: 'map' }): ConditionFault | undefined {
   const seen = new Set<unknown>()
   for (const [key] of node.args) {
     if (key.op !== 'value') continue
-    if (seen.has(key.args)) return faultAt(key, 'The map names this key twice')
+    if (seen.has(key.args)) return faultAt(key, 'The map has this key twice')
     seen.add(key.args)
   }
   return undefined
@@ -92,7 +92,7 @@ function checkIndex(node: ASTNode): ConditionFault | undefined {
   const [object, index] = node.args
   if (object.op !== 'id' || object.args !== 'claims' || index.op !== 'value' || typeof index.args === 'string')
     return undefined
-  return faultAt(index, 'The names of claims are strings', 'write claims["name"] or claims.name')
+  return faultAt(index, 'Claim names must be strings', 'write claims["name"] or claims.name')
 }
 
 function checkCall(node: ASTNode & { op: 'call' }, scope: Scope): ConditionFault | undefined {
@@ -102,7 +102,7 @@ function checkCall(node: ASTNode & { op: 'call' }, scope: Scope): ConditionFault
   return firstIn(given, scope)
 }
 
-/** Whether a member exists can be asked of claims alone; the engine's checker lets `has(subject.x)` pass. */
+/** Only claims can be asked whether a member exists; the engine's checker lets `has(subject.x)` pass. */
 function checkHas(node: ASTNode, given: ASTNode[], scope: Scope): ConditionFault | undefined {
   const [asked] = given
   if (given.length !== 1 || asked?.op !== '.' || !isDynamic(asked.args[0], scope, true))
@@ -117,7 +117,7 @@ function checkMethod(node: ASTNode & { op: 'rcall' }, scope: Scope): ConditionFa
   return findForbidden(receiver, scope) ?? firstIn(given, scope)
 }
 
-/** No comprehension macro inside another one; a chain of them is not nested (reference: Condition). */
+/** A comprehension macro must not contain another one; a chain is not nested (reference: Condition). */
 function checkMacro(node: ASTNode & { op: 'rcall' }, scope: Scope): ConditionFault | undefined {
   const [name, receiver, [variable, ...body]] = node.args
   if (scope.size > 0) return faultAt(node, `${name}() cannot stand inside another macro`, 'combine them with && or ||')
@@ -128,7 +128,7 @@ function checkMacro(node: ASTNode & { op: 'rcall' }, scope: Scope): ConditionFau
   return findForbidden(receiver, scope) ?? firstIn(body, inside)
 }
 
-/** Whether a value comes out of the claims, so that its type is not known. `claims` itself is a map, of which only members are. */
+/** Whether a value comes from the claims and so has an unknown type. `claims` itself is a map; only its members are unknown. */
 function isDynamic(node: ASTNode, scope: Scope, countsClaims: boolean): boolean {
   if (node.op === 'id') return node.args === 'claims' ? countsClaims : scope.get(node.args)?.isDynamic === true
   if (node.op === '.' || node.op === '[]') return isDynamic(node.args[0], scope, true)

@@ -1,5 +1,5 @@
-// What a runtime's failed fetch means, in our words and with what to do about it. Bun tells a code; Deno tells it in the message alone, where it
-// may quote the address: nothing here matches what a host name can be.
+// What a failed fetch means, in our words and with what to do. Bun sets a code; Deno has it only in the message, which may quote the address:
+// no pattern here matches a host name.
 
 type Failure = { is: RegExp; told: string; toldWithCa?: string }
 
@@ -28,7 +28,7 @@ const failures: Failure[] = [
   },
 ]
 
-/** `told` says why, for an admin; `code` is what the runtime calls it, for the log. `hasCa`: a private CA was trusted. */
+/** `told` is the cause for an admin; `code` is the runtime's name of it, for the log. `hasCa`: a private CA was trusted. */
 export function describeFetchFailure(error: unknown, hasCa: boolean): { told: string; code: string } {
   const text = textOf(error)
   const found = failures.find(({ is }) => is.test(text))
@@ -39,7 +39,7 @@ export function describeFetchFailure(error: unknown, hasCa: boolean): { told: st
   }
 }
 
-/** All that the runtime says: its code where there is one, its message, and what caused it. */
+/** Everything the runtime reports: its code if any, its message, and its cause. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code } = error as { code?: unknown }

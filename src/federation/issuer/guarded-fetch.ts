@@ -1,4 +1,4 @@
-// Fetches a JSON document of an issuer, with bounds on where it may come from, and on time, size and redirects.
+// Fetches a JSON document of an issuer, with bounds on its origin, time, size and redirects.
 import { isIP } from 'node:net'
 import { Fault } from '../../fault.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
@@ -8,36 +8,36 @@ import type { AddressList } from '../../values/ip-address.ts'
 import { describeFetchFailure } from './fetch-failure.ts'
 import { hostOf, objectionToNetwork, urlProblem } from './issuer-url.ts'
 
-/** What a fetch from an issuer needs: the way out, and what the operator allows. */
+/** Network access for fetches from issuers, and what the operator allows. */
 export type Outbound = {
   fetch: Fetch
   /** The IP addresses of a host name. */
   resolve: (hostname: string) => Promise<string[]>
-  /** Whether a proxy makes the connections, and resolves names. */
+  /** Whether a proxy makes the connections and resolves names. */
   usesProxy: boolean
   insecureIssuers: boolean
-  /** The networks inside the site that issuers may lie in at this time; undefined for any. */
+  /** The private networks in which issuers may be at present; undefined for any. */
   privateNetworks: () => AddressList | undefined
 }
 export type FetchedDocument = { document: unknown; cacheControl: string | null; date: string | null }
 
-/** The time that an issuer has; its discovery document and its key set may share one, so that nobody waits for it twice. */
+/** The time limit for an issuer. Its discovery document and its key set share one, so that nobody waits twice. */
 export function fetchTime(): AbortSignal {
   return AbortSignal.timeout(issuerFetchMillisecondsMax)
 }
 
-/** Where a URL leads. `isNamed`: all of it lies in networks that the operator names, so that an admin may know why a fetch fails. */
+/** Where a URL leads. `isNamed`: all its addresses are in networks that the operator names, so an admin may see why a fetch fails. */
 type Route = {
-  /** The addresses to connect to, one after the other; none where the runtime finds its own way. */
+  /** The addresses to connect to, one after the other; empty where the runtime chooses. */
   addresses: string[]
   isNamed: boolean
 }
 const nowhere: Route = { addresses: [], isNamed: false }
 
 /**
- * Fetches and parses one JSON document; follows redirects within the origin alone and reads no more than `issuerDocumentBytesMax`.
- * @throws Fault `unavailable` that quotes nothing of the document. Why no connection came about is in its hint and its reason alone, or else
- * a tenant could ask what listens where; its message says so for networks that the operator names.
+ * Fetches and parses one JSON document. Follows redirects within the origin only and reads at most `issuerDocumentBytesMax`.
+ * @throws Fault `unavailable` that quotes nothing of the document. The cause of a failed connection is only in its hint and reason, or a tenant
+ * could scan the network; the message has it for networks that the operator names.
  */
 export async function fetchDocument(
   outbound: Outbound,
@@ -62,7 +62,7 @@ export async function fetchDocument(
   }
 }
 
-/** The answer with status 200, after at most `issuerRedirectsMax` redirects, each of them looked at as the first address is. */
+/** The response with status 200, after at most `issuerRedirectsMax` redirects. Each redirect is checked like the first URL. */
 async function fetchWithin(
   outbound: Outbound,
   url: string,
@@ -96,8 +96,8 @@ function sameOrigin(address: string, location: string): string {
 }
 
 /**
- * Looks at every address that a URL leads to. Where networks are set, a name is held to the addresses that were looked at, and one that
- * cannot be resolved leads nowhere: its owner could lead it inside at the next question. A proxy resolves names itself.
+ * Checks every address that a URL leads to. Where networks are set, the connection uses only the checked addresses, and an unresolvable name is
+ * refused: its owner could point it to a private address at the next lookup. A proxy resolves names itself.
  */
 async function findRoute(outbound: Outbound, url: string, signal: AbortSignal): Promise<Route> {
   const objection = urlProblem(url, outbound.insecureIssuers)
@@ -128,7 +128,7 @@ async function connect(fetch: Fetch, url: string, init: FetchInit, addresses: st
   }
 }
 
-/** A compressed document could be any size, whatever arrives of it; it was not asked for. */
+/** A compressed document could expand to any size; none was requested. */
 function headObjection({ status, headers }: Response): string | undefined {
   if (status !== 200) return `answered ${status}`
   const encoding = headers.get('content-encoding')
@@ -139,7 +139,7 @@ function unavailable(url: string, what: string): Fault {
   return new Fault('unavailable', `${JSON.stringify(url)} ${what}`)
 }
 
-/** No document came: in the message that alone, unless the operator names the networks that the URL leads to. */
+/** No document arrived. The message says only that, unless the operator names the networks that the URL leads to. */
 function notFetched(url: string, { isNamed }: Route, told: string, code?: string): Fault {
   const message = `${JSON.stringify(url)} could not be fetched`
   const why = `: ${told}`

@@ -1,11 +1,11 @@
-// Which addresses keys may be trusted from: the form of a URL, and the networks that its host lies in. It fetches nothing.
+// From which URLs keys may be fetched: the form of the URL and the networks of its host. It fetches nothing.
 import { isIP } from 'node:net'
 import { urlCharactersMax } from '../../limits.ts'
 import { type AddressList, addressList, parseAddress } from '../../values/ip-address.ts'
 
 /**
- * What is wrong with an address from which keys are to be trusted, or undefined. Only https, or http on a loopback host when the
- * insecure setting is on. Used when an issuer is saved and again before each fetch.
+ * The problem of a URL from which keys are to be fetched, or undefined. Allows https, and http on a loopback host when the insecure setting
+ * is on. Used when an issuer is saved and before each fetch.
  */
 export function urlProblem(text: string, insecureIssuers: boolean): string | undefined {
   if (text.length > urlCharactersMax) return `must be at most ${urlCharactersMax} characters`
@@ -21,7 +21,7 @@ export function urlProblem(text: string, insecureIssuers: boolean): string | und
     : 'must begin with https:// (http:// on this machine is accepted where the server, or without one the command, has LATCHKEY_INSECURE_ISSUERS=true)'
 }
 
-/** The same for an issuer URL, which besides has no query (OpenID Connect Discovery 1.0 §3). The address of a key set may have one. */
+/** The same for an issuer URL, which must not have a query (OpenID Connect Discovery 1.0 §3). The URL of a key set may have one. */
 export function objectionToIssuerUrl(text: string, insecureIssuers: boolean): string | undefined {
   return text.includes('?') ? 'may not have a query' : urlProblem(text, insecureIssuers)
 }

@@ -10,11 +10,11 @@ export type VerificationKey = {
   kid: string | undefined
   algorithm: SubjectTokenAlgorithm
   publicJwk: JWK
-  /** Imported at the first use, since a set may hold many keys and tokens use one. */
+  /** Imported at first use, since a set may hold many keys and tokens use one. */
   cryptoKey: () => Promise<CryptoKey>
 }
 
-/** RFC 7517 §4.3 has eight. Without a bound, a set could take a tenth of a second to refuse. */
+/** RFC 7517 §4.3 defines eight. Without a bound, refusing a set could take a tenth of a second. */
 const keyOperationsMax = 32
 
 const jwkShape = type({
@@ -39,7 +39,7 @@ const spiffeUse = 'jwt-svid'
 
 /**
  * The usable keys of a set: RSA of at least 2048 bits for RS256, P-256 for ES256, with `use`, `key_ops` and `alg` honored.
- * Keys for other purposes, and whatever is no key at all, are passed over; private members are dropped.
+ * Keys for other purposes and entries that are not keys are ignored; private members are dropped.
  * @throws Fault `invalid` when it is not a key set, has more than `keySetEntriesMax` entries, or holds no usable key
  */
 export function readKeySet(document: unknown): VerificationKey[] {
@@ -76,7 +76,7 @@ function keyOf(kid: string | undefined, algorithm: SubjectTokenAlgorithm, public
   return { kid, algorithm, publicJwk, cryptoKey }
 }
 
-/** A set of just these keys, as text: nothing private, and nothing that was passed over. */
+/** A JWKS of these keys only, without private members. */
 export function writeKeySet(keys: VerificationKey[]): string {
   return JSON.stringify({ keys: keys.map(({ kid, algorithm, publicJwk }) => ({ ...publicJwk, kid, alg: algorithm })) })
 }

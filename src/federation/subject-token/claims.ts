@@ -1,4 +1,4 @@
-// Narrows the claims of a subject token: the header we accept, the types of the claims, times, and the length rules (reference: Subject token).
+// Checks a subject token before any policy rule: its header, the types of its claims, times and lengths (reference: Subject token).
 import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../../limits.ts'
 import type { JsonObject, JwtText } from '../../tokens/jwt-text.ts'
 import { type Refusal, refuse } from './refusal.ts'
@@ -20,8 +20,8 @@ export type SubjectToken = {
 }
 
 /**
- * The shape of header and payload, before any signature is checked: what has no type that a later step could judge is refused here. Members that could bring a key (`jwk`, `jku`, `x5c`, `x5u`)
- * are never read; `crit` and `b64` change what a signature means, and we offer no such extension (RFC 7515 §4.1.11, RFC 7797 §7).
+ * Checks header and payload before the signature: later steps rely on these types. Header members that could bring a key (`jwk`, `jku`, `x5c`,
+ * `x5u`) are never read; `crit` and `b64` change what a signature covers and are refused (RFC 7515 §4.1.11, RFC 7797 §7).
  */
 export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: JwtText): SubjectToken | Refusal {
   if (hasDuplicateMembers) return refuse('token_duplicate_member')
@@ -41,12 +41,12 @@ export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: Jwt
   return { algorithm, kid, issuer: iss, subject: sub, audience, notBefore: nbf, issuedAt: iat, payload }
 }
 
-/** What an issuer sets about times (reference: Issuer). */
+/** The time settings of an issuer (reference: Issuer). */
 export type IssuerTimes = { clockSkewSeconds: number; maxTokenAgeSeconds: number | null }
 
 /**
- * `exp` in the future, with no leeway and by a whole second, which is the shortest life of an access token; `nbf` and `iat` no further
- * ahead than the issuer's clock skew; from `iat` to `exp` no longer than the issuer's tokens may live. `now` in milliseconds.
+ * `exp` must be at least one second ahead, without leeway: that is the shortest life of an access token. `nbf` and `iat` must not be further
+ * ahead than the issuer's clock skew. `exp` must not be later after `iat` than the issuer allows. `now` in milliseconds.
  */
 export function checkTimes(
   { payload: { exp }, notBefore, issuedAt }: Pick<SubjectToken, 'payload' | 'notBefore' | 'issuedAt'>,
@@ -65,7 +65,7 @@ export function checkTimes(
   return age > maxTokenAgeSeconds ? refuse('token_age_too_long', `${age} s from iat to exp`) : undefined
 }
 
-/** Whole seconds that a checked subject token is still valid for. */
+/** Whole seconds for which a checked subject token is still valid. */
 export function secondsLeft(payload: JsonObject, now: number): number {
   return Math.floor((payload.exp as number) - now / 1_000)
 }
@@ -81,7 +81,7 @@ export function checkLengths({ subject, audience, payload }: SubjectToken): Refu
   return undefined
 }
 
-/** An array may hold any number of strings, so the code points are counted only where the UTF-16 length leaves it open. */
+/** An array may hold many strings, so code points are counted only where the UTF-16 length does not decide. */
 function isTooLong(text: string): boolean {
   if (text.length <= claimCharactersMax) return false
   return text.length > 2 * claimCharactersMax || [...text].length > claimCharactersMax

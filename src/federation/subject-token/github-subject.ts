@@ -3,7 +3,7 @@
 
 const form = /^repo:(?<owner>[^@/:]+)(?:@(?<ownerId>\d+))?\/(?<name>[^@/:]+)(?:@(?<nameId>\d+))?(?<rest>:.*)$/s
 
-/** What an admin should know when these two subjects differ; undefined when GitHub's ids are not the reason. */
+/** Explains why two subjects differ; undefined when GitHub's ids are not the reason. */
 export function explainGithubSubject(has: string, wants: string): string | undefined {
   const [token, policy] = [has, wants].map((text) => form.exec(text)?.groups)
   if (token === undefined || policy === undefined || token.rest !== policy.rest) return undefined

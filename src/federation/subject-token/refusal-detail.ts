@@ -1,5 +1,5 @@
-// How the detail of a refusal shows what a token has beside what was wanted: quoted, bounded, and without credentials. For the audit and
-// for admins; no caller of the token endpoint reads it.
+// The detail of a refusal: what the token has and what was expected, quoted, bounded and without credentials. Only the audit and admins see
+// it, never the caller of the token endpoint.
 import { withoutSecrets } from '../../fault.ts'
 import { explainedCharactersMax } from '../../limits.ts'
 
@@ -13,7 +13,7 @@ export function describeWrongType(has: unknown, type: string): string {
   return `the token has ${quote(has)}, the condition needs ${type}`
 }
 
-/** JSON of at most `explainedCharactersMax` characters, so that both sides fit what the audit keeps. */
+/** JSON of at most `explainedCharactersMax` characters, so that both sides fit the audit. */
 export function quote(value: unknown): string {
   const text = withoutSecrets(JSON.stringify(value) ?? 'nothing')
   if (text.length <= explainedCharactersMax) return text
@@ -27,7 +27,7 @@ export function describeExpiry(exp: number, now: number): string {
   return `exp ${exp} is ${timeOf(exp * 1_000)}, now it is ${timeOf(now)}`
 }
 
-/** A claim of a time (seconds) that lies ahead of `now` (milliseconds) by more than the issuer's clock skew. */
+/** A time claim (seconds) that is ahead of `now` (milliseconds) by more than the issuer's clock skew. */
 export function describeAhead(claim: string, value: number, now: number, skewSeconds: number): string {
   return `${claim} ${value} is ${timeOf(value * 1_000)}, now it is ${timeOf(now)}; it may be ${skewSeconds} s ahead`
 }

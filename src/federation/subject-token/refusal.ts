@@ -1,7 +1,7 @@
-// Every reason for which an exchange is refused, one row each: the step that refuses (reference: Order of verification), and what the caller is told.
+// Every reason to refuse an exchange, one row each: the step that refuses (reference: Order of verification) and the response.
 import { exchangeBodyBytesLimit, issuerKeysCooldownSeconds, subjectTokenBytesMax } from '../../limits.ts'
 
-/** The steps of an exchange in their order. pipeline.ts has what each of them checks. */
+/** The steps of an exchange in their order. pipeline.ts has their checks. */
 export const stepNames = [
   'form',
   'policy',
@@ -43,7 +43,7 @@ const badRequest = (description: string): RefusalRow => ({
   description,
 })
 
-/** One text for everything about the token or the policy, so that nobody can probe another organization's configuration. */
+/** One text for all problems of token and policy, so that nobody can probe another organization's configuration. */
 const refusedAt = (step: StepName): RefusalRow => ({
   step,
   status: 400,
@@ -72,7 +72,7 @@ const reasons = {
   requested_token_type: badRequest(
     'The requested_token_type must be urn:ietf:params:oauth:token-type:access_token when sent',
   ),
-  actor_token: badRequest('Delegation is not offered: send no actor_token'),
+  actor_token: badRequest('Delegation is not supported: send no actor_token'),
   policy_id_malformed: badRequest('The federation_policy_id must be a UUID: the id of the policy, not its name'),
   scope: { step: 'form', status: 400, error: 'invalid_scope', description: 'The scope must be inference when sent' },
   subject_token_too_large: badRequest(`The subject_token must be at most ${subjectTokenBytesMax} bytes`),
@@ -80,7 +80,7 @@ const reasons = {
     'The subject_token is not a JWT: three base64url parts, without padding or white space, around JSON objects',
   ),
   subject_token_white_space: badRequest(
-    'The subject_token has white space around it, such as the line feed at the end of a file; send the JWT alone',
+    'The subject_token has white space around it, such as the line feed at the end of a file; send only the JWT',
   ),
   // The policy and what it names
   policy_unknown: refusedAt('policy'),
@@ -135,7 +135,7 @@ const reasons = {
     step: 'replay',
     status: 503,
     error: 'temporarily_unavailable',
-    description: 'The exchange is not possible at the moment; try again later',
+    description: 'The exchange is temporarily unavailable; try again later',
     retryAfterSeconds: issuerKeysCooldownSeconds,
   },
   unforeseen: {
@@ -154,7 +154,7 @@ export function stepOf(reason: Reason): StepName {
   return reasons[reason].step
 }
 
-/** Why an exchange is refused. `detail` is for the audit; only for a form field's name is it shown to the caller as well. */
+/** Why an exchange is refused. `detail` is for the audit; the caller sees it only where it is the name of a form field. */
 export type Refusal = { refused: Reason; detail?: string; retryAfterSeconds?: number }
 
 export function refuse(reason: Reason, detail?: string): Refusal {
@@ -179,7 +179,7 @@ export function oauthErrorOf(reason: Reason): OAuthError {
   return reasons[reason].error
 }
 
-/** What the caller is told, and with which status. */
+/** The step, and the response for the caller. */
 export function rowOf(reason: Reason): RefusalRow {
   return reasons[reason]
 }

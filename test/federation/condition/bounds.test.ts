@@ -18,7 +18,7 @@ describe('a chain of macros is refused for what is in its first link:', () => {
       'scopes.filter(s, audience.exists(a, a == s)).exists(t, t == "b")',
       'exists() cannot stand inside another macro',
     ],
-    ['an unknown variable', 'scopes.filter(s, s == other).exists(t, t == "b")', 'There is no variable other'],
+    ['an unknown variable', 'scopes.filter(s, s == other).exists(t, t == "b")', 'Unknown variable other'],
     ['a forbidden receiver', 'subject.split("/").filter(s, true).exists(t, t == "b")', 'split() is not available'],
     [
       'a macro two links before',
