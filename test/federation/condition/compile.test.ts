@@ -128,7 +128,7 @@ describe('cannot be saved, with the place and what to do:', () => {
     ['9223372036854775808 > 0', 'line 1, column 1', /64 bits/],
     ['--9223372036854775808 > 0', 'line 1, column 1', /64 bits/],
     ['-(-9223372036854775808) > 0', 'line 1, column 1', /64 bits/],
-    ['{"a": 1, "b": 2, "a": 3}.a == 3', 'line 1, column 18', /names this key twice/],
+    ['{"a": 1, "b": 2, "a": 3}.a == 3', 'line 1, column 18', /has this key twice/],
     ['int(1, 2) == 1', 'line 1, column 1', /'int\(int, int\)'/],
     ['subject == "" ||\n  int(true) == 1', 'line 2, column 3', /'int\(bool\)'/],
     [`1${'/1'.repeat(900)} == 1`, 'line 1, column 1', /Exceeded maxDepth/],
