@@ -15,7 +15,7 @@ import { checkPresetCount, draftVersion, versionStatements } from '../presets/dr
 import { dialects, encodeConfig, readPreset } from '../presets/preset.ts'
 import { checkPresetSlug, parsePresetReference, readPresetReference } from '../presets/reference.ts'
 import { showDesignated, showPreset, showVersion } from '../presets/responses.ts'
-import type { Fields } from '../presets/schema/check.ts'
+import type { Fields } from '../presets/schema/fields.ts'
 import { presetChanges, presetPage } from '../presets/shapes.ts'
 import type { Version } from '../presets/versions.ts'
 import { commit } from '../registry.ts'

@@ -4,7 +4,7 @@ import { Fault } from '../fault.ts'
 import type { JsonObject } from '../http/body.ts'
 import { withMembers, withMoreMembers } from '../http/json-text.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
-import { isLonger } from '../presets/schema/check.ts'
+import { isLonger } from '../values/characters.ts'
 
 /** No inference server knows more than four. They are written again. */
 const streamOptionsMax = 32

@@ -2,7 +2,7 @@
 import type { OperationDoc } from '../http/operation-doc.ts'
 import { jsonOutermostMembersMax, modelCharactersMax, modelNamesMax } from '../limits.ts'
 import { flag, freeObject, matching, object as objectOf } from '../presets/schema/check.ts'
-import { models } from '../presets/schema/parameters.ts'
+import { models } from '../presets/schema/parameter-shapes.ts'
 import { markedModelText, presetMarker, presetReferenceText } from '../values/preset-text.ts'
 import { type } from '../values/shape.ts'
 

@@ -1,12 +1,12 @@
 // A preset applied to the body of a request: what the request leaves open, the preset fills in, in the terms of that body.
 import { Fault } from '../fault.ts'
-import { configKeys } from './dialects/from-chat.ts'
 import { messagesFields } from './dialects/to-messages.ts'
 import { responsesFields } from './dialects/to-responses.ts'
 import type { PresetContent } from './preset.ts'
 import { withoutPresetReference } from './reference.ts'
-import { type Fields, isObject, memberOf, omitUndefined } from './schema/check.ts'
+import { type Fields, isObject, memberOf, omitUndefined, pick } from './schema/fields.ts'
 import { isInstruction } from './schema/messages.ts'
+import { configKeys } from './schema/parameters.ts'
 import { isChoiceAmong, toolName } from './schema/tools.ts'
 
 /** The endpoints that take a preset, by what their bodies look like. */
@@ -214,10 +214,4 @@ function withSystemPrompt(target: Target, body: Fields, systemPrompt: string): F
 
 function hasInstruction(items: unknown): boolean {
   return Array.isArray(items) && items.some(isInstruction)
-}
-
-function pick(fields: Fields, names: readonly string[]): Fields {
-  return Object.fromEntries(
-    names.filter((name) => memberOf(fields, name) !== undefined).map((name) => [name, fields[name]]),
-  )
 }

@@ -9,7 +9,8 @@ import {
   responsesConfig,
   responsesSystemTexts,
 } from './dialects/from-responses.ts'
-import { type Check, describeProblems, type Fields, isObject, type Problem } from './schema/check.ts'
+import { type Fields, isObject } from './schema/fields.ts'
+import { type Check, describeProblems, type Problem } from './schema/validation.ts'
 
 /** Which body it is: `/chat/completions`, `/messages` (Anthropic) or `/responses` (OpenAI). */
 export const dialects = ['chat', 'messages', 'responses'] as const

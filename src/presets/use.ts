@@ -2,7 +2,7 @@
 import { Fault } from '../fault.ts'
 import { applyPreset, type Target } from './apply.ts'
 import type { PresetReference } from './reference.ts'
-import type { Fields } from './schema/check.ts'
+import type { Fields } from './schema/fields.ts'
 import type { PresetRegistry, Presets } from './versions.ts'
 
 export type Completed = {

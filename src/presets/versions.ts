@@ -19,7 +19,7 @@ import {
   versionStatements,
 } from './drafts.ts'
 import { encodeConfig } from './preset.ts'
-import type { Fields } from './schema/check.ts'
+import type { Fields } from './schema/fields.ts'
 
 /** What of the registry tells presets: those of each workspace by slug, archived ones included. */
 export type PresetRegistry = { readonly presetsOf: ReadonlyMap<string, ReadonlyMap<string, Preset>> }

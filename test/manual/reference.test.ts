@@ -5,7 +5,7 @@ import { exchangeDescription } from '../../src/federation/openapi.ts'
 import { oauthErrorOf, reasonNames } from '../../src/federation/subject-token/refusal.ts'
 import { statusOfCode } from '../../src/http/reply.ts'
 import * as limits from '../../src/limits.ts'
-import { configKeys, passingParameters } from '../../src/presets/dialects/from-chat.ts'
+import { configKeys, passingParameters } from '../../src/presets/schema/parameters.ts'
 import { namesIn, rowsOf, sectionOf } from '../support/manual.ts'
 import { readOwnDocument } from '../support/openapi.ts'
 

@@ -2,10 +2,11 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { applyPreset } from '../../src/presets/apply.ts'
-import { chatBodyProblems, configKeys, passingParameters } from '../../src/presets/dialects/from-chat.ts'
+import { chatBodyProblems } from '../../src/presets/dialects/from-chat.ts'
 import { messagesBodyProblems } from '../../src/presets/dialects/from-messages.ts'
 import { responsesBodyProblems } from '../../src/presets/dialects/from-responses.ts'
-import type { Problem } from '../../src/presets/schema/check.ts'
+import { configKeys, passingParameters } from '../../src/presets/schema/parameters.ts'
+import type { Problem } from '../../src/presets/schema/validation.ts'
 import { bodySchema, createSchemaCheck, readOwnDocument } from '../support/openapi.ts'
 import { chatBody, config, type Fields } from '../support/preset-bodies.ts'
 

@@ -2,6 +2,7 @@
 // compiled value serves both, so they cannot disagree.
 import { type ASTNode, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
 import { conditionCharactersMax, conditionNanosecondsMax, explainedCharactersMax } from '../../limits.ts'
+import { isLonger } from '../../values/characters.ts'
 import type { SubjectToken } from '../subject-token/claims.ts'
 import { isRefusal, type Refusal, refuse } from '../subject-token/refusal.ts'
 import { activationOf, type ConditionView } from './activation.ts'
@@ -26,7 +27,7 @@ export type Condition = Readonly<{
 /** Checks length, syntax, allow list, types, result type and worst-case cost. Returns the condition, or the first problem. */
 export function compileCondition(source: string): Condition | ConditionFault {
   const whole = { start: 0, end: source.length }
-  if ([...source].length > conditionCharactersMax)
+  if (isLonger(source, conditionCharactersMax))
     return { ...whole, message: `A condition has at most ${conditionCharactersMax} characters` }
   const parsed = parse(source)
   if ('message' in parsed) return parsed

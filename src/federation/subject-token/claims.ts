@@ -1,6 +1,7 @@
 // Checks a subject token before any policy rule: its header, the types of its claims, times and lengths (reference: Subject token).
 import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../../limits.ts'
 import type { JsonObject, JwtText } from '../../tokens/jwt-text.ts'
+import { isLonger } from '../../values/characters.ts'
 import { type Refusal, refuse } from './refusal.ts'
 import { describeAhead, describeExpiry } from './refusal-detail.ts'
 
@@ -81,10 +82,8 @@ export function checkLengths({ subject, audience, payload }: SubjectToken): Refu
   return undefined
 }
 
-/** An array may hold many strings, so code points are counted only where the UTF-16 length does not decide. */
 function isTooLong(text: string): boolean {
-  if (text.length <= claimCharactersMax) return false
-  return text.length > 2 * claimCharactersMax || [...text].length > claimCharactersMax
+  return isLonger(text, claimCharactersMax)
 }
 
 export function isStringArray(value: unknown): value is string[] {

@@ -2,27 +2,24 @@
 import { sessionIdCharactersMax, stopSequencesMax } from '../../limits.ts'
 import {
   anything,
-  type Fields,
   flag,
   freeObject,
   integer,
   list,
-  memberOf,
   object,
-  omitUndefined,
   oneOf,
-  type Problem,
-  problemsOf,
   record,
   type Shape,
   text,
   textOr,
   variants,
 } from '../schema/check.ts'
+import { type Fields, memberOf, omitUndefined } from '../schema/fields.ts'
 import { textsOf } from '../schema/messages.ts'
-import { cacheControl, serviceTiers, trace } from '../schema/parameters.ts'
+import { cacheControl, serviceTiers, trace } from '../schema/parameter-shapes.ts'
+import { keptParameters } from '../schema/parameters.ts'
 import { keptTools, serverToolShapes } from '../schema/tools.ts'
-import { keptParameters } from './from-chat.ts'
+import { type Problem, problemsOf } from '../schema/validation.ts'
 
 const { model, models, temperature, top_p, top_k, plugins, provider, stop_server_tools_when } = keptParameters
 

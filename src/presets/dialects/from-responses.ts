@@ -2,17 +2,12 @@
 
 import {
   anything,
-  type Fields,
   flag,
   freeObject,
   integer,
   list,
-  memberOf,
   object,
-  omitUndefined,
   oneOf,
-  type Problem,
-  problemsOf,
   record,
   type Shape,
   shortOr,
@@ -20,9 +15,11 @@ import {
   textOr,
   variants,
 } from '../schema/check.ts'
-import { jsonSchemaFormat, reasoningShape } from '../schema/parameters.ts'
+import { type Fields, memberOf, omitUndefined, pick } from '../schema/fields.ts'
+import { jsonSchemaFormat, reasoningShape } from '../schema/parameter-shapes.ts'
+import { keptParameters, passingParameters } from '../schema/parameters.ts'
 import { functionShape, keptTools, serverToolShapes } from '../schema/tools.ts'
-import { keptParameters, passingParameters } from './from-chat.ts'
+import { type Problem, problemsOf } from '../schema/validation.ts'
 
 /** What goes by the same name, and means the same, in a config. */
 export const sharedNames = [
@@ -135,7 +132,7 @@ export function responsesConfig(fields: Fields): Fields {
   const tier = get('service_tier')
   const format = memberOf((get('text') ?? {}) as Fields, 'format') as Fields | undefined
   return omitUndefined({
-    ...Object.fromEntries(sharedNames.map((name) => [name, get(name)])),
+    ...pick(fields, sharedNames),
     max_completion_tokens: get('max_output_tokens'),
     response_format: format && chatFormat(format),
     ...keptTools({
@@ -149,14 +146,7 @@ export function responsesConfig(fields: Fields): Fields {
 
 function chatTool(tool: Fields): Fields | undefined {
   if (tool.type !== 'function') return Object.hasOwn(serverToolShapes, tool.type as string) ? tool : undefined
-  const get = (name: string) => memberOf(tool, name)
-  const told = {
-    name: get('name'),
-    description: get('description'),
-    parameters: get('parameters'),
-    strict: get('strict'),
-  }
-  return { type: 'function', function: omitUndefined(told) }
+  return { type: 'function', function: pick(tool, ['name', 'description', 'parameters', 'strict']) }
 }
 
 function chatToolChoice(choice: unknown): unknown {

@@ -1,5 +1,5 @@
 // A preset's config in the terms of an Anthropic body: what has a counterpart there, and nothing else.
-import { type Fields, isObject, memberOf, omitUndefined } from '../schema/check.ts'
+import { type Fields, isObject, memberOf, omitUndefined } from '../schema/fields.ts'
 
 const serverTools = [
   'openrouter:bash',

@@ -1,5 +1,5 @@
 // A preset's config in the terms of an OpenAI Responses body: what has a counterpart there, and nothing else.
-import { type Fields, isObject, memberOf, omitUndefined } from '../schema/check.ts'
+import { type Fields, isObject, memberOf, omitUndefined, pick } from '../schema/fields.ts'
 import { serverToolShapes } from '../schema/tools.ts'
 import { sharedNames } from './from-responses.ts'
 
@@ -11,7 +11,7 @@ export function responsesFields(config: Fields): Fields {
   const effort = get('reasoning_effort')
   const reasoning = get('reasoning')
   return omitUndefined({
-    ...Object.fromEntries(sharedNames.map((name) => [name, get(name)])),
+    ...pick(config, sharedNames),
     reasoning: effort === undefined ? reasoning : { ...(isObject(reasoning) ? reasoning : {}), effort },
     max_output_tokens: get('max_completion_tokens') ?? get('max_tokens'),
     text: format && { format },
@@ -24,7 +24,7 @@ export function responsesFields(config: Fields): Fields {
 /** Every server tool of chat completions is one here by the same type. */
 function translateTool(tool: Fields): Fields {
   if (tool.type !== 'function' || !isObject(tool.function)) return tool
-  return { type: 'function', ...members(tool.function, ['name', 'description', 'parameters', 'strict']) }
+  return { type: 'function', ...pick(tool.function, ['name', 'description', 'parameters', 'strict']) }
 }
 
 /** A choice among allowed tools reads otherwise there. */
@@ -41,9 +41,5 @@ function textFormat(format: unknown): Fields | undefined {
   if (type === 'text' || type === 'json_object') return { type }
   // Without a schema the Responses API takes none.
   if (type !== 'json_schema' || !isObject(told) || !isObject(told.schema)) return undefined
-  return { type, ...members(told, ['name', 'description', 'schema', 'strict']) }
-}
-
-function members(fields: Fields, names: readonly string[]): Fields {
-  return omitUndefined(Object.fromEntries(names.map((name) => [name, memberOf(fields, name)])))
+  return { type, ...pick(told, ['name', 'description', 'schema', 'strict']) }
 }

@@ -1,6 +1,7 @@
 // The messages of a chat body: five roles (reference: Preset parameters), their content as text or parts; and the system prompt that is in them.
-import { integer, isObject, list, named, object, oneOf, refine, type Shape, text, textOr, variants } from './check.ts'
-import { cacheControl, effort } from './parameters.ts'
+import { integer, list, named, object, oneOf, refine, type Shape, text, textOr, variants } from './check.ts'
+import { isObject } from './fields.ts'
+import { cacheControl, effort } from './parameter-shapes.ts'
 
 const video = {
   video_url: { required: object({ url: { required: text() }, processing: oneOf('agentic', 'static') }) },

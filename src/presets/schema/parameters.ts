@@ -1,125 +1,105 @@
-// Shapes of single parameters that chat, messages and responses bodies share; names and values as in the types of the official client.
+// The table of chat-completions parameters (reference: Preset parameters): the ones that a preset stores and the ones that it only checks.
+import { sessionIdCharactersMax, stopSequencesMax, topLogprobsMax } from '../../limits.ts'
 import {
-  fallbackModelsMax,
-  metadataKeyCharactersMax,
-  metadataPairsMax,
-  metadataValueCharactersMax,
-  modelCharactersMax,
-} from '../../limits.ts'
-import { presetMarker } from '../../values/preset-text.ts'
-import {
-  anything,
   flag,
+  freeObject,
   integer,
   list,
-  named,
   number,
   object,
   oneOf,
   record,
-  refine,
   type Shape,
-  sequence,
-  shortOr,
   text,
+  textOr,
   variants,
 } from './check.ts'
-
-/** The marker never reaches an upstream, and a preset of a preset would have two meanings. */
-export const modelName = sequence(
-  text({ min: 1, max: modelCharactersMax }),
-  refine((value) => !(value as string).includes(presetMarker), 'must name a model, not a preset', {
-    not: { pattern: presetMarker },
-  }),
-)
-/** More fallbacks would be refused by every request that uses the preset. */
-export const models = list(modelName, { max: fallbackModelsMax })
-
-export const texts = list(text())
-
-export const efforts = ['max', 'xhigh', 'high', 'medium', 'low', 'minimal', 'none'] as const
-export const effort = oneOf(...efforts)
-
-/** `summary` and `effort` are in the interface; the rest is in the official client's type, and kept (reference: Preset parameters). */
-export const reasoningShape = {
+import { messages, textOrList } from './messages.ts'
+import {
+  cacheControl,
+  debug,
   effort,
-  summary: oneOf('auto', 'concise', 'detailed'),
-  enabled: flag,
+  jsonSchemaFormat,
+  metadata,
+  modelName,
+  models,
+  promptCacheOptions,
+  provider,
+  reasoningShape,
+  serviceTiers,
+  stopServerToolsWhen,
+  trace,
+} from './parameter-shapes.ts'
+import { plugins } from './plugins.ts'
+import { toolChoice, tools } from './tools.ts'
+import type { Check } from './validation.ts'
+
+const responseFormats = {
+  text: {},
+  json_object: {},
+  json_schema: { json_schema: { required: object(jsonSchemaFormat) } },
+  grammar: { grammar: { required: text() } },
+  python: {},
+} satisfies Record<string, Shape>
+
+/** The parameters that a preset stores, in the order in which problems are reported. One without a bound in the reference has none here. */
+export const keptParameters = {
+  model: modelName,
+  models,
+  temperature: number({ min: 0, max: 2 }),
+  top_p: number({ min: 0, max: 1 }),
+  top_k: integer(),
+  top_a: number(),
+  min_p: number(),
+  frequency_penalty: number({ min: -2, max: 2 }),
+  presence_penalty: number({ min: -2, max: 2 }),
+  repetition_penalty: number(),
   max_tokens: integer(),
-} satisfies Shape
+  max_completion_tokens: integer(),
+  stop: textOr(list(text(), { max: stopSequencesMax }), `a list of at most ${stopSequencesMax} texts`),
+  seed: integer(),
+  logit_bias: record(number()),
+  logprobs: flag,
+  top_logprobs: integer({ min: 0, max: topLogprobsMax }),
+  response_format: variants('type', responseFormats),
+  tools,
+  tool_choice: toolChoice,
+  parallel_tool_calls: flag,
+  reasoning: object(reasoningShape),
+  reasoning_effort: effort,
+  provider,
+  route: oneOf('fallback', 'sort'),
+  plugins,
+  modalities: list(oneOf('text', 'image', 'audio')),
+  image_config: freeObject,
+  cache_control: cacheControl,
+  prompt_cache_options: promptCacheOptions,
+  service_tier: oneOf(...serviceTiers),
+  stop_server_tools_when: stopServerToolsWhen,
+} satisfies Record<string, Check>
 
-export const serviceTiers = ['auto', 'default', 'fast', 'flex', 'priority', 'scale'] as const
-
-export const cacheControl = object({ type: { required: oneOf('ephemeral') }, ttl: oneOf('5m', '1h') })
-
-export const promptCacheOptions = object({ mode: { required: oneOf('explicit') }, ttl: text() })
-
-export const jsonSchemaFormat = {
-  name: { required: text({ min: 1 }) },
-  description: text(),
-  schema: record(anything),
-  strict: flag,
-} satisfies Shape
-
-/** Any of them ends the loop of server tools (reference: Preset parameters). */
-export const stopServerToolsWhen = list(
-  named(
-    'StopCondition',
-    variants('type', {
-      finish_reason_is: { reason: { required: text() } },
-      has_tool_call: { tool_name: { required: text() } },
-      max_cost: { max_cost_in_dollars: { required: number() } },
-      max_tokens_used: { max_tokens: { required: integer() } },
-      step_count_is: { step_count: { required: integer() } },
-    }),
-  ),
-  { min: 1 },
-)
-
-const percentiles = object({ p50: number(), p75: number(), p90: number(), p99: number() })
-const percentilesOrNumber = shortOr(number(), percentiles)
-const price = refine(
-  (value) => typeof value === 'string' || Number.isFinite(value),
-  'must be a price, as text or as a number',
-  { type: ['string', 'number'] },
-)
-const sort = oneOf('price', 'throughput', 'latency', 'exacto')
-
-/** The provider routing preferences (reference: Preset parameters). Providers are named freely: a self-hosted upstream has names of its own. */
-export const provider = named(
-  'ProviderPreferences',
-  object({
-    allow_fallbacks: flag,
-    require_parameters: flag,
-    data_collection: oneOf('allow', 'deny'),
-    zdr: flag,
-    enforce_distillable_text: flag,
-    order: texts,
-    only: texts,
-    ignore: texts,
-    quantizations: list(
-      oneOf('int4', 'int8', 'fp4', 'mxfp4', 'nvfp4', 'fp6', 'fp8', 'mxfp8', 'fp16', 'bf16', 'fp32', 'unknown'),
-    ),
-    sort: shortOr(sort, object({ by: sort, partition: oneOf('model', 'none') })),
-    max_price: object({ prompt: price, completion: price, request: price, image: price, audio: price }),
-    preferred_min_throughput: percentilesOrNumber,
-    preferred_max_latency: percentilesOrNumber,
+/** The parameters of a single request: validated but not stored. */
+export const passingParameters = {
+  messages: { required: messages },
+  stream: flag,
+  stream_options: object({ include_usage: flag }),
+  prompt: textOrList,
+  input: textOrList,
+  prediction: object({
+    type: { required: oneOf('content') },
+    content: {
+      required: textOr(list(variants('type', { text: { text: { required: text() } } })), 'a list of text parts'),
+    },
   }),
-)
+  debug,
+  session_id: text({ max: sessionIdCharactersMax }),
+  user: text(),
+  trace,
+  metadata,
+  prompt_cache_key: text(),
+} satisfies Shape
 
-/** Known names are text, every other key passes through (reference: Preset parameters). */
-export const trace = object({
-  trace_id: text(),
-  trace_name: text(),
-  span_name: text(),
-  generation_name: text(),
-  parent_span_id: text(),
-})
+export type ConfigKey = keyof typeof keptParameters
 
-/** Key-value pairs of one request (reference: Limits). */
-export const metadata = record(text({ max: metadataValueCharactersMax }), {
-  pairsMax: metadataPairsMax,
-  keyMax: metadataKeyCharactersMax,
-})
-
-export const debug = object({ echo_upstream_body: flag })
+/** The stored keys, in the order of the manual. */
+export const configKeys = Object.keys(keptParameters) as ConfigKey[]

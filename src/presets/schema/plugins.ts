@@ -13,7 +13,7 @@ import {
   text,
   variants,
 } from './check.ts'
-import { texts } from './parameters.ts'
+import { texts } from './parameter-shapes.ts'
 
 const enabled = flag
 

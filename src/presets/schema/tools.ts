@@ -1,10 +1,8 @@
 // The tools of a chat body: functions and the server tools, told apart by `type` (12 variants; reference: Preset parameters), and the choice among them.
 import {
   anything,
-  type Fields,
   flag,
   integer,
-  isObject,
   list,
   named,
   number,
@@ -16,7 +14,8 @@ import {
   text,
   variants,
 } from './check.ts'
-import { cacheControl, effort, texts } from './parameters.ts'
+import { type Fields, isObject } from './fields.ts'
+import { cacheControl, effort, texts } from './parameter-shapes.ts'
 import { searchMode, userLocation, xSearch } from './plugins.ts'
 
 const type = { required: text() }

@@ -2,13 +2,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as client from '@openrouter/sdk/models/chatrequest'
 import { chatRequestToJSON } from '@openrouter/sdk/models/chatrequest'
-import {
-  chatBodyProblems,
-  configKeys,
-  keptParameters,
-  passingParameters,
-} from '../../../src/presets/dialects/from-chat.ts'
-import { describeProblems } from '../../../src/presets/schema/check.ts'
+import { chatBodyProblems } from '../../../src/presets/dialects/from-chat.ts'
+import { configKeys, keptParameters, passingParameters } from '../../../src/presets/schema/parameters.ts'
+import { describeProblems } from '../../../src/presets/schema/validation.ts'
 
 const messages = [{ role: 'user', content: 'Hi' }]
 const told = (fields: Record<string, unknown>) => describeProblems(chatBodyProblems({ messages, ...fields }))

@@ -4,7 +4,7 @@ import { messagesRequestToJSON } from '@openrouter/sdk/models/messagesrequest'
 import { messagesBodyProblems } from '../../../src/presets/dialects/from-messages.ts'
 import { messagesFields } from '../../../src/presets/dialects/to-messages.ts'
 import { readPreset } from '../../../src/presets/preset.ts'
-import { describeProblems } from '../../../src/presets/schema/check.ts'
+import { describeProblems } from '../../../src/presets/schema/validation.ts'
 
 const schema = { type: 'object', properties: { a: { type: 'string' } } }
 const f = { name: 'f', description: 'd', input_schema: schema, cache_control: { type: 'ephemeral' } }

@@ -4,7 +4,7 @@ import { responsesRequestToJSON } from '@openrouter/sdk/models/responsesrequest'
 import { responsesBodyProblems } from '../../../src/presets/dialects/from-responses.ts'
 import { responsesFields } from '../../../src/presets/dialects/to-responses.ts'
 import { readPreset } from '../../../src/presets/preset.ts'
-import { describeProblems } from '../../../src/presets/schema/check.ts'
+import { describeProblems } from '../../../src/presets/schema/validation.ts'
 
 const schema = { type: 'object' }
 const f = { type: 'function', name: 'f', description: 'd', parameters: schema, strict: true }

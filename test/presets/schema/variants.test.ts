@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'bun:test'
 import * as pluginTypes from '@openrouter/sdk/models/chatrequest'
 import { chatBodyProblems } from '../../../src/presets/dialects/from-chat.ts'
-import { describeProblems } from '../../../src/presets/schema/check.ts'
 import { messageShapes } from '../../../src/presets/schema/messages.ts'
 import { pluginShapes } from '../../../src/presets/schema/plugins.ts'
 import { serverToolShapes } from '../../../src/presets/schema/tools.ts'
+import { describeProblems } from '../../../src/presets/schema/validation.ts'
 
 const user = { role: 'user', content: 'Hi' }
 const told = (fields: Record<string, unknown>) => describeProblems(chatBodyProblems({ messages: [user], ...fields }))
