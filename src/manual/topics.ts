@@ -1,6 +1,7 @@
 // The manual: what users read, one file per topic. `latchkey help TOPIC` prints these texts.
 import administration from './administration.md' with { type: 'text' }
 import budgets from './budgets.md' with { type: 'text' }
+import changes from './changes.md' with { type: 'text' }
 import configuration from './configuration.md' with { type: 'text' }
 import glossary from './glossary.md' with { type: 'text' }
 import inference from './inference.md' with { type: 'text' }
@@ -28,4 +29,5 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['security', security],
   ['glossary', glossary],
   ['reference', reference],
+  ['changes', changes],
 ])

@@ -13,8 +13,11 @@ test('no page has a banned word or phrase', () => {
   expect(pages.length).toBeGreaterThan(13)
   const found = pages.flatMap((page) =>
     readFileSync(join(root, page), 'utf8')
-      .split('\n')
-      .flatMap((line, index) => findBannedPhrases(line).map((problem) => `${page}:${index + 1}: ${problem}`)),
+      .split(/\n\s*\n/)
+      .flatMap((paragraph) => {
+        const text = paragraph.replaceAll(/\s+/g, ' ')
+        return findBannedPhrases(text).map((problem) => `${page}: ${problem}, in: ${text.slice(0, 60)}`)
+      }),
   )
   expect(found).toEqual([])
 })

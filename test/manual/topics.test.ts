@@ -1,8 +1,9 @@
 // The manual, held against the program: what it lists is what there is.
 import { describe, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import packageJson from '../../package.json' with { type: 'json' }
 import { renderMarkdown } from '../../scripts/shared/markdown.ts'
 import { oauthErrorOf, reasonNames, stepNames, stepOf } from '../../src/federation/subject-token/refusal.ts'
 import { topics } from '../../src/manual/topics.ts'
@@ -35,6 +36,19 @@ describe('the manual', () => {
         name,
         titles: 1,
       })
+  })
+
+  test('is listed in the README, page by page', () => {
+    const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+    const listed = [...readme.matchAll(/^\| \[(\w+)\]\(src\/manual\/(\w+)\.md\) \|/gm)].map(([, name, file]) => [
+      name,
+      file,
+    ])
+    expect(listed).toEqual([...topics.keys()].map((name) => [name, name]))
+  })
+
+  test('begins its list of changes with the version of the program', () => {
+    expect(sectionsOf('changes')[1]?.heading).toBe(packageJson.version)
   })
 
   test('lists every setting, and nothing else as one', () => {
