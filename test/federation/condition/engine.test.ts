@@ -59,7 +59,7 @@ describe('is an error, as in CEL:', () => {
     ['int("-9223372036854775808") / -1 > 0', /64 bits/],
     ['claims[claims.groups] == 1', /index/],
     ['{claims.environment: 1, "production": 2}["production"] == 1', /key twice/],
-    ['{claims.iat: 1} != {}', /A key is/],
+    ['{claims.iat: 1} != {}', /A key must be/],
   ]
   for (const [source, detail] of rows) {
     test(source, () =>
