@@ -1,6 +1,7 @@
 // All routes of the service on one page, and the only catch: whatever goes wrong below becomes an answer here.
 import packageJson from '../package.json' with { type: 'json' }
-import type { RunOperation } from './admin/operation.ts'
+import type { RunByName } from './admin/operation.ts'
+import { withTypes } from './admin/operations.ts'
 import { createAdminEndpoints } from './admin/transport/endpoints.ts'
 import type { Context } from './context.ts'
 import { describeError, Fault } from './fault.ts'
@@ -25,7 +26,8 @@ import type { Handler } from './runtime.ts'
 import { publishJwks } from './tokens/jwks-endpoint.ts'
 
 /** Every endpoint of the service, each with what it says of itself. */
-function listEndpoints(runOperation: RunOperation): Endpoint<Context>[] {
+function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
+  const runOperation = withTypes(runByName)
   const endpoints: Endpoint<Context>[] = [
     {
       method: 'POST',
@@ -40,7 +42,7 @@ function listEndpoints(runOperation: RunOperation): Endpoint<Context>[] {
     { method: 'GET', path: '/models/{model+}', handle: showModel, openapi: modelDescription },
     ...createKeyEndpoints(runOperation),
     ...createPresetEndpoints(runOperation),
-    ...createAdminEndpoints(runOperation),
+    ...createAdminEndpoints(runByName),
   ]
   const openapi: OperationDoc = {
     summary: 'This document (OpenAPI 3.1)',
@@ -57,9 +59,9 @@ function listEndpoints(runOperation: RunOperation): Endpoint<Context>[] {
 }
 
 /** The whole service as one function from request to response; it never rejects. */
-export function createApp(context: Context, runOperation: RunOperation): Handler {
+export function createApp(context: Context, runByName: RunByName): Handler {
   const basePath = new URL(context.baseUrl).pathname
-  const route = createRouter(basePath, listEndpoints(runOperation))
+  const route = createRouter(basePath, listEndpoints(runByName))
   return async (request, peer) => {
     const path = pathOf(request)
     const match = isPlainPath(path, peer.sentSegments) ? route(request.method, path) : undefined

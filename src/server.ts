@@ -3,8 +3,8 @@
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { listSigningKeys } from '../db/signing-keys.ts'
 import type { AdminContext } from './admin/context.ts'
-import { createOperationRunner, type RunOperation } from './admin/operation.ts'
-import { operations } from './admin/operations.ts'
+import { createOperationRunner, type RunByName } from './admin/operation.ts'
+import { operations, type RunOperation, withTypes } from './admin/operations.ts'
 import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'
 import { createApp } from './app.ts'
@@ -19,6 +19,7 @@ export type Server = {
   address: ListenAddress
   context: Context
   runOperation: RunOperation
+  runByName: RunByName
   /** Ends in order: no new requests, running ones finish, queued rows are committed. */
   stop: () => Promise<void>
 }
@@ -45,20 +46,19 @@ export async function startServer(
   })
   const listeners: Listener[] = []
   try {
-    await prepare?.(createOperationRunner(operations, admin))
-    const { context, address, listener, runOperation } = await serve(admin, dependencies)
+    await prepare?.(withTypes(createOperationRunner(operations, admin)))
+    const { context, address, listener, runByName } = await serve(admin, dependencies)
+    const runOperation = withTypes(runByName)
     listeners.push(listener)
     removeDeadSocket(socketPath)
-    listeners.push(
-      await listen({ socketPath }, createSocketHandler(runOperation, config.databasePath, dependencies.log)),
-    )
+    listeners.push(await listen({ socketPath }, createSocketHandler(runByName, config.databasePath, dependencies.log)))
     chmodSync(socketPath, 0o600)
     const stopRotating = await rotateOnSchedule(context, runOperation)
     const stop = () => {
       stopRotating()
       return stopServer(listeners, admin, socketPath)
     }
-    return { baseUrl: context.baseUrl, address, context, runOperation, stop }
+    return { baseUrl: context.baseUrl, address, context, runOperation, runByName, stop }
   } catch (error) {
     await stopServer(listeners, admin, socketPath)
     throw error
@@ -73,9 +73,9 @@ async function serve(admin: AdminContext, { fetch }: Dependencies) {
   try {
     const address = { hostname, port: listener.port }
     const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
-    const runOperation = createOperationRunner(operations, context)
-    handler = createApp(context, runOperation)
-    return { context, address, listener, runOperation }
+    const runByName = createOperationRunner(operations, context)
+    handler = createApp(context, runByName)
+    return { context, address, listener, runByName }
   } catch (error) {
     await listener.drain()
     throw error
@@ -89,7 +89,7 @@ async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation
   const rotateWhenDue = async () => {
     const newest = (await listSigningKeys(orm)).find(({ retiredAt }) => retiredAt === null)
     if (newest === undefined || now() < newest.activeAt + signingKeyDays * 24 * 60 * 60 * 1_000) return
-    const { id } = (await runOperation('signing_keys.rotate', {}, { kind: 'server' })) as { id: string }
+    const { id } = await runOperation('signing_keys.rotate', {}, { kind: 'server' })
     log('info', 'signing_key_rotated', { id })
   }
   const tell = (error: unknown) => log('error', 'signing_key_rotation_failed', { reason: describeError(error) })

@@ -12,7 +12,7 @@ import type { Registry } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { uuidShape } from '../values/shapes.ts'
 import type { AdminContext } from './context.ts'
-import { reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { findOrganization, organizationInput, timeOf } from './references.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
 import type { auditedResponse, changeResponse, exchangeResponse } from './responses.ts'
@@ -35,35 +35,44 @@ const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: uu
 const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
 
 export const auditOperations = {
-  'audit.list': reading(auditInput, async (context, input) => {
-    const { orm, registry, onProgress } = context
-    const { outcome, reason } = input
-    const filter: AuditFilter = { ...pageOf(context, input), ...traitsOf(context, input), outcome, reason }
-    const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => showAudit(row, registry), { onProgress })
-    return { data: rows, more_before_id: moreBeforeId }
-  }),
-  'audit.changes': reading(changesInput, async (context, input) => {
-    const { orm, onProgress, actor } = context
-    // The users of the machine are for those who run it.
-    const usersOf = ({ osUser, sudoUser }: AdminChange) =>
-      actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
-    const show = (row: AdminChange) => ({ ...showChange(row, context), ...usersOf(row) })
-    return { data: await listChanges(orm, pageOf(context, input), show, onProgress) }
-  }),
-  'audit.show': reading(exchangeInput, async ({ orm, registry }, { request_id, organization }) => {
-    const requestId = request_id.toLowerCase()
-    const ownerId = organization === undefined ? undefined : findOrganization(registry, organization).id
-    const isTheirs = (row: { organizationId: string | null }) => (ownerId ?? row.organizationId) === row.organizationId
-    const exchange = await findAudit(orm, requestId)
-    if (exchange !== undefined && isTheirs(exchange))
-      return { kind: 'exchange', ...showAudit(exchange, registry) } satisfies Audited
-    const request = exchange === undefined ? await findUsage(orm, requestId) : undefined
-    if (request !== undefined && isTheirs(request))
-      return { kind: 'inference', ...showUsage(request, registry) } satisfies Audited
-    throw new Fault('not_found', `There is no exchange or inference request with the request id ${request_id}`, {
-      hint: '; requests that were refused before they were forwarded are only in the log',
-    })
-  }),
+  'audit.list': operation(auditInput, listExchanges),
+  'audit.changes': operation(changesInput, listAdminChanges),
+  'audit.show': operation(exchangeInput, showRequest),
+}
+
+async function listExchanges(context: OperationContext, input: typeof auditInput.infer) {
+  const { orm, registry, onProgress } = context
+  const { outcome, reason } = input
+  const filter: AuditFilter = { ...pageOf(context, input), ...traitsOf(context, input), outcome, reason }
+  const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => showAudit(row, registry), { onProgress })
+  return { data: rows, more_before_id: moreBeforeId }
+}
+
+async function listAdminChanges(context: OperationContext, input: typeof changesInput.infer) {
+  const { orm, onProgress, actor } = context
+  // The users of the machine are for those who run it.
+  const usersOf = ({ osUser, sudoUser }: AdminChange) =>
+    actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
+  const show = (row: AdminChange) => ({ ...showChange(row, context), ...usersOf(row) })
+  return { data: await listChanges(orm, pageOf(context, input), show, onProgress) }
+}
+
+async function showRequest(
+  { orm, registry }: OperationContext,
+  { request_id, organization }: typeof exchangeInput.infer,
+) {
+  const requestId = request_id.toLowerCase()
+  const ownerId = organization === undefined ? undefined : findOrganization(registry, organization).id
+  const isTheirs = (row: { organizationId: string | null }) => (ownerId ?? row.organizationId) === row.organizationId
+  const exchange = await findAudit(orm, requestId)
+  if (exchange !== undefined && isTheirs(exchange))
+    return { kind: 'exchange', ...showAudit(exchange, registry) } satisfies Audited
+  const request = exchange === undefined ? await findUsage(orm, requestId) : undefined
+  if (request !== undefined && isTheirs(request))
+    return { kind: 'inference', ...showUsage(request, registry) } satisfies Audited
+  throw new Fault('not_found', `There is no exchange or inference request with the request id ${request_id}`, {
+    hint: '; requests that were refused before they were forwarded are only in the log',
+  })
 }
 
 function showAudit(row: ListedAudit, { policies, issuers }: Registry): typeof exchangeResponse.infer {

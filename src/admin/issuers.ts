@@ -24,7 +24,7 @@ import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, referenceShape, textJudgedLater } from '../values/shapes.ts'
 import type { AdminContext } from './context.ts'
-import { operation, reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 import { readAffected } from './policy-impact.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization, organizationInput, timeOf } from './references.ts'
@@ -79,88 +79,92 @@ type KeySource = Pick<IssuerRow, 'keySource' | 'jwksUrl' | 'jwks'>
 const byDiscovery: KeySource = { keySource: 'discovery', jwksUrl: null, jwks: null }
 
 export const issuerOperations = {
-  'issuers.add': operation(addInput, async (context, input) => {
-    const { id: organizationId } = findOrganization(context.registry, input.organization)
-    const now = context.now()
-    const row: IssuerRow = {
-      id: crypto.randomUUID(),
-      organizationId,
-      name: input.name,
-      issuerUrl: input.issuer_url,
-      ...byDiscovery,
-      ...readKeySource(context, input),
-      caPem: input.ca_pem ?? null,
-      keysStaleSeconds: input.keys_stale_seconds ?? issuerKeysStaleSecondsDefault,
-      clockSkewSeconds: input.clock_skew_seconds ?? clockSkewSecondsDefault,
-      maxTokenAgeSeconds: input.max_token_age_seconds ?? null,
-      createdAt: now,
-      updatedAt: now,
-      deletedAt: null,
-    }
-    checkIssuer(context, row)
-    await commit(context, [insertIssuer(context.orm, row)], [{ kind: 'issuer', id: row.id }])
-    return show(context, row.id)
-  }),
-  'issuers.list': reading(listInput, async (context, { organization }) => {
-    const { id } = findOrganization(context.registry, organization)
-    const rows = [...context.registry.issuers.values()].filter(
-      (row) => row.organizationId === id && row.deletedAt === null,
-    )
-    return { data: await mapInSlices(rows, (row) => show(context, row.id)) }
-  }),
-  'issuers.show': reading(oneInput, async (context, input) => show(context, pick(context, input).id)),
-  'issuers.update': operation(updateInput, async (context, input) => {
-    checkChanges(input, ['organization', 'issuer'])
-    const issuer = pick(context, input)
-    const change = {
-      name: input.name ?? issuer.name,
-      issuerUrl: input.issuer_url ?? issuer.issuerUrl,
-      ...readKeySource(context, input),
-      caPem: input.ca_pem === undefined ? issuer.caPem : input.ca_pem,
-      keysStaleSeconds: input.keys_stale_seconds ?? issuer.keysStaleSeconds,
-      clockSkewSeconds: input.clock_skew_seconds ?? issuer.clockSkewSeconds,
-      maxTokenAgeSeconds:
-        input.max_token_age_seconds === undefined ? issuer.maxTokenAgeSeconds : input.max_token_age_seconds,
-      updatedAt: context.now(),
-    }
-    checkIssuer(context, { ...issuer, ...change })
-    await commit(context, [updateIssuer(context.orm, issuer.id, change)], [{ kind: 'issuer', id: issuer.id }])
-    return show(context, issuer.id)
-  }),
-  'issuers.verify': operation(
-    verifyInput,
-    async (context, input) => {
-      if (input.issuer !== undefined) {
-        const { issuer, organization } = input
-        return verifyIssuer(context, pick(context, organization === undefined ? { issuer } : { issuer, organization }))
-      }
-      const { issuer_url: issuerUrl } = input
-      if (issuerUrl === undefined)
-        throw new Fault('invalid', 'Say which issuer: a saved one, or its URL', { hint: ' (--url)' })
-      const caPem = input.ca_pem ?? null
-      if (caPem !== null) checkCertificates(caPem)
-      const source = { ...byDiscovery, ...nameKeySource(context, input) }
-      return verifyIssuer(context, { ...source, issuerUrl, caPem, clockSkewSeconds: clockSkewSecondsDefault })
-    },
-    { runsAlone: false },
-  ),
+  'issuers.add': operation(addInput, addIssuer, { mutates: true }),
+  'issuers.list': operation(listInput, listIssuers),
+  'issuers.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
+  'issuers.update': operation(updateInput, updateOne, { mutates: true }),
+  'issuers.verify': operation(verifyInput, verify),
   // Waits for the issuer's server, so it does not hold up other changes.
-  'issuers.refresh': operation(
-    oneInput,
-    async (context, input) => {
-      const issuer = pick(context, input)
-      await context.issuerKeys.refresh(issuer).catch((error: unknown) => tellUnreachable(error, issuer, context.actor))
-      return show(context, issuer.id)
-    },
-    { runsAlone: false },
-  ),
-  'issuers.delete': operation(oneInput, async (context, input) => {
-    const { id } = pick(context, input)
-    const now = context.now()
-    const affected = readAffected(context, ({ issuerId }) => issuerId === id)
-    await commit(context, [updateIssuer(context.orm, id, { deletedAt: now, updatedAt: now })], [{ kind: 'issuer', id }])
-    return { id, deleted: true, ...affected }
-  }),
+  'issuers.refresh': operation(oneInput, refresh),
+  'issuers.delete': operation(oneInput, deleteIssuer, { mutates: true }),
+}
+
+async function addIssuer(context: OperationContext, input: typeof addInput.infer) {
+  const { id: organizationId } = findOrganization(context.registry, input.organization)
+  const now = context.now()
+  const row: IssuerRow = {
+    id: crypto.randomUUID(),
+    organizationId,
+    name: input.name,
+    issuerUrl: input.issuer_url,
+    ...byDiscovery,
+    ...readKeySource(context, input),
+    caPem: input.ca_pem ?? null,
+    keysStaleSeconds: input.keys_stale_seconds ?? issuerKeysStaleSecondsDefault,
+    clockSkewSeconds: input.clock_skew_seconds ?? clockSkewSecondsDefault,
+    maxTokenAgeSeconds: input.max_token_age_seconds ?? null,
+    createdAt: now,
+    updatedAt: now,
+    deletedAt: null,
+  }
+  checkIssuer(context, row)
+  await commit(context, [insertIssuer(context.orm, row)], [{ kind: 'issuer', id: row.id }])
+  return show(context, row.id)
+}
+
+async function listIssuers(context: OperationContext, { organization }: typeof listInput.infer) {
+  const { id } = findOrganization(context.registry, organization)
+  const rows = [...context.registry.issuers.values()].filter(
+    (row) => row.organizationId === id && row.deletedAt === null,
+  )
+  return { data: await mapInSlices(rows, (row) => show(context, row.id)) }
+}
+
+async function updateOne(context: OperationContext, input: typeof updateInput.infer) {
+  checkChanges(input, ['organization', 'issuer'])
+  const issuer = pick(context, input)
+  const change = {
+    name: input.name ?? issuer.name,
+    issuerUrl: input.issuer_url ?? issuer.issuerUrl,
+    ...readKeySource(context, input),
+    caPem: input.ca_pem === undefined ? issuer.caPem : input.ca_pem,
+    keysStaleSeconds: input.keys_stale_seconds ?? issuer.keysStaleSeconds,
+    clockSkewSeconds: input.clock_skew_seconds ?? issuer.clockSkewSeconds,
+    maxTokenAgeSeconds:
+      input.max_token_age_seconds === undefined ? issuer.maxTokenAgeSeconds : input.max_token_age_seconds,
+    updatedAt: context.now(),
+  }
+  checkIssuer(context, { ...issuer, ...change })
+  await commit(context, [updateIssuer(context.orm, issuer.id, change)], [{ kind: 'issuer', id: issuer.id }])
+  return show(context, issuer.id)
+}
+
+async function deleteIssuer(context: OperationContext, input: typeof oneInput.infer) {
+  const { id } = pick(context, input)
+  const now = context.now()
+  const affected = readAffected(context, ({ issuerId }) => issuerId === id)
+  await commit(context, [updateIssuer(context.orm, id, { deletedAt: now, updatedAt: now })], [{ kind: 'issuer', id }])
+  return { id, deleted: true, ...affected }
+}
+
+async function verify(context: OperationContext, input: typeof verifyInput.infer) {
+  if (input.issuer !== undefined) {
+    const { issuer, organization } = input
+    return verifyIssuer(context, pick(context, organization === undefined ? { issuer } : { issuer, organization }))
+  }
+  const { issuer_url: issuerUrl } = input
+  if (issuerUrl === undefined)
+    throw new Fault('invalid', 'Say which issuer: a saved one, or its URL', { hint: ' (--url)' })
+  const caPem = input.ca_pem ?? null
+  if (caPem !== null) checkCertificates(caPem)
+  const source = { ...byDiscovery, ...nameKeySource(context, input) }
+  return verifyIssuer(context, { ...source, issuerUrl, caPem, clockSkewSeconds: clockSkewSecondsDefault })
+}
+
+async function refresh(context: OperationContext, input: typeof oneInput.infer) {
+  const issuer = pick(context, input)
+  await context.issuerKeys.refresh(issuer).catch((error: unknown) => tellUnreachable(error, issuer, context.actor))
+  return show(context, issuer.id)
 }
 
 function tellUnreachable(error: unknown, { name }: Issuer, actor: Actor): never {

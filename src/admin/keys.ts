@@ -14,7 +14,7 @@ import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, referenceShape } from '../values/shapes.ts'
 import type { AdminContext } from './context.ts'
-import { type OperationContext, operation, reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { type Affected, readAffected } from './policy-impact.ts'
 import {
   checkChanges,
@@ -64,13 +64,19 @@ const someInput = type({
 )
 
 export const keyOperations = {
-  'keys.create': operation(createInput, createKey),
-  'keys.list': reading(listInput, listKeys),
-  'keys.update': operation(updateInput, updateKey),
-  'keys.show': reading(oneInput, async (context, input) => show(context, pick(context, input).id)),
-  'keys.disable': operation(someInput, (context, input) => changeSome(context, input, { disabled: true })),
-  'keys.enable': operation(someInput, (context, input) => changeSome(context, input, { disabled: false })),
-  'keys.delete': operation(someInput, (context, input) => changeSome(context, input, { deletedAt: context.now() })),
+  'keys.create': operation(createInput, createKey, { mutates: true }),
+  'keys.list': operation(listInput, listKeys),
+  'keys.update': operation(updateInput, updateKey, { mutates: true }),
+  'keys.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
+  'keys.disable': operation(someInput, (context, input) => changeSome(context, input, { disabled: true }), {
+    mutates: true,
+  }),
+  'keys.enable': operation(someInput, (context, input) => changeSome(context, input, { disabled: false }), {
+    mutates: true,
+  }),
+  'keys.delete': operation(someInput, (context, input) => changeSome(context, input, { deletedAt: context.now() }), {
+    mutates: true,
+  }),
 }
 
 async function listKeys(context: AdminContext, { organization, owner, state }: typeof listInput.infer) {
@@ -246,7 +252,8 @@ export function showApiKey(
   { spending, now }: Pick<AdminContext, 'spending' | 'now'>,
 ) {
   const spent = spending.of(key.id, now())
-  const dollars = (nanodollars: number | null) => (nanodollars === null ? null : nanodollars / nanodollarsPerDollar)
+  const dollars = (nanodollars: number) => nanodollars / nanodollarsPerDollar
+  const dollarsOrNull = (nanodollars: number | null) => (nanodollars === null ? null : dollars(nanodollars))
   return {
     id: key.id,
     hash: key.hash,
@@ -261,9 +268,9 @@ export function showApiKey(
     owner_id: key.ownerId,
     owner: ownerName,
     expires_at: timeOf(key.expiresAt),
-    limit: dollars(key.limitNanodollars),
+    limit: dollarsOrNull(key.limitNanodollars),
     limit_reset: key.limitReset,
-    limit_remaining: dollars(remainingOf(key, spent)),
+    limit_remaining: dollarsOrNull(remainingOf(key, spent)),
     usage: dollars(spent.ever),
     usage_daily: dollars(spent.daily),
     usage_weekly: dollars(spent.weekly),

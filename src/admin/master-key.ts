@@ -40,12 +40,14 @@ export type Replacement = { steps: (() => unknown)[]; answer: ReplacementRespons
 export type ReplacementResponse = ReturnType<typeof responseOf>
 
 export const masterKeyOperations = {
-  'master_key.replace': operation(replaceInput, async (context, input) => {
-    const { steps, answer } = await planReplacement(context, input)
-    if (input.dry_run === true) return { ...answer, replaced: false, dry_run: true }
-    for (const step of steps) await step()
-    return answer
-  }),
+  'master_key.replace': operation(replaceInput, replaceMasterKey, { mutates: true }),
+}
+
+async function replaceMasterKey(context: OperationContext, input: typeof replaceInput.infer) {
+  const { steps, answer } = await planReplacement(context, input)
+  if (input.dry_run === true) return { ...answer, replaced: false, dry_run: true }
+  for (const step of steps) await step()
+  return answer
 }
 
 /**

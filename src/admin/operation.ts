@@ -1,4 +1,4 @@
-// What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts told as such.
+// What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts mapped.
 import { LibsqlError } from '@libsql/client'
 import type { Actor } from '../../db/admin-changes.ts'
 import { mapInSlices } from '../../db/pace.ts'
@@ -6,72 +6,72 @@ import type { OnProgress } from '../../db/slices.ts'
 import { Fault } from '../fault.ts'
 import { isList } from '../http/reply.ts'
 import { checkKeyState } from '../keys/api-key.ts'
-import type { RunExclusive } from '../values/mutex.ts'
 import { checkShape, type type } from '../values/shape.ts'
 import type { AdminContext } from './context.ts'
 
-/** What an operation gets: the context, who asks, and its own name, which the record of its changes tells. */
+/** What an operation gets: the context, who asks, and its own name, which the record of its changes carries. */
 export type OperationContext = AdminContext & {
   actor: Actor
   operation: string
-  /** Told by reports, as they go on. */
+  /** Reports call it as they go on. What it throws ends the report. */
   onProgress?: OnProgress | undefined
 }
 
-export type Operation = {
-  /** Checks and narrows what came in; answers the errors otherwise. */
-  readonly input: (value: unknown) => unknown
-  /** Operations run one after the other, so that what one has read still holds when it writes. One that only waits for others steps aside. */
-  readonly runsAlone: boolean
-  readonly run: (context: OperationContext, input: never) => Promise<unknown>
+export type Operation<Input extends type.Any = type.Any, Response = unknown> = {
+  /** The shape of what it takes. */
+  readonly input: Input
+  /** Operations that change something run one after the other, so that what one has read still holds when it writes. */
+  readonly mutates: boolean
+  /** Checks the input at once; what it returns does the work. @throws Fault `invalid` */
+  readonly prepare: (value: unknown) => (context: OperationContext) => Promise<Response>
 }
 
-/** Binds a shape to the function that takes what it accepts. */
-export function operation<Input>(
-  input: (value: unknown) => Input | type.errors,
-  run: (context: OperationContext, input: Input) => Promise<unknown>,
-  { runsAlone = true }: { runsAlone?: boolean } = {},
-): Operation {
-  return { input, runsAlone, run }
+/** Binds a shape to the function that takes what the shape accepts. */
+export function operation<Input extends type.Any, Response>(
+  input: Input,
+  run: (context: OperationContext, input: Input['infer']) => Promise<Response>,
+  { mutates = false }: { mutates?: boolean } = {},
+): Operation<Input, Response> {
+  const prepare = (value: unknown) => {
+    const checked: Input['infer'] = checkShape(input, value)
+    return (context: OperationContext) => run(context, checked)
+  }
+  return { input, mutates, prepare }
 }
-
-/** The same for what changes nothing: it neither waits for changes nor holds them up. */
-export function reading<Input>(
-  input: (value: unknown) => Input | type.errors,
-  run: (context: OperationContext, input: Input) => Promise<unknown>,
-): Operation {
-  return operation(input, run, { runsAlone: false })
-}
-
-/** Without an actor it is a command, or whoever holds the local socket. What `onProgress` throws ends a report. */
-export type RunOperation = (name: string, input: unknown, actor?: Actor, onProgress?: OnProgress) => Promise<unknown>
 
 /**
- * The door to all admin operations of one database. Answers what `JSON.stringify` would keep, so that a caller in this process
- * and one behind the socket read the same.
+ * An operation by its name with an input that nobody has checked, as both arrive from outside. Without an actor it is a command, or whoever
+ * holds the local socket.
  */
-export function createOperationRunner(operations: Record<string, Operation>, context: AdminContext): RunOperation {
+export type RunByName = (name: string, input: unknown, actor?: Actor, onProgress?: OnProgress) => Promise<unknown>
+
+/**
+ * Runs the operations of one database. Returns what `JSON.stringify` would keep, so that a caller in this process and one behind the socket
+ * read the same.
+ * @throws Fault as the operation does; `not_found` for a name that no operation has
+ */
+export function createOperationRunner(
+  operations: Readonly<Record<string, Operation>>,
+  context: AdminContext,
+): RunByName {
   return async (name, value, actor = { kind: 'local' }, onProgress) => {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined
     if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
-    const input = checkShape(found.input, value)
-    const act = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const run = found.prepare(value)
+    const act = () => {
       checkActor(actor, context)
-      return work()
+      return run({ ...context, actor, operation: name, onProgress })
     }
-    // An operation that steps aside may still wait for a turn of its own.
-    const runExclusive: RunExclusive = (work) => context.runExclusive(() => act(work))
-    const own = { ...context, runExclusive, actor, operation: name, onProgress }
-    const run = () => found.run(own, input as never).catch(mapConflict)
-    return toPlain(await (found.runsAlone ? runExclusive(run) : act(run)))
+    const response = found.mutates ? context.runExclusive(async () => act()) : act()
+    return toPlain(await response.catch(mapConflict))
   }
 }
 
 /** What `JSON.stringify` would keep; of a list row by row, since one of many rows takes long. */
-async function toPlain(answer: unknown): Promise<unknown> {
-  if (!isList(answer)) return JSON.parse(JSON.stringify(answer)) as unknown
-  const plain = JSON.parse(JSON.stringify({ ...answer, data: [] })) as object
-  const data = await mapInSlices(answer.data, (row) => JSON.parse(JSON.stringify(row)) as unknown)
+async function toPlain(response: unknown): Promise<unknown> {
+  if (!isList(response)) return JSON.parse(JSON.stringify(response)) as unknown
+  const plain = JSON.parse(JSON.stringify({ ...response, data: [] })) as object
+  const data = await mapInSlices(response.data, (row) => JSON.parse(JSON.stringify(row)) as unknown)
   return { ...plain, data }
 }
 

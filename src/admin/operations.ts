@@ -1,9 +1,11 @@
-// Everything an admin can do, once: the commands call these by name, in this process or through the socket of a running server.
+// Everything an admin can do, once. Commands, socket and HTTP run these operations by name; the types of inputs and responses come from here.
+import type { Actor } from '../../db/admin-changes.ts'
+import type { OnProgress } from '../../db/slices.ts'
 import { auditOperations } from './audit.ts'
 import { issuerOperations } from './issuers.ts'
 import { keyOperations } from './keys.ts'
 import { masterKeyOperations } from './master-key.ts'
-import type { Operation } from './operation.ts'
+import type { Operation, RunByName } from './operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies.ts'
 import { presetFileOperations } from './preset-files.ts'
@@ -28,4 +30,40 @@ export const operations = {
   ...presetFileOperations,
 } satisfies Record<string, Operation>
 
-export type OperationName = keyof typeof operations
+type Operations = typeof operations
+export type OperationName = keyof Operations
+
+/** What an operation takes, as JSON. */
+export type OperationInput<Name extends OperationName> = Operations[Name]['input']['inferIn']
+
+/** What an operation returns, as it arrives at its caller. */
+export type OperationResponse<Name extends OperationName> = Name extends OperationName
+  ? Jsonified<Awaited<ReturnType<ReturnType<Operations[Name]['prepare']>>>>
+  : never
+
+/** What `JSON.stringify` keeps of a value. */
+type Jsonified<Value> = Value extends readonly (infer Item)[]
+  ? Jsonified<Item>[]
+  : Value extends Date
+    ? string
+    : Value extends object
+      ? { [Field in keyof Value]: Jsonified<Value[Field]> }
+      : Value
+
+/** Runs one operation; a command, or whoever holds the local socket, asks without an actor. */
+export type RunOperation = <Name extends OperationName>(
+  name: Name,
+  input: OperationInput<Name>,
+  actor?: Actor,
+  onProgress?: OnProgress,
+) => Promise<OperationResponse<Name>>
+
+/** The same operations with the types of this map. */
+export function withTypes(run: RunByName): RunOperation {
+  return async <Name extends OperationName>(
+    name: Name,
+    input: OperationInput<Name>,
+    actor?: Actor,
+    onProgress?: OnProgress,
+  ) => (await run(name, input, actor, onProgress)) as OperationResponse<Name>
+}

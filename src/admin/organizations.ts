@@ -22,7 +22,7 @@ import { type } from '../values/shape.ts'
 import { nameShape, referenceShape } from '../values/shapes.ts'
 import { isInitialized } from './context.ts'
 import { draftApiKey, showApiKey } from './keys.ts'
-import { type OperationContext, operation, reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { findOrganization, organizationInput, timeOf } from './references.ts'
 
 const planShape = type.enumerated(...planNames)
@@ -35,42 +35,53 @@ const workspaceListInput = type({ '+': 'reject', ...organizationInput })
 const workspaceCreateInput = type({ '+': 'reject', ...organizationInput, name: nameShape })
 
 export const organizationOperations = {
-  init: operation(initInput, initialize),
-  'organizations.create': operation(createInput, async (context, { name, plan = 'enterprise' }) => {
-    if ([...context.registry.organizations.values()].some((row) => row.name === name)) {
-      throw new Fault('conflict', `There is an organization named ${JSON.stringify(name)} already`)
-    }
-    const { organization, workspace } = draftOrganization(name, plan, context.now())
-    const statements = [insertOrganization(context.orm, organization), insertWorkspace(context.orm, workspace)]
-    await commit(context, statements, [{ kind: 'organization', id: organization.id }])
-    return showOrganization(organization)
-  }),
-  'organizations.list': reading(nothingInput, async ({ orm }) => ({
+  init: operation(initInput, initialize, { mutates: true }),
+  'organizations.create': operation(createInput, createOrganization, { mutates: true }),
+  'organizations.list': operation(nothingInput, async ({ orm }) => ({
     data: (await listOrganizations(orm)).map(showOrganization),
   })),
-  'organizations.plan': operation(planInput, async (context, { organization: reference, plan }) => {
-    const organization = findOrganization(context.registry, reference)
-    const change = { plan, updatedAt: context.now() }
-    await commit(
-      context,
-      [updateOrganization(context.orm, organization.id, change)],
-      [{ kind: 'organization', id: organization.id }],
-    )
-    return showOrganization({ ...organization, ...change })
-  }),
-  'workspaces.create': operation(workspaceCreateInput, async (context, { organization: reference, name }) => {
-    const organization = findOrganization(context.registry, reference)
-    if ((await findWorkspace(context.orm, organization.id, name)) !== undefined) {
-      throw new Fault('conflict', `There is a workspace named ${JSON.stringify(name)} already`)
-    }
-    const workspace = draftWorkspace(organization.id, name, context.now())
-    await commit(context, [insertWorkspace(context.orm, workspace)], [{ kind: 'workspace', id: workspace.id }])
-    return showWorkspace(workspace)
-  }),
-  'workspaces.list': reading(workspaceListInput, async ({ orm, registry }, { organization }) => {
-    const rows = await listWorkspaces(orm, findOrganization(registry, organization).id)
-    return { data: rows.map(showWorkspace) }
-  }),
+  'organizations.plan': operation(planInput, changePlan, { mutates: true }),
+  'workspaces.create': operation(workspaceCreateInput, createWorkspace, { mutates: true }),
+  'workspaces.list': operation(workspaceListInput, listOf),
+}
+
+async function createOrganization(context: OperationContext, { name, plan = 'enterprise' }: typeof createInput.infer) {
+  if ([...context.registry.organizations.values()].some((row) => row.name === name)) {
+    throw new Fault('conflict', `There is an organization named ${JSON.stringify(name)} already`)
+  }
+  const { organization, workspace } = draftOrganization(name, plan, context.now())
+  const statements = [insertOrganization(context.orm, organization), insertWorkspace(context.orm, workspace)]
+  await commit(context, statements, [{ kind: 'organization', id: organization.id }])
+  return showOrganization(organization)
+}
+
+async function changePlan(context: OperationContext, { organization: reference, plan }: typeof planInput.infer) {
+  const organization = findOrganization(context.registry, reference)
+  const change = { plan, updatedAt: context.now() }
+  await commit(
+    context,
+    [updateOrganization(context.orm, organization.id, change)],
+    [{ kind: 'organization', id: organization.id }],
+  )
+  return showOrganization({ ...organization, ...change })
+}
+
+async function createWorkspace(
+  context: OperationContext,
+  { organization: reference, name }: typeof workspaceCreateInput.infer,
+) {
+  const organization = findOrganization(context.registry, reference)
+  if ((await findWorkspace(context.orm, organization.id, name)) !== undefined) {
+    throw new Fault('conflict', `There is a workspace named ${JSON.stringify(name)} already`)
+  }
+  const workspace = draftWorkspace(organization.id, name, context.now())
+  await commit(context, [insertWorkspace(context.orm, workspace)], [{ kind: 'workspace', id: workspace.id }])
+  return showWorkspace(workspace)
+}
+
+async function listOf({ orm, registry }: OperationContext, { organization }: typeof workspaceListInput.infer) {
+  const rows = await listWorkspaces(orm, findOrganization(registry, organization).id)
+  return { data: rows.map(showWorkspace) }
 }
 
 /** Makes the default organization with a workspace, a first user, a management key and a signing key: all or nothing, and once only. */

@@ -18,7 +18,7 @@ import { type } from '../values/shape.ts'
 import { referenceShape, withoutNul } from '../values/shapes.ts'
 import type { AdminContext } from './context.ts'
 import { explainNearest } from './nearest-policies.ts'
-import { type OperationContext, operation, reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { policyChange, policyCreation } from './policy-input.ts'
 import {
   checkChanges,
@@ -54,42 +54,50 @@ const listInput = type({
 const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceShape })
 
 export const policyOperations = {
-  'policies.create': operation(policyCreation, createPolicy),
-  'policies.list': reading(listInput, listPolicies),
-  'policies.show': reading(oneInput, async (context, input) => show(context, pick(context, input))),
-  'policies.update': operation(policyChange, async (context, input) => {
-    checkChanges(input, ['organization', 'policy'])
-    const policy = pick(context, input)
-    const row: PolicyRow = {
-      ...policy,
-      name: input.name ?? policy.name,
-      enabled: input.enabled ?? policy.enabled,
-      audience: input.audience ?? policy.audience,
-      subject: input.subject === undefined ? policy.subject : input.subject,
-      ...(input.condition === undefined ? {} : conditionColumns(input.condition)),
-      requiredScope: input.required_scope === undefined ? policy.requiredScope : input.required_scope,
-      requiredTokenType: input.required_token_type === undefined ? policy.requiredTokenType : input.required_token_type,
-      maxLifetimeSeconds: input.max_lifetime_seconds ?? policy.maxLifetimeSeconds,
-      replayProtection: input.replay_protection ?? policy.replayProtection,
-      allowedModels: input.allowed_models === undefined ? policy.allowedModels : input.allowed_models,
-      allowedPresets: input.allowed_presets === undefined ? policy.allowedPresets : input.allowed_presets,
-      ...(input.issuer === undefined
-        ? {}
-        : { issuerId: findIssuer(context.registry, input.issuer, policy.organizationId).id }),
-      ...(input.key === undefined ? {} : { keyId: findTargetKey(context, input.key, policy.organizationId) }),
-    }
-    checkPolicy(context, row)
-    return change(context, policy, row)
-  }),
+  'policies.create': operation(policyCreation, createPolicy, { mutates: true }),
+  'policies.list': operation(listInput, listPolicies),
+  'policies.show': operation(oneInput, async (context, input) => show(context, pick(context, input))),
+  'policies.update': operation(policyChange, changePolicy, { mutates: true }),
   // May wait for the issuer's server, and changes nothing.
-  'policies.check': reading(checkInput, check),
-  'policies.pause': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: false })),
-  'policies.resume': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: true })),
-  'policies.delete': operation(oneInput, async (context, input) => {
-    const policy = pick(context, input)
-    await change(context, policy, { deletedAt: context.now() })
-    return { id: policy.id, deleted: true }
+  'policies.check': operation(checkInput, check),
+  'policies.pause': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: false }), {
+    mutates: true,
   }),
+  'policies.resume': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: true }), {
+    mutates: true,
+  }),
+  'policies.delete': operation(oneInput, deletePolicy, { mutates: true }),
+}
+
+async function changePolicy(context: OperationContext, input: typeof policyChange.infer) {
+  checkChanges(input, ['organization', 'policy'])
+  const policy = pick(context, input)
+  const row: PolicyRow = {
+    ...policy,
+    name: input.name ?? policy.name,
+    enabled: input.enabled ?? policy.enabled,
+    audience: input.audience ?? policy.audience,
+    subject: input.subject === undefined ? policy.subject : input.subject,
+    ...(input.condition === undefined ? {} : conditionColumns(input.condition)),
+    requiredScope: input.required_scope === undefined ? policy.requiredScope : input.required_scope,
+    requiredTokenType: input.required_token_type === undefined ? policy.requiredTokenType : input.required_token_type,
+    maxLifetimeSeconds: input.max_lifetime_seconds ?? policy.maxLifetimeSeconds,
+    replayProtection: input.replay_protection ?? policy.replayProtection,
+    allowedModels: input.allowed_models === undefined ? policy.allowedModels : input.allowed_models,
+    allowedPresets: input.allowed_presets === undefined ? policy.allowedPresets : input.allowed_presets,
+    ...(input.issuer === undefined
+      ? {}
+      : { issuerId: findIssuer(context.registry, input.issuer, policy.organizationId).id }),
+    ...(input.key === undefined ? {} : { keyId: findTargetKey(context, input.key, policy.organizationId) }),
+  }
+  checkPolicy(context, row)
+  return change(context, policy, row)
+}
+
+async function deletePolicy(context: OperationContext, input: typeof oneInput.infer) {
+  const policy = pick(context, input)
+  await change(context, policy, { deletedAt: context.now() })
+  return { id: policy.id, deleted: true }
 }
 
 async function listPolicies(context: AdminContext, { organization, key, issuer, state }: typeof listInput.infer) {

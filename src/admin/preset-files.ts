@@ -17,7 +17,7 @@ import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { referenceShape } from '../values/shapes.ts'
 import type { AdminContext } from './context.ts'
-import { type OperationContext, operation, reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { findVersion, findWorkspaceOf, jsonText, within } from './presets.ts'
 
 const exportInput = type({ ...within, 'presets?': referenceShape.array(), 'after?': referenceShape })
@@ -37,8 +37,8 @@ const importInput = type({
 })
 
 export const presetFileOperations = {
-  'presets.export': reading(exportInput, exportSome),
-  'presets.import': operation(importInput, importAll),
+  'presets.export': operation(exportInput, exportSome),
+  'presets.import': operation(importInput, importAll, { mutates: true }),
 }
 
 /** Those that are named (`support@3` for its third version), or all in the order of their slugs, by pages: what `presets.import` takes. */

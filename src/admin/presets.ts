@@ -22,7 +22,7 @@ import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { referenceShape } from '../values/shapes.ts'
 import type { AdminContext } from './context.ts'
-import { type OperationContext, operation, reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { checkChanges, findOrganization, notFound, organizationInput } from './references.ts'
 
 export const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
@@ -46,18 +46,18 @@ export type Within = { organization?: string; workspace?: string }
 type One = typeof oneInput.infer
 
 export const presetOperations = {
-  'presets.list': reading(listInput, list),
-  'presets.show': reading(oneInput, show),
-  'presets.versions': reading(versionsInput, listVersions),
-  'presets.version': reading(oneInput, async (context, input) =>
+  'presets.list': operation(listInput, list),
+  'presets.show': operation(oneInput, show),
+  'presets.versions': operation(versionsInput, listVersions),
+  'presets.version': operation(oneInput, async (context, input) =>
     showVersion((await findVersion(context, input)).version),
   ),
-  'presets.diff': reading(diffInput, diff),
-  'presets.apply': reading(applyInput, apply),
-  'presets.save': operation(saveInput, save),
-  'presets.update': operation(updateInput, update),
-  'presets.archive': operation(oneInput, (context, input) => setArchived(context, input, true)),
-  'presets.restore': operation(oneInput, (context, input) => setArchived(context, input, false)),
+  'presets.diff': operation(diffInput, diff),
+  'presets.apply': operation(applyInput, apply),
+  'presets.save': operation(saveInput, save, { mutates: true }),
+  'presets.update': operation(updateInput, update, { mutates: true }),
+  'presets.archive': operation(oneInput, (context, input) => setArchived(context, input, true), { mutates: true }),
+  'presets.restore': operation(oneInput, (context, input) => setArchived(context, input, false), { mutates: true }),
 }
 
 async function list(context: AdminContext, input: typeof listInput.infer) {

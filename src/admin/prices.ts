@@ -6,7 +6,7 @@ import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnce
 import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { moneyShape } from '../values/shapes.ts'
-import { operation, reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { notFound, timeOf } from './references.ts'
 
 const dollars = moneyShape(priceDollarsMax)
@@ -21,35 +21,39 @@ const importInput = type({ '+': 'reject', prices: priceShape.array().moreThanLen
 const oneInput = type({ '+': 'reject', model: 'string' })
 
 export const priceOperations = {
-  'prices.list': reading(type({ '+': 'reject' }), async ({ orm }) => ({
+  'prices.list': operation(type({ '+': 'reject' }), async ({ orm }) => ({
     data: await mapInSlices(await listPrices(orm), showPrice),
   })),
   /** All of them or none. */
-  'prices.set': operation(importInput, async (context, { prices }) => {
-    const rows = await mapInSlices(
-      prices,
-      ({ model, prompt, completion, cached }): Price => ({
-        model,
-        promptNanodollars: Math.round(prompt * nanodollarsPerDollar),
-        completionNanodollars: Math.round(completion * nanodollarsPerDollar),
-        cachedNanodollars: cached === undefined || cached === null ? null : Math.round(cached * nanodollarsPerDollar),
-        updatedAt: context.now(),
-        deletedAt: null,
-      }),
-    )
-    await commit(
-      context,
-      putPrices(rows),
-      rows.map(({ model: id }) => ({ kind: 'price', id })),
-    )
-    return { data: await mapInSlices(rows, showPrice) }
-  }),
-  'prices.remove': operation(oneInput, async (context, { model }) => {
-    const known = (await listPrices(context.orm)).find((row) => row.model === model)
-    if (known === undefined) throw notFound('price', model)
-    await commit(context, [deletePrice(context.orm, model, context.now())], [{ kind: 'price', id: model }])
-    return { model, deleted: true }
-  }),
+  'prices.set': operation(importInput, setPrices, { mutates: true }),
+  'prices.remove': operation(oneInput, removePrice, { mutates: true }),
+}
+
+async function setPrices(context: OperationContext, { prices }: typeof importInput.infer) {
+  const rows = await mapInSlices(
+    prices,
+    ({ model, prompt, completion, cached }): Price => ({
+      model,
+      promptNanodollars: Math.round(prompt * nanodollarsPerDollar),
+      completionNanodollars: Math.round(completion * nanodollarsPerDollar),
+      cachedNanodollars: cached === undefined || cached === null ? null : Math.round(cached * nanodollarsPerDollar),
+      updatedAt: context.now(),
+      deletedAt: null,
+    }),
+  )
+  await commit(
+    context,
+    putPrices(rows),
+    rows.map(({ model: id }) => ({ kind: 'price', id })),
+  )
+  return { data: await mapInSlices(rows, showPrice) }
+}
+
+async function removePrice(context: OperationContext, { model }: typeof oneInput.infer) {
+  const known = (await listPrices(context.orm)).find((row) => row.model === model)
+  if (known === undefined) throw notFound('price', model)
+  await commit(context, [deletePrice(context.orm, model, context.now())], [{ kind: 'price', id: model }])
+  return { model, deleted: true }
 }
 
 function showPrice({ model, promptNanodollars, completionNanodollars, cachedNanodollars, updatedAt }: Price) {

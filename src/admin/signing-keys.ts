@@ -12,18 +12,20 @@ import {
   signingKeyState,
 } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
-import { type OperationContext, operation, reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { timeOf } from './references.ts'
 
 const listInput = type({ '+': 'reject' })
 const rotateInput = type({ '+': 'reject', 'at_once?': 'boolean', 'revoke?': 'boolean' })
 
 export const signingKeyOperations = {
-  'signing_keys.list': reading(listInput, async (context) => {
-    const rows = await listSigningKeys(context.orm)
-    return { data: rows.map((row) => show(row, context.now())) }
-  }),
-  'signing_keys.rotate': operation(rotateInput, rotate),
+  'signing_keys.list': operation(listInput, listKeys),
+  'signing_keys.rotate': operation(rotateInput, rotate, { mutates: true }),
+}
+
+async function listKeys(context: OperationContext) {
+  const rows = await listSigningKeys(context.orm)
+  return { data: rows.map((row) => show(row, context.now())) }
 }
 
 /**

@@ -24,7 +24,7 @@ import { type } from '../values/shape.ts'
 import { modelPatternsShape, nameShape, referenceShape } from '../values/shapes.ts'
 import type { AdminContext } from './context.ts'
 import { checkCertificates } from './issuers.ts'
-import { type OperationContext, operation, reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { checkChanges, notFound, timeOf } from './references.ts'
 
 const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
@@ -74,46 +74,48 @@ const oneInput = type({ '+': 'reject', upstream: referenceShape })
 const checkInput = type({ '+': 'reject', 'upstream?': referenceShape })
 
 export const upstreamOperations = {
-  'upstreams.add': operation(addInput, addUpstream),
-  'upstreams.list': reading(type({ '+': 'reject' }), async ({ registry }) => ({
+  'upstreams.add': operation(addInput, addUpstream, { mutates: true }),
+  'upstreams.list': operation(type({ '+': 'reject' }), async ({ registry }) => ({
     data: registry.upstreamsInOrder.map(showUpstream),
   })),
-  'upstreams.show': reading(oneInput, async (context, { upstream }) => showUpstream(findAny(context, upstream))),
-  'upstreams.update': operation(updateInput, async (context, input) => {
-    checkChanges(input, ['upstream'])
-    const upstream = find(context, input.upstream)
-    if (input.name !== undefined) checkName(context, input.name, upstream.id)
-    const { base_url, ca_pem, first_byte_seconds, idle_seconds } = input
-    if (typeof ca_pem === 'string') checkCertificates(ca_pem)
-    const change: Partial<UpstreamRow> = {
-      ...(input.name === undefined ? {} : { name: input.name }),
-      ...(base_url === undefined ? {} : { baseUrl: withoutSlash(base_url) }),
-      ...(input.models === undefined ? {} : { models: input.models }),
-      ...(input.priority === undefined ? {} : { priority: input.priority }),
-      ...(ca_pem === undefined ? {} : { caPem: ca_pem }),
-      ...(first_byte_seconds === undefined ? {} : { firstByteSeconds: first_byte_seconds }),
-      ...(idle_seconds === undefined ? {} : { idleSeconds: idle_seconds }),
-      ...headerColumns(input),
-      ...(await credentialColumn(context, upstream.id, input.credential)),
-      updatedAt: context.now(),
-    }
-    await commit(context, [updateUpstream(context.orm, upstream.id, change)], [{ kind: 'upstream', id: upstream.id }])
-    return showUpstream(find(context, upstream.id))
-  }),
-  'upstreams.remove': operation(oneInput, async (context, input) => {
-    const { id } = find(context, input.upstream)
-    const change = { deletedAt: context.now(), updatedAt: context.now(), credentialEncrypted: null }
-    await commit(context, [updateUpstream(context.orm, id, change)], [{ kind: 'upstream', id }])
-    return { id, deleted: true }
-  }),
-  'upstreams.check': operation(
-    checkInput,
-    async (context, { upstream }) => {
-      const checked = upstream === undefined ? context.registry.upstreamsInOrder : [findAny(context, upstream)]
-      return { data: await Promise.all(checked.map((each) => checkUpstream(context, each))) }
-    },
-    { runsAlone: false },
-  ),
+  'upstreams.show': operation(oneInput, async (context, { upstream }) => showUpstream(findAny(context, upstream))),
+  'upstreams.update': operation(updateInput, changeUpstream, { mutates: true }),
+  'upstreams.remove': operation(oneInput, removeUpstream, { mutates: true }),
+  'upstreams.check': operation(checkInput, checkUpstreams),
+}
+
+async function changeUpstream(context: OperationContext, input: typeof updateInput.infer) {
+  checkChanges(input, ['upstream'])
+  const upstream = find(context, input.upstream)
+  if (input.name !== undefined) checkName(context, input.name, upstream.id)
+  const { base_url, ca_pem, first_byte_seconds, idle_seconds } = input
+  if (typeof ca_pem === 'string') checkCertificates(ca_pem)
+  const change: Partial<UpstreamRow> = {
+    ...(input.name === undefined ? {} : { name: input.name }),
+    ...(base_url === undefined ? {} : { baseUrl: withoutSlash(base_url) }),
+    ...(input.models === undefined ? {} : { models: input.models }),
+    ...(input.priority === undefined ? {} : { priority: input.priority }),
+    ...(ca_pem === undefined ? {} : { caPem: ca_pem }),
+    ...(first_byte_seconds === undefined ? {} : { firstByteSeconds: first_byte_seconds }),
+    ...(idle_seconds === undefined ? {} : { idleSeconds: idle_seconds }),
+    ...headerColumns(input),
+    ...(await credentialColumn(context, upstream.id, input.credential)),
+    updatedAt: context.now(),
+  }
+  await commit(context, [updateUpstream(context.orm, upstream.id, change)], [{ kind: 'upstream', id: upstream.id }])
+  return showUpstream(find(context, upstream.id))
+}
+
+async function removeUpstream(context: OperationContext, input: typeof oneInput.infer) {
+  const { id } = find(context, input.upstream)
+  const change = { deletedAt: context.now(), updatedAt: context.now(), credentialEncrypted: null }
+  await commit(context, [updateUpstream(context.orm, id, change)], [{ kind: 'upstream', id }])
+  return { id, deleted: true }
+}
+
+async function checkUpstreams(context: OperationContext, { upstream }: typeof checkInput.infer) {
+  const checked = upstream === undefined ? context.registry.upstreamsInOrder : [findAny(context, upstream)]
+  return { data: await Promise.all(checked.map((each) => checkUpstream(context, each))) }
 }
 
 async function addUpstream(context: OperationContext, input: typeof addInput.infer) {

@@ -9,7 +9,7 @@ import type { Registry } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { timeShape } from '../values/shapes.ts'
 import type { AdminContext } from './context.ts'
-import { reading } from './operation.ts'
+import { type OperationContext, operation } from './operation.ts'
 import { organizationInput, timeOf } from './references.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
 import type { requestResponse } from './responses.ts'
@@ -18,24 +18,30 @@ const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...trait
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
 
 export const usageOperations = {
-  'usage.sum': reading(sumInput, async (context, { by = 'key', ...input }) => {
-    // A sum that ends somewhere in the middle is none, so that only who asks for fewer groups gets fewer.
-    const filter = usageFilter(context, { limit: reportRowsMax, ...input })
-    const sums = await sumUsage(context.orm, by, filter, context.onProgress)
-    const show = (sum: UsageSum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })
-    return { data: await mapInSlices(sums, show) }
-  }),
-  'usage.verify': reading(type({ '+': 'reject' }), async ({ orm, onProgress }) => {
-    const drift = await findDrift(orm, onProgress)
-    const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
-    return { ok: data.length === 0, data }
-  }),
-  'usage.requests': reading(usageInput, async (context, input) => {
-    const { orm, registry, onProgress } = context
-    const filter = usageFilter(context, input)
-    const data = await listUsage(orm, filter, (row) => showUsage(row, registry), onProgress)
-    return { data, more_before_id: data.length < filter.limit ? null : (data.at(-1)?.id ?? null) }
-  }),
+  'usage.sum': operation(sumInput, sum),
+  'usage.verify': operation(type({ '+': 'reject' }), verify),
+  'usage.requests': operation(usageInput, listRequests),
+}
+
+async function sum(context: OperationContext, { by = 'key', ...input }: typeof sumInput.infer) {
+  // A sum that ends somewhere in the middle is none, so that only who asks for fewer groups gets fewer.
+  const filter = usageFilter(context, { limit: reportRowsMax, ...input })
+  const sums = await sumUsage(context.orm, by, filter, context.onProgress)
+  const show = (sum: UsageSum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })
+  return { data: await mapInSlices(sums, show) }
+}
+
+async function verify({ orm, onProgress }: OperationContext) {
+  const drift = await findDrift(orm, onProgress)
+  const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
+  return { ok: data.length === 0, data }
+}
+
+async function listRequests(context: OperationContext, input: typeof usageInput.infer) {
+  const { orm, registry, onProgress } = context
+  const filter = usageFilter(context, input)
+  const data = await listUsage(orm, filter, (row) => showUsage(row, registry), onProgress)
+  return { data, more_before_id: data.length < filter.limit ? null : (data.at(-1)?.id ?? null) }
 }
 
 function usageFilter(context: AdminContext, input: typeof usageInput.infer): UsageFilter {

@@ -1,5 +1,5 @@
 // What `dev` shows: a test issuer and an upstream beside the server, and in a database of its own a key, an issuer and a policy that fit.
-import type { RunOperation } from '../admin/operation.ts'
+import type { RunOperation } from '../admin/operations.ts'
 import { type Config, formatAddress } from '../config.ts'
 import { Fault } from '../fault.ts'
 import { upstreamListMillisecondsMax } from '../limits.ts'
@@ -69,11 +69,14 @@ export async function startCompanions({ listen: { port }, upstreamUrl, upstreamA
  * @throws Fault `configuration` for a database that dev did not make: the test issuer signs anything for anybody on this machine
  */
 export async function prepareDemonstration(runOperation: RunOperation, issuerUrl: string): Promise<string> {
-  const list = async (operation: string) =>
-    ((await runOperation(operation, {})) as { data: Record<string, unknown>[] }).data
-  const has = async (operation: string) => (await list(operation)).some(({ name }) => name === demonstration.name)
-  if ((await list('organizations.list')).length === 0) await runOperation('init', { owner })
-  if (!(await list('keys.list')).some((key) => key.owner === owner)) {
+  const has = async (operation: 'keys.list' | 'issuers.list' | 'policies.list') => {
+    const rows: { name: string }[] = (await runOperation(operation, {})).data
+    return rows.some(({ name }) => name === demonstration.name)
+  }
+  const { data: organizations } = await runOperation('organizations.list', {})
+  if (organizations.length === 0) await runOperation('init', { owner })
+  const { data: keys } = await runOperation('keys.list', {})
+  if (!keys.some((key) => key.owner === owner)) {
     throw new Fault(
       'configuration',
       'This database was not made by dev, which would let its test issuer in; leave LATCHKEY_DATABASE_URL unset for dev',
@@ -83,8 +86,8 @@ export async function prepareDemonstration(runOperation: RunOperation, issuerUrl
   if (!(await has('keys.list'))) await runOperation('keys.create', { name })
   if (await has('issuers.list')) await runOperation('issuers.update', { issuer: name, issuer_url: issuerUrl })
   else await runOperation('issuers.add', { name, issuer_url: issuerUrl })
-  const policy = (await has('policies.list'))
-    ? await runOperation('policies.show', { policy: name })
-    : await runOperation('policies.create', { name, issuer: name, key: name, audience, subject })
-  return (policy as { id: string }).id
+  if (!(await has('policies.list')))
+    await runOperation('policies.create', { name, issuer: name, key: name, audience, subject })
+  const { id } = await runOperation('policies.show', { policy: name })
+  return id
 }

@@ -15,16 +15,21 @@ export const noQuery = type({ '+': 'reject' })
  * Returns the fields as they were sent, without those that the shape knows and the service ignores.
  * @throws Fault `invalid` for a field that the shape does not know, or a value that it refuses
  */
-export function checkFields<Input>(fields: Fields, shape: Check<Input>, ignored: readonly string[] = []): Fields {
+export function checkFields<Checked extends type.Any, Ignored extends string = never>(
+  fields: Fields,
+  shape: Checked,
+  ignored: readonly Ignored[] = [],
+): Omit<Checked['inferIn'], Ignored> {
   const known = propertiesOf(shape)
   const unknown = Object.keys(fields).find((name) => !Object.hasOwn(known, name))
   if (unknown !== undefined)
     throw new Fault('invalid', `${JSON.stringify(unknown)} cannot be set: use one of ${namesIn(known, ignored)}`)
-  const given = Object.fromEntries(Object.entries(fields).filter(([name]) => !ignored.includes(name)))
+  const isIgnored = (name: string) => ignored.some((other) => other === name)
+  const given = Object.fromEntries(Object.entries(fields).filter(([name]) => !isIgnored(name)))
   if (Object.keys(given).length < minPropertiesOf(shape))
     throw new Fault('invalid', `Nothing to change: send at least one of ${namesIn(known, ignored)}`)
   checkShape(shape, given)
-  return given
+  return given as Omit<Checked['inferIn'], Ignored>
 }
 
 /**

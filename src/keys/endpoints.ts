@@ -23,21 +23,26 @@ import {
   updateDescription,
 } from './openapi.ts'
 
+type KeyResponse = typeof keyResponse.infer
 /** A key as the operations show it. */
-type Shown = Omit<typeof keyResponse.infer, 'creator_user_id'> & {
-  id: string
-  owner_id: string
-  kind: string
-  organization_id: string
-}
-/** The door to the admin operations. */
-type RunOperation = (name: string, input: unknown, actor?: Actor) => Promise<unknown>
+type Shown = Omit<KeyResponse, 'creator_user_id' | `${string}byok${string}` | 'external_user'> & { owner_id: string }
+type Fields = Omit<typeof updateBody.inferIn, (typeof ignoredFields)[number]>
+type Creation = Omit<typeof createBody.inferIn, (typeof ignoredFields)[number] | 'workspace_id'>
+type Filter = Pick<typeof listQuery.infer, 'owner' | 'state'>
+type Named = { organization: string; key: string }
+type Run<Name, Input, Response> = (name: Name, input: Input, actor?: Actor) => Promise<Response>
+/** The admin operations that these endpoints call. An intersection, since TypeScript compares overloads without their type parameters. */
+type RunKeyOperation = Run<'keys.show', Named, Shown> &
+  Run<'keys.list', Filter & { organization: string }, { data: Shown[] }> &
+  Run<'keys.create', Creation & { organization: string; workspace: string; owner: string }, Shown & { key: string }> &
+  Run<'keys.update', Fields & Named, Shown> &
+  Run<'keys.delete', Named, unknown>
 
-export function createKeyEndpoints(runOperation: RunOperation): Endpoint<BearerContext>[] {
-  const one = async (key: { organizationId: string }, hash: string | undefined) => {
-    if (!keyHashText.test(hash ?? '')) throw new Fault('not_found', 'Resource not found')
+export function createKeyEndpoints(runOperation: RunKeyOperation): Endpoint<BearerContext>[] {
+  const one = async (key: { organizationId: string }, hash = '') => {
+    if (!keyHashText.test(hash)) throw new Fault('not_found', 'Resource not found')
     try {
-      return (await runOperation('keys.show', { organization: key.organizationId, key: hash })) as Shown
+      return await runOperation('keys.show', { organization: key.organizationId, key: hash })
     } catch (error) {
       throw error instanceof Fault && error.code === 'not_found' ? new Fault('not_found', 'Resource not found') : error
     }
@@ -76,9 +81,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint<BearerC
     const { offset = 0, workspace_id: workspaceId = key.workspaceId, include_disabled: includesDisabled = true } = query
     const { owner, state } = query
     const filter = { ...(owner === undefined ? {} : { owner }), ...(state === undefined ? {} : { state }) }
-    const { data } = (await runOperation('keys.list', { organization: key.organizationId, ...filter })) as {
-      data: Shown[]
-    }
+    const { data } = await runOperation('keys.list', { organization: key.organizationId, ...filter })
     const keys = data
       .filter(({ workspace_id, disabled }) => workspace_id === workspaceId && (includesDisabled || !disabled))
       .slice(offset, offset + keyListRowsMax)
@@ -96,9 +99,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint<BearerC
       workspace: workspace_id ?? key.workspaceId,
       owner: key.ownerId,
     }
-    const made = (await runOperation('keys.create', input, { kind: 'key', keyId: key.id, requestId })) as Shown & {
-      key: string
-    }
+    const made = await runOperation('keys.create', input, { kind: 'key', keyId: key.id, requestId })
     return reply(201, { data: responseOf(made), key: made.key })
   }
 
@@ -118,7 +119,7 @@ export function createKeyEndpoints(runOperation: RunOperation): Endpoint<BearerC
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
     const { hash } = await one(key, params.hash)
     const input = { ...fields, organization: key.organizationId, key: hash }
-    const updated = (await runOperation('keys.update', input, { kind: 'key', keyId: key.id, requestId })) as Shown
+    const updated = await runOperation('keys.update', input, { kind: 'key', keyId: key.id, requestId })
     return reply(200, { data: responseOf(updated) })
   }
 

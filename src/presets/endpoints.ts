@@ -35,8 +35,17 @@ import type { PresetRegistry, Presets } from './versions.ts'
 export type PresetContext = BearerContext & { registry: PresetRegistry; presets: Presets; orm: Orm }
 
 type Key = { id: string; organizationId: string; workspaceId: string }
-/** The door to the admin operations. */
-type RunOperation = (name: string, input: unknown, actor?: Actor) => Promise<unknown>
+type Within = { organization: string; workspace: string }
+type Named = Within & { preset: string }
+type Page = typeof pageQuery.inferIn
+type Changes = typeof updateBody.inferIn
+type Archiving = 'presets.archive' | 'presets.restore'
+type Run<Name, Input> = (name: Name, input: Input, actor?: Actor) => Promise<unknown>
+/** The admin operations that these endpoints call. */
+type RunPresetOperation = Run<'presets.list', Within & Page> &
+  Run<'presets.show' | 'presets.version', Named> &
+  Run<'presets.update', Named & Changes> &
+  Run<Archiving, Named>
 
 const dialectOfPath: [path: string, dialect: Dialect][] = [
   ['chat/completions', 'chat'],
@@ -44,7 +53,7 @@ const dialectOfPath: [path: string, dialect: Dialect][] = [
   ['responses', 'responses'],
 ]
 
-export function createPresetEndpoints(runOperation: RunOperation): Endpoint<PresetContext>[] {
+export function createPresetEndpoints(runOperation: RunPresetOperation): Endpoint<PresetContext>[] {
   const one = '/presets/{slug}'
   return [
     ...dialectOfPath.map(
@@ -66,13 +75,15 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint<Pres
 
   async function list(request: Request, context: PresetContext): Promise<Response> {
     const { key } = await authenticate(request, context)
-    return reply(await run('presets.list', { ...within(key), ...readQuery(request, pageQuery) }))
+    const input = { ...within(key), ...readQuery(request, pageQuery) }
+    return reply(await orNotFound(runOperation('presets.list', input)))
   }
 
   async function show(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
     const { key } = await authenticate(request, context)
     readQuery(request, noQuery)
-    return reply({ data: await run('presets.show', { ...within(key), preset: slugOf(params) }) })
+    const input = { ...within(key), preset: slugOf(params) }
+    return reply({ data: await orNotFound(runOperation('presets.show', input)) })
   }
 
   async function showOneVersion(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
@@ -80,7 +91,7 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint<Pres
     readQuery(request, noQuery)
     if (!/^[1-9]\d*$/.test(params.version ?? '') || !presetVersionShape.allows(Number(params.version))) throw notFound()
     const preset = `${slugOf(params)}@${params.version}`
-    return reply({ data: await run('presets.version', { ...within(key), preset }) })
+    return reply({ data: await orNotFound(runOperation('presets.version', { ...within(key), preset })) })
   }
 
   async function update(
@@ -92,24 +103,25 @@ export function createPresetEndpoints(runOperation: RunOperation): Endpoint<Pres
     readQuery(request, noQuery)
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody)
     const input = { ...fields, ...within(key), preset: slugOf(params) }
-    return reply({ data: await run('presets.update', input, actorOf(key, requestId)) })
+    return reply({ data: await orNotFound(runOperation('presets.update', input, actorOf(key, requestId))) })
   }
 
-  function changing(operation: string): Handle<PresetContext> {
+  function changing(operation: Archiving): Handle<PresetContext> {
     return async (request, context, { params, requestId }) => {
       const key = await authenticateManagement(request, context, { writes: true })
       readQuery(request, noQuery)
-      return reply({ data: await run(operation, { ...within(key), preset: slugOf(params) }, actorOf(key, requestId)) })
+      const input = { ...within(key), preset: slugOf(params) }
+      return reply({ data: await orNotFound(runOperation(operation, input, actorOf(key, requestId))) })
     }
   }
+}
 
-  /** What is another workspace's is told no differently than what is not there. */
-  async function run(operation: string, input: object, actor?: Actor): Promise<unknown> {
-    try {
-      return await runOperation(operation, input, actor)
-    } catch (error) {
-      throw error instanceof Fault && error.code === 'not_found' ? notFound() : error
-    }
+/** A preset of another workspace and one that does not exist get the same response. */
+async function orNotFound<Result>(result: Promise<Result>): Promise<Result> {
+  try {
+    return await result
+  } catch (error) {
+    throw error instanceof Fault && error.code === 'not_found' ? notFound() : error
   }
 }
 
@@ -161,7 +173,7 @@ async function listVersions(request: Request, context: PresetContext, { params }
   return new Response(body, { headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } })
 }
 
-function within({ organizationId, workspaceId }: Key) {
+function within({ organizationId, workspaceId }: Key): Within {
   return { organization: organizationId, workspace: workspaceId }
 }
 

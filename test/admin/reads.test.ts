@@ -1,7 +1,7 @@
 // Operations that only read: they answer while changes wait for each other, and a long answer lets the event loop turn.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { sliceMilliseconds } from '../../db/pace.ts'
-import { createOperationRunner, reading } from '../../src/admin/operation.ts'
+import { createOperationRunner, operation } from '../../src/admin/operation.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { askServer } from '../../src/admin/transport/client.ts'
 import { jsonInSlices } from '../../src/http/reply.ts'
@@ -75,14 +75,14 @@ const slowRows = Array.from({ length: 10 }, (_, id) => ({
 }))
 
 test('the answer of an operation is made plain', async () => {
-  const long = reading(type({}), async () => ({ ok: true, data: rows, more: undefined }))
+  const long = operation(type({}), async () => ({ ok: true, data: rows, more: undefined }))
   const answer = await createOperationRunner({ long }, latchkey.server.context)('long', {})
   expect(answer).toEqual({ ok: true, data: plain })
   expect(Object.keys(answer as object)).toEqual(['ok', 'data'])
 })
 
 test('the answer of an operation is made plain in slices', async () => {
-  const slow = reading(type({}), async () => ({ data: slowRows }))
+  const slow = operation(type({}), async () => ({ data: slowRows }))
   const run = createOperationRunner({ slow }, latchkey.server.context)
   expect(await turnsDuring(() => run('slow', {}))).toBeGreaterThan(slowRows.length / 2)
 })

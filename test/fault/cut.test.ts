@@ -13,9 +13,9 @@ beforeAll(async () => {
 afterAll(() => latchkey.stop())
 
 test('a stream that is cut, and a request without an answer, are told apart from those whose clients left', async () => {
-  const { context, runOperation } = latchkey.server
+  const { context, runByName } = latchkey.server
   const bounds = { idleSeconds: 60, drainMilliseconds: 1 }
-  const { port, drain } = await listen({ hostname: '127.0.0.1', port: 0 }, createApp(context, runOperation), bounds)
+  const { port, drain } = await listen({ hostname: '127.0.0.1', port: 0 }, createApp(context, runByName), bounds)
   const ask = (body: object, signal?: AbortSignal) =>
     fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
       method: 'POST',

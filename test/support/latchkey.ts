@@ -79,7 +79,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     config,
     folder,
     logLines,
-    admin: async <Answer>(name: OperationName, input = {}) => (await server.runOperation(name, input)) as Answer,
+    admin: async <Answer>(name: OperationName, input = {}) => (await server.runByName(name, input)) as Answer,
     stop: async () => {
       await server.stop()
       remove()

@@ -9,7 +9,7 @@ import { jsonInSlices } from '../../http/reply.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
-import type { RunOperation } from '../operation.ts'
+import type { RunByName } from '../operation.ts'
 import { type OperationName, operations } from '../operations.ts'
 import { type AdminRoute, routes } from './routes.ts'
 
@@ -25,18 +25,18 @@ function filledInBy(path: string): string[] {
   return ['organization', ...[...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')]
 }
 
-export function createAdminEndpoints(runOperation: RunOperation): Endpoint<BearerContext>[] {
+export function createAdminEndpoints(runByName: RunByName): Endpoint<BearerContext>[] {
   return routes.map((route) => ({
     method: route.method,
     path: route.path,
     openapi: describe(route),
-    handle: (request, context, info) => handle(route, runOperation, request, context, info),
+    handle: (request, context, info) => handle(route, runByName, request, context, info),
   }))
 }
 
 async function handle(
   { method, path, operation, status = 200, isList, draft, isBare, isReading }: AdminRoute,
-  runOperation: RunOperation,
+  runByName: RunByName,
   request: Request,
   context: BearerContext,
   { params, requestId }: RequestInfo,
@@ -51,8 +51,8 @@ async function handle(
   if (draft !== undefined && !isDraft) key = await authenticateManagement(request, context, { writes: true })
   checkFields(given, path, isBare === true)
   const input = { ...given, ...params, organization: key.organizationId }
-  const answer = await runOperation(operation, input, { kind: 'key', keyId: key.id, requestId })
-  const body = isList === true ? answer : { data: answer }
+  const response = await runByName(operation, input, { kind: 'key', keyId: key.id, requestId })
+  const body = isList === true ? response : { data: response }
   return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store' })
 }
 
@@ -71,9 +71,8 @@ function checkFields(given: object, path: string, isBare: boolean): void {
   if (isBare && name !== undefined) throw new Fault('invalid', `${name} must be removed: the path tells everything`)
 }
 
-/** What an operation takes, as a shape: every input is one. */
 function shapeOf(operation: OperationName): Shape {
-  return operations[operation].input as unknown as Shape
+  return operations[operation].input
 }
 
 function describe(route: AdminRoute): OperationDoc {

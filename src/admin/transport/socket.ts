@@ -8,20 +8,20 @@ import { socketBodyBytesMax } from '../../limits.ts'
 import type { Log } from '../../observe/log.ts'
 import type { Handler } from '../../runtime.ts'
 import { decodeUtf8 } from '../../values/bytes.ts'
-import type { RunOperation } from '../operation.ts'
+import type { RunByName } from '../operation.ts'
 import { fromHeaders } from './local-user.ts'
 import { respondWithProgress } from './progress.ts'
 import { storageFault } from './storage-fault.ts'
 
 /** Errors carry the fault's own code, `{ "error": { "code": "not_found", "message": … } }`, as the commands print it. */
-export function createSocketHandler(runOperation: RunOperation, databasePath: string, log: Log): Handler {
+export function createSocketHandler(runByName: RunByName, databasePath: string, log: Log): Handler {
   const run = async (request: Request, onProgress?: OnProgress): Promise<Response> => {
     try {
       const name = /^\/operations\/([a-z_.]+)$/.exec(new URL(request.url).pathname)?.[1]
       if (name === undefined || request.method !== 'POST') throw new Fault('not_found', 'Send POST /operations/NAME')
       const text = decodeUtf8(await readBody(request, socketBodyBytesMax)) ?? ''
       const actor = { kind: 'local' as const, ...fromHeaders(request) }
-      return jsonInSlices(200, await runOperation(name, parseInput(text), actor, onProgress))
+      return jsonInSlices(200, await runByName(name, parseInput(text), actor, onProgress))
     } catch (error) {
       const fault = toFault(error, databasePath)
       if (!(error instanceof Fault) || error.code === 'internal')
