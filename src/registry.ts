@@ -24,12 +24,13 @@ import type { Issuer } from './federation/issuer/issuer.ts'
 import { compilePolicy, type Policy } from './federation/policy.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/upstream/targets.ts'
+import { compileKey, type Key } from './keys/api-key.ts'
 import type { Preset, PresetChange } from './presets/drafts.ts'
 
 export type Registry = {
   organizations: Map<string, Readonly<Organization>>
-  keys: Map<string, Readonly<ApiKey>>
-  keysByHash: Map<string, Readonly<ApiKey>>
+  keys: Map<string, Key>
+  keysByHash: Map<string, Key>
   issuers: Map<string, Issuer>
   policies: Map<string, Policy>
   upstreams: Map<string, Upstream>
@@ -233,7 +234,7 @@ function putPreset(registry: Registry, row: DesignatedPreset): void {
 }
 
 function putKey(registry: Registry, row: ApiKey): void {
-  const key = Object.freeze(row)
+  const key = compileKey(row)
   registry.keys.set(key.id, key)
   registry.keysByHash.set(key.hash, key)
 }

@@ -1,79 +1,106 @@
-// What of a request body must be known to forward it: the models asked for, the session, and whether and how it streams.
-
+// An inference request as one value: read from its body once, completed by the preset that it names. Everything after works on this value.
 import { Fault } from '../fault.ts'
-import type { JsonObject } from '../http/body.ts'
-import { withMembers, withMoreMembers } from '../http/json-text.ts'
+import { type JsonObject, parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
+import type { Target } from '../presets/apply.ts'
+import { type PresetReference, readPresetReference, withoutPresetReference } from '../presets/reference.ts'
+import type { Fields } from '../presets/schema/fields.ts'
+import { completeBody } from '../presets/use.ts'
+import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { isLonger } from '../values/characters.ts'
 
-/** No inference server knows more than four. They are written again. */
+/** Where a call goes. `takesStreamOptions`: the endpoint sends the usage of a stream only if `stream_options` asks for it. */
+export type Path = { endpoint: string; target: Target; takesStreamOptions: boolean }
+
+/** A body as the client sent it, which names no member twice, and the preset that it names. `fields` has no `preset` that is null. */
+export type SentBody = { sent: JsonObject; fields: Fields; preset: PresetReference | undefined }
+
+export type Call = {
+  endpoint: string
+  sent: JsonObject
+  /** The body as a value, completed by the preset. */
+  fields: Fields
+  /** The version that completed the body, as `slug@3`. */
+  presetVersion: string | null
+  /** The models to try, in order: `model`, then the fallback list `models`. Empty when the body names none. */
+  models: readonly string[]
+  sessionId: string | undefined
+  streams: boolean
+  /** The client did not ask for the usage event of a stream: Latchkey asks for it, and withholds it from the client. */
+  withholdsUsage: boolean
+}
+
+/** Enough for every inference server known, which have at most four. The options are written again. */
 const streamOptionsMax = 32
 const foldedNames = ['model', 'models', 'stream', 'stream_options']
 const longestFoldedName = Math.max(...foldedNames.map((name) => name.length))
 const inLowerCase = /^[a-z_]*$/
 
-export type InferenceRequest = {
-  /** What to ask for, in order: `model`, then the fallback list `models`. Empty when the body names none. */
-  models: string[]
-  sessionId: string | undefined
-  streams: boolean
-  /** The client did not ask for the usage event of a stream, so it is asked for on our own account and withheld. */
-  withholdsUsage: boolean
-  /** What the upstream gets for one of `models`: the client's own bytes, unless the usage has to be asked for or there is a fallback list. */
-  bodyFor: (model: string | undefined) => Uint8Array<ArrayBuffer>
+/**
+ * Reads and parses the body of a request.
+ * @throws Fault `unsupported_media_type`, `too_large`, `timeout`, or `invalid` when it is not a JSON object or names a preset wrongly
+ */
+export async function readSentBody(request: Request, bytesMax: number): Promise<SentBody> {
+  rejectOtherThanJson(request)
+  const bytes = await readBody(request, bytesMax)
+  const sent = await parseJsonObject(bytes, { membersOnce: true })
+  const preset = readPresetReference(sent.fields)
+  // A null counts as absent, and some inference servers refuse fields that they do not know.
+  const hasNullPreset = preset === undefined && Object.hasOwn(sent.fields, 'preset')
+  return { sent, fields: hasNullPreset ? withoutPresetReference(sent.fields) : sent.fields, preset }
 }
 
-type Fields = Record<string, unknown>
-
-/** A body as it was sent, naming no member twice, and what it says once a preset has completed it, or the same. */
-export type GivenBody = { sent: JsonObject; fields: Fields }
-
 /**
- * `takesStreamOptions`: whether the usage of a stream has to be asked for with `stream_options`, as in chat completions.
- * @throws Fault `invalid` when the body names models by anything but text, or leaves open whether it asks for a stream
+ * The call that a body makes, with what its preset adds.
+ * @throws Fault `not_found` for an unknown preset; `invalid` when a model is not a name, or when it is unclear whether a stream is asked for
  */
-export function readInferenceRequest(
-  { sent, fields }: GivenBody,
-  { takesStreamOptions }: { takesStreamOptions: boolean },
-): InferenceRequest {
-  const models = readModels(fields)
-  const sessionId = typeof fields.session_id === 'string' ? fields.session_id : undefined
+export async function completeCall(
+  { endpoint, target, takesStreamOptions }: Path,
+  { sent, fields: own, preset }: SentBody,
+  workspaceId: string,
+  context: { registry: PresetRegistry; presets: Presets },
+): Promise<Call> {
+  const { fields, presetVersion } =
+    preset === undefined
+      ? { fields: own, presetVersion: null }
+      : await completeBody(target, own, preset, workspaceId, context)
   const { streams, options } = readStreaming(fields)
-  const withholdsUsage = takesStreamOptions && streams && options?.include_usage !== true
-  const known = { models, sessionId, streams, withholdsUsage }
-  const wanted = withholdsUsage ? { ...fields, stream_options: { ...options, include_usage: true } } : fields
-  if (fields.models !== undefined && fields.models !== null)
-    return { ...known, bodyFor: (model) => rewrite(sent, { ...wanted, models: undefined, model }) }
-  let body: Uint8Array<ArrayBuffer> | undefined
-  const bodyOnce = () => {
-    body ??= rewrite(sent, wanted)
-    return body
+  return {
+    endpoint,
+    sent,
+    fields,
+    presetVersion,
+    models: readModels(fields),
+    sessionId: typeof fields.session_id === 'string' ? fields.session_id : undefined,
+    streams,
+    withholdsUsage: takesStreamOptions && streams && options?.include_usage !== true,
   }
-  return { ...known, bodyFor: bodyOnce }
 }
 
 function readModels({ model, models }: Fields): string[] {
   const fallbacks = models ?? []
   if (!Array.isArray(fallbacks) || fallbacks.length > fallbackModelsMax)
     throw invalid(`models must be a list of at most ${fallbackModelsMax} names`)
-  // Whether a model of another type is one, the upstream says.
-  const named = [...(typeof model === 'string' ? [model] : []), ...fallbacks]
-  for (const name of named) {
-    if (typeof name !== 'string' || name === '') throw invalid('model must be a name, and models a list of names')
-    if (isLonger(name, modelCharactersMax)) throw invalid(`A model has at most ${modelCharactersMax} characters`)
-  }
-  return [...new Set(named as string[])]
+  // A model that is not text is left to the inference server to judge.
+  const named: unknown[] = [...(typeof model === 'string' ? [model] : []), ...fallbacks]
+  return [...new Set(named.map(checkModelName))]
+}
+
+function checkModelName(name: unknown): string {
+  if (typeof name !== 'string' || name === '') throw invalid('model must be a name, and models a list of names')
+  if (isLonger(name, modelCharactersMax)) throw invalid(`A model has at most ${modelCharactersMax} characters`)
+  return name
 }
 
 /**
- * Inference servers differ in what they take for `stream: true`: the number 1, the text "true", another case of the name. What we took
- * for no stream would then stream without its usage being asked for.
+ * Inference servers differ in what they accept for `stream: true`: the number 1, the text "true", another case of the name. A stream that
+ * Latchkey does not recognize would run without its usage being asked for.
  */
 function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   for (const name of Object.keys(fields)) {
-    // What is longer is none of these in any case, since no letter gets shorter in the other one.
+    // A longer name cannot match: no letter gets shorter in the other case.
     if (name.length > longestFoldedName || inLowerCase.test(name)) continue
-    // By way of the upper case, since some letters beyond ASCII have the same one.
+    // Through upper case, since some letters beyond ASCII share one.
     const folded = name.toUpperCase().toLowerCase()
     if (foldedNames.includes(folded)) throw invalid(`Write ${folded} in lower case`)
   }
@@ -85,30 +112,6 @@ function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   if (typeof options !== 'object' || Array.isArray(options) || Object.keys(options).length > streamOptionsMax)
     throw invalid(`stream_options must be an object with at most ${streamOptionsMax} members`)
   return { streams: stream === true, options: options as Fields }
-}
-
-/** The body with other fields: those that are the same stay as they were written, numbers beyond ours among them. */
-function rewrite({ bytes, outline, fields }: JsonObject, wanted: Fields): Uint8Array<ArrayBuffer> {
-  const values: Fields = {}
-  const prepended: Record<string, unknown[]> = {}
-  for (const name of Object.keys(fields)) if (!Object.hasOwn(wanted, name)) values[name] = undefined
-  for (const [name, value] of Object.entries(wanted)) {
-    if (Object.is(fields[name], value)) continue
-    const items = itemsBefore(fields[name], value)
-    if (items === undefined) values[name] = value
-    else prepended[name] = items
-  }
-  const names = Object.keys(values)
-  if (Object.keys(prepended).length > 0 || names.some((name) => Object.hasOwn(fields, name)))
-    return withMembers(bytes, outline, { values, prepended })
-  return names.length === 0 ? bytes : withMoreMembers(bytes, outline, values)
-}
-
-/** What a list has before all the items of the old one; undefined when it is not the old one with more items before it. */
-function itemsBefore(old: unknown, value: unknown): unknown[] | undefined {
-  if (!Array.isArray(old) || !Array.isArray(value) || old.length === 0) return undefined
-  const more = value.length - old.length
-  return more > 0 && old.every((item, index) => item === value[more + index]) ? value.slice(0, more) : undefined
 }
 
 function invalid(message: string): Fault {

@@ -1,66 +1,70 @@
-// Tries one inference server after the other. When none can answer, the caller gets the failure that helps most.
+// Tries one inference server after the other. When all fail, the caller gets the failure that helps most.
 import { Fault } from '../fault.ts'
 import { giveWayAfter } from '../http/body.ts'
-import type { RequestInfo } from '../http/endpoint.ts'
 import { statusOf } from '../http/reply.ts'
 import type { Log } from '../observe/log.ts'
-import type { InferenceRequest } from './call.ts'
+import type { Call } from './call.ts'
 import type { LedgerEntry } from './ledger.ts'
+import { outgoingBody } from './outgoing-body.ts'
 import { type Forwarded, forward, type UpstreamContext } from './upstream/forward.ts'
-import { type Attempt, isWorthAnother, usefulnessOf } from './upstream/targets.ts'
+import type { Attempt } from './upstream/targets.ts'
 
-/** An upstream's answer, whose body is still to be read, or ours where it gave none. */
+/** The response of an upstream, whose body is not read yet, or the fault of an attempt that got none. */
 type Outcome = { attempt: Attempt; status: number } & ({ forwarded: Forwarded } | { fault: Fault })
+type FallbackContext = UpstreamContext & { log: Log }
+
+/** Statuses by which an upstream says only that it cannot serve the request: its credential, its path, or the model is missing there. */
+const unservedStatuses = [401, 402, 403, 404, 405]
 
 /**
- * The answer of the first attempt that gives a usable one, or else the most useful failure, the last of equals. Before the first byte
- * only: what has begun is not taken back. The calls of the other attempts are ended.
- * @throws Fault where the most useful failure is that an upstream gave no answer
+ * The first usable response, or else the most useful failure, the last among equals. It decides on the status and headers: a response that
+ * has begun is final. The calls of all other attempts are aborted.
+ * @throws Fault when the most useful failure is an attempt without a response
  */
 export async function forwardToBest(
-  path: string,
   request: Request,
-  { bodyFor, sessionId }: InferenceRequest,
+  call: Call,
   attempts: readonly Attempt[],
   entry: LedgerEntry,
-  context: UpstreamContext & { log: Log },
-  { requestId }: RequestInfo,
+  context: FallbackContext,
 ): Promise<Forwarded> {
-  let kept: Outcome | undefined
+  let best: Outcome | undefined
+  let body: Uint8Array<ArrayBuffer> | undefined
   try {
     for (const attempt of attempts) {
-      entry.attempt(attempt)
-      const body = bodyFor(attempt.model)
+      const isSameModel = attempt.model === entry.attempt?.model
+      entry.attempt = attempt
+      if (body === undefined || !isSameModel) body = outgoingBody(call, attempt.model)
       await giveWayAfter(body)
-      const outgoing = { path, body, requestId, sessionId }
-      const outcome = await ask(request, outgoing, attempt, context)
-      if ('forwarded' in outcome && !isWorthAnother(outcome.status, { hasFailedBefore: kept !== undefined })) {
-        end(kept)
+      const outcome = await ask(request, body, entry, attempt, context)
+      if ('forwarded' in outcome && !isWorthAnother(outcome.status, { hasFailedBefore: best !== undefined })) {
+        end(best)
         return outcome.forwarded
       }
-      const isBetter = kept === undefined || helpOf(outcome) >= helpOf(kept)
-      if (!isBetter || attempt !== attempts.at(-1)) logFallback(context, requestId, outcome)
-      end(isBetter ? kept : outcome)
-      if (isBetter) kept = outcome
+      const isBetter = best === undefined || usefulnessOf(outcome) >= usefulnessOf(best)
+      if (!isBetter || attempt !== attempts.at(-1)) logFallback(context, entry.requestId, outcome)
+      end(isBetter ? best : outcome)
+      if (isBetter) best = outcome
     }
   } catch (error) {
-    end(kept)
+    end(best)
     throw error
   }
-  if (kept === undefined) throw new Error('There is no attempt')
-  entry.attempt(kept.attempt)
-  if ('fault' in kept) throw kept.fault
-  return kept.forwarded
+  if (best === undefined) throw new Error('There is no attempt')
+  entry.attempt = best.attempt
+  if ('fault' in best) throw best.fault
+  return best.forwarded
 }
 
 async function ask(
   request: Request,
-  outgoing: Parameters<typeof forward>[1],
+  body: Uint8Array<ArrayBuffer>,
+  { requestId, call: { endpoint, sessionId } }: LedgerEntry,
   attempt: Attempt,
   context: UpstreamContext,
 ): Promise<Outcome> {
   try {
-    const forwarded = await forward(request, outgoing, attempt.upstream, context)
+    const forwarded = await forward(request, { path: endpoint, body, requestId, sessionId }, attempt.upstream, context)
     return { attempt, status: forwarded.response.status, forwarded }
   } catch (error) {
     if (request.signal.aborted || !(error instanceof Fault)) throw error
@@ -68,9 +72,18 @@ async function ask(
   }
 }
 
-function helpOf(outcome: Outcome): number {
+/** After too many requests or a failure of the server, another attempt may do better; after that, also where an upstream cannot serve. */
+function isWorthAnother(status: number, { hasFailedBefore }: { hasFailedBefore: boolean }): boolean {
+  return status === 429 || status >= 500 || (hasFailedBefore && unservedStatuses.includes(status))
+}
+
+/** How much a failure helps the caller: most if it says when to retry, then if it asks the client to slow down, then if a retry may help. */
+function usefulnessOf(outcome: Outcome): number {
+  const { status } = outcome
   const saysWhen = 'forwarded' in outcome && outcome.forwarded.response.headers.has('retry-after')
-  return usefulnessOf(outcome.status, { saysWhen })
+  if (saysWhen && (status === 429 || status === 503)) return 3
+  if (status === 429) return 2
+  return status >= 500 ? 1 : 0
 }
 
 function end(outcome: Outcome | undefined): void {

@@ -1,29 +1,26 @@
-// The ledger entry of one inference request: opened when it is let in, written once when it ends. The row is committed before its answer ends.
+// The ledger entry of one inference request: opened when it is forwarded, written once when it ends. The row is committed before the response
+// ends.
 import type { UsageRow } from '../../db/schema.ts'
 import type { Writer } from '../../db/write.ts'
 import { describeError, withoutSecrets } from '../fault.ts'
-import type { RequestInfo } from '../http/endpoint.ts'
 import type { Principal } from '../keys/bearer.ts'
 import type { KeyRates } from '../keys/key-rates.ts'
 import type { Spending } from '../keys/spending.ts'
 import { modelCharactersMax } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import { storableText } from '../values/bytes.ts'
-import type { InferenceRequest } from './call.ts'
+import type { Call } from './call.ts'
 import { costOf, type PriceList } from './prices.ts'
 import type { Attempt } from './upstream/targets.ts'
 import type { Inspected } from './usage.ts'
 
-/** How a call ended. `status` is what the caller got; nginx's 499 stands for a client that left before there was one. */
+/** How a call ended. `status` is what the caller got; 499, as in nginx, when the client left before there was a response. */
 export type Ending = { status: number; completed: boolean; clientLeft: boolean; inspected: Inspected }
 export const statusClientLeft = 499
 export const nothingSeen: Inspected = { model: undefined, counts: undefined }
 
-/** What these answer is not counted in tokens. */
+/** Endpoints that use tokens only for the prompt. */
 const withoutCompletion = ['/embeddings', '/rerank']
-
-/** What is asked, and where; `presetVersion` is as `slug@3`. */
-type LedgerSubject = Pick<InferenceRequest, 'models' | 'streams'> & { endpoint: string; presetVersion: string | null }
 
 /** What an entry is written with. */
 export type LedgerContext = {
@@ -35,85 +32,91 @@ export type LedgerContext = {
   log: Log
 }
 
+/** Times in milliseconds. */
 export type LedgerEntry = {
-  /** Notes who is asked; the last one is who answered. */
-  attempt: (attempt: Attempt) => void
-  /** Notes the time of the first byte, the first time it is called. */
-  firstByte: () => void
-  /** Commits the row, and adds what was spent to the totals of the key. */
-  write: (ending: Ending) => Promise<void>
+  readonly context: LedgerContext
+  readonly requestId: string
+  readonly principal: Principal
+  readonly call: Call
+  readonly startedAt: number
+  /** The attempt in progress; at the end, the one whose response the caller got. */
+  attempt: Attempt | undefined
+  firstByteAt: number | undefined
 }
 
 export function openLedgerEntry(
-  { writer, now, spending, keyRates, registry, log }: LedgerContext,
-  { requestId }: RequestInfo,
-  { key, accessToken }: Principal,
-  { endpoint, presetVersion, models, streams }: LedgerSubject,
+  context: LedgerContext,
+  requestId: string,
+  principal: Principal,
+  call: Call,
 ): LedgerEntry {
-  const startedAt = now()
-  let asked: Attempt | undefined
-  let firstByteAt: number | undefined
+  const startedAt = context.now()
+  return { context, requestId, principal, call, startedAt, attempt: undefined, firstByteAt: undefined }
+}
 
-  function costOfAnswer({ model, counts }: Inspected): number | null {
-    if (counts === undefined) return null
-    if (counts.costNanodollars !== null) return counts.costNanodollars
-    const price = [model, asked?.model]
-      .map((name) => (name === undefined ? undefined : registry.priceOf(name)))
-      .find(Boolean)
-    return price === undefined ? null : costOf(price, counts, { generates: !withoutCompletion.includes(endpoint) })
+/**
+ * Commits the row, and adds what was spent to the totals of the key, whether or not the commit succeeds: the upstream has done its work.
+ * @throws the error of a failed commit, after logging the row
+ */
+export async function writeLedgerEntry(entry: LedgerEntry, ending: Ending): Promise<void> {
+  const { writer, spending, keyRates, now, log } = entry.context
+  const row = rowOf(entry, ending)
+  try {
+    await writer.appendUsage(row)
+  } catch (error) {
+    log('error', 'usage_lost', { ...row, error: describeError(error) })
+    throw error
+  } finally {
+    spending.add(row.keyId, row.at, row.costNanodollars ?? 0)
+    keyRates.use(row.keyId, row.totalTokens ?? 0, now())
   }
+}
 
+function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }: Ending): UsageRow {
+  const { context, requestId, call, attempt, startedAt, firstByteAt } = entry
+  const { key, accessToken } = entry.principal
+  const { model, counts } = inspected
   return {
-    attempt: (attempt) => {
-      asked = attempt
-    },
-    firstByte: () => {
-      firstByteAt ??= now()
-    },
-    write: async ({ status, completed, clientLeft, inspected }) => {
-      const { model, counts } = inspected
-      const row: UsageRow = {
-        at: startedAt,
-        requestId,
-        organizationId: key.organizationId,
-        workspaceId: key.workspaceId,
-        keyId: key.id,
-        policyId: accessToken?.policyId ?? null,
-        issuerId: accessToken?.issuerId ?? null,
-        subject: storable(accessToken?.subject),
-        accessTokenId: accessToken?.id ?? null,
-        endpoint,
-        model: storable((model ?? asked?.model)?.slice(0, modelCharactersMax)),
-        modelAsked: storable(models[0]),
-        upstream: asked?.upstream.name ?? null,
-        presetVersion,
-        status,
-        streamed: streams,
-        completed,
-        clientLeft,
-        promptTokens: counts?.promptTokens ?? null,
-        completionTokens: counts?.completionTokens ?? null,
-        totalTokens: counts?.totalTokens ?? null,
-        cachedTokens: counts?.cachedTokens ?? null,
-        reasoningTokens: counts?.reasoningTokens ?? null,
-        costNanodollars: costOfAnswer(inspected),
-        usageSource: counts === undefined ? 'none' : 'upstream',
-        // A clock may be set back meanwhile.
-        firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
-        durationMilliseconds: Math.max(0, now() - startedAt),
-      }
-      try {
-        await writer.appendUsage(row)
-      } catch (error) {
-        // The upstream has done its work all the same, so that the budget counts it and the log keeps it.
-        log('error', 'usage_lost', { ...row, error: describeError(error) })
-        throw error
-      } finally {
-        spending.add(key.id, startedAt, row.costNanodollars ?? 0)
-        keyRates.use(key.id, row.totalTokens ?? 0, now())
-      }
-    },
+    at: startedAt,
+    requestId,
+    organizationId: key.organizationId,
+    workspaceId: key.workspaceId,
+    keyId: key.id,
+    policyId: accessToken?.policyId ?? null,
+    issuerId: accessToken?.issuerId ?? null,
+    subject: storable(accessToken?.subject),
+    accessTokenId: accessToken?.id ?? null,
+    endpoint: call.endpoint,
+    model: storable((model ?? attempt?.model)?.slice(0, modelCharactersMax)),
+    modelAsked: storable(call.models[0]),
+    upstream: attempt?.upstream.name ?? null,
+    presetVersion: call.presetVersion,
+    status,
+    streamed: call.streams,
+    completed,
+    clientLeft,
+    promptTokens: counts?.promptTokens ?? null,
+    completionTokens: counts?.completionTokens ?? null,
+    totalTokens: counts?.totalTokens ?? null,
+    cachedTokens: counts?.cachedTokens ?? null,
+    reasoningTokens: counts?.reasoningTokens ?? null,
+    costNanodollars: costOfResponse(entry, inspected),
+    usageSource: counts === undefined ? 'none' : 'upstream',
+    // The clock can be set back in between.
+    firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
+    durationMilliseconds: Math.max(0, context.now() - startedAt),
   }
+}
+
+/** The upstream's own figure, or else the price of the model that it names, or else of the model that was asked for. */
+function costOfResponse({ context, call, attempt }: LedgerEntry, { model, counts }: Inspected): number | null {
+  if (counts === undefined) return null
+  if (counts.costNanodollars !== null) return counts.costNanodollars
+  const { priceOf } = context.registry
+  const price =
+    (model === undefined ? undefined : priceOf(model)) ??
+    (attempt?.model === undefined ? undefined : priceOf(attempt.model))
+  return price === undefined ? null : costOf(price, counts, { generates: !withoutCompletion.includes(call.endpoint) })
 }
 
 function storable(text: string | undefined): string | null {

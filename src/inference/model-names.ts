@@ -9,13 +9,13 @@ import type { Fields } from '../presets/schema/fields.ts'
 import { configKeys } from '../presets/schema/parameters.ts'
 import { isLonger } from '../values/characters.ts'
 import { createPause, giveWay } from '../values/mutex.ts'
-import type { GivenBody } from './call.ts'
+import type { Call } from './call.ts'
 import { stepsForName, whatNameSays } from './member-names.ts'
 
 /** Where data is, by the names of members, through lists. Everything else may be an instruction to the upstream. */
 type Places = { readonly [name: string]: Places | 'data' }
 
-const call: Places = { function: { arguments: 'data' }, arguments: 'data' }
+const toolCall: Places = { function: { arguments: 'data' }, arguments: 'data' }
 const format: Places = { schema: 'data', json_schema: { schema: 'data' } }
 const tool: Places = { input_schema: 'data', input_examples: 'data' }
 /** The parameters of any other tool are its settings, a model among them. */
@@ -27,7 +27,7 @@ const anywhere: Places = { tools: tool, plugins: elsewhere }
 /** What an upstream takes for settings of its own. */
 const settings: Places = { documents: elsewhere, metadata: elsewhere, trace: elsewhere }
 const body: Places = {
-  messages: { content: 'data', tool_calls: call, function_call: call },
+  messages: { content: 'data', tool_calls: toolCall, function_call: toolCall },
   input: { content: 'data', output: 'data', results: 'data', arguments: 'data' },
   prompt: { variables: 'data' },
   documents: 'data',
@@ -48,16 +48,12 @@ const body: Places = {
 const options = new Set<string>([...configKeys, 'thinking', 'output_config', 'speed'])
 
 /**
- * Holds every model that a body names to the bounds of the caller. A caller without bounds pays nothing for it.
- * @throws Fault `forbidden` as `checkModels`, and `invalid` for too many names, or a member that is there twice: the upstream may take the other
+ * Checks every model that a body names against the limits of the caller. A caller without limits skips it.
+ * @throws Fault `forbidden` as `checkModels`; `invalid` for too many names, or for a member that is named twice: upstreams may read either
  */
-export async function checkNamedModels(
-  principal: Principal,
-  { sent, fields }: GivenBody,
-  models: readonly string[],
-): Promise<void> {
-  if (!isLimited(principal, 'allowedModels')) return
-  // That none is asked for is told whatever else is named.
+export async function checkNamedModels(principal: Principal, { sent, fields, models }: Call): Promise<void> {
+  if (!isLimited(principal, 'models')) return
+  // First, so that a request that names no model is refused for that.
   checkModels(principal, models)
   await giveWayAfter(sent.bytes)
   if (await hasMemberTwice(sent))

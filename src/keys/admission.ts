@@ -1,79 +1,101 @@
-// Whether a caller may infer now: the rates and the budget of its key, and the models and presets that key or token is limited to.
-import type { ApiKey } from '../../db/schema.ts'
+// Whether a caller may infer now: the rates, the state and the budget of its key, and the models and presets that it is limited to.
 import { Fault } from '../fault.ts'
 import { modelCharactersMax, nanodollarsPerDollar } from '../limits.ts'
-import { compilePatterns } from '../values/pattern.ts'
-import type { Principal } from './bearer.ts'
+import type { AllowList, AllowLists } from './allow-lists.ts'
+import { checkKeyState, type Key } from './api-key.ts'
+import type { KeyRegistry, Principal } from './bearer.ts'
 import type { KeyRates } from './key-rates.ts'
 import { remainingOf, type Spending } from './spending.ts'
 
-/** @throws Fault `payment_required` when its budget is spent */
-export function checkBudget(key: Readonly<ApiKey>, spending: Spending, now: number): void {
-  const { id, limitNanodollars, limitReset } = key
-  if (limitNanodollars === null || remainingOf(key, spending.of(id, now)) !== 0) return
-  const limit = `${limitReset === null ? '' : `${limitReset} `}limit of this key, ${limitNanodollars / nanodollarsPerDollar} USD,`
-  throw new Fault('payment_required', `The ${limit} is spent`, { reason: `key_limit_spent, key ${id}` })
+/** What admission needs. */
+export type AdmissionContext = {
+  registry: Pick<KeyRegistry, 'keys'>
+  spending: Spending
+  keyRates: KeyRates
+  now: () => number
 }
 
-/** Takes one request of its rate. @throws Fault `rate_limited` when it asks too often or has used too many tokens of late */
-export function takeRate(key: Readonly<ApiKey>, keyRates: KeyRates, now: number): void {
+/** Takes one request from the rate of a key. @throws Fault `rate_limited` when the key has none left, or has used too many tokens */
+export function takeRate(key: Key, { keyRates, now }: Pick<AdmissionContext, 'keyRates' | 'now'>): void {
   const { id, requestsPerMinute, tokensPerMinute } = key
-  const seconds = keyRates.take(key, now)
+  const seconds = keyRates.take(key, now())
   if (seconds === 0) return
-  const bounds = [
+  const limits = [
     ...(requestsPerMinute === null ? [] : [`${requestsPerMinute} requests`]),
     ...(tokensPerMinute === null ? [] : [`${tokensPerMinute} tokens`]),
   ]
-  throw new Fault('rate_limited', `This key may have ${bounds.join(' and ')} a minute; try again in ${seconds} s`, {
+  throw new Fault('rate_limited', `This key is limited to ${limits.join(' and ')} a minute; retry in ${seconds} s`, {
     reason: `key_rate, key ${id}`,
     headers: { 'retry-after': String(seconds) },
   })
 }
 
-type List = 'allowedModels' | 'allowedPresets'
-const reasons: Record<List, string> = { allowedModels: 'model_not_allowed', allowedPresets: 'preset_not_allowed' }
-type Bound = { who: string; names: string[]; reason: string }
-
-/** What the key is limited to, and what the access token is, where they are. */
-function boundsOf({ key, accessToken }: Principal, list: List): Bound[] {
-  const bounds: Bound[] = []
-  const ofKey = key[list]
-  if (ofKey !== null) bounds.push({ who: 'key', names: ofKey, reason: `${reasons[list]}, key ${key.id}` })
-  const ofToken = accessToken?.[list] ?? null
-  if (ofToken !== null)
-    bounds.push({ who: 'access token', names: ofToken, reason: `${reasons[list]}, policy ${accessToken?.policyId}` })
-  return bounds
+/**
+ * The caller with its key as of the last acknowledged change, since the key may have changed while the body arrived.
+ * @throws Fault `unauthorized` when the key is no longer usable
+ */
+export function refresh(
+  { key: { id }, accessToken }: Principal,
+  { registry, now }: Pick<AdmissionContext, 'registry' | 'now'>,
+): Principal {
+  return { key: checkKeyState(registry.keys.get(id), now()), accessToken }
 }
 
-/** Whether the caller may use some of them only. */
-export function isLimited(principal: Principal, list: List): boolean {
-  return boundsOf(principal, list).length > 0
+/** @throws Fault `payment_required` when the budget of the key is spent */
+export function checkBudget(key: Key, { spending, now }: Pick<AdmissionContext, 'spending' | 'now'>): void {
+  const { id, limitNanodollars, limitReset } = key
+  if (limitNanodollars === null || remainingOf(key, spending.of(id, now())) !== 0) return
+  const limit = `${limitReset === null ? '' : `${limitReset} `}limit of this key, ${limitNanodollars / nanodollarsPerDollar} USD,`
+  throw new Fault('payment_required', `The ${limit} is spent`, { reason: `key_limit_spent, key ${id}` })
+}
+
+type Kind = keyof AllowLists
+type Limit = { who: string; list: AllowList; id: string }
+
+/** The limits of the key and of the access token, as far as there are any; `id` names whose limit it is, for the log. */
+function limitsOf({ key, accessToken }: Principal, kind: Kind): Limit[] {
+  const limits: Limit[] = []
+  const ofKey = key.allowed[kind]
+  const ofToken = accessToken?.allowed[kind]
+  if (ofKey !== undefined) limits.push({ who: 'key', list: ofKey, id: `key ${key.id}` })
+  if (ofToken !== undefined) limits.push({ who: 'access token', list: ofToken, id: `policy ${accessToken?.policyId}` })
+  return limits
+}
+
+export function isLimited({ key, accessToken }: Principal, kind: Kind): boolean {
+  return key.allowed[kind] !== undefined || accessToken?.allowed[kind] !== undefined
 }
 
 /** Whether the caller may use this model, or the preset with this slug. */
-export function isAllowed(principal: Principal, list: List): (name: string) => boolean {
-  const bounds = boundsOf(principal, list).map(({ names }) => compilePatterns(names))
-  return (name) => bounds.every((fits) => fits(name))
+export function isAllowed({ key, accessToken }: Principal, kind: Kind, name: string): boolean {
+  return (key.allowed[kind]?.allows(name) ?? true) && (accessToken?.allowed[kind]?.allows(name) ?? true)
 }
 
-/** @throws Fault `forbidden`, naming what is allowed, when the caller is limited to other models than these; to name none is another */
+/**
+ * Refuses a limited caller that names another model, or none.
+ * @throws Fault `forbidden`, with the models that are allowed
+ */
 export function checkModels(principal: Principal, models: readonly string[]): void {
-  for (const { who, names, reason } of boundsOf(principal, 'allowedModels')) {
-    const mayUse = compilePatterns(names)
-    const other = models.find((model) => !mayUse(model))
+  for (const { who, list, id } of limitsOf(principal, 'models')) {
+    const other = models.find((model) => !list.allows(model))
     if (models.length > 0 && other === undefined) continue
-    const which =
-      other === undefined
-        ? 'a model has to be named'
-        : `${JSON.stringify(other.slice(0, modelCharactersMax))} is none of them`
-    throw new Fault('forbidden', `This ${who} may only use the models: ${names.join(', ')}; ${which}`, { reason })
+    const problem =
+      other === undefined ? 'name a model' : `${JSON.stringify(other.slice(0, modelCharactersMax))} is not one of them`
+    throw new Fault('forbidden', `This ${who} may only use the models: ${list.names.join(', ')}; ${problem}`, {
+      reason: `model_not_allowed, ${id}`,
+    })
   }
 }
 
-/** @throws Fault `forbidden`, naming what is allowed, when the caller is limited to other presets than this; to name none is another */
+/**
+ * Refuses a limited caller that names another preset, or none.
+ * @throws Fault `forbidden`, with the presets that are allowed
+ */
 export function checkPreset(principal: Principal, slug: string | undefined): void {
-  for (const { who, names, reason } of boundsOf(principal, 'allowedPresets')) {
-    if (slug !== undefined && compilePatterns(names)(slug)) continue
-    throw new Fault('forbidden', `This ${who} may only use the presets: ${names.join(', ')}`, { reason })
+  for (const { who, list, id } of limitsOf(principal, 'presets')) {
+    if (slug !== undefined && list.allows(slug)) continue
+    throw new Fault('forbidden', `This ${who} may only use the presets: ${list.names.join(', ')}`, {
+      reason: `preset_not_allowed, ${id}`,
+    })
   }
 }

@@ -1,7 +1,15 @@
-// API keys (reference: Credentials): their text, their hash, the label by which people recognise them, and whether one is in force. Knows no database.
+// API keys (reference: Credentials): their text, their hash, the label by which people recognize them, and whether one is usable. Knows no database.
 import { hash } from 'node:crypto'
 import type { ApiKey } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
+import { type AllowLists, compileAllowLists } from './allow-lists.ts'
+
+/** A key as the registry holds it. */
+export type Key = Readonly<ApiKey> & { readonly allowed: AllowLists }
+
+export function compileKey(row: ApiKey): Key {
+  return Object.freeze({ ...row, allowed: compileAllowLists(row) })
+}
 
 const prefix = 'sk-lk-v1-'
 const keyText = /^sk-lk-v1-[0-9a-f]{64}$/
@@ -20,21 +28,21 @@ export function hashApiKey(text: string): string {
   return hash('sha256', text, 'hex')
 }
 
-/** The first and last digits, e.g. `sk-lk-v1-0a1b…9f8e`: enough to recognise a key, far too little to use it. */
+/** The first and last digits, e.g. `sk-lk-v1-0a1b…9f8e`: enough to recognize a key, far too little to use it. */
 export function labelApiKey(text: string): string {
   return `${text.slice(0, prefix.length + 4)}…${text.slice(-4)}`
 }
 
 export const keyStates = ['enabled', 'disabled', 'expired'] as const
 
-/** Of a key that is not deleted. */
+/** The state of a key that is not deleted. */
 export function keyStateOf({ disabled, expiresAt }: Readonly<ApiKey>, now: number): (typeof keyStates)[number] {
   if (disabled) return 'disabled'
   return expiresAt !== null && expiresAt <= now ? 'expired' : 'enabled'
 }
 
-/** @throws Fault `unauthorized` when it may no longer act for anybody */
-export function checkKeyState(key: Readonly<ApiKey> | undefined, now: number): Readonly<ApiKey> {
+/** @throws Fault `unauthorized` when the key is unknown, deleted, disabled or expired at `now` (milliseconds) */
+export function checkKeyState<SomeKey extends Readonly<ApiKey>>(key: SomeKey | undefined, now: number): SomeKey {
   if (key === undefined) throw invalidCredential('key_unknown')
   if (key.deletedAt !== null) throw invalidCredential('key_deleted')
   if (key.disabled) throw invalidCredential('key_disabled')
@@ -42,7 +50,7 @@ export function checkKeyState(key: Readonly<ApiKey> | undefined, now: number): R
   return key
 }
 
-/** The caller learns no more than the message, which may depend on what was sent alone; the reason goes to the log. */
+/** The caller sees only the message, which may depend on the request alone; the reason goes to the log. */
 export function invalidCredential(reason: string, message = 'Invalid credentials'): Fault {
   return new Fault('unauthorized', message, {
     reason,

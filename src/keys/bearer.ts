@@ -1,20 +1,21 @@
 // Turns the Authorization header into who is calling (reference: Credentials): an API key, or an access token acting as one.
-import type { ApiKey, Organization } from '../../db/schema.ts'
+import type { Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
-import { type AccessTokenClaims, verifyAccessToken } from '../tokens/access-token.ts'
+import { verifyAccessToken } from '../tokens/access-token.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
-import { checkKeyState, hashApiKey, invalidCredential, isApiKeyText } from './api-key.ts'
-import type { TokenCache } from './token-cache.ts'
+import { compileAllowLists } from './allow-lists.ts'
+import { checkKeyState, hashApiKey, invalidCredential, isApiKeyText, type Key } from './api-key.ts'
+import type { AccessToken, TokenCache } from './token-cache.ts'
 
-/** What of the registry tells who a credential is. */
+/** What authentication reads from the registry. */
 export type KeyRegistry = {
   readonly organizations: ReadonlyMap<string, Readonly<Organization>>
-  readonly keys: ReadonlyMap<string, Readonly<ApiKey>>
-  readonly keysByHash: ReadonlyMap<string, Readonly<ApiKey>>
+  readonly keys: ReadonlyMap<string, Key>
+  readonly keysByHash: ReadonlyMap<string, Key>
 }
 
-/** What it takes to know who calls. */
+/** What authentication needs. */
 export type BearerContext = {
   registry: KeyRegistry
   verifiedTokens: TokenCache
@@ -23,11 +24,8 @@ export type BearerContext = {
   now: () => number
 }
 
-export type Principal = {
-  key: Readonly<ApiKey>
-  /** Set when an access token was used. */
-  accessToken: AccessTokenClaims | undefined
-}
+/** Who sends a request. `accessToken` is undefined when an API key was used. */
+export type Principal = { key: Key; accessToken: AccessToken | undefined }
 
 /**
  * The caller, with the state of the key as of the last acknowledged change.
@@ -44,7 +42,7 @@ export async function authenticate(request: Request, context: BearerContext): Pr
   return isApiKeyText(credential) ? fromApiKey(credential, context) : fromAccessToken(credential, context)
 }
 
-/** Anthropic's clients send their key so; who sends both means the Authorization header. */
+/** Anthropic's clients send their key in this header. When both are sent, the Authorization header wins. */
 function headerFromKey(request: Request): string | undefined {
   const key = request.headers.get('x-api-key')?.trim()
   return key ? `Bearer ${key}` : undefined
@@ -69,7 +67,7 @@ export async function authenticateManagement(
   request: Request,
   context: BearerContext,
   { writes }: { writes: boolean },
-): Promise<Readonly<ApiKey>> {
+): Promise<Key> {
   const { key, accessToken } = await authenticate(request, context)
   const isManagement = accessToken === undefined && key.kind !== 'inference'
   if (!isManagement) throw new Fault('forbidden', 'Only management keys can perform this operation')
@@ -86,15 +84,16 @@ async function fromAccessToken(text: string, context: BearerContext): Promise<Pr
   return { key: checkKeyState(context.registry.keys.get(accessToken.keyId), context.now()), accessToken }
 }
 
-async function verify(text: string, context: BearerContext): Promise<AccessTokenClaims> {
+async function verify(text: string, context: BearerContext): Promise<AccessToken> {
   const verified = await verifyAccessToken(context, text, context.now())
   if (typeof verified === 'string')
     throw isForeignJwt(text, context) ? notExchanged(context) : invalidCredential(verified)
-  context.verifiedTokens.keep(text, verified)
-  return verified.claims
+  const accessToken = { ...verified.claims, allowed: compileAllowLists(verified.claims) }
+  context.verifiedTokens.keep(text, { accessToken, kid: verified.kid, expiresAt: verified.expiresAt })
+  return accessToken
 }
 
-/** A JWT of another issuer: most likely the subject token of a workload that has yet to exchange it. */
+/** Whether a token is a JWT of another issuer: most likely a subject token that was not exchanged. */
 function isForeignJwt(text: string, { baseUrl }: BearerContext): boolean {
   const jwt = parseJwtText(text)
   return jwt !== undefined && jwt.payload.iss !== baseUrl

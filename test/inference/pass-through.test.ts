@@ -1,7 +1,7 @@
 // Who is taken for gone when an answer stands still: the upstream that says nothing, or the client that takes nothing.
 import { describe, expect, test } from 'bun:test'
+import { inspectEvents } from '../../src/inference/event-inspector.ts'
 import { type PassedThrough, passThrough } from '../../src/inference/pass-through.ts'
-import { inspectEvents } from '../../src/inference/usage.ts'
 
 const chunk = new TextEncoder().encode('data: {"choices":[{"delta":{"content":"x"}}]}\n\n')
 
@@ -21,7 +21,7 @@ function start({
       upstream = controller
     },
   })
-  const inspector = inspectEvents(false)
+  const inspector = inspectEvents({ withholdsUsage: false })
   const settled = Promise.withResolvers<PassedThrough & { tokens: number | null | undefined }>()
   const outliving: Promise<unknown>[] = []
   let leave = () => {}

@@ -1,7 +1,9 @@
 // Finding the token counts in an answer: however the bytes are cut, the same bytes go out and the same counts come back.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type Inspector, inspectEvents, inspectJson } from '../../src/inference/usage.ts'
+import { inspectEvents } from '../../src/inference/event-inspector.ts'
+import { inspectJson } from '../../src/inference/json-inspector.ts'
+import type { Inspector } from '../../src/inference/usage.ts'
 
 /** Runs bytes through in the given pieces. */
 function run(inspector: Inspector, bytes: Uint8Array, cuts: number[] = []) {
@@ -160,7 +162,10 @@ describe('an event stream', () => {
     fc.assert(
       fc.property(fc.array(delta, { minLength: 1, maxLength: 5 }), cuts, lineEnd, (deltas, pieces, end) => {
         const bytes = Buffer.from([...deltas, usageChunk].map((chunk) => eventOf(chunk, end)).join('') + done(end))
-        expect(run(inspectEvents(false), bytes, pieces)).toEqual({ text: bytes, result: { model: 'm', counts } })
+        expect(run(inspectEvents({ withholdsUsage: false }), bytes, pieces)).toEqual({
+          text: bytes,
+          result: { model: 'm', counts },
+        })
       }),
     )
   })
@@ -170,7 +175,7 @@ describe('an event stream', () => {
       fc.property(fc.array(delta, { minLength: 1, maxLength: 5 }), cuts, lineEnd, (deltas, pieces, end) => {
         const before = deltas.map((chunk) => eventOf(chunk, end)).join('')
         const { text, result } = run(
-          inspectEvents(true),
+          inspectEvents({ withholdsUsage: true }),
           Buffer.from(before + eventOf(usageChunk, end) + done(end)),
           pieces,
         )
@@ -209,7 +214,7 @@ describe('an event stream', () => {
   for (const [name, event, expected] of kept) {
     test(`keeps ${name}, though the usage was not asked for`, () => {
       const bytes = Buffer.from(event + done(), 'latin1')
-      const { text, result } = run(inspectEvents(true), bytes)
+      const { text, result } = run(inspectEvents({ withholdsUsage: true }), bytes)
       expect(text).toEqual(bytes)
       expect(result.counts).toEqual(expected as never)
     })
@@ -228,16 +233,16 @@ describe('an event stream', () => {
     [[{ index: 0 }]],
   ])('withholds a usage event whose choices say nothing: %j', (choices) => {
     const event = eventOf({ model: 'm', choices, usage })
-    expect(run(inspectEvents(true), Buffer.from(event + done()))).toEqual({
+    expect(run(inspectEvents({ withholdsUsage: true }), Buffer.from(event + done()))).toEqual({
       text: Buffer.from(done()),
       result: { model: 'm', counts },
     })
-    expect(run(inspectEvents(false), Buffer.from(event)).text.toString()).toBe(event)
+    expect(run(inspectEvents({ withholdsUsage: false }), Buffer.from(event)).text.toString()).toBe(event)
   })
 
   test('reads a usage event of several data lines and without a space after the colon', () => {
     const event = `id: 1\ndata:{"choices":[],\ndata:"usage":${JSON.stringify(usage)}}\n\n`
-    expect(run(inspectEvents(true), Buffer.from(event))).toEqual({
+    expect(run(inspectEvents({ withholdsUsage: true }), Buffer.from(event))).toEqual({
       text: Buffer.of(),
       result: { model: undefined, counts },
     })
@@ -245,20 +250,20 @@ describe('an event stream', () => {
 
   test('ends an event at an empty line, however its two ends are written', () => {
     for (const end of ['\n\n', '\r\n\r\n', '\r\r', '\n\r\n', '\r\n\n']) {
-      const inspector = inspectEvents(true)
+      const inspector = inspectEvents({ withholdsUsage: true })
       const released = Buffer.from(inspector.take(Buffer.from(`data: {"a":1}${end}data: next`))).toString()
       expect({ end, released }).toEqual({ end, released: `data: {"a":1}${end}` })
     }
   })
 
   test('withholds the usage event also where the stream ends without a blank line', () => {
-    const { text, result } = run(inspectEvents(true), Buffer.from(eventOf(usageChunk).trimEnd()))
+    const { text, result } = run(inspectEvents({ withholdsUsage: true }), Buffer.from(eventOf(usageChunk).trimEnd()))
     expect(text).toHaveLength(0)
     expect(result.counts).toEqual(counts)
   })
 
   test('gives every event away as soon as it is whole', () => {
-    const inspector = inspectEvents(true)
+    const inspector = inspectEvents({ withholdsUsage: true })
     expect(Buffer.from(inspector.take(Buffer.from('data: {"a":1}\n'))).toString()).toBe('')
     expect(Buffer.from(inspector.take(Buffer.from('\ndata: '))).toString()).toBe('data: {"a":1}\n\n')
   })
@@ -270,7 +275,7 @@ describe('an event stream', () => {
       type: 'response.completed',
       response: { model: 'm', usage: { input_tokens: 3, output_tokens: 4, total_tokens: 7 } },
     } as never)
-    const inspector = inspectEvents(false)
+    const inspector = inspectEvents({ withholdsUsage: false })
     inspector.take(Buffer.from(created + delta))
     expect([inspector.isFinal(), inspector.isWhole()]).toEqual([false, false])
     inspector.take(Buffer.from(completed))
@@ -287,7 +292,7 @@ describe('an event stream', () => {
       delta: { stop_reason: 'end_turn' },
       usage: { output_tokens: 4 },
     } as never)
-    const inspector = inspectEvents(false)
+    const inspector = inspectEvents({ withholdsUsage: false })
     inspector.take(Buffer.from(start + delta))
     expect(inspector.isWhole()).toBe(false)
     inspector.take(Buffer.from(`event: message_stop\n${eventOf({ type: 'message_stop' } as never)}`))
@@ -295,7 +300,7 @@ describe('an event stream', () => {
   })
 
   test('is final from [DONE] on, and not before', () => {
-    const inspector = inspectEvents(true)
+    const inspector = inspectEvents({ withholdsUsage: true })
     inspector.take(Buffer.from(`${eventOf({ choices: [{ delta: { content: '[DONE]' } }] })}${eventOf(usageChunk)}`))
     expect(inspector.isFinal()).toBe(false)
     inspector.take(Buffer.from(done()))
@@ -304,7 +309,7 @@ describe('an event stream', () => {
 
   describe('has its usage due', () => {
     const isDueAfter = (text: string) => {
-      const inspector = inspectEvents(true)
+      const inspector = inspectEvents({ withholdsUsage: true })
       // The model is known, so that an event may be passed on unread.
       inspector.take(Buffer.from(eventOf({ model: 'm', choices: [{ delta: { content: 'x' } }] })))
       inspector.take(Buffer.from(text))
@@ -351,7 +356,7 @@ describe('an event stream', () => {
   test('with a line of megabytes goes through without being collected', () => {
     const bytes = Buffer.from(`data: ${'x'.repeat(3 * 1024 * 1024)}\n\n${eventOf(usageChunk)}${done()}`)
     const pieces = Array.from({ length: 48 }, (_, at) => at * 64 * 1024)
-    const { text, result } = run(inspectEvents(false), bytes, pieces)
+    const { text, result } = run(inspectEvents({ withholdsUsage: false }), bytes, pieces)
     expect(text.equals(bytes)).toBe(true)
     expect(result.counts).toEqual(counts)
   })
@@ -364,7 +369,7 @@ describe('an event stream', () => {
     fc.assert(
       fc.property(fc.array(piece), cuts, (parts, pieces) => {
         const bytes = Buffer.concat(parts)
-        expect(run(inspectEvents(false), bytes, pieces).text.equals(bytes)).toBe(true)
+        expect(run(inspectEvents({ withholdsUsage: false }), bytes, pieces).text.equals(bytes)).toBe(true)
       }),
     )
   })

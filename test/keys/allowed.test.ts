@@ -41,7 +41,7 @@ const onlyPresets = (who: string, names: string) => ({
 })
 const onlyModels = (who: string, names: string, other = 'big') => ({
   status: 403,
-  message: `This ${who} may only use the models: ${names}; "${other}" is none of them`,
+  message: `This ${who} may only use the models: ${names}; "${other}" is not one of them`,
 })
 
 /** A key, or a policy's token, with these bounds. */
@@ -132,7 +132,7 @@ describe.each(bearers)('a %s', (who, create) => {
     for (const naming of [{}, { fallbacks: ['small'] }, { tools: [{ type: 'advisor', model: 'small' }] }])
       expect(await ask(credential, { messages, ...naming })).toEqual({
         status: 403,
-        message: `This ${who} may only use the models: sm*; a model has to be named`,
+        message: `This ${who} may only use the models: sm*; name a model`,
       })
   })
 

@@ -68,9 +68,9 @@ test('a key for some models is refused the others, also as a fallback, and where
   const { messages } = question
   expect((await ask(key, { messages, model: 'meta/x' })).status).toBe(200)
   for (const [body, why] of [
-    [{ messages, model: 'c' }, '"c" is none of them'],
-    [{ messages, model: 'b', models: ['c'] }, '"c" is none of them'],
-    [{ messages }, 'a model has to be named'],
+    [{ messages, model: 'c' }, '"c" is not one of them'],
+    [{ messages, model: 'b', models: ['c'] }, '"c" is not one of them'],
+    [{ messages }, 'name a model'],
   ] as const)
     expect(await ask(key, body)).toMatchObject({
       status: 403,

@@ -6,7 +6,7 @@ import type { SigningKey } from '../../src/tokens/signing-keys.ts'
 const expiresAt = 1_800_000_900_000
 const issuedAt = expiresAt - 900_000
 const token = (id: string) => ({
-  claims: {
+  accessToken: {
     keyId: 'key',
     subject: 's',
     id,
@@ -14,6 +14,7 @@ const token = (id: string) => ({
     issuerId: 'issuer',
     allowedModels: null,
     allowedPresets: null,
+    allowed: { models: undefined, presets: undefined },
   },
   kid: 'signer',
   expiresAt,
@@ -24,7 +25,7 @@ const inForce = { byKid: () => signer }
 test('a token is found by its exact text alone', () => {
   const cache = createTokenCache(inForce)
   cache.keep('a.b.c', token('1'))
-  expect(cache.find('a.b.c', issuedAt)).toEqual(token('1').claims)
+  expect(cache.find('a.b.c', issuedAt)).toEqual(token('1').accessToken)
   for (const other of ['a.b.C', 'a.b.c=', ' a.b.c', 'a.b.', '']) expect(cache.find(other, issuedAt)).toBeUndefined()
 })
 

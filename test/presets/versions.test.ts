@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Actor } from '../../db/admin-changes.ts'
 import { updateApiKey } from '../../db/api-keys.ts'
 import { createWriter } from '../../db/write.ts'
+import { compileKey } from '../../src/keys/api-key.ts'
 import {
   presetCacheCharactersMax,
   presetConfigCharactersMax,
@@ -212,7 +213,7 @@ describe('a post that fails', () => {
   ])(
     'because its key was %s after it began is refused and makes nothing; those of others are made',
     async (_, change) => {
-      registry.keys.set(acme.key.id, { ...acme.key, expiresAt: now + 1 })
+      registry.keys.set(acme.key.id, compileKey({ ...acme.key, expiresAt: now + 1 }))
       const changing = runExclusive<unknown>(change)
       const [refused, made] = await Promise.allSettled([save('a'), save('a', { actor: { kind: 'local' } }), changing])
       expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'unauthorized' } })

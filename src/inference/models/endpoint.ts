@@ -28,14 +28,14 @@ export async function listModels(request: Request, context: ModelsContext, info:
   const upstreams = context.registry.upstreamsInOrder
   const [only] = upstreams
   if (only === undefined) throw new Fault('unavailable', 'No inference server is configured')
-  const isBounded = isLimited(principal, 'allowedModels') || isLimited(principal, 'allowedPresets')
+  const isBounded = isLimited(principal, 'models') || isLimited(principal, 'presets')
   if (upstreams.length === 1 && !isBounded && only.models.includes('*') && presets.length === 0)
     return relay((await listOf(only, request, context, info)).answer)
   const { models, failures } = await readLists(upstreams, request, context, info)
   if (failures.length === upstreams.length) throw failures[0]
-  // Who is limited to presets can ask for no model by itself.
-  const isUsable = isLimited(principal, 'allowedPresets') ? () => false : isAllowed(principal, 'allowedModels')
-  const usable = [...models.values()].filter(({ id }) => isUsable(id))
+  // A caller that is limited to presets can use models only through them.
+  const isUsable = ({ id }: Model) => !isLimited(principal, 'presets') && isAllowed(principal, 'models', id)
+  const usable = [...models.values()].filter(isUsable)
   return json(200, { object: 'list', data: [...usable, ...presets] })
 }
 
@@ -58,7 +58,7 @@ export async function showModel(request: Request, context: ModelsContext, info: 
 /** Lists cost an upstream little, and count as requests all the same. */
 async function admit(request: Request, context: ModelsContext): Promise<Principal> {
   const principal = await authenticateInference(request, context)
-  takeRate(principal.key, context.keyRates, context.now())
+  takeRate(principal.key, context)
   rejectLoop(request, context)
   return principal
 }

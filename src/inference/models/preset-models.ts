@@ -16,8 +16,8 @@ export type PresetModel = {
 
 /** The workspace's active presets that the caller may use, with all the models that they name; one without a model is for callers to name theirs. */
 export function listPresetModels(principal: Principal, { registry }: { registry: PresetRegistry }): PresetModel[] {
-  const isUsable = usableBy(principal)
-  return [...(registry.presetsOf.get(principal.key.workspaceId)?.values() ?? [])].filter(isUsable).map(asModel)
+  const presets = [...(registry.presetsOf.get(principal.key.workspaceId)?.values() ?? [])]
+  return presets.filter((preset) => isUsable(preset, principal)).map(toModel)
 }
 
 /** The one that is called `@preset/slug`. */
@@ -27,18 +27,16 @@ export function findPresetModel(
   { registry }: { registry: PresetRegistry },
 ): PresetModel | undefined {
   const preset = registry.presetsOf.get(principal.key.workspaceId)?.get(id.slice(presetMarker.length))
-  return id.startsWith(presetMarker) && preset !== undefined && usableBy(principal)(preset)
-    ? asModel(preset)
-    : undefined
+  const isFound = id.startsWith(presetMarker) && preset !== undefined && isUsable(preset, principal)
+  return isFound ? toModel(preset) : undefined
 }
 
-function usableBy(principal: Principal): (preset: Preset) => boolean {
-  const mayUse = isAllowed(principal, 'allowedPresets')
-  const mayAsk = isAllowed(principal, 'allowedModels')
-  return ({ status, slug, models }) => status === 'active' && mayUse(slug) && models.every(mayAsk)
+function isUsable({ status, slug, models }: Preset, principal: Principal): boolean {
+  const isActive = status === 'active' && isAllowed(principal, 'presets', slug)
+  return isActive && models.every((model) => isAllowed(principal, 'models', model))
 }
 
-function asModel({ slug, name, description, createdAt }: Preset): PresetModel {
+function toModel({ slug, name, description, createdAt }: Preset): PresetModel {
   const created = Math.floor(createdAt / 1_000)
   return { id: `${presetMarker}${slug}`, object: 'model', created, owned_by: 'preset', name, description }
 }

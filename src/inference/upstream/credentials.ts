@@ -1,8 +1,8 @@
-// The credentials that upstreams ask for: encrypted in the database, opened at their first use.
+// The credentials for upstreams: encrypted in the database, decrypted on first use.
 import { decrypt, encrypt } from '../../tokens/master-key.ts'
 import { configuredUpstreamName, type Upstream } from './targets.ts'
 
-/** Keyed by the immutable value of an upstream: an edit makes a new value. */
+/** Decrypted credentials, kept by the immutable value of an upstream: an edit makes a new value. */
 export function createCredentials(
   masterKey: CryptoKey,
   configured: string | undefined,
@@ -21,7 +21,7 @@ export function sealCredential(masterKey: CryptoKey, upstreamId: string, text: s
   return encrypt(masterKey, upstreamId, new TextEncoder().encode(text))
 }
 
-/** @throws an error when the master key is another one */
+/** @throws an error when the master key does not fit */
 export async function openCredential(masterKey: CryptoKey, upstreamId: string, sealed: string): Promise<string> {
   return new TextDecoder().decode(await decrypt(masterKey, upstreamId, sealed))
 }

@@ -1,11 +1,11 @@
-// Requests that go in a circle, since an inference server leads back to this service: each installation has a name, and knows its own.
+// Forwarding loops, in which an upstream routes back to this service: each installation has a name and recognizes it in `Via`.
 import { hash } from 'node:crypto'
 import { Fault } from '../../fault.ts'
 import type { KeyRegistry } from '../../keys/bearer.ts'
 
 /**
- * How an installation names itself to an upstream (RFC 9110 §7.6.3), so that a circle is seen at its second turn, and one Latchkey before
- * another is none. The id of its first organization is nobody else's, and its hash tells nothing.
+ * The name of this installation in `Via` (RFC 9110 §7.6.3). It comes from a hash of the first organization's id, so it is unique and
+ * reveals nothing. Instances can be chained: each has its own name.
  */
 export function nameInstallation({ organizations }: Pick<KeyRegistry, 'organizations'>): string {
   const [first] = [...organizations.values()].toSorted(
@@ -14,8 +14,8 @@ export function nameInstallation({ organizations }: Pick<KeyRegistry, 'organizat
   return `1.1 latchkey-${hash('sha256', first?.id ?? '', 'hex').slice(0, 8)}`
 }
 
-/** @throws Fault `bad_gateway` for a request that has been here already */
+/** @throws Fault `bad_gateway` for a request that has passed through this installation before */
 export function rejectLoop(request: Request, { via }: { via: string }): void {
   if (request.headers.get('via')?.includes(via) === true)
-    throw new Fault('bad_gateway', 'The request goes in a circle: an inference server leads back to this service')
+    throw new Fault('bad_gateway', 'Forwarding loop detected: an upstream routes back here')
 }

@@ -1,5 +1,6 @@
-// Which inference servers may answer a request, and in which order. It knows no network.
+// Which inference servers can serve a request, and in which order they are tried. Without network.
 import type { Upstream as UpstreamRow } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
 import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../../limits.ts'
 import { compilePatterns, type Patterns } from '../../values/pattern.ts'
 import { compileForwardedHeaders, compileReturnedHeaders, type IsReturned } from './headers.ts'
@@ -7,16 +8,16 @@ import { compileForwardedHeaders, compileReturnedHeaders, type IsReturned } from
 /** An upstream as the registry holds it. */
 export type Upstream = Readonly<UpstreamRow> & {
   readonly serves: Patterns
-  /** Names of the headers that it gets, in lower case. */
+  /** Names of the headers to forward to it, in lower case. */
   readonly forwardedHeaders: readonly string[]
-  /** Which of its headers go on to callers. */
+  /** Which of its headers are returned to callers. */
   readonly isReturned: IsReturned
 }
 
-/** What of the registry tells whom to ask: the upstreams in use, in the order in which they are tried. */
+/** What routing reads from the registry: the upstreams in use, in the order in which they are tried. */
 export type UpstreamRegistry = { readonly upstreamsInOrder: readonly Upstream[] }
 
-/** What the ledger calls the upstream of the settings; no other may be named so. */
+/** The name of the upstream from the settings; reserved for it. */
 export const configuredUpstreamName = 'configured'
 
 export type Attempt = { upstream: Upstream; model: string | undefined }
@@ -30,14 +31,14 @@ export function compileUpstream(row: UpstreamRow): Upstream {
   })
 }
 
-/** Those in use, the lowest priority number first. */
+/** The upstreams in use, the lowest priority number first. */
 export function upstreamsInOrder(upstreams: Iterable<Upstream>): Upstream[] {
   return [...upstreams]
     .filter(({ deletedAt }) => deletedAt === null)
     .toSorted((one, other) => one.priority - other.priority || one.createdAt - other.createdAt)
 }
 
-/** The one that `LATCHKEY_UPSTREAM_URL` sets: it serves every model and is tried before the others. */
+/** The upstream that `LATCHKEY_UPSTREAM_URL` sets: it serves every model and is tried first. */
 export function configuredUpstream(baseUrl: string): Upstream {
   return compileUpstream({
     id: configuredUpstreamName,
@@ -58,27 +59,26 @@ export function configuredUpstream(baseUrl: string): Upstream {
 }
 
 /**
- * What to try, one after the other: each model at every upstream that serves it. A request without a model goes to whoever is first;
- * whether it needs one, the upstream says.
+ * The attempts for a request, in order: each model at every upstream that serves it. A request without a model goes to the first upstream,
+ * which decides whether it needs one. `keyId` is for the log.
+ * @throws Fault `unavailable` when no upstream is configured, `not_found` when none serves any of the models
  */
-export function attemptsFor(upstreams: readonly Upstream[], models: readonly string[]): Attempt[] {
+export function route(
+  { upstreamsInOrder: upstreams }: UpstreamRegistry,
+  models: readonly string[],
+  keyId: string,
+): Attempt[] {
+  if (upstreams.length === 0)
+    throw new Fault('unavailable', 'No inference server is configured', {
+      reason: `no_upstream, key ${keyId}; set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add`,
+    })
   if (models.length === 0) return upstreams.slice(0, 1).map((upstream) => ({ upstream, model: undefined }))
-  return models.flatMap((model) =>
+  const attempts = models.flatMap((model) =>
     upstreams.filter(({ serves }) => serves(model)).map((upstream) => ({ upstream, model })),
   )
-}
-
-/** Statuses that say only that this upstream cannot serve the request: its credential, its path, or the model is missing there. */
-const unservedStatuses = [401, 402, 403, 404, 405]
-
-/** Whether another attempt may do better: after too many requests or a failure of the server, and then also after an upstream that cannot serve. */
-export function isWorthAnother(status: number, { hasFailedBefore }: { hasFailedBefore: boolean }): boolean {
-  return status === 429 || status >= 500 || (hasFailedBefore && unservedStatuses.includes(status))
-}
-
-/** How much a failure helps the caller, who can try again later, best at a time that is named, and slows down after a 429. */
-export function usefulnessOf(status: number, { saysWhen }: { saysWhen: boolean }): number {
-  if (saysWhen && (status === 429 || status === 503)) return 3
-  if (status === 429) return 2
-  return status >= 500 ? 1 : 0
+  if (attempts.length > 0) return attempts
+  const named = models.map((model) => JSON.stringify(model)).join(', ')
+  throw new Fault('not_found', `No inference server serves the model ${named}`, {
+    reason: `model_unserved, key ${keyId}`,
+  })
 }

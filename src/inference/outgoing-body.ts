@@ -1,0 +1,40 @@
+// The body that an inference server gets: the client's own bytes, rewritten only where the preset, the usage of a stream or a fallback
+// requires it. What stays the same stays as it was written, large numbers included.
+import type { JsonObject } from '../http/body.ts'
+import { withMembers, withMoreMembers } from '../http/json-text.ts'
+import type { Fields } from '../presets/schema/fields.ts'
+import type { Call } from './call.ts'
+
+/** The body that asks for `model`, one of `call.models`; undefined where the body names none. */
+export function outgoingBody(
+  { sent, fields, withholdsUsage }: Call,
+  model: string | undefined,
+): Uint8Array<ArrayBuffer> {
+  const changed: Fields = {}
+  if (withholdsUsage) changed.stream_options = { ...(fields.stream_options as Fields | null), include_usage: true }
+  if (fields.models !== undefined && fields.models !== null) Object.assign(changed, { models: undefined, model })
+  return rewrite(sent, { ...fields, ...changed })
+}
+
+function rewrite({ bytes, outline, fields }: JsonObject, wanted: Fields): Uint8Array<ArrayBuffer> {
+  const values: Fields = {}
+  const prepended: Record<string, unknown[]> = {}
+  for (const name of Object.keys(fields)) if (!Object.hasOwn(wanted, name)) values[name] = undefined
+  for (const [name, value] of Object.entries(wanted)) {
+    if (Object.is(fields[name], value)) continue
+    const items = itemsBefore(fields[name], value)
+    if (items === undefined) values[name] = value
+    else prepended[name] = items
+  }
+  const names = Object.keys(values)
+  if (Object.keys(prepended).length > 0 || names.some((name) => Object.hasOwn(fields, name)))
+    return withMembers(bytes, outline, { values, prepended })
+  return names.length === 0 ? bytes : withMoreMembers(bytes, outline, values)
+}
+
+/** The items that a list has in front of those of the old one; undefined when it differs in any other way. */
+function itemsBefore(old: unknown, value: unknown): unknown[] | undefined {
+  if (!Array.isArray(old) || !Array.isArray(value) || old.length === 0) return undefined
+  const more = value.length - old.length
+  return more > 0 && old.every((item, index) => item === value[more + index]) ? value.slice(0, more) : undefined
+}

@@ -1,0 +1,78 @@
+// How a forwarded request ends: its response passes to the client, and its ledger entry is written before the client sees the end.
+import { Fault } from '../fault.ts'
+import type { RequestInfo } from '../http/endpoint.ts'
+import { statusOf } from '../http/reply.ts'
+import { upstreamAnswerBytesWholeMax } from '../limits.ts'
+import { inspectEvents } from './event-inspector.ts'
+import { inspectJson } from './json-inspector.ts'
+import { type LedgerEntry, nothingSeen, statusClientLeft, writeLedgerEntry } from './ledger.ts'
+import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
+import type { Forwarded } from './upstream/forward.ts'
+import { configuredUpstreamName } from './upstream/targets.ts'
+
+/** A request that was forwarded and is not settled. */
+export type Pending = { request: Request; info: RequestInfo; entry: LedgerEntry; restoreIdleLimit: () => void }
+
+/** The response to the client, whose end waits until its usage is committed. */
+export async function respond(forwarded: Forwarded, pending: Pending): Promise<Response> {
+  const { info, entry } = pending
+  const { response, headers, abort, whenClientLeaves, upstream } = forwarded
+  const { status } = response
+  if (status >= 400) logUpstreamRefusal(forwarded, pending)
+  const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
+  const inspector = streams ? inspectEvents(entry.call) : inspectJson()
+  const settle = ({ completed, clientLeft }: PassedThrough) => {
+    pending.restoreIdleLimit()
+    const hasLeft = !completed && (clientLeft || (pending.request.signal.aborted && !info.peer.isCut()))
+    return writeLedgerEntry(entry, { status, completed, clientLeft: hasLeft, inspected: inspector.result() })
+  }
+  if (response.body === null) {
+    await settle({ completed: true, clientLeft: false })
+    return new Response(null, { status, headers })
+  }
+  const onFirstByte = () => {
+    entry.firstByteAt ??= entry.context.now()
+  }
+  const passing = { inspector, abort, idleMilliseconds: upstream.idleSeconds * 1_000, onFirstByte, settle }
+  const body =
+    !streams && isShort(response)
+      ? await passWhole(passing, response)
+      : passThrough({ ...passing, whenClientLeaves, peer: info.peer, body: response.body })
+  return new Response(body, { status, headers })
+}
+
+/**
+ * Records a request that got no response from any upstream.
+ * @throws the error, or Fault `unavailable` when a stop of the service ended the request
+ */
+export async function settleFailure(error: unknown, pending: Pending): Promise<Response> {
+  const { request, info, entry, restoreIdleLimit } = pending
+  restoreIdleLimit()
+  const isCut = info.peer.isCut()
+  const clientLeft = request.signal.aborted && !isCut
+  const fault = isCut ? new Fault('unavailable', 'The service is stopping', { cause: error }) : error
+  const status = clientLeft ? statusClientLeft : fault instanceof Fault ? statusOf(fault) : 500
+  await writeLedgerEntry(entry, { status, completed: false, clientLeft, inspected: nothingSeen })
+  if (clientLeft) return new Response(null, { status })
+  throw fault
+}
+
+/** Whether a response is short enough to be read whole, which costs a third of a stream. */
+function isShort({ headers }: Response): boolean {
+  const length = headers.get('content-length')
+  return length !== null && Number(length) <= upstreamAnswerBytesWholeMax
+}
+
+/** The caller gets the upstream's own response; the log shows an administrator that Latchkey did not refuse. */
+function logUpstreamRefusal({ response: { status }, upstream }: Forwarded, { info, entry }: Pending): void {
+  const isConfigured = upstream.id === configuredUpstreamName
+  const details = { request_id: info.requestId, upstream: upstream.name, status, hint: hintFor(status, isConfigured) }
+  entry.context.log('warn', 'upstream_refused', details)
+}
+
+function hintFor(status: number, isConfigured: boolean): string | undefined {
+  if (status === 401 || status === 403)
+    return isConfigured ? 'see LATCHKEY_UPSTREAM_API_KEY' : 'see: latchkey upstreams update --credential-file'
+  if (status !== 404) return undefined
+  return `see ${isConfigured ? 'LATCHKEY_UPSTREAM_URL' : 'its base URL'}, which usually ends in /v1`
+}
