@@ -1,14 +1,21 @@
-// The --json contract of the commands: one database from init to delete, each command a process of its own, no server running.
+// The --json contract of the commands: one database from init to delete, each command a process of its own. A server answers them, in a
+// third of the time; fault/ownership.test.ts proves that commands answer alike without one.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Server } from '../../src/server.ts'
 import { createCommandRunner, type JsonObject } from '../support/command-runner.ts'
+import { serveInProcess } from '../support/in-process.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import { createKeyPair } from '../support/subject-token.ts'
 
 const folder = temporaryFolder()
-const { run, json, failure } = createCommandRunner(folder.path)
-afterAll(() => folder.remove())
+const { env, run, json, failure } = createCommandRunner(folder.path)
+let server: Server
+afterAll(async () => {
+  await server.stop()
+  folder.remove()
+})
 
 const id = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -38,6 +45,7 @@ beforeAll(async () => {
   const { publicJwk } = await createKeyPair('ES256', 'es')
   writeFileSync(join(folder.path, 'jwks.json'), JSON.stringify({ keys: [publicJwk] }))
   initialized = await json('init', '--owner', 'ada')
+  server = await serveInProcess(env)
   key = await json('keys', 'create', '--name', 'app')
   issuer = await json(
     'issuers',

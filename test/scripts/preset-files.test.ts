@@ -2,14 +2,23 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Server } from '../../src/server.ts'
 import { createCommandRunner } from '../support/command-runner.ts'
+import { operate, serveInProcess } from '../support/in-process.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 
 const folder = temporaryFolder()
-const { json, failure } = createCommandRunner(folder.path)
+const { env, run, json, failure } = createCommandRunner(folder.path)
+let server: Server
 const write = (name: string, text: string | Uint8Array) => writeFileSync(join(folder.path, name), text)
-beforeAll(() => json('init'))
-afterAll(() => folder.remove())
+beforeAll(async () => {
+  await operate(env, 'init')
+  server = await serveInProcess(env)
+})
+afterAll(async () => {
+  await server.stop()
+  folder.remove()
+})
 
 test('of more presets than one operation takes, all are there, and come out again as they went in', async () => {
   const presets = Array.from({ length: 1_201 }, (_, index) => ({
@@ -74,7 +83,6 @@ test('two versions that differ in every line are told apart in a sentence', asyn
   write('b.json', body('b'))
   await json('presets', 'import', 'a.json', '--as', 'long')
   await json('presets', 'import', 'b.json', '--as', 'long')
-  const { run } = createCommandRunner(folder.path)
   expect((await run('presets', 'diff', 'long@1', 'long@2')).stdout).toMatch(
     /differ too much .*, in: system_prompt; see --json/,
   )

@@ -4,6 +4,7 @@ import { type Finished, runCommand } from './latchkey.ts'
 
 export type JsonObject = Record<string, unknown>
 export type CommandRunner = {
+  env: Record<string, string>
   run: (...args: string[]) => Promise<Finished>
   /** The JSON that a command prints, which must succeed and print nothing else. */
   json: (...args: string[]) => Promise<JsonObject>
@@ -15,6 +16,7 @@ export function createCommandRunner(folder: string): CommandRunner {
   const env = { LATCHKEY_DATABASE_URL: `file:${folder}/latchkey.db` }
   const run = (...args: string[]) => runCommand(args, { cwd: folder, env })
   return {
+    env,
     run,
     json: async (...args) => {
       const { code, stdout, stderr } = await run(...args, '--json')

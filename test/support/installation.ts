@@ -6,6 +6,7 @@ import { askServer } from '../../src/admin/transport/client.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Handler, Listener } from '../../src/runtime.ts'
+import { operate } from './in-process.ts'
 import {
   audience,
   type Finished,
@@ -63,8 +64,7 @@ export async function install(upstream: Handler = createEchoUpstream(upstreamApi
     LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey,
   }
   const run = (...args: string[]) => runCommand(args, { cwd: folder.path, env })
-  const initialized = await run('init')
-  if (initialized.code !== 0) throw new Error(initialized.stderr)
+  await operate(env, 'init')
   return {
     folder: join(folder.path, 'data'),
     databasePath,
