@@ -35,7 +35,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-for (const client of ['`@openrouter/sdk`', '`openai`']) {
+for (const client of ['JavaScript: `@openrouter/sdk`', 'JavaScript: `openai`']) {
   test(`${client} prints what the upstream answers`, async () => {
     const program = [process.execPath, '-e', codeUnder(client)]
     const { code, stdout, stderr } = await runCommand([], { cwd: root, env, program })
@@ -91,6 +91,7 @@ const recordedConditions = [
     circleci.claims,
     {
       'oidc.circleci.com/project-id': '9f8e7d6c-5b4a-4c3d-8e2f-1a0b9c8d7e6f',
+      'oidc.circleci.com/vcs-origin': 'github.com/octocat/octo-repo',
       'oidc.circleci.com/vcs-ref': 'refs/heads/fix',
       'oidc.circleci.com/ssh-rerun': true,
     },

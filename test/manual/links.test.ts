@@ -1,0 +1,41 @@
+// Where the documents point: files by link or by path, sections by name, and pages of the manual all exist.
+import { expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { topics } from '../../src/manual/topics.ts'
+import { sectionsOf } from '../support/manual.ts'
+
+const root = join(import.meta.dirname, '../..')
+const pages = ['*.md', 'src/**/*.md', 'db/**/*.md'].flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(root)])
+const textOf = (page: string) => readFileSync(join(root, page), 'utf8')
+const found = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1] ?? '')
+
+test('every relative link leads to a file', () => {
+  const links = pages.flatMap((page) =>
+    found(textOf(page), /\]\((?!https?:)([^)#]+)\)/g).map((link) => join(dirname(page), link)),
+  )
+  expect(links.length).toBeGreaterThan(15)
+  expect(links.filter((link) => !existsSync(join(root, link)))).toEqual([])
+})
+
+test('every source file that a README names exists', () => {
+  for (const folder of ['src', 'db']) {
+    const names = found(textOf(`${folder}/README.md`), /`([\w./-]+\.ts)`/g)
+    expect(names.length).toBeGreaterThan(2)
+    const isMissing = (name: string) => ![folder, '.'].some((base) => existsSync(join(root, base, name)))
+    expect(names.filter(isMissing)).toEqual([])
+  }
+})
+
+test('every section that the reference refers to is in it', () => {
+  const headings = sectionsOf('reference').map(({ heading }) => heading)
+  const named = found(topics.get('reference') ?? '', /\bsee ([A-Z][a-z]*(?: [a-z]+)*)/g)
+  expect(named.length).toBeGreaterThan(10)
+  expect(named.filter((name) => !headings.includes(name))).toEqual([])
+})
+
+test('every page of the manual that a page sends its reader to exists', () => {
+  const named = pages.flatMap((page) => found(textOf(page), /`latchkey help ([a-z-]+)`/g))
+  expect(named.length).toBeGreaterThan(5)
+  expect(named.filter((name) => !topics.has(name))).toEqual([])
+})
