@@ -1,7 +1,7 @@
 // `latchkey serve`: runs the service until a signal ends it.
 import type { Command } from 'commander'
 import { formatAddress, socketPathFor } from '../src/config.ts'
-import { raiseOutboundLimit } from '../src/runtime.ts'
+import { raiseOutboundLimit } from '../src/runtime/outbound.ts'
 import type { Server } from '../src/server.ts'
 import { settings } from '../src/settings.ts'
 import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'

@@ -22,7 +22,7 @@ import { listModels, showModel } from './inference/models/endpoint.ts'
 import { modelDescription, modelsDescription } from './inference/openapi.ts'
 import { createKeyEndpoints } from './keys/endpoints.ts'
 import { createPresetEndpoints } from './presets/endpoints.ts'
-import type { Handler } from './runtime.ts'
+import type { Handler } from './runtime/listener.ts'
 import { publishJwks } from './tokens/jwks-endpoint.ts'
 
 /** Every endpoint of the service, each with what it says of itself. */

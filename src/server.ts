@@ -8,11 +8,13 @@ import { operations, type RunOperation, withTypes } from './admin/operations.ts'
 import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'
 import { createApp } from './app.ts'
-import { baseUrlFor, type Config, type ListenAddress, socketPathFor } from './config.ts'
+import { baseUrlFor, type Config, socketPathFor } from './config.ts'
 import { type Context, closeContext, type Dependencies, openContext, openServing, retryWhileOwned } from './context.ts'
 import { describeError, Fault } from './fault.ts'
 import { signingKeyCheckMilliseconds, socketPathBytesMax } from './limits.ts'
-import { type Handler, type Listener, listen } from './runtime.ts'
+import { type Listener, listen } from './runtime/listen.ts'
+import type { Handler } from './runtime/listener.ts'
+import type { ListenAddress } from './setting-values.ts'
 
 export type Server = {
   baseUrl: string

@@ -31,7 +31,19 @@ const plan = [
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation'],
   ...['presets/schema', 'presets/dialects', 'presets'],
   ...['inference/upstream', 'inference/models', 'inference'],
-  ...['settings', 'config', 'registry', 'admin', 'admin/transport', 'dev', 'context', 'app', 'server', 'main'],
+  ...[
+    'settings',
+    'setting-values',
+    'config',
+    'registry',
+    'admin',
+    'admin/transport',
+    'dev',
+    'context',
+    'app',
+    'server',
+    'main',
+  ],
 ]
 
 /** Where every exchange and every preset is decided: no clock, network, database, Request or Response. */
@@ -105,12 +117,14 @@ describe('imports', () => {
 })
 
 describe('files', () => {
-  test('of src name Bun and Deno in runtime.ts alone', () => {
+  test('of src name Bun and Deno in the room runtime alone', () => {
     const naming = files.filter(
       (file) =>
-        file.startsWith('src/') && /\b(Bun|Deno)\s*\.|'bun'|"bun"/.test(withoutComments(sources.get(file) ?? '')),
+        file.startsWith('src/') &&
+        /\b(Bun|Deno)\s*[.?]|'(Bun|Deno)' in |'bun'|"bun"/.test(withoutComments(sources.get(file) ?? '')),
     )
-    expect(naming).toEqual(['src/runtime.ts'])
+    expect(naming.map(placeOf)).toEqual(Array(naming.length).fill('runtime'))
+    expect(naming).toContain('src/runtime/bun.ts')
   })
 
   test('that decide stay pure', () => {

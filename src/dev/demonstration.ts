@@ -3,7 +3,7 @@ import type { RunOperation } from '../admin/operations.ts'
 import { type Config, formatAddress } from '../config.ts'
 import { Fault } from '../fault.ts'
 import { upstreamListMillisecondsMax } from '../limits.ts'
-import { type Listener, listen } from '../runtime.ts'
+import { type Listener, listen } from '../runtime/listen.ts'
 import { createEchoUpstream } from './echo-upstream.ts'
 import { createTestIssuer } from './test-issuer.ts'
 

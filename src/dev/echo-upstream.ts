@@ -4,7 +4,7 @@ import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { errorReply, json } from '../http/reply.ts'
 import { echoBodyBytesMax } from '../limits.ts'
-import type { Handler } from '../runtime.ts'
+import type { Handler } from '../runtime/listener.ts'
 import { decodeUtf8 } from '../values/bytes.ts'
 import { dialects, type Echo, wordsOf } from './echo-dialects.ts'
 

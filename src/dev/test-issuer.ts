@@ -3,7 +3,7 @@ import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { errorReply, json } from '../http/reply.ts'
-import type { Handler } from '../runtime.ts'
+import type { Handler } from '../runtime/listener.ts'
 import { decodeUtf8 } from '../values/bytes.ts'
 
 const algorithms = ['RS256', 'ES256'] as const

@@ -1,6 +1,6 @@
 // What an endpoint is: a route with its handler and what it says of itself. Each handler names the context that it needs.
 import type { Fault } from '../fault.ts'
-import type { Peer } from '../runtime.ts'
+import type { Peer } from '../runtime/listener.ts'
 import type { OperationDoc } from './operation-doc.ts'
 import type { Params, Route } from './router.ts'
 

@@ -1,6 +1,6 @@
 // An upstream's answer on its way to the caller: byte by byte, with the end held back until what it cost is recorded.
 import { clientIdleMillisecondsMax, usageWaitMillisecondsMax } from '../limits.ts'
-import type { Peer } from '../runtime.ts'
+import type { Peer } from '../runtime/listener.ts'
 import type { Inspector } from './usage.ts'
 
 /** Whether the answer went out whole, and whether it was the client that ended it. */

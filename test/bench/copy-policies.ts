@@ -2,7 +2,7 @@
 import { insertPolicy } from '../../db/policies.ts'
 import { loadConfig } from '../../src/config.ts'
 import { openContext } from '../../src/context.ts'
-import { outboundFetch, resolveHost } from '../../src/runtime.ts'
+import { outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 
 const [, , databasePath = '', id = '', count = '0'] = process.argv
 const context = await openContext(

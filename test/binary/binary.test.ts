@@ -6,7 +6,7 @@ import { migrations } from '../../db/migrate.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
-import type { Listener } from '../../src/runtime.ts'
+import type { Listener } from '../../src/runtime/listen.ts'
 import {
   audience,
   listenLocally,

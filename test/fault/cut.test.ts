@@ -1,7 +1,7 @@
 // What is cut when a stopping server has waited long enough: each request leaves a row, and nobody says that its client left.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createApp } from '../../src/app.ts'
-import { listen } from '../../src/runtime.ts'
+import { listen } from '../../src/runtime/listen.ts'
 import { deltaOf, type Inference, question, startInference, type UsageRow } from '../support/inference.ts'
 import { holdStream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'

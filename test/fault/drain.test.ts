@@ -1,7 +1,7 @@
 // A stop signal ends a server in order: what is under way is finished and committed, then the process ends with exit code 0.
 import { afterEach, expect, test } from 'bun:test'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
-import type { Handler } from '../../src/runtime.ts'
+import type { Handler } from '../../src/runtime/listener.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { deltaOf, eventOf, finishOf, usageEvent } from '../support/inference.ts'
 import { type Installation, install, type Served, trust } from '../support/installation.ts'

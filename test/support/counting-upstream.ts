@@ -1,6 +1,6 @@
 // An inference server that keeps its own count of what it has answered, to hold a ledger against. The model of a request tells it what to
 // do, `<server>/<behaviour>/<number>`, and the number decides the token counts.
-import type { Handler } from '../../src/runtime.ts'
+import type { Handler } from '../../src/runtime/listener.ts'
 import { eventOf } from './inference.ts'
 import { listenLocally } from './latchkey.ts'
 

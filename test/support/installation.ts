@@ -5,7 +5,8 @@ import type { OperationName } from '../../src/admin/operations.ts'
 import { askServer } from '../../src/admin/transport/client.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
-import type { Handler, Listener } from '../../src/runtime.ts'
+import type { Listener } from '../../src/runtime/listen.ts'
+import type { Handler } from '../../src/runtime/listener.ts'
 import { operate } from './in-process.ts'
 import {
   audience,

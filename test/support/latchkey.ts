@@ -9,7 +9,9 @@ import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { accessTokenType, jwtTokenType, tokenExchangeGrant } from '../../src/federation/exchange-form.ts'
 import { createLog } from '../../src/observe/log.ts'
-import { type Handler, type Listener, listen, outboundFetch, resolveHost } from '../../src/runtime.ts'
+import { type Listener, listen } from '../../src/runtime/listen.ts'
+import type { Handler } from '../../src/runtime/listener.ts'
+import { outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 import { type Server, startServer } from '../../src/server.ts'
 
 export type Row = Record<string, unknown> & { id: string }

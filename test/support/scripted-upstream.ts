@@ -1,5 +1,5 @@
 // An inference server that answers as a test tells it and remembers what it was asked.
-import type { Handler } from '../../src/runtime.ts'
+import type { Handler } from '../../src/runtime/listener.ts'
 import { listenLocally } from './latchkey.ts'
 
 export type UpstreamRequest = { method: string; path: string; headers: Headers; body: string }

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { Fault } from '../../fault.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
-import type { Fetch, FetchInit } from '../../runtime.ts'
+import type { Fetch, FetchInit } from '../../runtime/outbound.ts'
 import { joinChunks } from '../../values/bytes.ts'
 import type { AddressList } from '../../values/ip-address.ts'
 import { describeFetchFailure } from './fetch-failure.ts'

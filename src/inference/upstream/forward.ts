@@ -1,6 +1,6 @@
 // Forwards a request to one inference server, with that server's credential. Without ledger, keys or routing.
 import { Fault } from '../../fault.ts'
-import type { Fetch } from '../../runtime.ts'
+import type { Fetch } from '../../runtime/outbound.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
 import type { Upstream } from './targets.ts'
 

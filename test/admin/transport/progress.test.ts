@@ -6,7 +6,7 @@ import { createLineReader, progressMediaType, respondWithProgress } from '../../
 import { socketPathFor } from '../../../src/config.ts'
 import { Fault } from '../../../src/fault.ts'
 import { json } from '../../../src/http/reply.ts'
-import { type Listener, listen } from '../../../src/runtime.ts'
+import { type Listener, listen } from '../../../src/runtime/listen.ts'
 import { startTestServer, temporaryFolder } from '../../support/latchkey.ts'
 import { type OrganizationRows, usageRow } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'

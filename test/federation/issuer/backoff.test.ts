@@ -1,7 +1,7 @@
 // An issuer whose keys cannot be fetched while none is held: when it is asked again, and what callers are told to wait (reference: Issuer keys).
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { outboundFetch } from '../../../src/runtime.ts'
+import { outboundFetch } from '../../../src/runtime/outbound.ts'
 import { createIssuerServer, type IssuerServer, issuerRow } from '../../support/issuer-server.ts'
 import { startFederation } from '../../support/latchkey.ts'
 import { createKeyPair, type KeyPair } from '../../support/subject-token.ts'

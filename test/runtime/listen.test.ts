@@ -3,11 +3,13 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { Fault } from '../src/fault.ts'
-import { type ListenOptions, listen, outboundFetch } from '../src/runtime.ts'
-import { temporaryFolder } from './support/latchkey.ts'
-import { openRawRequest } from './support/raw-request.ts'
-import { until } from './support/until.ts'
+import { Fault } from '../../src/fault.ts'
+import { listen } from '../../src/runtime/listen.ts'
+import type { ListenOptions } from '../../src/runtime/listener.ts'
+import { outboundFetch } from '../../src/runtime/outbound.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
+import { openRawRequest } from '../support/raw-request.ts'
+import { until } from '../support/until.ts'
 
 const loopback = { hostname: '127.0.0.1', port: 0 }
 
@@ -122,7 +124,7 @@ test('a local socket has the limit that it is given, not a longer one of its own
 })
 
 test('a fetch that is held to an address goes there, and its certificate must be for the host of the URL', async () => {
-  const read = (name: string) => readFileSync(join(import.meta.dirname, 'fixtures/tls', name), 'utf8')
+  const read = (name: string) => readFileSync(join(import.meta.dirname, '../fixtures/tls', name), 'utf8')
   const tls = { cert: read('server.pem'), key: read('server.key') }
   const answer = ({ headers }: Request) => new Response(headers.get('host'))
   const server = Bun.serve({ port: 0, hostname: '127.0.0.1', tls, fetch: answer })

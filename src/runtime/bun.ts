@@ -1,0 +1,56 @@
+// Listens on Bun.
+import type { Bounds, Handler, Listening, ListenOptions, Stopping } from './listener.ts'
+
+/** A model name may have slashes, but a path this deep was changed on its way. */
+const pathSegmentsMax = 32
+
+type RoutedRequest = Request & { params?: Record<string, string> }
+
+/** @throws the runtime's error when the address cannot be used */
+export function listenOnBun(
+  options: ListenOptions,
+  handler: Handler,
+  { idleSeconds }: Bounds,
+  stopping: Stopping,
+): Listening {
+  const fetch = (request: RoutedRequest, server: Bun.Server<undefined>) =>
+    handler(request, {
+      address: server.requestIP(request)?.address ?? null,
+      sentSegments: Object.values(request.params ?? {}),
+      liftIdleLimit: () => {
+        server.timeout(request, 0)
+        return () => server.timeout(request, idleSeconds)
+      },
+      ...stopping,
+    })
+  const common = {
+    fetch,
+    routes: routesOf(fetch),
+    // The readers of bodies have bounds; Bun's own bound would respond without our error shape.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    development: false,
+    // A local socket takes the idle limit from here only. Its default is ten seconds, less than an operation may take.
+    idleTimeout: idleSeconds,
+  }
+  const server: Bun.Server<undefined> =
+    'socketPath' in options
+      ? // The types leave the idle limit out for a local socket; the runtime does not.
+        Bun.serve({ ...common, unix: options.socketPath } as object as Parameters<typeof Bun.serve<undefined>>[0])
+      : Bun.serve({
+          ...common,
+          hostname: options.hostname,
+          port: options.port,
+          // Outside development Bun would share the port with a second server, and the two would split the requests.
+          reusePort: false,
+        })
+  return { port: server.port ?? 0, stop: () => server.stop(), cut: () => server.stop(true) }
+}
+
+/**
+ * One route per number of segments. Bun's `Request` has its URL normalized (no dot segments, slashes for backslashes); only route
+ * parameters are as they were sent. A path without a route has an empty segment or too many segments.
+ */
+function routesOf<Serve>(serve: Serve): Record<string, Serve> {
+  const names = Array.from({ length: pathSegmentsMax }, (_, index) => `/:s${index}`)
+  return Object.fromEntries(names.map((_, index) => [names.slice(0, index + 1).join(''), serve]))
+}

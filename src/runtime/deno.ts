@@ -1,0 +1,41 @@
+// The parts of Deno that this program uses, and listening on it.
+import type { Handler, Listening, ListenOptions, Stopping } from './listener.ts'
+
+type DenoServer = { addr: { port?: number }; shutdown: () => Promise<void> }
+export type DenoRuntime = {
+  createHttpClient: (options: { caCerts: string[] }) => unknown
+  serve: (
+    options: object,
+    handler: (request: Request, info: { remoteAddr: { hostname?: string } }) => Promise<Response>,
+  ) => DenoServer
+}
+
+/** Deno, where this program runs on it. */
+export function findDeno(): DenoRuntime | undefined {
+  return (globalThis as { Deno?: DenoRuntime }).Deno
+}
+
+/** @throws the runtime's error when the address cannot be used */
+export function listenOnDeno(
+  deno: DenoRuntime,
+  options: ListenOptions,
+  handler: Handler,
+  stopping: Stopping,
+): Listening {
+  const abort = new AbortController()
+  const address = 'socketPath' in options ? { path: options.socketPath } : options
+  const server = deno.serve({ ...address, signal: abort.signal, onListen: () => {} }, (request, info) =>
+    handler(request, {
+      address: info.remoteAddr.hostname ?? null,
+      ...(hasPlainHost(request) ? {} : { sentSegments: [] }),
+      liftIdleLimit: () => () => {},
+      ...stopping,
+    }),
+  )
+  return { port: server.addr.port ?? 0, stop: () => server.shutdown(), cut: () => abort.abort() }
+}
+
+/** Deno joins the Host header and the request target to a URL, so that a slash in the Host would begin the path. */
+function hasPlainHost({ headers }: Request): boolean {
+  return /^[\w.:[\]-]*$/.test(headers.get('host') ?? '')
+}

@@ -1,0 +1,99 @@
+// Listens on Bun or Deno, and drains: a stop waits for running requests and for the work that outlives them.
+import { Fault } from '../fault.ts'
+import { connectionIdleSecondsMax, drainMillisecondsMax, usageWaitMillisecondsMax } from '../limits.ts'
+import { listenOnBun } from './bun.ts'
+import { findDeno, listenOnDeno } from './deno.ts'
+import type { Bounds, Handler, Listening, ListenOptions } from './listener.ts'
+
+export type Listener = {
+  /** The port in force; 0 for a local socket. */
+  port: number
+  /**
+   * Accepts nothing new, lets running requests finish within `drainMillisecondsMax`, then closes the remaining connections. Resolves when
+   * their handlers have ended too, so that everything they record is recorded.
+   */
+  drain: () => Promise<void>
+}
+
+/** How long handlers, and the work that outlives them, may take to end after their connections are closed. */
+const cutHandlersMillisecondsMax = usageWaitMillisecondsMax + 500
+
+const defaultBounds: Bounds = { idleSeconds: connectionIdleSecondsMax, drainMilliseconds: drainMillisecondsMax }
+
+/** @throws Fault `configuration` when the address cannot be used */
+export async function listen(
+  options: ListenOptions,
+  handler: Handler,
+  bounds: Bounds = defaultBounds,
+): Promise<Listener> {
+  const running: Running = { count: 0, waiting: [] }
+  let isCut = false
+  const stopping = { isCut: () => isCut, outlives: (work: Promise<unknown>) => track(running, work) }
+  const tracked: Handler = (request, peer) => {
+    const response = handler(request, peer)
+    track(running, response)
+    return response
+  }
+  try {
+    const deno = findDeno()
+    const { port, stop, cut } =
+      deno === undefined
+        ? listenOnBun(options, tracked, bounds, stopping)
+        : listenOnDeno(deno, options, tracked, stopping)
+    const cutAll = () => {
+      isCut = true
+      cut()
+    }
+    return { port, drain: () => drain({ stop, cut: cutAll }, running, bounds) }
+  } catch (cause) {
+    throw cannotListen(options, cause)
+  }
+}
+
+function cannotListen(options: ListenOptions, cause: unknown): Fault {
+  const where = 'socketPath' in options ? options.socketPath : `${options.hostname}:${options.port}`
+  const { code, message } = cause as NodeJS.ErrnoException
+  const isInUse = code === 'EADDRINUSE' || code === 'AddrInUse'
+  const why = isInUse ? 'it is in use; choose another with LATCHKEY_LISTEN' : message
+  return new Fault('configuration', `Cannot listen on ${where}: ${why}`, { cause })
+}
+
+/** The handlers that run and the work that outlives them, and who waits for all of these to end. */
+type Running = { count: number; waiting: (() => void)[] }
+
+function track(running: Running, work: Promise<unknown>): void {
+  running.count += 1
+  const end = () => {
+    running.count -= 1
+    if (running.count === 0) for (const resolve of running.waiting.splice(0)) resolve()
+  }
+  work.then(end, end)
+}
+
+function whenAllEnded({ count, waiting }: Running): Promise<void> {
+  return new Promise((resolve) => {
+    if (count === 0) resolve()
+    else waiting.push(resolve)
+  })
+}
+
+async function drain(
+  { stop, cut }: Omit<Listening, 'port'>,
+  running: Running,
+  { drainMilliseconds }: Bounds,
+): Promise<void> {
+  const ended = stop().then(() => whenAllEnded(running))
+  if (await isSettledWithin(ended, drainMilliseconds)) return
+  cut()
+  await isSettledWithin(whenAllEnded(running), cutHandlersMillisecondsMax)
+}
+
+async function isSettledWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), milliseconds)
+  })
+  const isSettled = await Promise.race([promise.then(() => true), late])
+  clearTimeout(timer)
+  return isSettled
+}

@@ -1,0 +1,23 @@
+// A listener and its handlers, on whichever runtime.
+
+/** What a handler knows of the caller, in addition to the request. */
+export type Peer = {
+  address: string | null
+  /** The path segments as they were sent, each decoded. Set where the runtime shows only the normalized URL. */
+  sentSegments?: readonly string[]
+  /** Lifts the idle limit of the connection, for a response that may take long. The returned function restores it. */
+  liftIdleLimit: () => () => void
+  /** Whether a stopping service has closed the remaining connections: a request that ends then was not ended by its client. */
+  isCut: () => boolean
+  /** Makes a stop wait for work that continues after the response. */
+  outlives: (work: Promise<unknown>) => void
+}
+export type Handler = (request: Request, peer: Peer) => Promise<Response>
+export type ListenOptions = { hostname: string; port: number } | { socketPath: string }
+export type Bounds = { idleSeconds: number; drainMilliseconds: number }
+
+/** How handlers and a stop know of each other. */
+export type Stopping = Pick<Peer, 'isCut' | 'outlives'>
+
+/** A listening runtime: its port (0 for a local socket), a stop that waits for running requests, and one that closes their connections. */
+export type Listening = { port: number; stop: () => Promise<unknown>; cut: () => unknown }

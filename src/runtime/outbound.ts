@@ -1,0 +1,65 @@
+// Outbound requests on Bun and Deno: fetch with our own limits and trust, and name resolution.
+import { lookup } from 'node:dns/promises'
+import { findDeno } from './deno.ts'
+
+/**
+ * `decompress: false` leaves an encoded body as it is. `ca`: certificates in PEM to trust instead of the public ones. `address`: the IP
+ * address to connect to, while the certificate must be for the host of the URL.
+ */
+export type FetchInit = RequestInit & { decompress?: boolean; ca?: string; address?: string }
+export type Fetch = (url: string, init: FetchInit) => Promise<Response>
+
+/**
+ * The runtime's fetch without its own time limit: every caller passes a signal. `decompress`, `ca` and `address` are Bun's options; of
+ * these, Deno honors `ca`. Without `decompress: false`, a compressed body of a few kilobytes can take gigabytes and seconds.
+ */
+export function outboundFetch(url: string, { ca, address, ...init }: FetchInit): Promise<Response> {
+  const trust = ca === undefined ? {} : trusting(ca)
+  if (address === undefined || !('Bun' in globalThis))
+    return fetch(url, { ...init, ...trust, timeout: false } as RequestInit)
+  const target = new URL(url)
+  const { host, hostname } = target
+  target.hostname = address.includes(':') ? `[${address}]` : address
+  const headers = new Headers(init.headers)
+  headers.set('host', host)
+  // A reused connection could have been verified for another name at the same address.
+  const pinned = { headers, tls: { ...trust.tls, serverName: hostname }, keepalive: false }
+  return fetch(target.href, { ...init, ...pinned, timeout: false } as RequestInit)
+}
+
+type TrustOptions = { tls?: { ca: string }; client?: unknown }
+
+/** Options that make a runtime trust these certificates (PEM) and no others. */
+function trusting(ca: string): TrustOptions {
+  const deno = findDeno()
+  return deno === undefined ? { tls: { ca } } : { client: deno.createHttpClient({ caCerts: [ca] }) }
+}
+
+/** The IP addresses of a host name as the system resolves it, IPv4 first. */
+export async function resolveHost(hostname: string): Promise<string[]> {
+  return (await lookup(hostname, { all: true, order: 'ipv4first' })).map(({ address }) => address)
+}
+
+/** Whether the environment makes the runtime send its requests through a proxy. */
+export function isBehindProxy(): boolean {
+  return ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].some((name) => (process.env[name] ?? '') !== '')
+}
+
+/** How many requests Bun sends at a time, read from the environment once. The default is 256; more wait silently. */
+const outboundSetting = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
+const outboundRequestsMax = '65535'
+
+/**
+ * Restarts this program in the same process with room for as many outbound requests as there are descriptors. Call it before anything is
+ * opened. Returns where no limit has to be raised.
+ */
+export function raiseOutboundLimit(): void {
+  const { execve, env, execPath, execArgv, argv } = process
+  if (!('Bun' in globalThis) || env[outboundSetting] !== undefined || execve === undefined) return
+  // In the compiled binary the second argument is a path inside the binary, which nobody passed.
+  const isCompiled = argv[1]?.includes('$bunfs') === true
+  execve(execPath, [execPath, ...(isCompiled ? argv.slice(2) : [...execArgv, ...argv.slice(1)])], {
+    ...env,
+    [outboundSetting]: outboundRequestsMax,
+  } as Record<string, string>)
+}
