@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { topics } from '../../src/manual/topics.ts'
-import { sectionsOf } from '../support/manual.ts'
+import { codeUnder, sectionsOf } from '../support/manual.ts'
 
 const root = join(import.meta.dirname, '../..')
 const pages = ['*.md', 'src/**/*.md', 'db/**/*.md'].flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(root)])
@@ -25,6 +25,16 @@ test('every source file that a README names exists', () => {
     const isMissing = (name: string) => ![folder, '.'].some((base) => existsSync(join(root, base, name)))
     expect(names.filter(isMissing)).toEqual([])
   }
+})
+
+test('the map of the code names every room of src and every file outside of one, and no other room', () => {
+  const map = codeUnder('Map', '', textOf('src/README.md'))
+  const source = map.slice(map.indexOf('src/'), map.indexOf('\ndb/'))
+  const files = [...new Bun.Glob('**/*.ts').scanSync(join(root, 'src'))]
+  const rooms = new Set(files.flatMap((file) => dirname(file).split('/')).filter((room) => room !== '.'))
+  expect(found(source, /^ +([\w-]+)\/ /gm).toSorted()).toEqual([...rooms].toSorted())
+  const loose = files.filter((file) => !file.includes('/'))
+  expect(loose.filter((file) => !source.includes(file))).toEqual([])
 })
 
 test('every section that the reference refers to is in it', () => {
