@@ -1,6 +1,6 @@
 // One process owns a database file: servers refuse each other, commands go through the server or wait for one another, and answer alike.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { statSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Installation, install, type Served, trust } from '../support/installation.ts'
 import { postExchange, type ServingProcess, startServing } from '../support/latchkey.ts'
@@ -78,6 +78,8 @@ test('a server that has ended in order leaves the file and no socket to the next
 })
 
 test('what the owner makes is for its user alone', async () => {
+  rmSync(installation.folder, { recursive: true })
+  expect((await installation.run('init')).code).toBe(0)
   const { socketPath } = await serve()
   expect(statSync(socketPath).isSocket()).toBe(true)
   expect(modeOf(socketPath)).toBe('600')

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Server } from '../../src/server.ts'
 import { createCommandRunner } from '../support/command-runner.ts'
-import { operate, serveInProcess } from '../support/in-process.ts'
+import { serveInProcess } from '../support/in-process.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 
 const folder = temporaryFolder()
@@ -12,7 +12,7 @@ const { env, run, json, failure } = createCommandRunner(folder.path)
 let server: Server
 const write = (name: string, text: string | Uint8Array) => writeFileSync(join(folder.path, name), text)
 beforeAll(async () => {
-  await operate(env, 'init')
+  await json('init')
   server = await serveInProcess(env)
 })
 afterAll(async () => {

@@ -1,16 +1,18 @@
 // A Latchkey as an operator has it: a data folder, settings, commands and a server, each of them a child process. The identity provider
 // and the inference server behind it run in the test's own process, where a test can hold them back.
-import { join } from 'node:path'
+import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { askServer } from '../../src/admin/transport/client.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
-import { operate } from './in-process.ts'
 import {
   audience,
   type Finished,
+  fromSource,
   listenLocally,
   mintAt,
   type Row,
@@ -45,6 +47,22 @@ export type Installation = {
 /** Kept across restarts, unlike the port, so that tokens stay valid. */
 export const publicUrl = 'http://latchkey.example/v1'
 
+let initialized: string | undefined
+
+/** Copies a data folder that `init` has made. One command serves every test of this process. */
+function copyInitialized(folder: string): void {
+  if (initialized === undefined) {
+    const made = mkdtempSync(join(tmpdir(), 'lk-'))
+    process.once('exit', () => rmSync(made, { recursive: true, force: true }))
+    const env = { LATCHKEY_DATABASE_URL: `file:${join(made, 'latchkey.db')}` }
+    const { exitCode, stderr } = Bun.spawnSync([...fromSource, 'init'], { cwd: made, env })
+    if (exitCode !== 0) throw new Error(stderr.toString())
+    initialized = made
+  }
+  cpSync(initialized, folder, { recursive: true })
+  chmodSync(folder, 0o700)
+}
+
 /** An initialized data folder with no server yet. */
 export async function install(upstream: Handler = createEchoUpstream(upstreamApiKey)): Promise<Installation> {
   const folder = temporaryFolder()
@@ -65,7 +83,7 @@ export async function install(upstream: Handler = createEchoUpstream(upstreamApi
     LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey,
   }
   const run = (...args: string[]) => runCommand(args, { cwd: folder.path, env })
-  await operate(env, 'init')
+  copyInitialized(dirname(databasePath))
   return {
     folder: join(folder.path, 'data'),
     databasePath,
