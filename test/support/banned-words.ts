@@ -39,6 +39,11 @@ export const bannedPhrases: readonly BannedPhrase[] = [
   { pattern: /\b(?:Refused|Accepted|Stored|Kept|Counted|Allowed) (?:is|are)\b/, instead: 'subject first' },
   { pattern: /\bsome (?:milliseconds|seconds|minutes)\b/i, instead: 'a number' },
   { pattern: /\bmade for sites\b/i, instead: '"built for air-gapped sites"' },
+  { pattern: /\bfound no more\b|\bno more(?! than)\b/i, instead: '"no longer", "hidden"' },
+  { pattern: /\bwhat (?:there is|is there)\b/i, instead: 'name the thing' },
+  { pattern: /\bsays? of (?:itself|themselves)\b/i, instead: '"describes", "documents"' },
+  { pattern: /\b(?:is|are) on (?:the|its) (?:key's )?account\b/i, instead: '"is attributed to"' },
+  { pattern: /\bwas to be done\b/i, instead: 'say what succeeded' },
   // British spelling
   { pattern: /\b(?:behaviou|honou|favou|colou|neighbou)r/i, instead: 'American spelling: -or' },
   {
