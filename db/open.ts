@@ -1,8 +1,9 @@
 // Opens a database file as its only owner and brings its schema up to date. It holds every trick that is SQLite's alone.
 import { existsSync } from 'node:fs'
-import { type Client, createClient, LibsqlError } from '@libsql/client'
+import { type Client, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import { describeDenial } from './access.ts'
+import { connect } from './connection.ts'
 import { migrations } from './migrate.ts'
 import * as schema from './schema.ts'
 
@@ -48,10 +49,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
   }
   let client: Client | undefined
   try {
-    client = createClient({
-      url: `file:${encodeURI(options.path).replaceAll('?', '%3F').replaceAll('#', '%23')}`,
-      concurrency: 1,
-    })
+    client = connect(options.path)
     await setPragma(client, 'locking_mode', 'exclusive')
     if (await isForeign(client)) {
       client.close()
