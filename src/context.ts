@@ -33,9 +33,9 @@ import type { PresetContext } from './presets/endpoints.ts'
 import { createPresets } from './presets/versions.ts'
 import { commitPresets, loadRegistry, type Registry } from './registry.ts'
 import type { Fetch } from './runtime/outbound.ts'
+import { createMutex } from './scheduling/mutex.ts'
 import { openMasterKey } from './tokens/keyring.ts'
 import { openSigningKeys } from './tokens/signing-keys.ts'
-import { createMutex } from './values/mutex.ts'
 
 /** What all endpoints need, each its part of it. */
 export type Context = AdminContext & ExchangeContext & InferenceContext & ModelsContext & PresetContext

@@ -27,7 +27,7 @@ const isEndpoint = (file: string) => file !== 'src/http/endpoint.ts' && /(^|[/-]
 
 /** Rooms and loose files of src, the lowest first: each imports only from those before it. */
 const plan = [
-  ...['limits', 'fault', 'runtime', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
+  ...['limits', 'fault', 'runtime', 'scheduling', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation'],
   ...['presets/schema', 'presets/dialects', 'presets'],
   ...['inference/upstream', 'inference/models', 'inference'],

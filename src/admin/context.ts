@@ -8,8 +8,8 @@ import type { Spending } from '../keys/spending.ts'
 import type { Log } from '../observe/log.ts'
 import type { Presets } from '../presets/versions.ts'
 import type { Registry } from '../registry.ts'
+import type { RunExclusive } from '../scheduling/mutex.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
-import type { RunExclusive } from '../values/mutex.ts'
 
 /** What admin operations need: a database that this process owns. */
 export type AdminContext = {

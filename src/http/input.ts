@@ -1,19 +1,18 @@
-// Holds what a caller sent, in a body or in the query, against the shape that the OpenAPI document gives for it.
+// Checks what a caller sent, in a body or in the query, with the shape that the OpenAPI document shows.
 import { Fault } from '../fault.ts'
 import { checkShape, type JsonSchema, type } from '../values/shape.ts'
 import { type Shape, schemaOf } from './operation-doc.ts'
-import { queryOf } from './query.ts'
 
 type Fields = Record<string, unknown>
-/** An object shape as a function: what it accepts, or the errors. */
+/** An object shape as a function that returns the input or the errors. */
 type Check<Input> = Shape & ((value: unknown) => Input | type.errors)
 
 /** For endpoints that take no parameters. */
 export const noQuery = type({ '+': 'reject' })
 
 /**
- * Returns the fields as they were sent, without those that the shape knows and the service ignores.
- * @throws Fault `invalid` for a field that the shape does not know, or a value that it refuses
+ * The fields as they were sent, without the `ignored` ones, which the shape has and the service does not use.
+ * @throws Fault `invalid` for a field that is not in the shape, or a value that the shape refuses
  */
 export function checkFields<Checked extends type.Any, Ignored extends string = never>(
   fields: Fields,
@@ -23,7 +22,10 @@ export function checkFields<Checked extends type.Any, Ignored extends string = n
   const known = propertiesOf(shape)
   const unknown = Object.keys(fields).find((name) => !Object.hasOwn(known, name))
   if (unknown !== undefined)
-    throw new Fault('invalid', `${JSON.stringify(unknown)} cannot be set: use one of ${namesIn(known, ignored)}`)
+    throw new Fault(
+      'invalid',
+      `${JSON.stringify(unknown)} is not a field of this request: use ${namesIn(known, ignored)}`,
+    )
   const isIgnored = (name: string) => ignored.some((other) => other === name)
   const given = Object.fromEntries(Object.entries(fields).filter(([name]) => !isIgnored(name)))
   if (Object.keys(given).length < minPropertiesOf(shape))
@@ -33,8 +35,8 @@ export function checkFields<Checked extends type.Any, Ignored extends string = n
 }
 
 /**
- * The parameters of a query as values: numbers and flags where the shape has them.
- * @throws Fault `invalid` for a parameter that is unknown or comes twice, or a value that the shape refuses
+ * The parameters of a query as values; numbers and booleans where the shape has them.
+ * @throws Fault `invalid` for a parameter that is unknown or repeated, or a value that the shape refuses
  */
 export function readQuery<Input>(request: Request, shape: Check<Input>): Input {
   const known = propertiesOf(shape)
@@ -42,21 +44,26 @@ export function readQuery<Input>(request: Request, shape: Check<Input>): Input {
   const unknown = Object.keys(fields).find((name) => !Object.hasOwn(known, name))
   if (unknown !== undefined) {
     const names = namesIn(known)
-    const rule = names === '' ? 'remove it, this path takes none' : `use ${names}`
+    const rule = names === '' ? 'remove it; this path has none' : `use ${names}`
     throw new Fault('invalid', `${JSON.stringify(unknown)} is not a query parameter of this path: ${rule}`)
   }
   return checkShape(shape, fields)
 }
 
-/** The same before the shape judges them, for whoever adds fields. */
+/** The same before the shape is checked, for callers that add fields. */
 export function readParameters(request: Request, shape: Shape): Fields {
   const known = propertiesOf(shape)
   const fields = new Map<string, unknown>()
   for (const [name, text] of queryOf(request)) {
-    if (fields.has(name)) throw new Fault('invalid', `${JSON.stringify(name)} is in the query twice: send it once`)
+    if (fields.has(name)) throw new Fault('invalid', `${JSON.stringify(name)} is repeated in the query: send it once`)
     fields.set(name, typedValue(name, text, Object.hasOwn(known, name) ? known[name] : undefined))
   }
   return Object.fromEntries(fields)
+}
+
+/** Reads only what follows the question mark: `url` begins with the Host header, which may not be a valid host. */
+function queryOf({ url }: Request): URLSearchParams {
+  return new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
 }
 
 function typedValue(name: string, text: string, schema: JsonSchema | undefined): unknown {
@@ -81,7 +88,7 @@ function namesIn(properties: Record<string, JsonSchema>, ignored: readonly strin
 
 const schemas = new WeakMap<Shape, JsonSchema>()
 
-/** Made at the first request that needs it. */
+/** Created at the first request that needs it. */
 function keptSchema(shape: Shape): JsonSchema {
   const schema = schemas.get(shape) ?? schemaOf(shape)
   schemas.set(shape, schema)

@@ -3,8 +3,8 @@
 
 import { Fault } from '../fault.ts'
 import { jsonLevelsMax, jsonMembersMax, jsonOutermostMembersMax, jsonValuesMax } from '../limits.ts'
+import { giveWay } from '../scheduling/give-way.ts'
 import { decodeUtf8, joinChunks } from '../values/bytes.ts'
-import { giveWay } from '../values/mutex.ts'
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]

@@ -11,7 +11,7 @@ import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { authenticate, authenticateManagement, type BearerContext } from '../keys/bearer.ts'
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
-import { giveWay } from '../values/mutex.ts'
+import { giveWay } from '../scheduling/give-way.ts'
 import { isPresetSlug } from '../values/preset-text.ts'
 import {
   archiveDescription,

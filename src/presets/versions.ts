@@ -8,7 +8,7 @@ import type { Statement } from '../../db/write.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'
 import { presetCacheCharactersMax, presetsPerCommitMax, presetValueCharacters } from '../limits.ts'
-import type { RunExclusive } from '../values/mutex.ts'
+import type { RunExclusive } from '../scheduling/mutex.ts'
 import {
   checkPresetCount,
   draftVersion,

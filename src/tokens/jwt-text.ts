@@ -1,5 +1,6 @@
 // The text of a JWT: three canonical base64url parts around two JSON objects. It knows nothing of keys, times or rules.
 import { decodeUtf8 } from '../values/bytes.ts'
+import { containersIn } from '../values/json-containers.ts'
 
 export type JsonObject = Record<string, unknown>
 
@@ -60,44 +61,19 @@ function readJsonObject(part: string): Json | undefined {
   }
 }
 
-/** Parsing keeps the last of two members, so a text that writing gives back as it was had none twice; any other is read once more. */
+/** The text that parsing and writing leave unchanged names no member twice, since parsing keeps the last one. Other text is examined. */
 function hasDuplicateMembers({ object, text }: Json): boolean {
-  return JSON.stringify(object) !== text && namesMemberTwice(text)
+  return JSON.stringify(object) !== text && namesMemberTwice(text, object)
 }
 
-/** Whether an object anywhere in a valid JSON text names a member twice, escapes resolved. */
-export function namesMemberTwice(json: string): boolean {
-  const open: (Set<string> | undefined)[] = []
-  let isNameNext = false
-  for (let index = 0; index < json.length; index++) {
-    const character = json[index]
-    if (character === '"') {
-      const end = endOfString(json, index)
-      const names = isNameNext ? open.at(-1) : undefined
-      if (names !== undefined) {
-        const raw = json.slice(index, end + 1)
-        const name = raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
-        if (names.has(name)) return true
-        names.add(name)
-      }
-      index = end
-    } else if (character === '{' || character === '[') {
-      open.push(character === '{' ? new Set() : undefined)
-      isNameNext = character === '{'
-    } else if (character === '}' || character === ']') {
-      open.pop()
-      isNameNext = false
-    } else if (character === ',') {
-      isNameNext = open.at(-1) !== undefined
-    } else if (character === ':') {
-      isNameNext = false
-    }
-  }
-  return false
-}
+/** A string in JSON, with the colon after it where it is the name of a member. */
+const stringInJson = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g
 
-function endOfString(json: string, start: number): number {
-  let index = start + 1
-  while (json[index] !== '"') index += json[index] === '\\' ? 2 : 1
-  return index
+/** Whether an object anywhere in a JSON text names a member twice: the text has more names than the value parsed from it has members. */
+export function namesMemberTwice(text: string, value: object): boolean {
+  let names = 0
+  for (const [, colon] of text.matchAll(stringInJson)) if (colon !== undefined) names += 1
+  let members = 0
+  for (const { isObject, values } of containersIn(value)) if (isObject) members += values.length
+  return names > members
 }

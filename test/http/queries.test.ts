@@ -63,11 +63,11 @@ describe('a value', () => {
     ['/keys?offset=-1', 'offset must be non-negative (was -1)'],
     ['/keys?offset=9007199254740992', 'offset must be at most 9007199254740991 (was 9007199254740992)'],
     ['/presets?limit=101', 'limit must be at most 100 (was 101)'],
-    ['/presets?limit=1&limit=2', '"limit" is in the query twice: send it once'],
+    ['/presets?limit=1&limit=2', '"limit" is repeated in the query: send it once'],
     ['/presets?page=2', '"page" is not a query parameter of this path: use limit, offset'],
-    ['/presets/there?offset=2', '"offset" is not a query parameter of this path: remove it, this path takes none'],
+    ['/presets/there?offset=2', '"offset" is not a query parameter of this path: remove it; this path has none'],
     ['/workload-identity/audit?limit=ten', '"ten" is not a valid value for limit: use a whole number'],
-    ['/workload-identity/audit?outcome=issued&outcome=refused', '"outcome" is in the query twice: send it once'],
+    ['/workload-identity/audit?outcome=issued&outcome=refused', '"outcome" is repeated in the query: send it once'],
   ]
   for (const [path, message] of rows)
     test(`${path} is refused`, async () => {

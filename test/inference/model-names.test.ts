@@ -3,7 +3,7 @@ import { describe, expect, spyOn, test } from 'bun:test'
 import { hasMemberTwice, parseJsonObject } from '../../src/http/body.ts'
 import { findModelNames } from '../../src/inference/model-names.ts'
 import { modelCharactersMax, modelNamesMax } from '../../src/limits.ts'
-import { giveWay } from '../../src/values/mutex.ts'
+import { giveWay } from '../../src/scheduling/give-way.ts'
 
 describe('a model is named', () => {
   const rows: [fields: Record<string, unknown>, names: string[]][] = [

@@ -14,7 +14,7 @@ import {
 import type { Preset } from '../../src/presets/drafts.ts'
 import { createPresets, type Draft, type Presets, type Saved } from '../../src/presets/versions.ts'
 import { commit, commitPresets, loadRegistry, type Registry } from '../../src/registry.ts'
-import { createMutex, type RunExclusive } from '../../src/values/mutex.ts'
+import { createMutex, type RunExclusive } from '../../src/scheduling/mutex.ts'
 import { busyError, type Watched, watchBatches } from '../support/batches.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Row, startTestServer } from '../support/latchkey.ts'

@@ -1,9 +1,9 @@
 // Fetches a JSON document of an issuer, with bounds on its origin, time, size and redirects.
 import { isIP } from 'node:net'
 import { Fault } from '../../fault.ts'
+import { readBounded } from '../../http/bounded-stream.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
 import type { Fetch, FetchInit } from '../../runtime/outbound.ts'
-import { joinChunks } from '../../values/bytes.ts'
 import type { AddressList } from '../../values/ip-address.ts'
 import { describeFetchFailure } from './fetch-failure.ts'
 import { hostOf, objectionToNetwork, urlProblem } from './issuer-url.ts'
@@ -51,7 +51,7 @@ export async function fetchDocument(
       route = found
     })
     const { headers } = response
-    const text = await readBounded(response, signal, url)
+    const text = await readText(response, signal, url)
     return { document: parseJson(text, url), cacheControl: headers.get('cache-control'), date: headers.get('date') }
   } catch (error) {
     if (error instanceof Fault) throw error
@@ -155,26 +155,7 @@ function parseJson(text: string, url: string): unknown {
   }
 }
 
-async function readBounded(response: Response, signal: AbortSignal, url: string): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  const reader = response.body?.getReader()
-  const cancel = () => reader?.cancel().catch(() => {})
-  signal.addEventListener('abort', cancel)
-  try {
-    while (reader !== undefined) {
-      const { done, value } = await reader.read()
-      if (done) break
-      length += value.byteLength
-      if (length > issuerDocumentBytesMax) {
-        cancel()
-        throw unavailable(url, `is larger than ${issuerDocumentBytesMax} bytes`)
-      }
-      chunks.push(value)
-    }
-    signal.throwIfAborted()
-  } finally {
-    signal.removeEventListener('abort', cancel)
-  }
-  return new TextDecoder().decode(joinChunks(chunks, length))
+async function readText({ body }: Response, signal: AbortSignal, url: string): Promise<string> {
+  const tooLarge = () => unavailable(url, `is larger than ${issuerDocumentBytesMax} bytes`)
+  return new TextDecoder().decode(await readBounded(body, { bytesMax: issuerDocumentBytesMax, tooLarge, signal }))
 }

@@ -1,22 +1,15 @@
 // What an inference server answers when it is asked for its models: read within a bound, and the models in it.
 
 import { Fault } from '../../fault.ts'
+import { readBounded } from '../../http/bounded-stream.ts'
 import { upstreamListBytesMax } from '../../limits.ts'
-import { joinChunks } from '../../values/bytes.ts'
 
 export type Model = { id: string }
 
 /** The whole body of an answer. @throws Fault `bad_gateway` beyond `upstreamListBytesMax` */
-export async function readListBody({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of body ?? []) {
-    length += chunk.byteLength
-    if (length > upstreamListBytesMax)
-      throw new Fault('bad_gateway', `The answer of the inference server is larger than ${upstreamListBytesMax} bytes`)
-    chunks.push(chunk)
-  }
-  return joinChunks(chunks, length)
+export function readListBody({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+  const message = `The answer of the inference server is larger than ${upstreamListBytesMax} bytes`
+  return readBounded(body, { bytesMax: upstreamListBytesMax, tooLarge: () => new Fault('bad_gateway', message) })
 }
 
 /** What has a name of what is listed; undefined when it is no list. */

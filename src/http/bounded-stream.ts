@@ -1,0 +1,41 @@
+// Reads a body of unknown length, a request's or a response's, up to a bound.
+import { joinChunks } from '../values/bytes.ts'
+
+type Bound = {
+  bytesMax: number
+  /** Makes the error for a longer body. */
+  tooLarge: () => Error
+  /** Ends the reading when it aborts, with its reason as the error. */
+  signal?: AbortSignal
+}
+
+/**
+ * All bytes of a body. Reading stops, and the body is canceled, as soon as more than `bytesMax` bytes have arrived.
+ * @throws what `tooLarge` makes, the reason of `signal`, and the errors of the stream
+ */
+export async function readBounded(
+  body: ReadableStream<Uint8Array> | null,
+  { bytesMax, tooLarge, signal }: Bound,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  const reader = body?.getReader()
+  const cancel = () => void reader?.cancel().catch(() => {})
+  signal?.addEventListener('abort', cancel)
+  try {
+    while (reader !== undefined) {
+      const { done, value } = await reader.read()
+      if (done) break
+      length += value.byteLength
+      if (length > bytesMax) {
+        cancel()
+        throw tooLarge()
+      }
+      chunks.push(value)
+    }
+    signal?.throwIfAborted()
+  } finally {
+    signal?.removeEventListener('abort', cancel)
+  }
+  return joinChunks(chunks, length)
+}
