@@ -1,8 +1,9 @@
 // `master-key replace`: what was encrypted under the old key opens under the new one; after `--lost`, what only the lost key opened is
 // gone and named, and the server works again.
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -42,22 +43,34 @@ let file: string
 let trusted: Trust
 let accessToken: string
 let upstream: Awaited<ReturnType<typeof listenLocally>>
-beforeEach(async () => {
-  installation = await install()
-  // The configured upstream would serve every model.
-  installation.env.LATCHKEY_UPSTREAM_URL = ''
-  file = join(installation.folder, 'master.key')
+/** What `prepare` makes, made once. */
+let prepared: { installation: Installation; trusted: Trust; accessToken: string }
+beforeAll(async () => {
   upstream = await listenLocally(createEchoUpstream('gpu-secret'))
+  const installed = await installWithoutUpstream()
+  prepared = { installation: installed, ...(await prepareIn(installed)) }
 })
-afterEach(async () => {
-  await installation.remove()
+beforeEach(async () => {
+  installation = await installWithoutUpstream()
+  file = join(installation.folder, 'master.key')
+})
+afterEach(() => installation.remove())
+afterAll(async () => {
+  await prepared.installation.remove()
   await upstream.listener.drain()
 })
 
+/** The configured upstream would serve every model. */
+async function installWithoutUpstream(): Promise<Installation> {
+  const installed = await install()
+  installed.env.LATCHKEY_UPSTREAM_URL = ''
+  return installed
+}
+
 /** An upstream `gpu` with a credential, which serves the model `gpu/echo`, one without, and an access token. */
-async function prepare(env: Record<string, string> = {}): Promise<void> {
-  const served = await installation.serve(undefined, env)
-  trusted = await trust(served, await installation.startIssuer())
+async function prepareIn(installed: Installation, env: Record<string, string> = {}) {
+  const served = await installed.serve(undefined, env)
+  const made = await trust(served, await installed.startIssuer())
   const models = { models: ['gpu/*'], priority: 0 }
   await served.ask('upstreams.add', {
     name: 'gpu',
@@ -66,12 +79,19 @@ async function prepare(env: Record<string, string> = {}): Promise<void> {
     ...models,
   })
   await served.ask('upstreams.add', { name: 'plain', base_url: 'http://127.0.0.1:1/v1', models: ['plain'] })
-  accessToken = await exchangeAt(served.baseUrl)
+  const token = await exchangeAt(served.baseUrl, made)
   await served.serving.stop()
+  return { trusted: made, accessToken: token }
 }
 
-async function exchangeAt(baseUrl: string): Promise<string> {
-  const fields = { federation_policy_id: trusted.policyId, subject_token: trusted.subjectToken }
+/** The installation of this test becomes a copy of the prepared one. */
+function prepare(): void {
+  ;({ trusted, accessToken } = prepared)
+  cpSync(prepared.installation.folder, installation.folder, { recursive: true })
+}
+
+async function exchangeAt(baseUrl: string, { policyId, subjectToken }: Trust): Promise<string> {
+  const fields = { federation_policy_id: policyId, subject_token: subjectToken }
   const response = await postExchange(baseUrl, fields)
   expect(response.status).toBe(200)
   return ((await response.json()) as { access_token: string }).access_token
@@ -91,7 +111,7 @@ async function call(baseUrl: string, token: string, model = 'gpu/echo'): Promise
 async function statuses(env: Record<string, string> = {}): Promise<{ before: number; now: number }> {
   const { baseUrl, serving } = await installation.serve(undefined, env)
   const before = await call(baseUrl, accessToken)
-  const now = await call(baseUrl, await exchangeAt(baseUrl))
+  const now = await call(baseUrl, await exchangeAt(baseUrl, trusted))
   await serving.stop()
   return { before, now }
 }
@@ -121,7 +141,7 @@ const nothingDone = { replaced: false, previous_master_key_file: null, signing_k
 
 describe('with the old key at hand', () => {
   test('everything opens under a new key: tokens and credentials work as before', async () => {
-    await prepare()
+    prepare()
     const old = hexOf(file)
     const replaced = await replace()
     expect(replaced).toEqual({
@@ -169,7 +189,7 @@ describe('with the old key at hand', () => {
     const value = (hex: string) => ({ LATCHKEY_MASTER_KEY: hex })
     expect(await replace([], { LATCHKEY_NEW_MASTER_KEY: oldHex })).toMatchObject({ replaced: true })
     rmSync(file)
-    await prepare(value(oldHex))
+    ;({ trusted, accessToken } = await prepareIn(installation, value(oldHex)))
     const both = { ...value(oldHex), LATCHKEY_NEW_MASTER_KEY: newHex }
     const { code, stdout } = await runWith(both, 'master-key', 'replace')
     expect(code).toBe(0)
@@ -291,7 +311,7 @@ describe('with the old key lost', () => {
   }
 
   test('old tokens end, new ones work, and a credential that is set again is sent', async () => {
-    await prepare()
+    prepare()
     rmSync(file)
     const { code, stdout } = await runWith({}, 'master-key', 'replace', '--lost', '--yes', '--master-key-file', file)
     expect(code).toBe(0)
@@ -311,7 +331,7 @@ describe('with the old key lost', () => {
   })
 
   test('it is in the changes, which hold no secret', async () => {
-    await prepare()
+    prepare()
     const { data: before } = JSON.parse((await installation.run('signing-keys', 'list', '--json')).stdout) as {
       data: Row[]
     }
@@ -341,7 +361,7 @@ describe('with the old key lost', () => {
   }, 60_000)
 
   test('on a terminal it shows what is lost and asks', async () => {
-    await prepare()
+    prepare()
     rmSync(file)
     const answered = async (answer: string) => {
       const [program = '', ...rest] = [process.execPath, join(import.meta.dirname, '../../src/main.ts')]

@@ -1,6 +1,9 @@
 // Whom the record of a change names: the operating-system user of the command, with a server and without, and nobody whom no command named.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { request } from 'node:http'
+import { socketPathFor } from '../../../src/config.ts'
+import type { Server } from '../../../src/server.ts'
+import { serveInProcess } from '../../support/in-process.ts'
 import { type Installation, install } from '../../support/installation.ts'
 import { type Finished, runCommand } from '../../support/latchkey.ts'
 
@@ -42,8 +45,7 @@ for (const isServed of [false, true]) {
     let stop = async () => {}
     beforeEach(async () => {
       if (!isServed) return
-      const { serving } = await installation.serve()
-      stop = async () => void (await serving.stop())
+      stop = (await serveInProcess(installation.env)).stop
     })
     afterEach(() => stop())
 
@@ -74,11 +76,17 @@ for (const isServed of [false, true]) {
 }
 
 describe('on the socket of a server', () => {
+  let server: Server
+  let socketPath: string
+  beforeEach(async () => {
+    server = await serveInProcess(installation.env)
+    socketPath = socketPathFor(server.context.config)
+  })
+  afterEach(() => server.stop())
+
   test('a request that names nobody is recorded without a name', async () => {
-    const { socketPath, serving } = await installation.serve()
     expect(await post(socketPath, 'keys.create', { name: 'one' }, {})).toMatchObject({ status: 200 })
     expect(await lastChange()).toMatchObject({ actor: 'local', os_user: null, sudo_user: null })
-    await serving.stop()
   })
 
   for (const [name, value] of [
@@ -87,17 +95,16 @@ describe('on the socket of a server', () => {
     ['a broken escape', '%zz'],
   ] as const) {
     test(`a name with ${name} is refused`, async () => {
-      const { socketPath, serving } = await installation.serve()
       const headers = { 'x-latchkey-os-user': value }
       expect(await post(socketPath, 'keys.create', { name: 'one' }, headers)).toMatchObject({ status: 400 })
-      await serving.stop()
     })
   }
 })
 
 test('over HTTP nobody can name a user, and none is shown', async () => {
-  const { baseUrl, serving, ask } = await installation.serve()
-  const { key } = await ask<{ key: string }>('keys.create', { name: 'admin', kind: 'management' })
+  const server = await serveInProcess(installation.env)
+  const baseUrl = `http://127.0.0.1:${server.address.port}/v1`
+  const { key } = await server.runOperation('keys.create', { name: 'admin', kind: 'management' })
   const headers = {
     authorization: `Bearer ${key}`,
     'content-type': 'application/json',
@@ -109,5 +116,5 @@ test('over HTTP nobody can name a user, and none is shown', async () => {
   const listed = await fetch(`${baseUrl}/workload-identity/audit/changes`, { headers })
   for (const change of ((await listed.json()) as { data: Change[] }).data)
     expect(Object.keys(change)).not.toContainAnyValues(['os_user', 'sudo_user'])
-  await serving.stop()
+  await server.stop()
 })
