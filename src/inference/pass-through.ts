@@ -1,149 +1,171 @@
-// An upstream's answer on its way to the caller: byte by byte, with the end held back until what it cost is recorded.
+// Passes an upstream's response to the client chunk by chunk, and holds back its end until the usage is recorded.
 import { clientIdleMillisecondsMax, usageWaitMillisecondsMax } from '../limits.ts'
 import type { Peer } from '../runtime/listener.ts'
+import { type Silence, watchSilence } from './silence.ts'
 import type { Inspector } from './usage.ts'
 
-/** Whether the answer went out whole, and whether it was the client that ended it. */
+/** Whether the response was sent whole, and whether the client ended it. */
 export type PassedThrough = { completed: boolean; clientLeft: boolean }
 
 export type Passing = {
   body: ReadableStream<Uint8Array>
   inspector: Inspector
-  /** Ends the upstream call. */
+  /** Aborts the upstream call. */
   abort: () => void
-  /** Sets what happens when the client goes away, where its stream is not told. */
+  /** Sets what happens when the client leaves, for runtimes that do not cancel its stream. */
   whenClientLeaves: (act: () => void) => void
   peer: Pick<Peer, 'isCut' | 'outlives'>
-  /** The upstream counts as hung when nothing comes for so long, and the client as gone when it takes nothing for so long. */
+  /** After this time without a chunk, the upstream counts as hung. */
   idleMilliseconds: number
+  /** After this time without taking a chunk, the client counts as gone. */
   clientIdleMilliseconds?: number
-  /** How long a stream whose client has left is read on for its usage. */
+  /** How long a stream is read on for its usage after the client has left. */
   usageMilliseconds?: number
   onFirstByte: () => void
-  /** Runs exactly once; whatever ends the answer for the client waits for it. */
+  /** Called exactly once; the end of the response waits for it. */
   settle: (how: PassedThrough) => Promise<void>
 }
 
+type Controller = ReadableStreamDefaultController<Uint8Array>
+
+/** A response in transit. */
+type Passage = Passing & {
+  readonly reader: ReadableStreamDefaultReader<Uint8Array>
+  readonly silence: Silence
+  controller: Controller | undefined
+  /** The pull in progress, or the last one. */
+  pulling: Promise<void> | undefined
+  /** Set once the client has left. */
+  leaving: Promise<void> | undefined
+  settling: Promise<void> | undefined
+  /** Whether the client ended the response, and not the service. */
+  clientLeft: boolean
+  isOver: boolean
+}
+
 /**
- * A stream that pulls from the upstream. A client that goes away ends the upstream call, and what was used by then is settled; where only
- * the usage is missing, that is waited for.
+ * A stream that pulls from the upstream. When the client leaves, the upstream call is aborted and what was used so far is settled; when only
+ * the usage is missing, it is read first.
  */
 export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
-  const { inspector, abort, onFirstByte, peer } = passing
-  const reader = passing.body.getReader()
   const { idleMilliseconds, clientIdleMilliseconds = clientIdleMillisecondsMax } = passing
-  const silence = watchSilence({
-    upstream: { milliseconds: idleMilliseconds, onSilent: abort },
-    client: { milliseconds: clientIdleMilliseconds, onSilent: giveUp },
-  })
-  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
-  let pulling: Promise<void> | undefined
-  let leaving: Promise<void> | undefined
-  let settling: Promise<void> | undefined
-  /** Whether it was the client that ended the answer, and not the service. */
-  let clientLeft = false
-  let isOver = false
-  const settle = (completed: boolean) => {
-    settling ??= passing.settle({ completed, clientLeft })
-    return settling
+  const passage: Passage = {
+    ...passing,
+    reader: passing.body.getReader(),
+    silence: watchSilence({
+      upstream: { milliseconds: idleMilliseconds, onSilent: passing.abort },
+      client: { milliseconds: clientIdleMilliseconds, onSilent: () => giveUp(passage) },
+    }),
+    controller: undefined,
+    pulling: undefined,
+    leaving: undefined,
+    settling: undefined,
+    clientLeft: false,
+    isOver: false,
   }
-
-  async function pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    silence.waitFor('upstream')
-    try {
-      for (;;) {
-        const { done, value } = await reader.read()
-        if (done) break
-        silence.broken()
-        onFirstByte()
-        const released = inspector.take(value)
-        if (leaving !== undefined) throw new Error('The client has left')
-        if (inspector.isFinal()) await settle(true)
-        if (released.byteLength > 0) {
-          silence.waitFor('client')
-          return controller.enqueue(released)
-        }
-      }
-      if (leaving !== undefined) throw new Error('The client has left')
-      const rest = inspector.rest()
-      await settle(inspector.isWhole())
-      if (rest.byteLength > 0) controller.enqueue(rest)
-      controller.close()
-      silence.stop()
-      isOver = true
-    } catch (error) {
-      silence.stop()
-      if (leaving === undefined) await settle(false)
-      throw error
-    }
-  }
-
-  /** A client that reads no more would hold its upstream for ever. */
-  function giveUp(): void {
-    controller?.error(new Error('The client takes nothing any more'))
-    void leave()
-  }
-
-  /** However, and however often, it is told. */
-  async function leave(): Promise<void> {
-    if (isOver) return
-    leaving ??= goOn()
-    await leaving
-  }
-
-  async function goOn(): Promise<void> {
-    silence.stop()
-    clientLeft = !peer.isCut()
-    if (!clientLeft || settling !== undefined || !inspector.isUsageDue()) return end()
-    const ending = readForUsage(reader, passing, pulling).then(end)
-    peer.outlives(ending)
-    await ending
-  }
-
-  async function end(): Promise<void> {
-    abort()
-    // First of all, since a read that is cancelled looks like the end of the answer.
-    const settled = settle(false)
-    await Promise.allSettled([settled, reader.cancel()])
-  }
-
-  passing.whenClientLeaves(() => void leave())
+  passing.whenClientLeaves(() => void leave(passage))
   return new ReadableStream({
-    start: (given) => {
-      controller = given
+    start: (controller) => {
+      passage.controller = controller
     },
     pull: (controller) => {
-      pulling = pull(controller)
-      return pulling
+      passage.pulling = pull(passage, controller)
+      return passage.pulling
     },
-    cancel: leave,
+    cancel: () => leave(passage),
   })
 }
 
-/** Reads on until the usage is there, for a short time. What was asked for last is awaited first. */
-async function readForUsage(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  { inspector, abort, usageMilliseconds = usageWaitMillisecondsMax }: Passing,
-  asked: Promise<void> | undefined,
-): Promise<void> {
+async function pull(passage: Passage, controller: Controller): Promise<void> {
+  const { reader, inspector, silence, onFirstByte } = passage
+  silence.waitFor('upstream')
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      silence.broken()
+      onFirstByte()
+      const released = inspector.take(value)
+      rejectAfterLeaving(passage)
+      if (inspector.isFinal()) await settleOnce(passage, true)
+      if (released.byteLength > 0) {
+        silence.waitFor('client')
+        return controller.enqueue(released)
+      }
+    }
+    rejectAfterLeaving(passage)
+    const rest = inspector.rest()
+    await settleOnce(passage, inspector.isWhole())
+    if (rest.byteLength > 0) controller.enqueue(rest)
+    controller.close()
+    silence.stop()
+    passage.isOver = true
+  } catch (error) {
+    silence.stop()
+    if (passage.leaving === undefined) await settleOnce(passage, false)
+    throw error
+  }
+}
+
+function rejectAfterLeaving({ leaving }: Passage): void {
+  if (leaving !== undefined) throw new Error('The client has left')
+}
+
+function settleOnce(passage: Passage, completed: boolean): Promise<void> {
+  passage.settling ??= passage.settle({ completed, clientLeft: passage.clientLeft })
+  return passage.settling
+}
+
+/** A client that stops reading would otherwise hold its upstream forever. */
+function giveUp(passage: Passage): void {
+  passage.controller?.error(new Error('The client stopped reading'))
+  void leave(passage)
+}
+
+/** Ends the passage once, whichever of the signals arrives first. */
+async function leave(passage: Passage): Promise<void> {
+  if (passage.isOver) return
+  passage.leaving ??= goOn(passage)
+  await passage.leaving
+}
+
+async function goOn(passage: Passage): Promise<void> {
+  passage.silence.stop()
+  passage.clientLeft = !passage.peer.isCut()
+  if (!passage.clientLeft || passage.settling !== undefined || !passage.inspector.isUsageDue()) return end(passage)
+  const ending = readForUsage(passage).then(() => end(passage))
+  passage.peer.outlives(ending)
+  await ending
+}
+
+async function end(passage: Passage): Promise<void> {
+  passage.abort()
+  // Settled before the reader is cancelled: a cancelled read looks like the end of the response.
+  const settled = settleOnce(passage, false)
+  await Promise.allSettled([settled, passage.reader.cancel()])
+}
+
+/** Reads on until the usage has arrived, for a short time, after the pull in progress. */
+async function readForUsage(passage: Passage): Promise<void> {
+  const { inspector, reader, abort, usageMilliseconds = usageWaitMillisecondsMax } = passage
   const timer = setTimeout(abort, usageMilliseconds)
   try {
-    await asked?.catch(() => {})
+    await passage.pulling?.catch(() => {})
     while (inspector.isUsageDue()) {
       const { done, value } = await reader.read()
       if (done) break
       inspector.take(value)
     }
   } catch {
-    // What the upstream sent until then counts.
+    // The usage that has arrived counts.
   } finally {
     clearTimeout(timer)
   }
 }
 
 /**
- * The same for a short answer of known length, in one piece, all of which has to come within `idleMilliseconds`: the upstream has it ready.
- * What it breaks off is broken off for the client as well.
+ * The same for a short response of known length, in one piece. All of it must arrive within `idleMilliseconds`. When the upstream breaks it
+ * off, the client sees a broken response too.
  */
 export async function passWhole(
   { inspector, abort, idleMilliseconds, onFirstByte, settle }: Omit<Passing, 'body' | 'whenClientLeaves' | 'peer'>,
@@ -155,7 +177,7 @@ export async function passWhole(
     bytes = await response.bytes()
   } catch (error) {
     await settle({ completed: false, clientLeft: false })
-    // In a later turn, or the connection would close without the head of the answer, and the runtime would print the error.
+    // In a later turn: otherwise the connection closes before the status is sent, and the runtime prints the error.
     const pull = () => new Promise<void>((_, reject) => setTimeout(() => reject(error)))
     return new ReadableStream({ pull })
   } finally {
@@ -165,41 +187,4 @@ export async function passWhole(
   inspector.take(bytes)
   await settle({ completed: true, clientLeft: false })
   return bytes
-}
-
-/** How often in its time a silence is looked for. */
-const looks = 4
-
-type Side = 'upstream' | 'client'
-type Silence = {
-  /** Begins to wait for a side. */
-  waitFor: (side: Side) => void
-  /** The side that is waited for has said something. */
-  broken: () => void
-  stop: () => void
-}
-
-/**
- * Tells when the side that is waited for was silent for its time, or up to a quarter longer. One timer that looks again: to set one anew,
- * or to read the clock, with every chunk costs more than the chunk.
- */
-function watchSilence(sides: Record<Side, { milliseconds: number; onSilent: () => void }>): Silence {
-  const step = Math.min(sides.upstream.milliseconds, sides.client.milliseconds) / looks
-  let side: Side = 'upstream'
-  let silentLooks = 0
-  const timer = setInterval(() => {
-    silentLooks += 1
-    const { milliseconds, onSilent } = sides[side]
-    if (silentLooks * step > milliseconds) onSilent()
-  }, step)
-  return {
-    waitFor: (next) => {
-      side = next
-      silentLooks = 0
-    },
-    broken: () => {
-      silentLooks = 0
-    },
-    stop: () => clearInterval(timer),
-  }
 }

@@ -3,11 +3,12 @@
 import type { Actor } from '../../db/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
-import type { Endpoint, RequestInfo } from '../http/endpoint.ts'
+import type { Endpoint, Handle } from '../http/endpoint.ts'
 import { checkFields, noQuery, readQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
 import { keyHashText } from '../values/id-text.ts'
+import type { Key } from './api-key.ts'
 import { authenticate, authenticateManagement, type BearerContext } from './bearer.ts'
 import {
   createBody,
@@ -38,29 +39,22 @@ type RunKeyOperation = Run<'keys.show', Named, Shown> &
   Run<'keys.update', Fields & Named, Shown> &
   Run<'keys.delete', Named, unknown>
 
-export function createKeyEndpoints(runOperation: RunKeyOperation): Endpoint<BearerContext>[] {
-  const one = async (key: { organizationId: string }, hash = '') => {
-    if (!keyHashText.test(hash)) throw new Fault('not_found', 'Resource not found')
-    try {
-      return await runOperation('keys.show', { organization: key.organizationId, key: hash })
-    } catch (error) {
-      throw error instanceof Fault && error.code === 'not_found' ? new Fault('not_found', 'Resource not found') : error
-    }
-  }
-
+export function createKeyEndpoints(run: RunKeyOperation): Endpoint<BearerContext>[] {
   return [
-    { method: 'GET', path: '/key', openapi: currentDescription, handle: showCurrent },
-    { method: 'GET', path: '/keys', openapi: listDescription, handle: list },
-    { method: 'POST', path: '/keys', openapi: createDescription, handle: create },
-    { method: 'GET', path: '/keys/{hash}', openapi: showDescription, handle: show },
-    { method: 'PATCH', path: '/keys/{hash}', openapi: updateDescription, handle: update },
-    { method: 'DELETE', path: '/keys/{hash}', openapi: deleteDescription, handle: remove },
+    { method: 'GET', path: '/key', openapi: currentDescription, handle: showCurrent(run) },
+    { method: 'GET', path: '/keys', openapi: listDescription, handle: list(run) },
+    { method: 'POST', path: '/keys', openapi: createDescription, handle: create(run) },
+    { method: 'GET', path: '/keys/{hash}', openapi: showDescription, handle: show(run) },
+    { method: 'PATCH', path: '/keys/{hash}', openapi: updateDescription, handle: update(run) },
+    { method: 'DELETE', path: '/keys/{hash}', openapi: deleteDescription, handle: remove(run) },
   ]
+}
 
-  async function showCurrent(request: Request, context: BearerContext): Promise<Response> {
+function showCurrent(run: RunKeyOperation): Handle<BearerContext> {
+  return async (request, context) => {
     const { key } = await authenticate(request, context)
     readQuery(request, noQuery)
-    const shown = await one(key, key.hash)
+    const shown = await findKey(run, key, key.hash)
     const isManagement = key.kind !== 'inference'
     const data = {
       ...responseOf(shown),
@@ -74,21 +68,25 @@ export function createKeyEndpoints(runOperation: RunKeyOperation): Endpoint<Bear
     }
     return reply(200, { data })
   }
+}
 
-  async function list(request: Request, context: BearerContext): Promise<Response> {
+function list(run: RunKeyOperation): Handle<BearerContext> {
+  return async (request, context) => {
     const key = await authenticateManagement(request, context, { writes: false })
     const query = readQuery(request, listQuery)
     const { offset = 0, workspace_id: workspaceId = key.workspaceId, include_disabled: includesDisabled = true } = query
     const { owner, state } = query
     const filter = { ...(owner === undefined ? {} : { owner }), ...(state === undefined ? {} : { state }) }
-    const { data } = await runOperation('keys.list', { organization: key.organizationId, ...filter })
+    const { data } = await run('keys.list', { organization: key.organizationId, ...filter })
     const keys = data
       .filter(({ workspace_id, disabled }) => workspace_id === workspaceId && (includesDisabled || !disabled))
       .slice(offset, offset + keyListRowsMax)
     return reply(200, { data: keys.map(responseOf) })
   }
+}
 
-  async function create(request: Request, context: BearerContext, { requestId }: RequestInfo): Promise<Response> {
+function create(run: RunKeyOperation): Handle<BearerContext> {
+  return async (request, context, { requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
     readQuery(request, noQuery)
     const body = await readJson(request, operationBodyBytesMax)
@@ -99,44 +97,49 @@ export function createKeyEndpoints(runOperation: RunKeyOperation): Endpoint<Bear
       workspace: workspace_id ?? key.workspaceId,
       owner: key.ownerId,
     }
-    const made = await runOperation('keys.create', input, { kind: 'key', keyId: key.id, requestId })
+    const made = await run('keys.create', input, { kind: 'key', keyId: key.id, requestId })
     return reply(201, { data: responseOf(made), key: made.key })
   }
+}
 
-  async function show(request: Request, context: BearerContext, { params }: RequestInfo): Promise<Response> {
+function show(run: RunKeyOperation): Handle<BearerContext> {
+  return async (request, context, { params }) => {
     const key = await authenticateManagement(request, context, { writes: false })
     readQuery(request, noQuery)
-    return reply(200, { data: responseOf(await one(key, params.hash)) })
+    return reply(200, { data: responseOf(await findKey(run, key, params.hash)) })
   }
+}
 
-  async function update(
-    request: Request,
-    context: BearerContext,
-    { params, requestId }: RequestInfo,
-  ): Promise<Response> {
+function update(run: RunKeyOperation): Handle<BearerContext> {
+  return async (request, context, { params, requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
     readQuery(request, noQuery)
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
-    const { hash } = await one(key, params.hash)
+    const { hash } = await findKey(run, key, params.hash)
     const input = { ...fields, organization: key.organizationId, key: hash }
-    const updated = await runOperation('keys.update', input, { kind: 'key', keyId: key.id, requestId })
+    const updated = await run('keys.update', input, { kind: 'key', keyId: key.id, requestId })
     return reply(200, { data: responseOf(updated) })
   }
+}
 
-  async function remove(
-    request: Request,
-    context: BearerContext,
-    { params, requestId }: RequestInfo,
-  ): Promise<Response> {
+function remove(run: RunKeyOperation): Handle<BearerContext> {
+  return async (request, context, { params, requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
     readQuery(request, noQuery)
-    const { hash } = await one(key, params.hash)
-    await runOperation(
-      'keys.delete',
-      { organization: key.organizationId, key: hash },
-      { kind: 'key', keyId: key.id, requestId },
-    )
+    const { hash } = await findKey(run, key, params.hash)
+    await run('keys.delete', { organization: key.organizationId, key: hash }, { kind: 'key', keyId: key.id, requestId })
     return reply(200, { deleted: true })
+  }
+}
+
+/** @throws Fault `not_found` when the organization has no key with this hash */
+async function findKey(run: RunKeyOperation, { organizationId }: Key, hash = ''): Promise<Shown> {
+  const notFound = () => new Fault('not_found', 'Resource not found')
+  if (!keyHashText.test(hash)) throw notFound()
+  try {
+    return await run('keys.show', { organization: organizationId, key: hash })
+  } catch (error) {
+    throw error instanceof Fault && error.code === 'not_found' ? notFound() : error
   }
 }
 

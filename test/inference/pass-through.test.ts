@@ -81,7 +81,7 @@ test('an upstream is not silent while it is the client that takes its time', asy
   expect((await reader.read()).value).toEqual(chunk)
   // Only the limit of the client ends this, long after that of the upstream.
   expect(await settled).toMatchObject({ completed: false, clientLeft: true })
-  await expect(reader.read().then(() => reader.read())).rejects.toThrow('takes nothing')
+  await expect(reader.read().then(() => reader.read())).rejects.toThrow('stopped reading')
 })
 
 describe('a client that leaves', () => {
