@@ -1,11 +1,11 @@
-// What the name of a member in a body says, however it is spelled.
+// Whether the name of a member in a body refers to a model, however it is spelled.
 
-/** Nobody's parameter is longer, so that what a longer name says is not looked at: it is taken to say model. */
+/** No known parameter is longer. A longer name is not examined and counts as naming a model. */
 const plainCharactersMax = 128
 const otherCharactersMax = 64
 const plainName = /^[a-z0-9_]*$/
 
-/** What chooses a model, an adapter of it, or a prompt that brings its own, without saying model. */
+/** Members that choose a model, an adapter, or a prompt with a model, without the word model. */
 const choosers = new Set(
   // LiteLLM, Azure and the first OpenAI API
   ['deployment', 'deployment_id', 'prompt_id', 'engine']
@@ -16,7 +16,7 @@ const choosers = new Set(
 
 export type Says = 'model' | 'chooser' | 'other'
 
-/** In any case and script form, with whatever between the letters. */
+/** What a name refers to, in any case and script form, with any separators between the letters. */
 export function whatNameSays(name: string): Says {
   const isPlain = plainName.test(name)
   if (name.length > (isPlain ? plainCharactersMax : otherCharactersMax)) return 'model'
@@ -25,12 +25,15 @@ export function whatNameSays(name: string): Says {
   return choosers.has(folded) ? 'chooser' : 'other'
 }
 
-/** How many steps it takes to say so. */
+/** The cost of `whatNameSays`, in steps of `createPause`. */
 export function stepsForName(name: string): number {
   return 1 + Math.min(name.length, otherCharactersMax)
 }
 
-/** The letters a to z and digits, with `?` for others. One character at a time, since some stand for 18, and looking up is a hundred times as quick. */
+/**
+ * The letters a to z and digits of a name, with `?` for others. One character at a time, since some expand to 18, and a lookup is a hundred
+ * times as fast.
+ */
 function fold(name: string): string {
   let folded = ''
   let last = ''
@@ -45,7 +48,7 @@ function fold(name: string): string {
   return folded
 }
 
-/** By code point, where in `forms` its folded form is; 0 until it was asked for. */
+/** By code point: the index of its folded form in `forms`; 0 until it is first needed. */
 const formOf = new Uint16Array(0x110000)
 const forms = ['']
 const positions = new Map<string, number>()

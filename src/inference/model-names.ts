@@ -1,5 +1,5 @@
-// The models that a body names, wherever an upstream may act on them: gateways take them for fallbacks, routing and tools. What the caller
-// talks about with the model (contents, schemas, documents, metadata) is data, and is not looked at.
+// The models that a body names, wherever an upstream may act on them: gateways read them for fallbacks, routing and tools. The content of the
+// conversation (messages, schemas, documents, metadata) is data, and is not searched.
 import { Fault } from '../fault.ts'
 import { giveWayAfter, hasMemberTwice } from '../http/body.ts'
 import { checkModels, isLimited } from '../keys/admission.ts'
@@ -12,19 +12,19 @@ import { isLonger } from '../values/characters.ts'
 import type { Call } from './call.ts'
 import { stepsForName, whatNameSays } from './member-names.ts'
 
-/** Where data is, by the names of members, through lists. Everything else may be an instruction to the upstream. */
+/** Where data is, by the names of members, across lists. Everything else may be an instruction to the upstream. */
 type Places = { readonly [name: string]: Places | 'data' }
 
 const toolCall: Places = { function: { arguments: 'data' }, arguments: 'data' }
 const format: Places = { schema: 'data', json_schema: { schema: 'data' } }
 const tool: Places = { input_schema: 'data', input_examples: 'data' }
-/** The parameters of any other tool are its settings, a model among them. */
+/** The parameters of any other tool are settings, which may include a model. */
 const untypedTool: Places = { ...tool, function: { parameters: 'data' } }
 const functionTool: Places = { ...untypedTool, parameters: 'data' }
-/** Where a model is chosen by a member that says so, not by an adapter or engine: those of a tool are others. */
+/** Where only a member with the word model chooses one: an adapter or engine of a tool is something else. */
 const elsewhere: Places = {}
 const anywhere: Places = { tools: tool, plugins: elsewhere }
-/** What an upstream takes for settings of its own. */
+/** Members that an upstream reads as its own settings. */
 const settings: Places = { documents: elsewhere, metadata: elsewhere, trace: elsewhere }
 const body: Places = {
   messages: { content: 'data', tool_calls: toolCall, function_call: toolCall },
@@ -44,7 +44,7 @@ const body: Places = {
   chat_template_kwargs: elsewhere,
 }
 
-/** What goes with one model in a list of fallbacks; any other name there is a model's, as in `{"small": ["big"]}`. */
+/** Options of one model in a list of fallbacks; any other name there is a model, as in `{"small": ["big"]}`. */
 const options = new Set<string>([...configKeys, 'thinking', 'output_config', 'speed'])
 
 /**
@@ -63,13 +63,13 @@ export async function checkNamedModels(principal: Principal, { sent, fields, mod
   await giveWayAfter(sent.bytes)
 }
 
-/** How to take a value: by the places in it, as names of models (each text, and each name but an option's), or as texts that are such names. */
+/** How to read a value: by the places in it; as names of models (strings and member names, except options); or as strings that are such names. */
 type Role = Places | 'names' | 'texts'
 type Part = { value: string | object; role: Role }
 
 /**
- * Each text under a member that says model or fallback, or that chooses one in other words, once. Gives way within a large body.
- * @throws Fault `invalid` for too many, or one that is too long to be a name
+ * Every distinct string under a member that names or chooses a model. Yields to other requests within a large body.
+ * @throws Fault `invalid` for too many names, or one that is too long
  */
 export async function findModelNames(fields: Fields): Promise<string[]> {
   const names = new Set<string>()
@@ -84,7 +84,7 @@ export async function findModelNames(fields: Fields): Promise<string[]> {
       names.add(value)
       continue
     }
-    // The last first, so that the first is taken next.
+    // In reverse, so that the first is taken next.
     const keys = Array.isArray(value) ? undefined : Object.keys(value)
     for (let at = (keys ?? (value as unknown[])).length - 1; at >= 0; at--) {
       const steps = keys === undefined ? addItem(waiting, part, at) : addMember(waiting, part, keys[at] ?? '')
@@ -99,7 +99,7 @@ function checkName(name: string, count: number): void {
   if (count > modelNamesMax)
     throw new Fault(
       'invalid',
-      `The body names models at more places than a key with bounds may: at most ${modelNamesMax}`,
+      `The body names models in too many places: with a key or token that is limited to models, at most ${modelNamesMax}`,
     )
   if (isLonger(name, modelCharactersMax))
     throw new Fault('invalid', `A model has at most ${modelCharactersMax} characters`)
@@ -109,14 +109,14 @@ function isPart(value: unknown): value is string | object {
   return typeof value === 'string' || (typeof value === 'object' && value !== null)
 }
 
-/** In how many steps. */
+/** Returns the steps taken. */
 function addItem(waiting: Part[], { value: list, role }: Part, at: number): number {
   const value = (list as unknown[])[at]
   if (isPart(value) && (typeof value !== 'string' || typeof role === 'string')) waiting.push({ value, role })
   return 1
 }
 
-/** In how many steps. */
+/** Returns the steps taken. */
 function addMember(waiting: Part[], { value: fields, role }: Part, name: string): number {
   const value = (fields as Fields)[name]
   if (role === 'names') {
@@ -147,7 +147,7 @@ function roleOf(name: string, fields: Fields, places: Places): Role | 'data' {
   return place ?? (isOfSettings ? settings : elsewhere)
 }
 
-/** Its parameters are what the model fills in only when it is a function. */
+/** Only the parameters of a function are filled in by the model. */
 function toolPlaces({ type }: Fields): Places {
   if (type === 'function') return functionTool
   return type === undefined ? untypedTool : tool

@@ -1,4 +1,4 @@
-// What the endpoints of inference say of themselves, for the OpenAPI document. What goes through is the inference server's own.
+// The OpenAPI documentation of the inference endpoints. Everything that passes through is defined by the inference server.
 import type { OperationDoc } from '../http/operation-doc.ts'
 import { jsonOutermostMembersMax, modelCharactersMax, modelNamesMax } from '../limits.ts'
 import { flag, freeObject, matching, object as objectOf } from '../presets/schema/check.ts'
@@ -18,7 +18,8 @@ const body = {
   properties: {
     ...properties,
     model: {
-      description: 'A name, or a preset as `@preset/slug`, or both. What is not text is left to the inference server.',
+      description:
+        'A name, or a preset as `@preset/slug`, or both. Values that are not strings are left to the inference server.',
       minLength: 1,
       anyOf: [
         { maxLength: modelCharactersMax, not: { type: 'string', pattern: presetMarker } },
@@ -28,21 +29,21 @@ const body = {
   },
 }
 const rules =
-  'A preset is named as `slug` or `slug@3`, in one place, and completes the body. No member is named twice, and model, models, stream and stream_options are in lower case. Everything else is for the inference server to judge, whose errors pass through. ' +
-  `A key or token with bounds on models names models at no more than ${modelNamesMax} places, and no member of any object twice.`
+  'A preset is named as `slug` or `slug@3`, in one place, and completes the body. No member is named twice, and model, models, stream and stream_options are in lower case. The inference server checks everything else, and its errors pass through. ' +
+  `A request with a key or token that is limited to models names models in at most ${modelNamesMax} places, and no member of any object twice.`
 
-/** Errors of the inference server pass through as they came, so no status is this service's alone. */
+/** Errors of the inference server pass through unchanged, so every status can be either's. */
 const relayed: OperationDoc['responses'] = {
-  200: { description: "The inference server's answer", mediaType: '*/*' },
+  200: { description: "The inference server's response", mediaType: '*/*' },
   default: {
     description:
-      'An error: in the common shape where it is of this service (400, 401, 402, 403, 404, 408, 413, 415, 429, 500, 502, 503, 504), as it came otherwise',
+      'An error: in the common shape when this service reports it (400, 401, 402, 403, 404, 408, 413, 415, 429, 500, 502, 503, 504), unchanged when the inference server does',
     mediaType: '*/*',
   },
 }
 
 export const inferenceDescription: OperationDoc = {
-  summary: 'Inference, as the inference server offers it under the same path: as JSON or as an event stream',
+  summary: 'Run inference: the same path on the inference server, as JSON or as an event stream',
   access: 'inference',
   rules,
   body: { mediaType: 'application/json', shape: { schema: body } },
@@ -51,15 +52,15 @@ export const inferenceDescription: OperationDoc = {
 
 export const modelDescription: OperationDoc = {
   name: 'modelsShow',
-  segments: { model: type('string > 0').configure({ says: 'The model, slashes and all' }) },
-  summary: 'One model as the inference servers list it',
+  segments: { model: type('string > 0').configure({ says: 'The model; it may contain slashes' }) },
+  summary: 'Show one model, as the inference servers list it',
   access: 'inference',
   responses: relayed,
 }
 
 export const modelsDescription: OperationDoc = {
   name: 'modelsList',
-  summary: "The inference server's list of models",
+  summary: 'List the models of the inference servers, and the presets',
   access: 'inference',
   responses: relayed,
 }

@@ -1,4 +1,4 @@
-// What a request costs where the upstream does not say: a price list by pattern of the model. Money is in nanodollars, billionths of a US dollar.
+// What a request costs when the upstream does not report it: a price list by model pattern. Money is in nanodollars, billionths of a US dollar.
 import type { Price } from '../../db/schema.ts'
 import { answerDollarsMax, nanodollarsPerDollar } from '../limits.ts'
 import { compilePatterns } from '../values/pattern.ts'
@@ -9,7 +9,7 @@ export type PriceList = (model: string) => Readonly<Price> | undefined
 
 const tokensPerPrice = 1_000_000
 
-/** The price of a model: of its very name, or else of the longest pattern that it fits. */
+/** The price for a model: the one for its exact name, or else for the longest pattern that matches it. Patterns are compiled here. */
 export function compilePrices(rows: readonly Price[]): PriceList {
   const byName = new Map(rows.map((row) => [row.model, row]))
   const patterns = rows
@@ -20,9 +20,9 @@ export function compilePrices(rows: readonly Price[]): PriceList {
 }
 
 /**
- * What counted tokens cost at a price, rounded to whole nanodollars. Cached tokens are part of the prompt and have a price of their own where
- * one is set. Null where a count that matters is not known, and beyond what an answer may cost: either the price or the count is a mistake.
- * `generates`: whether there is a completion; without one all tokens are of the prompt.
+ * The cost of the counted tokens, rounded to whole nanodollars. Cached tokens are part of the prompt and can have a separate price. Null when a
+ * count that matters is unknown, and beyond the maximum cost of a response, which only a mistake in price or count can reach.
+ * `generates`: whether the endpoint returns a completion; otherwise all tokens belong to the prompt.
  */
 export function costOf(
   { promptNanodollars, completionNanodollars, cachedNanodollars }: Price,

@@ -49,13 +49,13 @@ function within({ response, message }: Fields): Fields {
   return isObject(inner) ? inner : {}
 }
 
-export function modelOf(answer: Fields): string | undefined {
-  const model = answer.model ?? within(answer).model
+export function modelOf(response: Fields): string | undefined {
+  const model = response.model ?? within(response).model
   return typeof model === 'string' ? model : undefined
 }
 
-export function usageOf(answer: Fields): Fields | undefined {
-  const usage = answer.usage ?? within(answer).usage
+export function usageOf(response: Fields): Fields | undefined {
+  const usage = response.usage ?? within(response).usage
   return isObject(usage) ? usage : undefined
 }
 

@@ -1,10 +1,10 @@
-// What may be set of an API key: its bounds, for the commands as for the key endpoints.
+// The limits that can be set on an API key, for the commands and the key endpoints.
 import { limitResets } from '../../db/schema.ts'
 import { keyLimitDollarsMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import { modelPatternsShape, moneyShape, presetPatternsShape, rateShape, timeShape } from '../values/shapes.ts'
 
-/** What bounds a key; null takes a bound away. Money in US dollars. */
+/** The limits of a key; null removes a limit. Money in US dollars. */
 export const keyBounds = {
   'expires_at?': timeShape.or('null'),
   'limit?': moneyShape(keyLimitDollarsMax).or('null'),

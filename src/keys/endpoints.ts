@@ -147,7 +147,7 @@ function reply(status: number, body: unknown): Response {
   return json(status, body, { 'cache-control': 'no-store' })
 }
 
-/** What the official client reads of a key, with our own bounds beside it; it knows no keys of other providers here. */
+/** A key as the official client reads it, with the limits that only this service has. The fields for keys of other providers are empty. */
 function responseOf(shown: Shown): typeof keyResponse.infer {
   return {
     hash: shown.hash,

@@ -1,11 +1,11 @@
-// How often a key may ask and how many tokens it may use a minute: a bucket each that refills with time.
+// The rate limits of keys, requests and tokens per minute: one bucket each, which refills over time.
 import type { ApiKey } from '../../db/schema.ts'
 
 export type KeyRates = {
-  /** Takes one request; answers 0, or after how many whole seconds the key may ask again. `now` in milliseconds. */
+  /** Takes one request; returns 0, or the number of seconds until the key may retry. `now` in milliseconds. */
   take: (key: Pick<ApiKey, 'id' | 'requestsPerMinute' | 'tokensPerMinute'>, now: number) => number
   /**
-   * Takes the tokens that an answer used. Nobody knows them before the answer, so a bucket may end below zero: never so far that the key
+   * Takes the tokens that a response used. They are unknown until then, so a bucket may end below zero, but never so far that the key
    * waits for more than a minute.
    */
   use: (keyId: string, tokens: number, now: number) => void
@@ -31,13 +31,13 @@ export function createKeyRates(): KeyRates {
       const bucket = tokens.get(keyId)
       if (bucket === undefined) return
       const { left, perMinute } = refilled(tokens, keyId, bucket.perMinute, now)
-      // A minute refills `perMinute`, and one must be left to pass.
+      // A minute refills `perMinute`, and one token is needed to pass.
       bucket.left = Math.max(left - count, 1 - perMinute)
     },
   }
 }
 
-/** A raised bound adds what it was raised by; a lowered one leaves as much of what was left as it holds. */
+/** Raising a limit adds the difference to the bucket; lowering it caps the bucket. */
 function refilled(buckets: Map<string, Bucket>, id: string, perMinute: number, now: number): Bucket {
   const bucket = buckets.get(id) ?? { left: perMinute, at: now, perMinute }
   const raisedBy = Math.max(0, perMinute - bucket.perMinute)

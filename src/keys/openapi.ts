@@ -1,4 +1,4 @@
-// What the key endpoints say of themselves, for the OpenAPI document.
+// The OpenAPI documentation of the key endpoints, and the shapes of their bodies.
 import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
 import { keyHashText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
@@ -50,7 +50,7 @@ const currentResponse = type({
   free_model_daily_requests: { limit: 'number.integer', remaining: 'number.integer', used: 'number.integer' },
   rate_limit: { requests: 'number.integer', interval: 'string', note: 'string' },
 }).configure({ title: 'CurrentKey' })
-/** What the official client sends and the service has no use for. */
+/** Fields that the official client sends and this service does not use. */
 export const ignoredFields = ['include_byok_in_limit', 'external', 'creator_user_id'] as const
 const ignored = { 'include_byok_in_limit?': 'unknown', 'external?': 'unknown', 'creator_user_id?': 'unknown' } as const
 
@@ -73,24 +73,24 @@ export const listQuery = type({
   'offset?': offsetShape,
   'include_disabled?': 'boolean',
   'workspace_id?': referenceShape,
-  'owner?': referenceShape.configure({ says: 'Only of this user, by name or id' }),
-  'state?': type.enumerated(...keyStates).configure({ says: 'Only in this state' }),
+  'owner?': referenceShape.configure({ says: 'Only keys of this owner, by name or id' }),
+  'state?': type.enumerated(...keyStates).configure({ says: 'Only keys in this state' }),
 })
 const segments = { hash: type(keyHashText).configure({ says: 'The hash of the key' }) }
-const rules = `The time in expires_at must be in the future. limit_reset needs a limit. A management key has no limits, rates, models or presets. The service ignores ${ignoredFields.join(', ')}.`
+const rules = `The time in expires_at must be in the future. limit_reset needs a limit. A management key cannot have limits, rates, models or presets. The service ignores ${ignoredFields.join(', ')}.`
 
 const mediaType = 'application/json'
 const oneResponse = { description: 'The key', shape: type({ data: keyResponse }) }
 
 export const currentDescription: OperationDoc = {
   name: 'keyShow',
-  summary: 'The key that makes this request, or that its access token acts as',
+  summary: 'Show the key of this request, or the one that its access token acts as',
   access: 'inference',
   responses: { 200: { description: 'The key', shape: type({ data: currentResponse }) }, ...errorResponses(400, 401) },
 }
 export const listDescription: OperationDoc = {
   name: 'keysList',
-  summary: 'List the keys of a workspace, oldest first; without workspace_id the one of the management key',
+  summary: 'List the keys of a workspace, oldest first; by default the workspace of the management key',
   access: 'admin:read',
   query: listQuery,
   responses: {
@@ -100,7 +100,7 @@ export const listDescription: OperationDoc = {
 }
 export const createDescription: OperationDoc = {
   name: 'keysCreate',
-  summary: 'Create an inference key; its text is in this answer and nowhere else',
+  summary: 'Create an inference key; its text is shown only in this response',
   rules,
   access: 'admin:write',
   body: { mediaType, shape: createBody },
@@ -119,7 +119,7 @@ export const showDescription: OperationDoc = {
 export const updateDescription: OperationDoc = {
   name: 'keysUpdate',
   segments,
-  summary: 'Change a key, by its hash; null takes a bound away',
+  summary: 'Change a key, by its hash; null removes a limit',
   rules: `${rules} At least one other field must be set.`,
   access: 'admin:write',
   body: { mediaType, shape: updateBody },
@@ -128,7 +128,7 @@ export const updateDescription: OperationDoc = {
 export const deleteDescription: OperationDoc = {
   name: 'keysDelete',
   segments,
-  summary: 'Delete a key for good, by its hash',
+  summary: 'Delete a key permanently, by its hash',
   access: 'admin:write',
   responses: { 200: { description: 'Done', shape: type({ deleted: 'true' }) }, ...errorResponses(400, 401, 403, 404) },
 }

@@ -1,4 +1,4 @@
-// Users: who owns keys and makes presets. A name that nobody has makes a user, in the commit of what it owns.
+// Users, who own keys and create presets. An unknown name creates a user, in the same commit as what it owns.
 
 import type { Touched } from '../../db/admin-changes.ts'
 import type { Orm } from '../../db/open.ts'
@@ -6,10 +6,10 @@ import { findUser, insertUser } from '../../db/organizations.ts'
 import type { User } from '../../db/schema.ts'
 import type { Statement } from '../../db/write.ts'
 
-/** A user, and what a commit must hold besides where it is a new one. */
+/** A user, and what the commit must also contain when the user is new. */
 export type Owner = { user: User; statements: Statement[]; touched: Touched[] }
 
-/** The user with this id or name, or a new one of that name. To be asked within a turn, and committed within the same. */
+/** The user with this id or name, or a new one of that name. Call it and commit within one `runExclusive`. */
 export async function findOrDraftOwner(
   { orm, now }: { orm: Orm; now: () => number },
   organizationId: string,

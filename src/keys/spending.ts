@@ -1,4 +1,4 @@
-// What each key has spent, in memory: in all, and in the running day, week and month (UTC, weeks from Monday). Money is in nanodollars.
+// What each key has spent, in memory: in total, and per day, week and month (UTC, weeks start on Monday). Money is in nanodollars.
 import type { ApiKey } from '../../db/schema.ts'
 import { spentPeriodsMax } from '../limits.ts'
 
@@ -6,12 +6,12 @@ export type Spent = { ever: number; daily: number; weekly: number; monthly: numb
 export type SpentDay = { keyId: string; day: number; costNanodollars: number }
 
 export type Spending = {
-  /** Adds a cost that has just been committed. `at` in milliseconds. */
+  /** Adds the cost of a request. `at` in milliseconds. */
   add: (keyId: string, at: number, nanodollars: number) => void
   of: (keyId: string, now: number) => Spent
 }
 
-/** Sums by the number of the day, week or month, in the order in which each was begun. */
+/** Sums by the number of the day, week or month, in the order in which they were added. */
 type Sums = Map<number, number>
 type Known = { ever: number; days: Sums; weeks: Sums; months: Sums }
 
@@ -25,8 +25,8 @@ const monthOf = (day: number) => {
 }
 
 /**
- * `rows` are the totals by day that the database has. A clock may go wrong and come right again: each period has a sum of its own, so that
- * what is spent under a wrong clock counts for that time alone.
+ * `rows` are the totals per day from the database. Each period has a separate sum, so that spending under a wrong clock counts only for the
+ * wrong time.
  */
 export function createSpending(rows: readonly SpentDay[], now: number): Spending {
   const known = new Map<string, Known>()
@@ -41,7 +41,7 @@ export function createSpending(rows: readonly SpentDay[], now: number): Spending
   }
 
   const distanceOf = ({ day }: SpentDay) => Math.abs(day - dayOf(now))
-  // What is nearest comes last, and is kept.
+  // The nearest days are added last: what was added first is dropped first.
   for (const { keyId, day, costNanodollars } of rows.toSorted((one, other) => distanceOf(other) - distanceOf(one)))
     add(keyId, day, costNanodollars)
   return {
@@ -66,7 +66,7 @@ function grow(sums: Sums, period: number, nanodollars: number): void {
   sums.set(period, (sum ?? 0) + nanodollars)
 }
 
-/** What is left of a key's limit, never below zero; null without a limit. */
+/** What remains of the limit of a key, never below zero; null without a limit. */
 export function remainingOf(
   { limitNanodollars, limitReset }: Pick<ApiKey, 'limitNanodollars' | 'limitReset'>,
   spent: Spent,

@@ -1,4 +1,4 @@
-// `GET /models` and `GET /models/{model}`: what the upstreams list, as far as the key may use it.
+// `GET /models` and `GET /models/{model}`: the models of the upstreams that the key may use.
 import { Fault } from '../../fault.ts'
 import type { RequestInfo } from '../../http/endpoint.ts'
 import { json } from '../../http/reply.ts'
@@ -14,13 +14,13 @@ import type { Model } from './model-list.ts'
 import type { ListResponse } from './model-lists.ts'
 import { findPresetModel, listPresetModels } from './preset-models.ts'
 
-/** What the endpoints of models need. */
+/** What the model endpoints need. */
 export type ModelsContext = BearerContext &
   ListContext & { registry: PresetRegistry & UpstreamRegistry; keyRates: KeyRates }
 
 /**
- * The lists of all upstreams as one: each model once, at the first upstream that serves it. An upstream that cannot be asked is left out
- * unless there is no other. What goes through from a single upstream to a key without bounds is its own answer.
+ * The lists of all upstreams as one: each model once, from the first upstream that serves it. A failing upstream is left out, unless all
+ * fail. The list of a single upstream passes unchanged to a caller without limits.
  */
 export async function listModels(request: Request, context: ModelsContext, info: RequestInfo): Promise<Response> {
   const principal = await admit(request, context)
@@ -28,9 +28,9 @@ export async function listModels(request: Request, context: ModelsContext, info:
   const upstreams = context.registry.upstreamsInOrder
   const [only] = upstreams
   if (only === undefined) throw new Fault('unavailable', 'No inference server is configured')
-  const isBounded = isLimited(principal, 'models') || isLimited(principal, 'presets')
-  if (upstreams.length === 1 && !isBounded && only.models.includes('*') && presets.length === 0)
-    return relay((await listOf(only, request, context, info)).answer)
+  const isLimitedCaller = isLimited(principal, 'models') || isLimited(principal, 'presets')
+  if (upstreams.length === 1 && !isLimitedCaller && only.models.includes('*') && presets.length === 0)
+    return relay((await listOf(only, request, context, info)).response)
   const { models, failures } = await readLists(upstreams, request, context, info)
   if (failures.length === upstreams.length) throw failures[0]
   // A caller that is limited to presets can use models only through them.
@@ -55,7 +55,7 @@ export async function showModel(request: Request, context: ModelsContext, info: 
   throw failures[0] ?? new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)
 }
 
-/** Lists cost an upstream little, and count as requests all the same. */
+/** A list counts as a request. */
 async function admit(request: Request, context: ModelsContext): Promise<Principal> {
   const principal = await authenticateInference(request, context)
   takeRate(principal.key, context)
@@ -63,7 +63,7 @@ async function admit(request: Request, context: ModelsContext): Promise<Principa
   return principal
 }
 
-/** The models in all of these lists, by name, and what went wrong with the others. */
+/** The models in all these lists, by name, and the errors of the lists that failed. */
 async function readLists(
   upstreams: readonly Upstream[],
   request: Request,
@@ -82,7 +82,7 @@ async function readLists(
   return { models, failures }
 }
 
-/** The headers of a response are changed on its way. */
+/** Copies the headers: those of a response are changed later. */
 function relay({ status, headers, body }: ListResponse): Response {
   return new Response(body.byteLength === 0 ? null : body, { status, headers: new Headers(headers) })
 }

@@ -1,4 +1,4 @@
-// Asks an inference server for its list of models, within bounds.
+// Requests the list of models from an inference server, limited in time and size.
 import { describeError, Fault } from '../../fault.ts'
 import { upstreamListMillisecondsMax } from '../../limits.ts'
 import type { Log } from '../../observe/log.ts'
@@ -7,13 +7,13 @@ import type { Upstream } from '../upstream/targets.ts'
 import { readListBody } from './model-list.ts'
 import { type ListResponse, listIn, type ModelList, type ModelLists } from './model-lists.ts'
 
-/** What it takes to ask for lists. */
+/** What requesting lists needs. */
 export type ListContext = UpstreamContext & { modelLists: ModelLists; log: Log }
 
 /**
- * The list of one upstream. It is the same for all callers, so nothing of the request goes along but the way it came (RFC 9110 §7.6.3): a
- * request that comes from another Latchkey may be part of what that one waits for. What such a request gets is for its caller alone.
- * @throws Fault `gateway_timeout` when it is not there in time, `bad_gateway` when it cannot be had or is too large
+ * The list of one upstream. It is the same for all callers, so of their headers only `Via` is forwarded (RFC 9110 §7.6.3): another Latchkey
+ * may be waiting for this very list. The response to a request with `Via` is not shared.
+ * @throws Fault `gateway_timeout` when the list is late, `bad_gateway` when it cannot be fetched or is too large
  */
 export function listOf(
   upstream: Upstream,
@@ -23,7 +23,7 @@ export function listOf(
 ): Promise<ModelList> {
   const via = request.headers.get('via')
   const ask = async (): Promise<ModelList> => {
-    // Not the caller's URL, which has its Host in it.
+    // Not the caller's URL, which would send its Host.
     const asking = new Request(`${upstream.baseUrl}/models`, {
       headers: { accept: 'application/json', ...(via === null ? {} : { via }) },
     })
@@ -60,8 +60,8 @@ async function fetchList(
   } catch (cause) {
     abort()
     if (cause instanceof Fault) throw cause
-    if (isLate) throw new Fault('gateway_timeout', 'The inference server did not answer in time', { cause })
-    throw new Fault('bad_gateway', 'The inference server broke its answer off', { cause })
+    if (isLate) throw new Fault('gateway_timeout', 'The inference server did not respond in time', { cause })
+    throw new Fault('bad_gateway', 'The inference server closed the connection mid-response', { cause })
   } finally {
     clearTimeout(timer)
   }

@@ -1,4 +1,4 @@
-// What an inference server answers when it is asked for its models: read within a bound, and the models in it.
+// The response of an inference server to `/models`: read up to a limit, and the models in it.
 
 import { Fault } from '../../fault.ts'
 import { readBounded } from '../../http/bounded-stream.ts'
@@ -6,13 +6,23 @@ import { upstreamListBytesMax } from '../../limits.ts'
 
 export type Model = { id: string }
 
-/** The whole body of an answer. @throws Fault `bad_gateway` beyond `upstreamListBytesMax` */
-export function readListBody({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
-  const message = `The answer of the inference server is larger than ${upstreamListBytesMax} bytes`
-  return readBounded(body, { bytesMax: upstreamListBytesMax, tooLarge: () => new Fault('bad_gateway', message) })
+/** The whole body of a response. @throws Fault `bad_gateway` beyond `upstreamListBytesMax` */
+export async function readListBody({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body ?? []) {
+    length += chunk.byteLength
+    if (length > upstreamListBytesMax)
+      throw new Fault(
+        'bad_gateway',
+        `The response of the inference server is larger than ${upstreamListBytesMax} bytes`,
+      )
+    chunks.push(chunk)
+  }
+  return joinChunks(chunks, length)
 }
 
-/** What has a name of what is listed; undefined when it is no list. */
+/** The entries that have a name; undefined when the body is not a list. */
 export function modelsIn(body: Uint8Array): Model[] | undefined {
   try {
     const { data } = JSON.parse(Buffer.from(body).toString()) as { data: unknown }

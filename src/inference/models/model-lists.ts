@@ -1,27 +1,27 @@
-// What the inference servers list at `/models`, kept for some seconds, so that callers cannot keep them busy with it. It knows no keys: what a
-// caller may see of a list, its user decides.
+// The lists of models, kept for a few seconds so that callers cannot overload the inference servers. Which models a caller may see is decided
+// elsewhere.
 import { Fault } from '../../fault.ts'
 import { modelListMilliseconds } from '../../limits.ts'
 import type { Upstream } from '../upstream/targets.ts'
 import { type Model, modelsIn } from './model-list.ts'
 
-/** An answer to `/models`, whole. */
+/** A whole response to `/models`. */
 export type ListResponse = { status: number; headers: Headers; body: Uint8Array<ArrayBuffer> }
 export type ModelList = {
-  answer: ListResponse
-  /** @throws Fault `bad_gateway` when the answer is no list */
+  response: ListResponse
+  /** @throws Fault `bad_gateway` when the response is not a list */
   models: () => Model[]
 }
 
 export type ModelLists = {
   /**
-   * What this upstream lists, or listed a few seconds ago; a failure is kept as well. `ask` is called where nothing is. Unless it
-   * `isShared`, it does not wait for a list that is still on its way, and what it gets is not kept for others.
+   * The list of this upstream, at most a few seconds old; failures are kept as well. `ask` is called when nothing is kept. Unless
+   * `isShared`, it does not wait for a request in progress, and its result is not kept.
    */
   listOf: (upstream: Upstream, ask: () => Promise<ModelList>, options: { isShared: boolean }) => Promise<ModelList>
 }
 
-/** An upstream that was changed is another value. */
+/** Keyed by the immutable value of an upstream: an edit makes a new value. */
 export function createModelLists(monotonic: () => number): ModelLists {
   const kept = new WeakMap<Upstream, { list: Promise<ModelList>; freshUntil: number | undefined }>()
   return {
@@ -41,15 +41,15 @@ export function createModelLists(monotonic: () => number): ModelLists {
   }
 }
 
-/** Read once, however often it is shown. */
-export function listIn(answer: ListResponse): ModelList {
-  const models = answer.status === 200 ? modelsIn(answer.body) : undefined
-  const reason = answer.status === 200 ? 'not a list' : `status ${answer.status}`
+/** Parses a response once, however often it is shown. */
+export function listIn(response: ListResponse): ModelList {
+  const models = response.status === 200 ? modelsIn(response.body) : undefined
+  const reason = response.status === 200 ? 'not a list' : `status ${response.status}`
   return {
-    answer,
+    response,
     models: () => {
       if (models !== undefined) return models
-      throw new Fault('bad_gateway', 'The inference server gave no list of models', { reason })
+      throw new Fault('bad_gateway', 'The inference server did not return a list of models', { reason })
     },
   }
 }

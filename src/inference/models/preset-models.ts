@@ -14,13 +14,13 @@ export type PresetModel = {
   description: string | null
 }
 
-/** The workspace's active presets that the caller may use, with all the models that they name; one without a model is for callers to name theirs. */
+/** The active presets of the workspace that the caller may use, with every model that they name. With a preset without a model, callers name one. */
 export function listPresetModels(principal: Principal, { registry }: { registry: PresetRegistry }): PresetModel[] {
   const presets = [...(registry.presetsOf.get(principal.key.workspaceId)?.values() ?? [])]
   return presets.filter((preset) => isUsable(preset, principal)).map(toModel)
 }
 
-/** The one that is called `@preset/slug`. */
+/** The preset that is listed as `@preset/slug`. */
 export function findPresetModel(
   id: string,
   principal: Principal,

@@ -1,8 +1,8 @@
-// Which headers pass between callers and inference servers: those that inference needs, and those that an admin names for one server.
-// Everything else stays where it is, since a gateway may act on any header, and an inference server may tell anything in one.
+// Which headers pass between callers and inference servers: those that inference needs, and those that an administrator names for one server.
+// All others are dropped: a gateway may act on any header, and an inference server may reveal anything in one.
 import { headerNameCharactersMax } from '../../limits.ts'
 
-/** What inference needs of a request. `content-type` is not among them: a body always goes out as JSON. */
+/** The request headers that inference needs. `content-type` is not listed: a body is always sent as JSON. */
 const forwardedNames = [
   'accept',
   'user-agent',
@@ -14,7 +14,7 @@ const forwardedNames = [
   'anthropic-beta',
   'x-session-id',
 ]
-/** What clients of the official SDKs act on, or show to whoever asks for support. */
+/** The response headers that the official SDKs act on, or show for support. */
 const returnedNames = [
   'content-type',
   'content-language',
@@ -30,10 +30,10 @@ const returnedNames = [
   'ratelimit-remaining',
   'ratelimit-reset',
 ]
-/** Requests and tokens that are left, so that a client can pace itself. */
+/** Remaining requests and tokens, so that a client can pace itself. */
 const returnedPrefixes = ['x-ratelimit-', 'anthropic-ratelimit-']
 
-/** What never passes, by lower-case name with hyphens. A name can say only what a header is for, so these err on the safe side. */
+/** Headers that never pass, by lower-case name with hyphens. A name is only a hint at the purpose of a header, so these err on the safe side. */
 const refusals: [reason: string, names: RegExp][] = [
   [
     'it may carry a credential',
@@ -58,25 +58,25 @@ const refusals: [reason: string, names: RegExp][] = [
 export type Doing = 'forwarded' | 'returned'
 export type IsReturned = (name: string) => boolean
 
-/** Why an admin cannot add a header to those that are forwarded or returned: what is wrong, the rule, what to do. Undefined when it can be. */
+/** Why a header cannot be added to those that are forwarded or returned; undefined when it can. */
 export function headerProblem(name: string, doing: Doing): string | undefined {
   const quoted = JSON.stringify(name)
   if (!/^[\w-]+$/.test(name) || name.length > headerNameCharactersMax)
     return `${quoted} is not a header name: use 1 to ${headerNameCharactersMax} letters, digits, hyphens or underscores`
   const lower = name.toLowerCase()
   if (doing === 'forwarded' ? forwardedNames.includes(lower) : isNeededByCallers(lower)) return undefined
-  // Some servers take an underscore for a hyphen.
+  // Some servers read an underscore as a hyphen.
   const hyphened = lower.replaceAll('_', '-')
   const reason = refusals.find(([, names]) => names.test(hyphened))?.[0]
   return reason === undefined ? undefined : `${quoted} can never be ${doing}: ${reason}; leave it out`
 }
 
-/** The names, in lower case, of the headers that an upstream gets. */
+/** The names, in lower case, of the headers to forward to an upstream. */
 export function compileForwardedHeaders(more: readonly string[]): readonly string[] {
   return [...new Set([...forwardedNames, ...passable(more, 'forwarded')])]
 }
 
-/** Whether a header of an upstream, by its name in lower case, goes on to the caller. */
+/** Whether a header of an upstream, by its name in lower case, is returned to the caller. */
 export function compileReturnedHeaders(more: readonly string[]): IsReturned {
   const names = new Set([...returnedNames, ...passable(more, 'returned')])
   return (name) => names.has(name) || returnedPrefixes.some((prefix) => name.startsWith(prefix))
@@ -84,12 +84,12 @@ export function compileReturnedHeaders(more: readonly string[]): IsReturned {
 
 const isNeededByCallers = compileReturnedHeaders([])
 
-/** Those of a list that may pass by the rules of today, whichever were in force when it was saved. */
+/** The names that may pass by the current rules, which can be stricter than when the list was saved. */
 function passable(names: readonly string[], doing: Doing): string[] {
   return names.filter((name) => headerProblem(name, doing) === undefined).map((name) => name.toLowerCase())
 }
 
-/** By lower-case name. To look for each header that may pass costs less than to look at each that there is. */
+/** The headers to forward, by lower-case name. Looking up each allowed name costs less than reading every header. */
 export function selectForwarded(from: Headers, names: readonly string[]): Record<string, string> {
   const ofConnection = namedByConnection(from)
   const headers: Record<string, string> = {}
@@ -111,7 +111,7 @@ export function selectReturned(from: Headers, isReturned: IsReturned): Headers {
 
 const none: readonly string[] = []
 
-/** What a sender says to be for this connection only (RFC 9110 §7.6.1). */
+/** The headers that a sender limits to this connection (RFC 9110 §7.6.1). */
 function namedByConnection(headers: Headers): readonly string[] {
   const connection = headers.get('connection')
   if (connection === null || connection === 'keep-alive') return none
