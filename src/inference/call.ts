@@ -1,4 +1,5 @@
-// An inference request as one value: read from its body once, completed by the preset that it names. Everything after works on this value.
+// An inference request as one value: read from its body once, completed by the preset that it names. Everything after
+// works on this value.
 import { Fault } from '../fault.ts'
 import { type JsonObject, parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
@@ -9,10 +10,16 @@ import { completeBody } from '../presets/use.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { isLonger } from '../values/characters.ts'
 
-/** Where a call goes. `takesStreamOptions`: the endpoint sends the usage of a stream only if `stream_options` asks for it. */
+/**
+ * Where a call goes. `takesStreamOptions`: the endpoint sends the usage of a stream only if `stream_options` asks for
+ * it.
+ */
 export type Path = { endpoint: string; target: Target; takesStreamOptions: boolean }
 
-/** A body as the client sent it, which names no member twice, and the preset that it names. `fields` has no `preset` that is null. */
+/**
+ * A body as the client sent it, which names no member twice, and the preset that it names. `fields` has no `preset`
+ * that is null.
+ */
 export type SentBody = { sent: JsonObject; fields: Fields; preset: PresetReference | undefined }
 
 export type Call = {
@@ -38,7 +45,8 @@ const inLowerCase = /^[a-z_]*$/
 
 /**
  * Reads and parses the body of a request.
- * @throws Fault `unsupported_media_type`, `too_large`, `timeout`, or `invalid` when it is not a JSON object or names a preset wrongly
+ * @throws Fault `unsupported_media_type`, `too_large`, `timeout`, or `invalid` when it is not a JSON object or names a
+ * preset wrongly
  */
 export async function readSentBody(request: Request, bytesMax: number): Promise<SentBody> {
   rejectOtherThanJson(request)
@@ -52,7 +60,8 @@ export async function readSentBody(request: Request, bytesMax: number): Promise<
 
 /**
  * The call that a body makes, with what its preset adds.
- * @throws Fault `not_found` for an unknown preset; `invalid` when a model is not a name, or when it is unclear whether a stream is asked for
+ * @throws Fault `not_found` for an unknown preset; `invalid` when a model is not a name, or when it is unclear whether
+ * a stream is asked for
  */
 export async function completeCall(
   { endpoint, target, takesStreamOptions }: Path,
@@ -93,8 +102,8 @@ function checkModelName(name: unknown): string {
 }
 
 /**
- * Inference servers differ in what they accept for `stream: true`: the number 1, the text "true", another case of the name. A stream that
- * Latchkey does not recognize would run without its usage being asked for.
+ * Inference servers differ in what they accept for `stream: true`: the number 1, the text "true", another case of the
+ * name. A stream that Latchkey does not recognize would run without its usage being asked for.
  */
 function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   for (const name of Object.keys(fields)) {

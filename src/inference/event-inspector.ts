@@ -5,7 +5,10 @@ import { countsOf, type Inspector, isObject, modelOf, parseObject, usageOf } fro
 type Fields = Record<string, unknown>
 
 const [lineFeed, carriageReturn] = [0x0a, 0x0d]
-/** An empty line after a line; the two may end differently. Whether a last \r is a line end by itself depends on the next byte. */
+/**
+ * An empty line after a line; the two may end differently. Whether a last \r is a line end by itself depends on the
+ * next byte.
+ */
 const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/g
 /** The events that end a stream of responses or of messages; chat completions end with [DONE]. */
 const finalTypes = ['response.completed', 'response.incomplete', 'response.failed', 'message_stop']
@@ -40,8 +43,8 @@ type Stream = {
 }
 
 /**
- * Releases an event stream event by event. With `withholdsUsage`, the extra usage event, for which the client did not ask, is dropped.
- * Text is handled as latin1, one character per byte, so that every byte goes out as it came in.
+ * Releases an event stream event by event. With `withholdsUsage`, the extra usage event, for which the client did not
+ * ask, is dropped. Text is handled as latin1, one character per byte, so that every byte goes out as it came in.
  */
 export function inspectEvents({ withholdsUsage }: { withholdsUsage: boolean }): Inspector {
   const stream: Stream = {

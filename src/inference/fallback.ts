@@ -13,12 +13,15 @@ import type { Attempt } from './upstream/targets.ts'
 type Outcome = { attempt: Attempt; status: number } & ({ forwarded: Forwarded } | { fault: Fault })
 type FallbackContext = UpstreamContext & { log: Log }
 
-/** Statuses by which an upstream says only that it cannot serve the request: its credential, its path, or the model is missing there. */
+/**
+ * Statuses by which an upstream says only that it cannot serve the request: its credential, its path, or the model is
+ * missing there.
+ */
 const unservedStatuses = [401, 402, 403, 404, 405]
 
 /**
- * The first usable response, or else the most useful failure, the last among equals. It decides on the status and headers: a response that
- * has begun is final. The calls of all other attempts are aborted.
+ * The first usable response, or else the most useful failure, the last among equals. It decides on the status and
+ * headers: a response that has begun is final. The calls of all other attempts are aborted.
  * @throws Fault when the most useful failure is an attempt without a response
  */
 export async function forwardToBest(
@@ -72,12 +75,18 @@ async function ask(
   }
 }
 
-/** After too many requests or a failure of the server, another attempt may do better; after that, also where an upstream cannot serve. */
+/**
+ * After too many requests or a failure of the server, another attempt may do better; after that, also where an upstream
+ * cannot serve.
+ */
 function isWorthAnother(status: number, { hasFailedBefore }: { hasFailedBefore: boolean }): boolean {
   return status === 429 || status >= 500 || (hasFailedBefore && unservedStatuses.includes(status))
 }
 
-/** How much a failure helps the caller: most if it says when to retry, then if it asks the client to slow down, then if a retry may help. */
+/**
+ * How much a failure helps the caller: most if it says when to retry, then if it asks the client to slow down, then if
+ * a retry may help.
+ */
 function usefulnessOf(outcome: Outcome): number {
   const { status } = outcome
   const saysWhen = 'forwarded' in outcome && outcome.forwarded.response.headers.has('retry-after')

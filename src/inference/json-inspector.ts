@@ -12,8 +12,8 @@ const nothing = new Uint8Array(0)
 const usageCharactersMax = 10_000
 
 /**
- * Releases every chunk except the newest, which waits until the usage is recorded. Of a response too long to be kept, the end is searched,
- * where the usage usually is, and the beginning, where llama.cpp writes that of embeddings.
+ * Releases every chunk except the newest, which waits until the usage is recorded. Of a response too long to be kept,
+ * the end is searched, where the usage usually is, and the beginning, where llama.cpp writes that of embeddings.
  */
 export function inspectJson(): Inspector {
   const window: Window = { chunks: [], bytes: 0, head: nothing }

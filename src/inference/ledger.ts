@@ -1,5 +1,5 @@
-// The ledger entry of one inference request: opened when it is forwarded, written once when it ends. The row is committed before the response
-// ends.
+// The ledger entry of one inference request: opened when it is forwarded, written once when it ends. The row is
+// committed before the response ends.
 import type { UsageRow } from '../../db/schema.ts'
 import type { Writer } from '../../db/write.ts'
 import { describeError, withoutSecrets } from '../fault.ts'
@@ -14,7 +14,10 @@ import { costOf, type PriceList } from './prices.ts'
 import type { Attempt } from './upstream/targets.ts'
 import type { Inspected } from './usage.ts'
 
-/** How a call ended. `status` is what the caller got; 499, as in nginx, when the client left before there was a response. */
+/**
+ * How a call ended. `status` is what the caller got; 499, as in nginx, when the client left before there was a
+ * response.
+ */
 export type Ending = { status: number; completed: boolean; clientLeft: boolean; inspected: Inspected }
 export const statusClientLeft = 499
 export const nothingSeen: Inspected = { model: undefined, counts: undefined }
@@ -55,7 +58,8 @@ export function openLedgerEntry(
 }
 
 /**
- * Commits the row, and adds what was spent to the totals of the key, whether or not the commit succeeds: the upstream has done its work.
+ * Commits the row, and adds what was spent to the totals of the key, whether or not the commit succeeds: the upstream
+ * has done its work.
  * @throws the error of a failed commit, after logging the row
  */
 export async function writeLedgerEntry(entry: LedgerEntry, ending: Ending): Promise<void> {

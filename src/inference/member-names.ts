@@ -31,8 +31,8 @@ export function stepsForName(name: string): number {
 }
 
 /**
- * The letters a to z and digits of a name, with `?` for others. One character at a time, since some expand to 18, and a lookup is a hundred
- * times as fast.
+ * The letters a to z and digits of a name, with `?` for others. One character at a time, since some expand to 18, and a
+ * lookup is a hundred times as fast.
  */
 function fold(name: string): string {
   let folded = ''

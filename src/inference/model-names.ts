@@ -1,5 +1,5 @@
-// The models that a body names, wherever an upstream may act on them: gateways read them for fallbacks, routing and tools. The content of the
-// conversation (messages, schemas, documents, metadata) is data, and is not searched.
+// The models that a body names, wherever an upstream may act on them: gateways read them for fallbacks, routing and
+// tools. The content of the conversation (messages, schemas, documents, metadata) is data, and is not searched.
 import { Fault } from '../fault.ts'
 import { giveWayAfter, hasMemberTwice } from '../http/body.ts'
 import { checkModels, isLimited } from '../keys/admission.ts'
@@ -49,7 +49,8 @@ const options = new Set<string>([...configKeys, 'thinking', 'output_config', 'sp
 
 /**
  * Checks every model that a body names against the limits of the caller. A caller without limits skips it.
- * @throws Fault `forbidden` as `checkModels`; `invalid` for too many names, or for a member that is named twice: upstreams may read either
+ * @throws Fault `forbidden` as `checkModels`; `invalid` for too many names, or for a member that is named twice:
+ * upstreams may read either
  */
 export async function checkNamedModels(principal: Principal, { sent, fields, models }: Call): Promise<void> {
   if (!isLimited(principal, 'models')) return
@@ -63,7 +64,10 @@ export async function checkNamedModels(principal: Principal, { sent, fields, mod
   await giveWayAfter(sent.bytes)
 }
 
-/** How to read a value: by the places in it; as names of models (strings and member names, except options); or as strings that are such names. */
+/**
+ * How to read a value: by the places in it; as names of models (strings and member names, except options); or as
+ * strings that are such names.
+ */
 type Role = Places | 'names' | 'texts'
 type Part = { value: string | object; role: Role }
 
@@ -99,7 +103,7 @@ function checkName(name: string, count: number): void {
   if (count > modelNamesMax)
     throw new Fault(
       'invalid',
-      `The body names models in too many places: with a key or token that is limited to models, at most ${modelNamesMax}`,
+      `The body names models in too many places: a caller that is limited to models may use ${modelNamesMax}`,
     )
   if (isLonger(name, modelCharactersMax))
     throw new Fault('invalid', `A model has at most ${modelCharactersMax} characters`)

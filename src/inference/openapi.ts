@@ -1,4 +1,5 @@
-// The OpenAPI documentation of the inference endpoints. Everything that passes through is defined by the inference server.
+// The OpenAPI documentation of the inference endpoints. Everything that passes through is defined by the inference
+// server.
 import type { OperationDoc } from '../http/operation-doc.ts'
 import { jsonOutermostMembersMax, modelCharactersMax, modelNamesMax } from '../limits.ts'
 import { flag, freeObject, matching, object as objectOf } from '../presets/schema/check.ts'
@@ -29,15 +30,18 @@ const body = {
   },
 }
 const rules =
-  'A preset is named as `slug` or `slug@3`, in one place, and completes the body. No member is named twice, and model, models, stream and stream_options are in lower case. The inference server checks everything else, and its errors pass through. ' +
-  `A request with a key or token that is limited to models names models in at most ${modelNamesMax} places, and no member of any object twice.`
+  'A preset is named as `slug` or `slug@3`, in one place, and completes the body. No member is named twice, and model, ' +
+  'models, stream and stream_options are in lower case. The inference server checks everything else, and its errors ' +
+  'pass through. A request with a key or token that is limited to models names models in at most ' +
+  `${modelNamesMax} places, and no member of any object twice.`
 
 /** Errors of the inference server pass through unchanged, so every status can be either's. */
 const relayed: OperationDoc['responses'] = {
   200: { description: "The inference server's response", mediaType: '*/*' },
   default: {
     description:
-      'An error: in the common shape when this service reports it (400, 401, 402, 403, 404, 408, 413, 415, 429, 500, 502, 503, 504), unchanged when the inference server does',
+      'An error: in the common shape when this service reports it (400, 401, 402, 403, 404, 408, 413, 415, 429, 500, ' +
+      '502, 503, 504), unchanged when the inference server does',
     mediaType: '*/*',
   },
 }

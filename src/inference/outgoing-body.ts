@@ -1,5 +1,5 @@
-// The body that an inference server gets: the client's own bytes, rewritten only where the preset, the usage of a stream or a fallback
-// requires it. What stays the same stays as it was written, large numbers included.
+// The body that an inference server gets: the client's own bytes, rewritten only where the preset, the usage of a
+// stream or a fallback requires it. What stays the same stays as it was written, large numbers included.
 import type { JsonObject } from '../http/body.ts'
 import { withMembers, withMoreMembers } from '../http/json-text.ts'
 import type { Fields } from '../presets/schema/fields.ts'

@@ -44,8 +44,8 @@ type Passage = Passing & {
 }
 
 /**
- * A stream that pulls from the upstream. When the client leaves, the upstream call is aborted and what was used so far is settled; when only
- * the usage is missing, it is read first.
+ * A stream that pulls from the upstream. When the client leaves, the upstream call is aborted and what was used so far
+ * is settled; when only the usage is missing, it is read first.
  */
 export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
   const { idleMilliseconds, clientIdleMilliseconds = clientIdleMillisecondsMax } = passing
@@ -164,8 +164,8 @@ async function readForUsage(passage: Passage): Promise<void> {
 }
 
 /**
- * The same for a short response of known length, in one piece. All of it must arrive within `idleMilliseconds`. When the upstream breaks it
- * off, the client sees a broken response too.
+ * The same for a short response of known length, in one piece. All of it must arrive within `idleMilliseconds`. When
+ * the upstream breaks it off, the client sees a broken response too.
  */
 export async function passWhole(
   { inspector, abort, idleMilliseconds, onFirstByte, settle }: Omit<Passing, 'body' | 'whenClientLeaves' | 'peer'>,

@@ -1,4 +1,5 @@
-// What a request costs when the upstream does not report it: a price list by model pattern. Money is in nanodollars, billionths of a US dollar.
+// What a request costs when the upstream does not report it: a price list by model pattern. Money is in nanodollars,
+// billionths of a US dollar.
 import type { Price } from '../../db/schema.ts'
 import { answerDollarsMax, nanodollarsPerDollar } from '../limits.ts'
 import { compilePatterns } from '../values/pattern.ts'
@@ -9,7 +10,10 @@ export type PriceList = (model: string) => Readonly<Price> | undefined
 
 const tokensPerPrice = 1_000_000
 
-/** The price for a model: the one for its exact name, or else for the longest pattern that matches it. Patterns are compiled here. */
+/**
+ * The price for a model: the one for its exact name, or else for the longest pattern that matches it. Patterns are
+ * compiled here.
+ */
 export function compilePrices(rows: readonly Price[]): PriceList {
   const byName = new Map(rows.map((row) => [row.model, row]))
   const patterns = rows
@@ -20,9 +24,10 @@ export function compilePrices(rows: readonly Price[]): PriceList {
 }
 
 /**
- * The cost of the counted tokens, rounded to whole nanodollars. Cached tokens are part of the prompt and can have a separate price. Null when a
- * count that matters is unknown, and beyond the maximum cost of a response, which only a mistake in price or count can reach.
- * `generates`: whether the endpoint returns a completion; otherwise all tokens belong to the prompt.
+ * The cost of the counted tokens, rounded to whole nanodollars. Cached tokens are part of the prompt and can have a
+ * separate price. Null when a count that matters is unknown, and beyond the maximum cost of a response, which only a
+ * mistake in price or count can reach. `generates`: whether the endpoint returns a completion; otherwise all tokens
+ * belong to the prompt.
  */
 export function costOf(
   { promptNanodollars, completionNanodollars, cachedNanodollars }: Price,

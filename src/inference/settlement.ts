@@ -1,4 +1,5 @@
-// How a forwarded request ends: its response passes to the client, and its ledger entry is written before the client sees the end.
+// How a forwarded request ends: its response passes to the client, and its ledger entry is written before the client
+// sees the end.
 import { Fault } from '../fault.ts'
 import type { RequestInfo } from '../http/endpoint.ts'
 import { statusOf } from '../http/reply.ts'

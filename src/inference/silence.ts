@@ -13,8 +13,8 @@ export type Silence = {
 }
 
 /**
- * Calls `onSilent` when the side that is waited for was silent for its limit, or up to a quarter longer. One timer checks repeatedly: setting
- * a timer for every chunk, or reading the clock, costs more than the chunk.
+ * Calls `onSilent` when the side that is waited for was silent for its limit, or up to a quarter longer. One timer
+ * checks repeatedly: setting a timer for every chunk, or reading the clock, costs more than the chunk.
  */
 export function watchSilence(sides: Record<Side, { milliseconds: number; onSilent: () => void }>): Silence {
   const step = Math.min(sides.upstream.milliseconds, sides.client.milliseconds) / checks

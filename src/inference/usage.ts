@@ -1,4 +1,5 @@
-// What a response says of the model and the tokens used, in the terms of chat completions, responses, messages and embeddings. Pure.
+// What a response says of the model and the tokens used, in the terms of chat completions, responses, messages and
+// embeddings. Pure.
 import { answerDollarsMax, countMax, nanodollarsPerDollar } from '../limits.ts'
 
 type Fields = Record<string, unknown>
@@ -20,11 +21,19 @@ export type Inspected = { model: string | undefined; counts: TokenCounts | undef
 export type Inspector = {
   /** Takes a chunk and returns the bytes that may go to the client now. */
   take: (chunk: Uint8Array) => Uint8Array
-  /** Whether the client may take the response for finished once it has the bytes returned last; they wait for the ledger. */
+  /**
+   * Whether the client may take the response for finished once it has the bytes returned last; they wait for the
+   * ledger.
+   */
   isFinal: () => boolean
-  /** Whether the content may be complete, so that only the usage is missing: a choice or a piece of content has ended. */
+  /**
+   * Whether the content may be complete, so that only the usage is missing: a choice or a piece of content has ended.
+   */
   isUsageDue: () => boolean
-  /** Whether the upstream, having ended, has sent everything. A cut connection ends an event stream too, so its last event decides. */
+  /**
+   * Whether the upstream, having ended, has sent everything. A cut connection ends an event stream too, so its last
+   * event decides.
+   */
   isWhole: () => boolean
   /** The bytes that are still held back when the upstream has ended. */
   rest: () => Uint8Array
@@ -43,7 +52,9 @@ export function parseObject(text: string): Fields {
   }
 }
 
-/** Responses nest their fields in `response`, the first event of messages in `message`; all others have them at the top. */
+/**
+ * Responses nest their fields in `response`, the first event of messages in `message`; all others have them at the top.
+ */
 function within({ response, message }: Fields): Fields {
   const inner = response ?? message
   return isObject(inner) ? inner : {}

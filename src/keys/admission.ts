@@ -1,4 +1,5 @@
-// Whether a caller may infer now: the rates, the state and the budget of its key, and the models and presets that it is limited to.
+// Whether a caller may infer now: the rates, the state and the budget of its key, and the models and presets that it is
+// limited to.
 import { Fault } from '../fault.ts'
 import { modelCharactersMax, nanodollarsPerDollar } from '../limits.ts'
 import type { AllowList, AllowLists } from './allow-lists.ts'
@@ -15,7 +16,10 @@ export type AdmissionContext = {
   now: () => number
 }
 
-/** Takes one request from the rate of a key. @throws Fault `rate_limited` when the key has none left, or has used too many tokens */
+/**
+ * Takes one request from the rate of a key.
+ * @throws Fault `rate_limited` when the key has none left, or has used too many tokens
+ */
 export function takeRate(key: Key, { keyRates, now }: Pick<AdmissionContext, 'keyRates' | 'now'>): void {
   const { id, requestsPerMinute, tokensPerMinute } = key
   const seconds = keyRates.take(key, now())
@@ -45,14 +49,19 @@ export function refresh(
 export function checkBudget(key: Key, { spending, now }: Pick<AdmissionContext, 'spending' | 'now'>): void {
   const { id, limitNanodollars, limitReset } = key
   if (limitNanodollars === null || remainingOf(key, spending.of(id, now())) !== 0) return
-  const limit = `${limitReset === null ? '' : `${limitReset} `}limit of this key, ${limitNanodollars / nanodollarsPerDollar} USD,`
-  throw new Fault('payment_required', `The ${limit} is spent`, { reason: `key_limit_spent, key ${id}` })
+  const period = limitReset === null ? '' : `${limitReset} `
+  const dollars = limitNanodollars / nanodollarsPerDollar
+  throw new Fault('payment_required', `The ${period}limit of this key, ${dollars} USD, is spent`, {
+    reason: `key_limit_spent, key ${id}`,
+  })
 }
 
 type Kind = keyof AllowLists
 type Limit = { who: string; list: AllowList; id: string }
 
-/** The limits of the key and of the access token, as far as there are any; `id` names whose limit it is, for the log. */
+/**
+ * The limits of the key and of the access token, as far as there are any; `id` names whose limit it is, for the log.
+ */
 function limitsOf({ key, accessToken }: Principal, kind: Kind): Limit[] {
   const limits: Limit[] = []
   const ofKey = key.allowed[kind]

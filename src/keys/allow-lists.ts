@@ -1,4 +1,5 @@
-// The models and presets that a key or an access token is limited to: compiled once, when the key is loaded or the token is verified.
+// The models and presets that a key or an access token is limited to: compiled once, when the key is loaded or the
+// token is verified.
 import { compilePatterns, type Patterns } from '../values/pattern.ts'
 
 /** The patterns as an administrator wrote them, and whether a name fits one of them. */

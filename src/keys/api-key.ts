@@ -1,4 +1,5 @@
-// API keys (reference: Credentials): their text, their hash, the label by which people recognize them, and whether one is usable. Knows no database.
+// API keys (reference: Credentials): their text, their hash, the label by which people recognize them, and whether one
+// is usable. Knows no database.
 import { hash } from 'node:crypto'
 import type { ApiKey } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'

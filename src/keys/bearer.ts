@@ -1,4 +1,5 @@
-// Turns the Authorization header into who is calling (reference: Credentials): an API key, or an access token acting as one.
+// Turns the Authorization header into who is calling (reference: Credentials): an API key, or an access token acting as
+// one.
 import type { Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'

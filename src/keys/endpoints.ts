@@ -1,4 +1,5 @@
-// The key endpoints as the official client has them (reference: Key endpoints): `GET /key` for whoever calls, `/keys` for management keys.
+// The key endpoints as the official client has them (reference: Key endpoints): `GET /key` for whoever calls, `/keys`
+// for management keys.
 
 import type { Actor } from '../../db/admin-changes.ts'
 import { Fault } from '../fault.ts'
@@ -32,7 +33,10 @@ type Creation = Omit<typeof createBody.inferIn, (typeof ignoredFields)[number] |
 type Filter = Pick<typeof listQuery.infer, 'owner' | 'state'>
 type Named = { organization: string; key: string }
 type Run<Name, Input, Response> = (name: Name, input: Input, actor?: Actor) => Promise<Response>
-/** The admin operations that these endpoints call. An intersection, since TypeScript compares overloads without their type parameters. */
+/**
+ * The admin operations that these endpoints call. An intersection, since TypeScript compares overloads without their
+ * type parameters.
+ */
 type RunKeyOperation = Run<'keys.show', Named, Shown> &
   Run<'keys.list', Filter & { organization: string }, { data: Shown[] }> &
   Run<'keys.create', Creation & { organization: string; workspace: string; owner: string }, Shown & { key: string }> &
@@ -147,7 +151,10 @@ function reply(status: number, body: unknown): Response {
   return json(status, body, { 'cache-control': 'no-store' })
 }
 
-/** A key as the official client reads it, with the limits that only this service has. The fields for keys of other providers are empty. */
+/**
+ * A key as the official client reads it, with the limits that only this service has. The fields for keys of other
+ * providers are empty.
+ */
 function responseOf(shown: Shown): typeof keyResponse.infer {
   return {
     hash: shown.hash,

@@ -5,8 +5,8 @@ export type KeyRates = {
   /** Takes one request; returns 0, or the number of seconds until the key may retry. `now` in milliseconds. */
   take: (key: Pick<ApiKey, 'id' | 'requestsPerMinute' | 'tokensPerMinute'>, now: number) => number
   /**
-   * Takes the tokens that a response used. They are unknown until then, so a bucket may end below zero, but never so far that the key
-   * waits for more than a minute.
+   * Takes the tokens that a response used. They are unknown until then, so a bucket may end below zero, but never so
+   * far that the key waits for more than a minute.
    */
   use: (keyId: string, tokens: number, now: number) => void
 }

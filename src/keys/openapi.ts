@@ -77,7 +77,9 @@ export const listQuery = type({
   'state?': type.enumerated(...keyStates).configure({ says: 'Only keys in this state' }),
 })
 const segments = { hash: type(keyHashText).configure({ says: 'The hash of the key' }) }
-const rules = `The time in expires_at must be in the future. limit_reset needs a limit. A management key cannot have limits, rates, models or presets. The service ignores ${ignoredFields.join(', ')}.`
+const rules =
+  'The time in expires_at must be in the future. limit_reset needs a limit. A management key cannot have limits, ' +
+  `rates, models or presets. The service ignores ${ignoredFields.join(', ')}.`
 
 const mediaType = 'application/json'
 const oneResponse = { description: 'The key', shape: type({ data: keyResponse }) }

@@ -1,4 +1,5 @@
-// What each key has spent, in memory: in total, and per day, week and month (UTC, weeks start on Monday). Money is in nanodollars.
+// What each key has spent, in memory: in total, and per day, week and month (UTC, weeks start on Monday). Money is in
+// nanodollars.
 import type { ApiKey } from '../../db/schema.ts'
 import { spentPeriodsMax } from '../limits.ts'
 
@@ -25,8 +26,8 @@ const monthOf = (day: number) => {
 }
 
 /**
- * `rows` are the totals per day from the database. Each period has a separate sum, so that spending under a wrong clock counts only for the
- * wrong time.
+ * `rows` are the totals per day from the database. Each period has a separate sum, so that spending under a wrong clock
+ * counts only for the wrong time.
  */
 export function createSpending(rows: readonly SpentDay[], now: number): Spending {
   const known = new Map<string, Known>()

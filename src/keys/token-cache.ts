@@ -1,5 +1,6 @@
-// Access tokens that were verified recently, so that the next request with the same token skips the signature. An entry counts for the exact
-// text only, ends with its token or the key that signed it, and never vouches for the API key, whose state is checked on every request.
+// Access tokens that were verified recently, so that the next request with the same token skips the signature. An entry
+// counts for the exact text only, ends with its token or the key that signed it, and never vouches for the API key,
+// whose state is checked on every request.
 import { hash } from 'node:crypto'
 import { verifiedTokensMax } from '../limits.ts'
 import { type AccessTokenClaims, isWithinLife } from '../tokens/access-token.ts'

@@ -19,8 +19,8 @@ export type ModelsContext = BearerContext &
   ListContext & { registry: PresetRegistry & UpstreamRegistry; keyRates: KeyRates }
 
 /**
- * The lists of all upstreams as one: each model once, from the first upstream that serves it. A failing upstream is left out, unless all
- * fail. The list of a single upstream passes unchanged to a caller without limits.
+ * The lists of all upstreams as one: each model once, from the first upstream that serves it. A failing upstream is
+ * left out, unless all fail. The list of a single upstream passes unchanged to a caller without limits.
  */
 export async function listModels(request: Request, context: ModelsContext, info: RequestInfo): Promise<Response> {
   const principal = await admit(request, context)

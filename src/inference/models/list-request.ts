@@ -11,8 +11,8 @@ import { type ListResponse, listIn, type ModelList, type ModelLists } from './mo
 export type ListContext = UpstreamContext & { modelLists: ModelLists; log: Log }
 
 /**
- * The list of one upstream. It is the same for all callers, so of their headers only `Via` is forwarded (RFC 9110 §7.6.3): another Latchkey
- * may be waiting for this very list. The response to a request with `Via` is not shared.
+ * The list of one upstream. It is the same for all callers, so of their headers only `Via` is forwarded (RFC 9110
+ * §7.6.3): another Latchkey may be waiting for this very list. The response to a request with `Via` is not shared.
  * @throws Fault `gateway_timeout` when the list is late, `bad_gateway` when it cannot be fetched or is too large
  */
 export function listOf(

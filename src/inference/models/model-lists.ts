@@ -1,5 +1,5 @@
-// The lists of models, kept for a few seconds so that callers cannot overload the inference servers. Which models a caller may see is decided
-// elsewhere.
+// The lists of models, kept for a few seconds so that callers cannot overload the inference servers. Which models a
+// caller may see is decided elsewhere.
 import { Fault } from '../../fault.ts'
 import { modelListMilliseconds } from '../../limits.ts'
 import type { Upstream } from '../upstream/targets.ts'
@@ -15,8 +15,8 @@ export type ModelList = {
 
 export type ModelLists = {
   /**
-   * The list of this upstream, at most a few seconds old; failures are kept as well. `ask` is called when nothing is kept. Unless
-   * `isShared`, it does not wait for a request in progress, and its result is not kept.
+   * The list of this upstream, at most a few seconds old; failures are kept as well. `ask` is called when nothing is
+   * kept. Unless `isShared`, it does not wait for a request in progress, and its result is not kept.
    */
   listOf: (upstream: Upstream, ask: () => Promise<ModelList>, options: { isShared: boolean }) => Promise<ModelList>
 }

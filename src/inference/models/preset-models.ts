@@ -14,7 +14,10 @@ export type PresetModel = {
   description: string | null
 }
 
-/** The active presets of the workspace that the caller may use, with every model that they name. With a preset without a model, callers name one. */
+/**
+ * The active presets of the workspace that the caller may use, with every model that they name. With a preset without a
+ * model, callers name one.
+ */
 export function listPresetModels(principal: Principal, { registry }: { registry: PresetRegistry }): PresetModel[] {
   const presets = [...(registry.presetsOf.get(principal.key.workspaceId)?.values() ?? [])]
   return presets.filter((preset) => isUsable(preset, principal)).map(toModel)

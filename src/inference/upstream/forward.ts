@@ -33,8 +33,10 @@ export type Outgoing = {
 }
 
 /**
- * Sends a request on and resolves with the response, whose body is not read yet. The call is aborted when the client leaves.
- * @throws Fault `bad_gateway` when the upstream cannot be reached or its response cannot be used, `gateway_timeout` when it is too slow
+ * Sends a request on and resolves with the response, whose body is not read yet. The call is aborted when the client
+ * leaves.
+ * @throws Fault `bad_gateway` when the upstream cannot be reached or its response cannot be used, `gateway_timeout`
+ * when it is too slow
  */
 export async function forward(
   request: Request,
@@ -108,7 +110,8 @@ async function headersFor(
 }
 
 /**
- * Refuses a response that no client could use or should follow: an invalid status, a redirect, or an encoding that was not asked for.
+ * Refuses a response that no client could use or should follow: an invalid status, a redirect, or an encoding that was
+ * not asked for.
  * @throws Fault `bad_gateway`
  */
 function rejectUnusable({ status, headers }: Response): void {

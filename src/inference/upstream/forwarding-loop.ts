@@ -1,11 +1,12 @@
-// Forwarding loops, in which an upstream routes back to this service: each installation has a name and recognizes it in `Via`.
+// Forwarding loops, in which an upstream routes back to this service: each installation has a name and recognizes it in
+// `Via`.
 import { hash } from 'node:crypto'
 import { Fault } from '../../fault.ts'
 import type { KeyRegistry } from '../../keys/bearer.ts'
 
 /**
- * The name of this installation in `Via` (RFC 9110 §7.6.3). It comes from a hash of the first organization's id, so it is unique and
- * reveals nothing. Instances can be chained: each has its own name.
+ * The name of this installation in `Via` (RFC 9110 §7.6.3). It comes from a hash of the first organization's id, so it
+ * is unique and reveals nothing. Instances can be chained: each has its own name.
  */
 export function nameInstallation({ organizations }: Pick<KeyRegistry, 'organizations'>): string {
   const [first] = [...organizations.values()].toSorted(

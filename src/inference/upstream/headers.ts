@@ -1,5 +1,6 @@
-// Which headers pass between callers and inference servers: those that inference needs, and those that an administrator names for one server.
-// All others are dropped: a gateway may act on any header, and an inference server may reveal anything in one.
+// Which headers pass between callers and inference servers: those that inference needs, and those that an administrator
+// names for one server. All others are dropped: a gateway may act on any header, and an inference server may reveal
+// anything in one.
 import { headerNameCharactersMax } from '../../limits.ts'
 
 /** The request headers that inference needs. `content-type` is not listed: a body is always sent as JSON. */
@@ -33,7 +34,10 @@ const returnedNames = [
 /** Remaining requests and tokens, so that a client can pace itself. */
 const returnedPrefixes = ['x-ratelimit-', 'anthropic-ratelimit-']
 
-/** Headers that never pass, by lower-case name with hyphens. A name is only a hint at the purpose of a header, so these err on the safe side. */
+/**
+ * Headers that never pass, by lower-case name with hyphens. A name is only a hint at the purpose of a header, so these
+ * err on the safe side.
+ */
 const refusals: [reason: string, names: RegExp][] = [
   [
     'it may carry a credential',

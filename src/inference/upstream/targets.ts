@@ -59,8 +59,8 @@ export function configuredUpstream(baseUrl: string): Upstream {
 }
 
 /**
- * The attempts for a request, in order: each model at every upstream that serves it. A request without a model goes to the first upstream,
- * which decides whether it needs one. `keyId` is for the log.
+ * The attempts for a request, in order: each model at every upstream that serves it. A request without a model goes to
+ * the first upstream, which decides whether it needs one. `keyId` is for the log.
  * @throws Fault `unavailable` when no upstream is configured, `not_found` when none serves any of the models
  */
 export function route(

@@ -40,7 +40,7 @@ describe.each([4_194_304, 65_536, 1_000_000])('in chunks of %i bytes', (chunkByt
     const { response, seen } = listOf(upstreamListBytesMax + 1, chunkBytes)
     await expect(readListBody(response)).rejects.toMatchObject({
       code: 'bad_gateway',
-      message: 'The answer of the inference server is larger than 4194304 bytes',
+      message: 'The response of the inference server is larger than 4194304 bytes',
     })
     expect(seen.cancelled).toBe(true)
   })
