@@ -7,19 +7,9 @@ import { upstreamListBytesMax } from '../../limits.ts'
 export type Model = { id: string }
 
 /** The whole body of a response. @throws Fault `bad_gateway` beyond `upstreamListBytesMax` */
-export async function readListBody({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of body ?? []) {
-    length += chunk.byteLength
-    if (length > upstreamListBytesMax)
-      throw new Fault(
-        'bad_gateway',
-        `The response of the inference server is larger than ${upstreamListBytesMax} bytes`,
-      )
-    chunks.push(chunk)
-  }
-  return joinChunks(chunks, length)
+export function readListBody({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+  const message = `The response of the inference server is larger than ${upstreamListBytesMax} bytes`
+  return readBounded(body, { bytesMax: upstreamListBytesMax, tooLarge: () => new Fault('bad_gateway', message) })
 }
 
 /** The entries that have a name; undefined when the body is not a list. */
