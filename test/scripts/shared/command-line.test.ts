@@ -2,17 +2,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Server } from '../../../src/server.ts'
+import { serveInProcess } from '../../support/in-process.ts'
 import { runCommand, temporaryFolder } from '../../support/latchkey.ts'
 
 const folder = temporaryFolder()
 const database = `file:${join(folder.path, 'latchkey.db')}`
 const settingsFile = join(folder.path, 'latchkey.conf')
+let server: Server
 const run = (...args: string[]) => runCommand(args, { cwd: folder.path })
 beforeAll(async () => {
   writeFileSync(settingsFile, `LATCHKEY_DATABASE_URL=${database}\n`)
   expect((await run('init', '--database-url', database)).code).toBe(0)
+  server = await serveInProcess({ LATCHKEY_DATABASE_URL: database })
 })
-afterAll(() => folder.remove())
+afterAll(async () => {
+  await server.stop()
+  folder.remove()
+})
 
 describe('an option that every command takes works', () => {
   const after = ['keys', 'list', '--json', '--config', settingsFile]

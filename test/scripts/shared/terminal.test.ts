@@ -2,17 +2,23 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import stringWidth from 'string-width'
+import type { Server } from '../../../src/server.ts'
+import { serveInProcess } from '../../support/in-process.ts'
 import { fromSource, runCommand, temporaryFolder } from '../../support/latchkey.ts'
 
 const folder = temporaryFolder()
 const env = { LATCHKEY_DATABASE_URL: `file:${join(folder.path, 'latchkey.db')}` }
+let server: Server
 beforeAll(async () => {
   expect((await runCommand(['init'], { cwd: folder.path, env })).code).toBe(0)
-  for (const name of ['鍵-for-everybody-who-asks-🔑', 'off'])
-    expect((await runCommand(['keys', 'create', '--name', name], { cwd: folder.path, env })).code).toBe(0)
-  expect((await runCommand(['keys', 'disable', 'off'], { cwd: folder.path, env })).code).toBe(0)
+  server = await serveInProcess(env)
+  for (const name of ['鍵-for-everybody-who-asks-🔑', 'off']) await server.runOperation('keys.create', { name })
+  await server.runOperation('keys.disable', { key: 'off' })
 })
-afterAll(() => folder.remove())
+afterAll(async () => {
+  await server.stop()
+  folder.remove()
+})
 
 /** What a command writes to a terminal of so many columns. */
 async function onTerminal(columns: number, args: string[], more: Record<string, string> = {}): Promise<string> {
