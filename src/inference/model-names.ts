@@ -103,7 +103,7 @@ function checkName(name: string, count: number): void {
   if (count > modelNamesMax)
     throw new Fault(
       'invalid',
-      `The body names models in too many places: a caller that is limited to models may use ${modelNamesMax}`,
+      `The body names models in too many places: a caller that is limited to models may use at most ${modelNamesMax}`,
     )
   if (isLonger(name, modelCharactersMax))
     throw new Fault('invalid', `A model has at most ${modelCharactersMax} characters`)
