@@ -1,26 +1,13 @@
 // `latchkey audit`: every exchange with its outcome and, if it was refused, the reason that the caller was not told.
 import type { Command } from 'commander'
-import { type Arguments, command, operationCommand, runAlone } from './shared/command-line.ts'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { type Arguments, command, runAlone } from './shared/command-line.ts'
+import { operationCommand } from './shared/operation-command.ts'
 import { moment, record } from './shared/render.ts'
 import { drawReport, reportInput, reportOptions, traitInput, traitOptions } from './shared/reports.ts'
 import { stateTone } from './shared/terminal.ts'
 
-type Exchange = {
-  id: number
-  at: string
-  request_id: string
-  outcome: string
-  step: string | null
-  reason: string | null
-  detail: string | null
-  policy_name: string | null
-  policy_named: string | null
-  issuer_url: string | null
-  subject: string | null
-  client_address: string | null
-}
-
-type Exchanges = { data: Exchange[]; more_before_id?: number }
+type Exchanges = OperationResponse<'audit.list'>
 
 function drawExchanges({ data, more_before_id }: Exchanges, given: Arguments): string {
   const drawn = drawReport(
@@ -38,7 +25,7 @@ function drawExchanges({ data, more_before_id }: Exchanges, given: Arguments): s
     ],
     given,
   )
-  return more_before_id === undefined
+  return more_before_id === undefined || more_before_id === null
     ? drawn
     : `${drawn}\nOlder exchanges were not looked at; to go on: --before-id ${more_before_id}`
 }
@@ -71,18 +58,14 @@ export function auditCommand(): Command {
     'audit changes --json --since 24h',
   ])
   list.addCommand(
-    operationCommand(reportOptions(changes), 'audit.changes', reportInput, ({ data }: { data: Change[] }, given) =>
+    operationCommand(reportOptions(changes), 'audit.changes', reportInput, ({ data }, given) =>
       drawReport(
         data,
         [
           ['TIME (UTC)', (row) => moment(row.at)],
           ['BY', whoOf],
           ['OPERATION', (row) => row.operation],
-          [
-            'WHAT',
-            ({ kind, after, before }) =>
-              `${kind.replace('_', ' ')} ${after?.slug ?? after?.name ?? before?.name ?? ''}`.trimEnd(),
-          ],
+          ['WHAT', whatOf],
           ['CHANGED', differenceOf],
           ['ID', (row) => row.target_id],
         ],
@@ -90,44 +73,34 @@ export function auditCommand(): Command {
       ),
     ),
   )
-  return list.addCommand(
-    operationCommand(
-      show,
-      'audit.show',
-      ({ words }) => ({ request_id: words[0] }),
-      (row: Record<string, unknown>) => record(row),
-    ),
-  )
+  return list.addCommand(operationCommand(show, 'audit.show', ({ words }) => ({ request_id: words[0] }), record))
 }
 
-type Change = {
-  id: number
-  at: string
-  actor: string
-  actor_key_id: string | null
-  actor_key_name: string | null
-  os_user: string | null
-  sudo_user: string | null
-  operation: string
-  kind: string
-  target_id: string
-  before: Record<string, unknown> | null
-  after: Record<string, unknown> | null
-}
+type Change = OperationResponse<'audit.changes'>['data'][number]
 
 function whoOf({ actor, actor_key_name, os_user, sudo_user }: Change): string {
-  if (os_user === null) return actor_key_name ?? actor
-  return `${actor} (${os_user}${sudo_user === null ? '' : `, sudo by ${sudo_user}`})`
+  if (os_user === undefined || os_user === null) return actor_key_name ?? actor
+  return `${actor} (${os_user}${(sudo_user ?? null) === null ? '' : `, sudo by ${sudo_user}`})`
+}
+
+function whatOf(change: Change): string {
+  const [before, after] = [fieldsOf(change.before), fieldsOf(change.after)]
+  return `${change.kind.replace('_', ' ')} ${after.slug ?? after.name ?? before.name ?? ''}`.trimEnd()
 }
 
 /** The fields that differ, with their values before and after. */
-function differenceOf({ before, after }: Change): string {
-  if (before === null) return 'new'
-  if (before.deleted_at === null && typeof after?.deleted_at === 'string') return 'deleted'
-  return Object.entries(after ?? {})
+function differenceOf(change: Change): string {
+  if (change.before === null) return 'new'
+  const [before, after] = [fieldsOf(change.before), fieldsOf(change.after)]
+  if (before.deleted_at === null && typeof after.deleted_at === 'string') return 'deleted'
+  return Object.entries(after)
     .filter(([name, value]) => name !== 'updated_at' && JSON.stringify(before[name]) !== JSON.stringify(value))
     .map(([name, value]) => `${name}: ${before[name] ?? '-'} → ${value ?? '-'}`)
     .join(', ')
+}
+
+function fieldsOf(row: object | null): Record<string, unknown> {
+  return { ...row }
 }
 
 if (import.meta.main) await runAlone(auditCommand())

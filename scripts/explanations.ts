@@ -1,15 +1,10 @@
 // Draws what `policies check` found: a line a policy, and every step of the one that was asked for or that accepts nearly.
+import type { OperationResponse } from '../src/admin/operations.ts'
 import { stepNames } from '../src/federation/subject-token/refusal.ts'
 import { printable } from './shared/render.ts'
 
-type ExplainedStep = { step: string; ok: boolean; reason?: string; detail?: string }
-export type Explanation = {
-  policy_id: string
-  policy_name: string
-  accepted: boolean
-  steps: ExplainedStep[]
-  condition?: { source: string; value?: string; error?: string }[]
-}
+export type Explanation = OperationResponse<'policies.check'>['data'][number]
+type ExplainedStep = Explanation['steps'][number]
 
 /** A single policy with all its steps; of several, nearest first, those of the first alone, and only where none accepts. */
 export function drawExplanations(explanations: Explanation[]): string {

@@ -1,10 +1,9 @@
 // `latchkey init`: makes the database and the first management key.
 import type { Command } from 'commander'
-import { command, operationCommand, runAlone } from './shared/command-line.ts'
+import { command, runAlone } from './shared/command-line.ts'
 import { flagsOf } from './shared/next-commands.ts'
+import { operationCommand } from './shared/operation-command.ts'
 import { printable } from './shared/render.ts'
-
-type Made = { database: string; master_key_file: string | null; key: string }
 
 export function initCommand(): Command {
   const made = command(
@@ -16,7 +15,7 @@ export function initCommand(): Command {
     made,
     'init',
     ({ options }) => ({ owner: options.owner }),
-    ({ database, master_key_file, key }: Made, { options }) => {
+    ({ database, master_key_file, key }, { options }) => {
       const where = flagsOf(options, ['config', 'databaseUrl'])
       const masterKey = flagsOf(options, ['masterKeyFile'])
       return [

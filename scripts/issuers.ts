@@ -1,37 +1,21 @@
 // `latchkey issuers`: the identity providers an organization trusts.
 import { X509Certificate } from 'node:crypto'
 import type { Command } from 'commander'
-import {
-  type Arguments,
-  command,
-  commandOnOne,
-  group,
-  inOrganization,
-  operationCommand,
-  removable,
-  runAlone,
-  wholeNumber,
-} from './shared/command-line.ts'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
+import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
+import { removable, wholeNumber } from './shared/option-values.ts'
 import { few, moment, printable, record, withAffected } from './shared/render.ts'
 import { table } from './shared/table.ts'
 
-type Issuer = {
-  id: string
-  name: string
-  issuer_url: string
-  key_source: string
-  jwks_url: string | null
-  clock_skew_seconds: number
-  max_token_age_seconds: number | null
-  keys_fetched_at: string | null
-  ca_pem: string | null
-  keys_stale_seconds: number
-  keys: { kid: string | null; algorithm: string }[]
-  policies_affected?: string[]
-}
+type Issuer = OperationResponse<'issuers.show'>
 
-const sources: Record<string, string> = { discovery: 'discovery', jwks_url: 'JWKS URL', jwks: 'pasted JWKS' }
+const sources: Record<Issuer['key_source'], string> = {
+  discovery: 'discovery',
+  jwks_url: 'JWKS URL',
+  jwks: 'pasted JWKS',
+}
 
 const show = (issuer: Issuer) =>
   record({
@@ -92,13 +76,13 @@ export function issuersCommand(): Command {
       keyOptions(add),
       'issuers.add',
       ({ options }) => ({ name: options.name, issuer_url: options.url, ...keyInput({ options, words: [] }) }),
-      (issuer: Issuer) => [show(issuer), '', nextStep(issuer), 'Next: latchkey policies create --help'].join('\n'),
+      (issuer) => [show(issuer), '', nextStep(issuer), 'Next: latchkey policies create --help'].join('\n'),
     ),
     operationCommand(
       inOrganization(command('list', 'List the issuers', ['issuers list', 'issuers list --json'])),
       'issuers.list',
       ({ options }) => ({ organization: options.organization }),
-      ({ data }: { data: Issuer[] }) =>
+      ({ data }) =>
         table(
           data,
           [
@@ -136,7 +120,7 @@ export function issuersCommand(): Command {
         ca_pem: caFileText(options.caFile),
       }),
       drawVerification,
-      { moreShown: ['LATCHKEY_INSECURE_ISSUERS'], isNegative: ({ ok }: Verification) => !ok },
+      { moreShown: ['LATCHKEY_INSECURE_ISSUERS'], isNegative: ({ ok }) => !ok },
     ),
     commandOnOne('issuer', 'refresh', "Fetch the issuer's keys now", 'issuers.refresh', show),
     commandOnOne(
@@ -144,19 +128,12 @@ export function issuersCommand(): Command {
       'delete',
       'Stop trusting an issuer; new exchanges stop at once',
       'issuers.delete',
-      (issuer: Issuer) => withAffected(`Deleted ${issuer.id}`, issuer),
+      (issuer) => withAffected(`Deleted ${issuer.id}`, issuer),
     ),
   ])
 }
 
-type Verification = {
-  issuer_url: string
-  ok: boolean
-  checks: { step: string; ok: boolean; detail: string }[]
-  keys: { kid: string | null; algorithm: string }[]
-}
-
-function drawVerification({ issuer_url, checks, keys }: Verification): string {
+function drawVerification({ issuer_url, checks, keys }: OperationResponse<'issuers.verify'>): string {
   const lines = checks.map(({ step, ok, detail }) => `  ${ok ? '✓' : '✗'} ${step.padEnd(10)} ${printable(detail)}`)
   const found = keys.map(({ kid, algorithm }) => `      ${algorithm}  ${printable(kid)}`)
   return [printable(issuer_url), ...lines, ...found].join('\n')
@@ -177,14 +154,10 @@ function keyOptions(made: Command): Command {
       .option(
         '--keys-stale <seconds>',
         'how long keys that cannot be renewed stay usable (default: 86400)',
-        wholeNumber as never,
+        wholeNumber,
       )
-      .option('--clock-skew <seconds>', 'how far nbf and iat may lie ahead (default: 30)', wholeNumber as never)
-      .option(
-        '--max-token-age <seconds>',
-        'longest time from iat to exp of a token (default: any)',
-        wholeNumber as never,
-      ),
+      .option('--clock-skew <seconds>', 'how far nbf and iat may lie ahead (default: 30)', wholeNumber)
+      .option('--max-token-age <seconds>', 'longest time from iat to exp of a token (default: any)', wholeNumber),
   )
 }
 

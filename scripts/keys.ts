@@ -1,49 +1,26 @@
 // `latchkey keys`: the API keys that callers and access tokens act as.
 import { type Command, Option } from 'commander'
+import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { keyStates } from '../src/keys/api-key.ts'
 import {
+  type Arguments,
   command,
-  commandOnOne,
-  futureText,
   group,
-  inOrganization,
   isNarrowed,
-  money,
   nothingMatches,
   type Options,
-  operationCommand,
-  removable,
   runAlone,
-  wholeNumber,
 } from './shared/command-line.ts'
+import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
+import { futureText, money, removable, wholeNumber } from './shared/option-values.ts'
 import { dollars, moment, printable, record, withAffected } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
-type Key = {
-  id: string
-  name: string
-  label: string
-  kind: string
-  state: string
-  workspace: string
-  owner: string
-  created_at: string
-  expires_at: string | null
-  limit: number | null
-  limit_reset: string | null
-  limit_remaining: number | null
-  usage: number
-  requests_per_minute: number | null
-  tokens_per_minute: number | null
-  allowed_models: string[] | null
-  allowed_presets: string[] | null
-  key?: string
-  policies_affected?: string[]
-}
+type Key = OperationResponse<'keys.show'>
 
-const show = (row: Key) => {
+const show = (row: Key & { key?: string }) => {
   const { id, name, label, kind, workspace, owner, key } = row
   const fields = record({
     id,
@@ -119,7 +96,7 @@ export function keysCommand(): Command {
       inOrganization(list),
       'keys.list',
       ({ options: { organization, owner, state } }) => ({ organization, owner, state }),
-      ({ data }: { data: Key[] }, { options }) =>
+      ({ data }, { options }) =>
         table(
           data,
           [
@@ -153,34 +130,39 @@ export function keysCommand(): Command {
       show,
     ),
     commandOnOne('key', 'show', 'Show a key', 'keys.show', show),
-    onSome('disable', 'Refuse keys, and every token that acts as them, at once', 'keys.disable', show),
-    onSome('enable', 'Accept disabled keys again', 'keys.enable', show),
-    onSome('delete', 'Delete keys for good', 'keys.delete', ({ id }) => `Deleted ${id}`),
+    onSome('disable', 'Refuse keys, and every token that acts as them, at once', 'keys.disable', (response) =>
+      drawChanged('Disabled', response),
+    ),
+    onSome('enable', 'Accept disabled keys again', 'keys.enable', (response) => drawChanged('Enabled', response)),
+    onSome('delete', 'Delete keys for good', 'keys.delete', drawDeleted),
   ])
 }
 
-/** A command on keys named by its arguments, all or none of them. One alone is printed whole, as `show` does. */
-function onSome(
+/** A command on keys named by its arguments, all or none of them. */
+function onSome<Name extends 'keys.disable' | 'keys.enable' | 'keys.delete'>(
   verb: string,
   description: string,
-  name: 'keys.disable' | 'keys.enable' | 'keys.delete',
-  showOne: (key: Key) => string,
+  name: Name,
+  draw: (response: OperationResponse<Name>) => string,
 ): Command {
   const made = command(`${verb} <key...>`, description, [`keys ${verb} my-key`, `keys ${verb} my-key another-key`])
-  const done = `${verb.charAt(0).toUpperCase()}${verb.slice(1)}d`
-  return operationCommand(
-    inOrganization(made),
-    name,
-    ({ words, options }) => ({
-      ...(words.length === 1 ? { key: words[0] } : { keys: words }),
-      organization: options.organization,
-    }),
-    (answer: Key | { data: Key[] }) => {
-      if (!('data' in answer)) return withAffected(showOne(answer), answer)
-      const policies_affected = answer.data.flatMap((key) => key.policies_affected ?? [])
-      return withAffected(answer.data.map((key) => `${done} ${printable(key.name)}`).join('\n'), { policies_affected })
-    },
-  )
+  const toInput = ({ words, options: { organization } }: Arguments) =>
+    words.length === 1 ? { key: words[0], organization } : { keys: words, organization }
+  return operationCommand(inOrganization(made), name, toInput, draw)
+}
+
+/** One alone is printed whole, as `show` does. */
+function drawChanged(done: string, response: OperationResponse<'keys.disable'>): string {
+  return 'data' in response ? drawSome(done, response.data) : withAffected(show(response), response)
+}
+
+function drawDeleted(response: OperationResponse<'keys.delete'>): string {
+  return 'data' in response ? drawSome('Deleted', response.data) : withAffected(`Deleted ${response.id}`, response)
+}
+
+function drawSome(done: string, keys: { name: string; policies_affected?: string[] }[]): string {
+  const policies_affected = keys.flatMap((key) => key.policies_affected ?? [])
+  return withAffected(keys.map(({ name }) => `${done} ${printable(name)}`).join('\n'), { policies_affected })
 }
 
 function boundOptions(made: Command): Command {
@@ -188,16 +170,16 @@ function boundOptions(made: Command): Command {
     .option(
       '--limit <dollars>',
       'what it may spend, in US dollars; counts what is priced (see: latchkey prices)',
-      money as never,
+      money,
     )
     .addOption(
       new Option('--limit-reset <period>', 'when the limit begins anew, UTC').choices(['daily', 'weekly', 'monthly']),
     )
-    .option('--requests-per-minute <number>', 'how often it may ask', wholeNumber as never)
-    .option('--tokens-per-minute <number>', 'how many tokens it may use', wholeNumber as never)
+    .option('--requests-per-minute <number>', 'how often it may ask', wholeNumber)
+    .option('--tokens-per-minute <number>', 'how many tokens it may use', wholeNumber)
     .option('--allowed-models <pattern...>', 'the models it may use; * stands for any characters')
     .option('--allowed-presets <pattern...>', 'the presets it may use, one of which every request must name')
-    .option('--expires-at <time>', 'when it ends, e.g. 2027-01-01T00:00:00Z or 30d from now', futureText as never)
+    .option('--expires-at <time>', 'when it ends, e.g. 2027-01-01T00:00:00Z or 30d from now', futureText)
 }
 
 function boundsOf(options: Options): Record<string, unknown> {

@@ -1,6 +1,7 @@
 // `latchkey master-key`: the key that encrypts signing keys and upstream credentials.
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
+import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { isMasterKey } from '../src/tokens/master-key-file.ts'
 import { callWithoutServer } from './shared/call-operation.ts'
@@ -19,19 +20,7 @@ import { readTextFile } from './shared/input-files.ts'
 import { flagsOf, shellWord } from './shared/next-commands.ts'
 import { printable } from './shared/render.ts'
 
-type Replaced = {
-  replaced: boolean
-  finished: boolean
-  lost: boolean
-  dry_run: boolean
-  database: string
-  master_key_file: string | null
-  previous_master_key_file: string | null
-  signing_keys_reencrypted: number
-  credentials_reencrypted: string[]
-  signing_keys_ended: number
-  credentials_dropped: string[]
-}
+type Replaced = OperationResponse<'master_key.replace'>
 
 const newKeyName = 'LATCHKEY_NEW_MASTER_KEY'
 
@@ -59,7 +48,7 @@ async function replaceMasterKey(options: Options): Promise<void> {
   const newKey = newKeyOf(options)
   const input = { lost: options.lost === true, ...(newKey === undefined ? {} : { new_key: newKey }) }
   const run = (dryRun: boolean) =>
-    callWithoutServer(config, dependencies, 'master_key.replace', { ...input, dry_run: dryRun }) as Promise<Replaced>
+    callWithoutServer(config, dependencies, 'master_key.replace', { ...input, dry_run: dryRun })
   const isDryRun = options.dryRun === true
   if (input.lost && !isDryRun && options.yes !== true) await confirm(options, () => run(true))
   const answer = await run(isDryRun)

@@ -1,11 +1,12 @@
 // `latchkey organizations` and `latchkey workspaces`.
 import type { Command } from 'commander'
-import { command, group, operationCommand, runAlone } from './shared/command-line.ts'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { command, group, runAlone } from './shared/command-line.ts'
+import { operationCommand } from './shared/operation-command.ts'
 import { moment, record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 
-type Organization = { id: string; name: string; plan: string; workload_identity: boolean; created_at: string }
-type Workspace = { id: string; name: string; created_at: string }
+type Organization = OperationResponse<'organizations.create'>
 
 const show = ({ id, name, plan, workload_identity }: Organization) =>
   record({ id, name, plan, 'workload identity': workload_identity ? 'yes' : 'no' })
@@ -25,7 +26,7 @@ export function organizationsCommand(): Command {
       command('list', 'List the organizations', ['organizations list', 'organizations list --json']),
       'organizations.list',
       () => ({}),
-      ({ data }: { data: Organization[] }) =>
+      ({ data }) =>
         table(
           data,
           [
@@ -56,13 +57,13 @@ export function workspacesCommand(): Command {
       command('create <name>', 'Make a workspace', ['workspaces create staging']).option(...organization),
       'workspaces.create',
       ({ words, options }) => ({ name: words[0], organization: options.organization }),
-      ({ id, name }: Workspace) => record({ id, name }),
+      ({ id, name }) => record({ id, name }),
     ),
     operationCommand(
       command('list', 'List the workspaces', ['workspaces list']).option(...organization),
       'workspaces.list',
       ({ options }) => ({ organization: options.organization }),
-      ({ data }: { data: Workspace[] }) =>
+      ({ data }) =>
         table(
           data,
           [

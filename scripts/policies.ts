@@ -1,44 +1,16 @@
 // `latchkey policies`: which tokens of which issuer may act as which key.
 import { type Command, Option } from 'commander'
-import { drawExplanations, type Explanation } from './explanations.ts'
-import {
-  type Arguments,
-  command,
-  commandOnOne,
-  group,
-  inOrganization,
-  isNarrowed,
-  nothingMatches,
-  operationCommand,
-  removable,
-  runAlone,
-  wholeNumber,
-} from './shared/command-line.ts'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { drawExplanations } from './explanations.ts'
+import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { readTextFile } from './shared/input-files.ts'
+import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
+import { removable, wholeNumber } from './shared/option-values.ts'
 import { record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
-type Policy = {
-  id: string
-  name: string
-  issuer_url: string
-  issuer_deleted: boolean
-  audience: string
-  subject: string | null
-  condition: string | null
-  required_scope: string | null
-  required_token_type: string | null
-  state: string
-  inactive_reason: string | null
-  key_name: string
-  replay_protection: boolean
-  allowed_models: string[] | null
-  allowed_presets: string[] | null
-  key_disabled: boolean
-  key_deleted: boolean
-  max_lifetime_seconds: number
-}
+type Policy = OperationResponse<'policies.show'>
 
 const state = (policy: Policy) =>
   policy.state === 'inactive' ? `inactive: ${policy.inactive_reason?.replaceAll('_', ' ')}` : policy.state
@@ -102,8 +74,8 @@ export function policiesCommand(): Command {
       ruleOptions(create),
       'policies.create',
       (given) => ({ ...ruleInput(given), dry_run: given.options.dryRun }),
-      (policy: Policy & { dry_run?: true }) =>
-        policy.dry_run === true
+      (policy) =>
+        'dry_run' in policy
           ? 'It would be saved; without --dry-run it is'
           : [show(policy), '', `Workloads send federation_policy_id=${policy.id} with every exchange.`].join('\n'),
     ),
@@ -111,7 +83,7 @@ export function policiesCommand(): Command {
       inOrganization(list),
       'policies.list',
       ({ options: { organization, key, issuer, state } }) => ({ organization, key, issuer, state }),
-      ({ data }: { data: Policy[] }, { options }) =>
+      ({ data }, { options }) =>
         table(
           data,
           [
@@ -137,10 +109,10 @@ export function policiesCommand(): Command {
         policy: options.policy,
         token: readTextFile(String(options.tokenFile)).trim(),
       }),
-      ({ data }: { data: Explanation[] }) => drawExplanations(data),
+      ({ data }) => drawExplanations(data),
       {
         moreShown: ['LATCHKEY_INSECURE_ISSUERS'],
-        isNegative: ({ data }: { data: Explanation[] }) => !data.some(({ accepted }) => accepted),
+        isNegative: ({ data }) => !data.some(({ accepted }) => accepted),
       },
     ),
     commandOnOne('policy', 'show', 'Show a policy', 'policies.show', show),
@@ -170,7 +142,7 @@ export function policiesCommand(): Command {
       'delete',
       'Delete a policy; new exchanges stop at once',
       'policies.delete',
-      ({ id }: Policy) => `Deleted ${id}`,
+      ({ id }) => `Deleted ${id}`,
     ),
   ])
 }
@@ -185,11 +157,7 @@ function ruleOptions(made: Command): Command {
       .option('--condition <cel>', 'CEL condition on the token, e.g. "claims.environment == \'production\'"')
       .option('--require-scope <scope>', 'the scopes claim must contain this value')
       .option('--require-token-type <type>', 'the token_type claim must equal this value')
-      .option(
-        '--max-lifetime <seconds>',
-        'longest life of an access token, 60 to 900 (default: 900)',
-        wholeNumber as never,
-      )
+      .option('--max-lifetime <seconds>', 'longest life of an access token, 60 to 900 (default: 900)', wholeNumber)
       .option('--replay-protection', 'accept each token once; it must have a jti')
       .option('--allowed-models <pattern...>', 'the models that its access tokens may use; * stands for any characters')
       .option('--allowed-presets <pattern...>', 'the presets that they may use, one of which every request must name'),

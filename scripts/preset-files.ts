@@ -1,22 +1,22 @@
 // Presets as files: `latchkey presets import` and `export`, which take a large file apart for the operations behind them.
 import { type Command, Option } from 'commander'
-import type { OperationName } from '../src/admin/operations.ts'
+import type { OperationName, OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { presetBodyBytesMax, presetFileBytesMax, presetsAtOnceCharactersMax, presetsAtOnceMax } from '../src/limits.ts'
 import { dialects } from '../src/presets/preset.ts'
-import { drawImported, type Imported, type Preset, stateAndKept } from './preset-views.ts'
-import { callOperation } from './shared/call-operation.ts'
+import { drawImported, stateAndKept } from './preset-views.ts'
+import { type CommandInput, callOperation } from './shared/call-operation.ts'
 import {
   type Arguments,
   command,
   dependencies,
   givenTo,
-  inOrganization,
   print,
   readConfig,
   withSettings,
 } from './shared/command-line.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
+import { inOrganization } from './shared/operation-command.ts'
 
 export function inWorkspace(made: Command): Command {
   return inOrganization(made).option('--workspace <workspace>', 'workspace, by name or id (default: default)')
@@ -61,27 +61,31 @@ export function importCommand(): Command {
       print(json === true ? JSON.stringify({ data }, null, 2) : drawImported(data))
       return
     }
-    const saved = (await call(given, 'presets.save', { preset, dialect, body: readBodyFile(file) })) as Preset
+    const saved = await call(given, 'presets.save', { preset, dialect, body: readBodyFile(file) })
     print(json === true ? JSON.stringify(saved, null, 2) : stateAndKept(saved))
   })
 }
 
-function call(given: Arguments, name: OperationName, input: object): Promise<unknown> {
-  const whole = JSON.parse(JSON.stringify({ ...inWorkspaceOf(given), ...input })) as object
-  return callOperation(readConfig(given.options), dependencies, name, whole)
+function call<Name extends OperationName>(
+  given: Arguments,
+  name: Name,
+  input: CommandInput<Name>,
+): Promise<OperationResponse<Name>> {
+  return callOperation(readConfig(given.options), dependencies, name, { ...inWorkspaceOf(given), ...input })
 }
 
+type Imported = OperationResponse<'presets.import'>['data']
+
 /** Part by part, all checked before the first is saved. */
-async function importAll(given: Arguments, presets: unknown[]): Promise<Imported[]> {
+async function importAll(given: Arguments, presets: unknown[]): Promise<Imported> {
   const parts = partsOf(presets)
-  const importPart = async (input: object) =>
-    ((await call(given, 'presets.import', input)) as { data: Imported[] }).data
+  const importPart = async (input: CommandInput<'presets.import'>) => (await call(given, 'presets.import', input)).data
   let created_before = 0
   for (const part of parts) {
     const data = await importPart({ presets: part, dry_run: true, created_before })
     created_before += data.filter(({ outcome }) => outcome === 'created').length
   }
-  const imported: Imported[] = []
+  const imported: Imported = []
   for (const part of parts) imported.push(...(await importPart({ presets: part })))
   return imported
 }
@@ -127,6 +131,8 @@ function withFiniteNumbers(name: string, value: unknown): unknown {
   return value
 }
 
+type Exported = OperationResponse<'presets.export'>
+
 export function exportCommand(): Command {
   const made = inWorkspace(
     command('export [presets...]', 'Print presets as JSON, for import elsewhere or for a repository', [
@@ -139,8 +145,7 @@ export function exportCommand(): Command {
     const presets: unknown[] = []
     const named = given.words.length === 0 ? {} : { presets: given.words }
     for (let after: string | undefined; ; ) {
-      const page = await call(given, 'presets.export', { ...named, after })
-      const { data, more_after } = page as { data: unknown[]; more_after?: string }
+      const { data, more_after }: Exported = await call(given, 'presets.export', { ...named, after })
       presets.push(...data)
       after = more_after
       if (after === undefined) break

@@ -1,28 +1,14 @@
 // What `latchkey presets` prints for people: presets, versions, and what differs between two.
 import { createTwoFilesPatch } from 'diff'
+import type { OperationResponse } from '../src/admin/operations.ts'
 import type { Arguments } from './shared/command-line.ts'
 import { moment, printable, record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { paint, readTerminal, stateTone, type Tone } from './shared/terminal.ts'
 
-export type Version = {
-  version: number
-  config: Record<string, unknown>
-  system_prompt: string | null
-  created_at: string
-  creator_id: string
-}
-export type Preset = {
-  slug: string
-  name: string
-  description: string | null
-  status: string
-  updated_at: string
-  designated_version: Version
-}
-type Found = { preset_version: string; system_prompt: string | null; config: object }
-export type Applied = { preset_version: string; target: string; body: object }
-export type Imported = { slug: string; version: number; outcome: string }
+type Version = OperationResponse<'presets.version'>
+type Preset = OperationResponse<'presets.show'>
+type Imported = OperationResponse<'presets.import'>['data'][number]
 
 /** Text of several lines, each made harmless. */
 const lines = (text: string) => text.split('\n').map(printable).join('\n')
@@ -56,10 +42,7 @@ export function stateAndKept(preset: Preset): string {
   return `${state(preset)}; it keeps: ${kept.map(printable).join(', ')}`
 }
 
-export function drawList(
-  { data, total_count }: { data: Preset[]; total_count: number },
-  { options }: Arguments,
-): string {
+export function drawList({ data, total_count }: OperationResponse<'presets.list'>, { options }: Arguments): string {
   const drawn = table(
     data,
     [
@@ -74,9 +57,10 @@ export function drawList(
   return withRest(drawn, data.length, total_count, options)
 }
 
-type Versions = { data: Version[]; total_count: number; designated_version: number }
-
-export function drawVersions({ data, total_count, designated_version }: Versions, { options }: Arguments): string {
+export function drawVersions(
+  { data, total_count, designated_version }: OperationResponse<'presets.versions'>,
+  { options }: Arguments,
+): string {
   const drawn = table(
     data,
     [
@@ -84,12 +68,17 @@ export function drawVersions({ data, total_count, designated_version }: Versions
       ['', (row) => (row.version === designated_version ? 'in use' : '')],
       ['MADE (UTC)', (row) => moment(row.created_at)],
       ['BY', (row) => row.creator_id],
-      ['MODEL', (row) => row.config.model],
+      ['MODEL', modelOf],
       ['SETTINGS', (row) => Object.keys(row.config).join(' ')],
     ],
     'No versions',
   )
   return withRest(drawn, data.length, total_count, options)
+}
+
+function modelOf({ config }: Version): unknown {
+  const { model }: { model?: unknown } = config
+  return model
 }
 
 function withRest(drawn: string, shown: number, total: number, { offset }: Arguments['options']): string {
@@ -100,7 +89,7 @@ function withRest(drawn: string, shown: number, total: number, { offset }: Argum
 /** To compare texts of which every line differs takes minutes. */
 const diffMillisecondsMax = 3_000
 
-export function drawDiff({ from, to, changes }: { from: Found; to: Found; changes: { field: string }[] }): string {
+export function drawDiff({ from, to, changes }: OperationResponse<'presets.diff'>): string {
   if (changes.length === 0) return `${from.preset_version} and ${to.preset_version} say the same`
   const terminal = readTerminal()
   const [one, other] = [from, to].map((found) => `${showContent(found)}\n`)

@@ -3,27 +3,10 @@ import { type Command, Option } from 'commander'
 import { Fault } from '../src/fault.ts'
 import { targets } from '../src/presets/apply.ts'
 import { exportCommand, importCommand, inWorkspace, inWorkspaceOf, readBodyFile } from './preset-files.ts'
-import {
-  type Applied,
-  drawDiff,
-  drawList,
-  drawVersions,
-  type Preset,
-  pretty,
-  show,
-  showVersion,
-  state,
-  type Version,
-} from './preset-views.ts'
-import {
-  type Arguments,
-  command,
-  group,
-  operationCommand,
-  removable,
-  runAlone,
-  wholeNumber,
-} from './shared/command-line.ts'
+import { drawDiff, drawList, drawVersions, pretty, show, showVersion, state } from './preset-views.ts'
+import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
+import { operationCommand } from './shared/operation-command.ts'
+import { removable, wholeNumber } from './shared/option-values.ts'
 
 export function presetsCommand(): Command {
   const shown = command('show <preset>', 'Show a preset or one of its versions, or what it makes of a request', [
@@ -54,11 +37,11 @@ export function presetsCommand(): Command {
     ),
     operationCommand(
       inWorkspace(shown),
-      ({ words, options }) =>
+      ({ words, options }): 'presets.apply' | 'presets.version' | 'presets.show' =>
         options.apply !== undefined ? 'presets.apply' : words[0]?.includes('@') ? 'presets.version' : 'presets.show',
       (given) => ({ ...oneOf(given), archived: true, ...applyInput(given) }),
-      (answer: Preset | Version | Applied) =>
-        'body' in answer ? pretty(answer.body) : 'config' in answer ? showVersion(answer) : show(answer),
+      (response) =>
+        'body' in response ? pretty(response.body) : 'config' in response ? showVersion(response) : show(response),
     ),
     operationCommand(
       paged(versions),
@@ -105,8 +88,8 @@ export function presetsCommand(): Command {
 
 function paged(made: Command): Command {
   return inWorkspace(made)
-    .option('--limit <rows>', 'at most this many, up to 100 (default: 50)', wholeNumber as never)
-    .option('--offset <rows>', 'how many to leave out: the next page', wholeNumber as never)
+    .option('--limit <rows>', 'at most this many, up to 100 (default: 50)', wholeNumber)
+    .option('--offset <rows>', 'how many to leave out: the next page', wholeNumber)
 }
 
 function pageOf({ options }: Arguments) {

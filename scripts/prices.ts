@@ -1,13 +1,14 @@
 // `latchkey prices`: what a million tokens cost, for inference servers that tell no cost themselves.
 import type { Command } from 'commander'
-import { command, group, money, operationCommand, runAlone } from './shared/command-line.ts'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { command, group, runAlone } from './shared/command-line.ts'
 import { readJsonFile } from './shared/input-files.ts'
+import { operationCommand } from './shared/operation-command.ts'
+import { money } from './shared/option-values.ts'
 import { dollars } from './shared/render.ts'
 import { table } from './shared/table.ts'
 
-type Price = { model: string; prompt: number; completion: number; cached: number | null }
-
-const draw = ({ data }: { data: Price[] }) =>
+const draw = ({ data }: OperationResponse<'prices.list'>) =>
   table(
     data,
     [
@@ -24,13 +25,9 @@ export function pricesCommand(): Command {
     "prices set 'meta/*' --prompt 0.15 --completion 0.6",
     'prices set big --prompt 3 --completion 15 --cached 0.3',
   ])
-    .requiredOption('--prompt <dollars>', 'US dollars per million prompt tokens', money as never)
-    .requiredOption('--completion <dollars>', 'US dollars per million completion tokens', money as never)
-    .option(
-      '--cached <dollars>',
-      'the same for prompt tokens read from a cache (default: as the others)',
-      money as never,
-    )
+    .requiredOption('--prompt <dollars>', 'US dollars per million prompt tokens', money)
+    .requiredOption('--completion <dollars>', 'US dollars per million completion tokens', money)
+    .option('--cached <dollars>', 'the same for prompt tokens read from a cache (default: as the others)', money)
   const importing = command('import <file>', 'Set all prices of a JSON file, or none', [
     'prices import prices.json',
   ]).addHelpText(
@@ -53,7 +50,7 @@ export function pricesCommand(): Command {
       command('remove <model>', 'Remove a price; what was recorded keeps its cost', ["prices remove 'meta/*'"]),
       'prices.remove',
       ({ words }) => ({ model: words[0] }),
-      ({ model }: { model: string }) => `Removed ${model}`,
+      ({ model }) => `Removed ${model}`,
     ),
   ])
 }

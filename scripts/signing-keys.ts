@@ -1,11 +1,13 @@
 // `latchkey signing-keys`: the keys that sign access tokens.
 import type { Command } from 'commander'
-import { command, group, operationCommand, runAlone } from './shared/command-line.ts'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { command, group, runAlone } from './shared/command-line.ts'
+import { operationCommand } from './shared/operation-command.ts'
 import { moment } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
-type SigningKey = { id: string; state: string; created_at: string; active_at: string; retired_at: string | null }
+type SigningKey = OperationResponse<'signing_keys.rotate'>
 
 export function signingKeysCommand(): Command {
   const rotate = command(
@@ -23,13 +25,13 @@ export function signingKeysCommand(): Command {
       command('list', 'List the signing keys, oldest first', ['signing-keys list', 'signing-keys list --json']),
       'signing_keys.list',
       () => ({}),
-      ({ data }: { data: SigningKey[] }) => draw(data),
+      ({ data }) => draw(data),
     ),
     operationCommand(
       rotate,
       'signing_keys.rotate',
       ({ options }) => ({ at_once: options.atOnce, revoke: options.revoke }),
-      (key: SigningKey) => draw([key]),
+      (key) => draw([key]),
       { moreShown: ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'] },
     ),
   ])

@@ -1,41 +1,15 @@
 // `latchkey upstreams`: the inference servers behind this service.
 import type { Command } from 'commander'
-import {
-  type Arguments,
-  command,
-  commandOnOne,
-  group,
-  operationCommand,
-  removable,
-  runAlone,
-  wholeNumber,
-} from './shared/command-line.ts'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
 import { readTextFile } from './shared/input-files.ts'
+import { commandOnOne, operationCommand } from './shared/operation-command.ts'
+import { removable, wholeNumber } from './shared/option-values.ts'
 import { record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
-type Upstream = {
-  name: string
-  id: string
-  base_url: string
-  has_credential: boolean
-  models: string[]
-  priority: number
-  ca_pem: string | null
-  first_byte_seconds: number
-  idle_seconds: number
-  forward_headers: string[]
-  return_headers: string[]
-}
-type Checked = {
-  name: string
-  base_url: string
-  ok: boolean
-  models: number | null
-  problem: string | null
-  milliseconds: number
-}
+type Upstream = OperationResponse<'upstreams.show'>
 
 const show = (row: Upstream) =>
   record({
@@ -80,13 +54,13 @@ export function upstreamsCommand(): Command {
         fieldOptions(add),
         'upstreams.add',
         (given) => fieldsOf(given),
-        (row: Upstream) => [show(row), '', `Next: latchkey upstreams check ${JSON.stringify(row.name)}`].join('\n'),
+        (row) => [show(row), '', `Next: latchkey upstreams check ${JSON.stringify(row.name)}`].join('\n'),
       ),
       operationCommand(
         command('list', 'List the inference servers, in the order in which they are tried', ['upstreams list']),
         'upstreams.list',
         () => ({}),
-        ({ data }: { data: Upstream[] }) =>
+        ({ data }) =>
           table(
             data,
             [
@@ -112,14 +86,14 @@ export function upstreamsCommand(): Command {
         'remove',
         'Forward nothing to an inference server any more',
         'upstreams.remove',
-        ({ id }: Upstream) => `Removed ${id}`,
+        ({ id }) => `Removed ${id}`,
         { isCommon: true },
       ),
       operationCommand(
         check,
         'upstreams.check',
         ({ words }) => ({ upstream: words[0] }),
-        ({ data }: { data: Checked[] }) =>
+        ({ data }) =>
           table(
             data,
             [
@@ -132,7 +106,7 @@ export function upstreamsCommand(): Command {
             ],
             'No upstreams',
           ),
-        { isNegative: ({ data }: { data: Checked[] }) => data.some(({ ok }) => !ok) },
+        { isNegative: ({ data }) => data.some(({ ok }) => !ok) },
       ),
     ],
   )
@@ -142,10 +116,10 @@ function fieldOptions(made: Command): Command {
   return made
     .option('--credential-file <file>', 'file that holds the credential it asks for; - for standard input')
     .option('--models <pattern...>', 'models it serves; * stands for any characters (default: all)')
-    .option('--priority <number>', 'the lowest is tried first, 0 to 100 (default: 100)', wholeNumber as never)
+    .option('--priority <number>', 'the lowest is tried first, 0 to 100 (default: 100)', wholeNumber)
     .option('--ca-file <file>', 'certificates (PEM) to trust instead of the public ones')
-    .option('--first-byte <seconds>', 'how long it may take to begin its answer (default: 600)', wholeNumber as never)
-    .option('--idle <seconds>', 'how long it may be silent within an answer (default: 300)', wholeNumber as never)
+    .option('--first-byte <seconds>', 'how long it may take to begin its answer (default: 600)', wholeNumber)
+    .option('--idle <seconds>', 'how long it may be silent within an answer (default: 300)', wholeNumber)
     .option('--forward-header <name...>', 'also pass these request headers on to it; never credentials')
     .option('--return-header <name...>', 'also pass these response headers on to callers')
 }

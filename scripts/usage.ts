@@ -1,39 +1,17 @@
 // `latchkey usage`: what was used, by key or by something else, or the single requests; as a table, JSON or CSV.
 import { type Command, Option } from 'commander'
 import { usageGroupings } from '../db/usage-groupings.ts'
-import { type Arguments, command, momentText, operationCommand, runAlone } from './shared/command-line.ts'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { type Arguments, command, runAlone } from './shared/command-line.ts'
+import { operationCommand } from './shared/operation-command.ts'
+import { momentText } from './shared/option-values.ts'
 import { bar, csv, dollars, moment } from './shared/render.ts'
 import { drawReport, reportInput, reportOptions, traitInput, traitOptions, whenEmpty } from './shared/reports.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
-type Sum = Record<string, string | number | boolean | null> & {
-  requests: number
-  prompt_tokens: number
-  completion_tokens: number
-  total_tokens: number
-  cost: number
-  requests_without_cost: number
-  last_used_at: string
-}
-type Request = {
-  id: number
-  request_id: string
-  at: string
-  key_name: string
-  model: string | null
-  model_asked: string | null
-  upstream: string | null
-  preset_version: string | null
-  status: number
-  completed: boolean
-  client_left: boolean
-  total_tokens: number | null
-  cost: number | null
-  policy_name: string | null
-  issuer_url: string | null
-  subject: string | null
-}
+type Sum = OperationResponse<'usage.sum'>['data'][number]
+type Request = OperationResponse<'usage.requests'>['data'][number]
 
 export function usageCommand(): Command {
   const made = command('usage', 'Show what was used: requests, tokens and cost', [
@@ -43,7 +21,7 @@ export function usageCommand(): Command {
     'usage --requests --policy ci --since 24h',
   ])
     .addOption(new Option('--by <what>', 'one line for each').choices(usageGroupings).default('key'))
-    .option('--until <time>', 'before this time', momentText as never)
+    .option('--until <time>', 'before this time', momentText)
     .option('--requests', 'list the single requests, newest first, with policy, issuer, subject and request id')
     .option('--csv', 'print CSV')
   const verify = command('verify', 'Prove that the totals of every key are what its requests add up to', [
@@ -58,10 +36,9 @@ export function usageCommand(): Command {
       until: given.options.until,
       ...(given.options.requests ? {} : { by: given.options.by }),
     }),
-    ({ data }: { data: Sum[] | Request[] }, { options }) => {
-      if (options.csv) return csv(data)
-      const given = { options, words: [] }
-      return options.requests ? drawRequests(data as Request[], given) : drawSums(data as Sum[], given)
+    (response, given) => {
+      if (given.options.csv) return csv(response.data)
+      return 'more_before_id' in response ? drawRequests(response.data, given) : drawSums(response.data, given)
     },
   )
   return list.addCommand(
@@ -69,11 +46,11 @@ export function usageCommand(): Command {
       verify,
       'usage.verify',
       () => ({}),
-      ({ ok, data }: { ok: boolean; data: { key_id: string; day: string }[] }) =>
+      ({ ok, data }) =>
         ok
           ? 'The totals of every key are what its requests add up to'
           : `The totals differ: ${data.map(({ key_id, day }) => `${key_id} on ${day}`).join(', ')}`,
-      { isNegative: ({ ok }: { ok: boolean }) => !ok },
+      { isNegative: ({ ok }) => !ok },
     ),
   )
 }

@@ -1,48 +1,59 @@
 // Runs an admin operation where the database is: in the server that owns it, over its socket, or else in this process.
 import type { OnProgress } from '../../db/slices.ts'
-import type { OperationName } from '../../src/admin/operations.ts'
+import type { OperationInput, OperationName, OperationResponse } from '../../src/admin/operations.ts'
 import { askServer, isServed } from '../../src/admin/transport/client.ts'
 import { readLocalUser } from '../../src/admin/transport/local-user.ts'
 import { type Config, socketPathFor } from '../../src/config.ts'
 import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
 
+/** The fields of an operation's input as a command line gives them: the operation checks their values. */
+export type CommandInput<Name extends OperationName> = Partial<Record<FieldOf<Name>, unknown>>
+type FieldOf<Name extends OperationName> = Name extends OperationName ? keyof OperationInput<Name> : never
+
 /**
- * The same answer whether a server runs or not. While another process holds the file without serving its socket (a command, or a
+ * The same response whether a server runs or not. While another process holds the file without serving its socket (a command, or a
  * server that is starting or stopping) it waits, up to `databaseWaitMillisecondsMax`. Reports tell how far they are.
  * @throws Fault as the operation does; `conflict` when the database stays owned by another process
  */
-export async function callOperation(
+export async function callOperation<Name extends OperationName>(
   config: Config,
   dependencies: Dependencies,
-  name: OperationName,
-  input: unknown,
+  name: Name,
+  fields: CommandInput<Name>,
   onProgress?: OnProgress,
-): Promise<unknown> {
+): Promise<OperationResponse<Name>> {
   const user = readLocalUser(process.env)
+  const input = omitUndefined(fields)
   const ask = () => askServer(socketPathFor(config), name, input, { user, onProgress })
   const answered = await ask()
-  if (answered !== undefined) return answered.result
+  if (answered !== undefined) return answered.result as OperationResponse<Name>
   // All that an operation needs takes longer to load than a server takes to answer.
   const { runInProcess } = await import('./in-process.ts')
-  return runInProcess(config, dependencies, { name, input, user, onProgress }, ask)
+  return (await runInProcess(config, dependencies, { name, input, user, onProgress }, ask)) as OperationResponse<Name>
 }
 
 /**
  * The same for an operation that needs the server stopped.
  * @throws Fault as the operation does; `conflict` while a server runs
  */
-export async function callWithoutServer(
+export async function callWithoutServer<Name extends OperationName>(
   config: Config,
   dependencies: Dependencies,
-  name: OperationName,
-  input: unknown,
-): Promise<unknown> {
+  name: Name,
+  fields: CommandInput<Name>,
+): Promise<OperationResponse<Name>> {
+  const call = { name, input: omitUndefined(fields), user: readLocalUser(process.env) }
   const socketPath = socketPathFor(config)
   const { runInProcess } = await import('./in-process.ts')
-  return runInProcess(config, dependencies, { name, input, user: readLocalUser(process.env) }, async () => {
+  const refuseServer = async () => {
     if (await isServed(socketPath))
       throw new Fault('conflict', 'The server runs on this database. Stop the server first, then run this again')
     return undefined
-  })
+  }
+  return (await runInProcess(config, dependencies, call, refuseServer)) as OperationResponse<Name>
+}
+
+function omitUndefined(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

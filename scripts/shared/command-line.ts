@@ -1,6 +1,5 @@
-// What all commands share: settings as flags, JSON or text, errors and exit codes. Each command itself is in the file of its name.
+// What all commands share: settings as flags, what was given, and how a program runs. Each command itself is in the file of its name.
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { OperationName } from '../../src/admin/operations.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
@@ -8,10 +7,7 @@ import { createLog } from '../../src/observe/log.ts'
 import { isBehindProxy, outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 import { isBoolean } from '../../src/setting-values.ts'
 import { configFileSetting, flagOf, type Setting, type SettingName, settings } from '../../src/settings.ts'
-import { readTime } from '../../src/values/time-text.ts'
-import { callOperation } from './call-operation.ts'
 import { exitCodeFailed, pathOf, prepareCommands, reportError } from './program.ts'
-import { createProgress } from './progress.ts'
 
 export type Options = Record<string, string | boolean | undefined>
 export type Arguments = { words: string[]; options: Options }
@@ -97,60 +93,6 @@ export const dependencies: Dependencies = {
   },
 }
 
-type OperationCommandOptions = {
-  /** Settings that its help shows besides the database. */
-  moreShown?: readonly SettingName[]
-  /** Whether an answer, though the operation succeeded, says no: the exit code is 1 then. */
-  isNegative?: (answer: never) => boolean
-}
-
-/** A command that is one admin operation: `toInput` reads the command line, `present` draws the answer for people. */
-export function operationCommand(
-  made: Command,
-  name: OperationName | ((given: Arguments) => OperationName),
-  toInput: (given: Arguments) => Record<string, unknown>,
-  present: (answer: never, given: Arguments) => string,
-  { moreShown = [], isNegative }: OperationCommandOptions = {},
-): Command {
-  const shown = ['LATCHKEY_DATABASE_URL', ...moreShown] as const
-  return withSettings(made, { shown }).action(async (...all: unknown[]) => {
-    const given = givenTo(all)
-    const operation = typeof name === 'string' ? name : name(given)
-    const input = withoutUndefined(toInput(given))
-    const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic)
-    const answer = await callOperation(readConfig(given.options), dependencies, operation, input, onProgress).finally(
-      end,
-    )
-    print(given.options.json === true ? JSON.stringify(answer, null, 2) : present(answer as never, given))
-    if (isNegative?.(answer as never) === true) process.exitCode = exitCodeFailed
-  })
-}
-
-export function inOrganization(made: Command): Command {
-  return made.option('--organization <organization>', 'organization, by name or id (default: the only one, or default)')
-}
-
-/** A command on one thing named by its argument, e.g. `keys disable <key>`. */
-export function commandOnOne(
-  kind: string,
-  verb: string,
-  description: string,
-  name: OperationName,
-  present: (answer: never) => string,
-  { isCommon = false }: { isCommon?: boolean } = {},
-): Command {
-  const listing = name.split('.')[0]
-  const plain = command(`${verb} <${kind}>`, description, [`${listing} ${verb} my-${kind}`])
-  // What belongs to the whole installation has no organization.
-  const made = isCommon ? plain : inOrganization(plain)
-  return operationCommand(
-    made,
-    name,
-    ({ words, options }) => ({ [kind]: words[0], organization: options.organization }),
-    present,
-  )
-}
-
 /** Commander hands over the arguments, the options and last the command itself. What was given before it counts too, unless repeated. */
 export function givenTo(all: unknown[]): Arguments {
   const made = all.at(-1) as Command
@@ -186,52 +128,6 @@ export function isNarrowed(options: Options, filters: string[]): boolean {
 
 export function print(text: string): void {
   process.stdout.write(`${text}\n`)
-}
-
-function withoutUndefined(input: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
-}
-
-/** An option that `--no-…` removes: null then, and undefined when neither is given, which Commander tells as true. */
-export function removable(value: string | boolean | undefined): string | null | undefined {
-  if (value === false) return null
-  return value === true ? undefined : value
-}
-
-/** For options that are numbers. */
-export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
-  return Number(text)
-}
-
-/** For options that are US dollars. */
-export function money(text: string): number {
-  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('It must be an amount such as 0.15.')
-  return Number(text)
-}
-
-/** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. Without a zone it is UTC, as all times here are. */
-export function momentText(text: string): string {
-  const ago = durationOf(text)
-  const moment = ago === undefined ? readTime(text) : Date.now() - ago
-  if (moment === undefined)
-    throw new InvalidArgumentError('It must be a time such as 2026-11-21T09:30:00Z, or a time ago such as 24h.')
-  return new Date(moment).toISOString()
-}
-
-/** `2027-01-01`, `2027-01-01T09:30:00Z`, or a time ahead such as `12h` or `30d`. */
-export function futureText(text: string): string {
-  const ahead = durationOf(text)
-  const moment = ahead === undefined ? readTime(text) : Date.now() + ahead
-  if (moment === undefined)
-    throw new InvalidArgumentError('It must be a time such as 2027-01-01T00:00:00Z, or a time ahead such as 30d.')
-  return new Date(moment).toISOString()
-}
-
-function durationOf(text: string): number | undefined {
-  const given = /^(\d{1,6})([mhd])$/.exec(text)
-  const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[given?.[2] ?? '']
-  return unit === undefined ? undefined : Number(given?.[1]) * unit
 }
 
 /** Runs a program to its exit code, telling errors on standard error. Every way out of the process goes through here. */

@@ -1,7 +1,8 @@
 // What the commands that print reports share: how much and since when, the table, and the way to its next page.
 import type { Command } from 'commander'
 import { reportRowsDefault } from '../../src/limits.ts'
-import { type Arguments, isNarrowed, momentText, nothingMatches, wholeNumber } from './command-line.ts'
+import { type Arguments, isNarrowed, nothingMatches } from './command-line.ts'
+import { momentText, wholeNumber } from './option-values.ts'
 import { type Column, table } from './table.ts'
 
 /** What narrows both the audit and the ledger. */
@@ -21,9 +22,9 @@ export function traitInput({ options: { key, policy, issuer, subject } }: Argume
 export function reportOptions(made: Command): Command {
   return made
     .option('--organization <organization>', 'only this organization, by name or id')
-    .option('--since <time>', 'from this time on, e.g. 2026-11-21T09:30:00Z or 24h', momentText as never)
-    .option('--limit <rows>', 'at most this many rows (default: 50)', wholeNumber as never)
-    .option('--before-id <id>', 'only rows before this id: the next page', wholeNumber as never)
+    .option('--since <time>', 'from this time on, e.g. 2026-11-21T09:30:00Z or 24h', momentText)
+    .option('--limit <rows>', 'at most this many rows (default: 50)', wholeNumber)
+    .option('--before-id <id>', 'only rows before this id: the next page', wholeNumber)
 }
 
 export function reportInput({ options }: Arguments): Record<string, unknown> {

@@ -51,7 +51,7 @@ async function listExchanges(context: OperationContext, input: typeof auditInput
 async function listAdminChanges(context: OperationContext, input: typeof changesInput.infer) {
   const { orm, onProgress, actor } = context
   // The users of the machine are for those who run it.
-  const usersOf = ({ osUser, sudoUser }: AdminChange) =>
+  const usersOf = ({ osUser, sudoUser }: AdminChange): { os_user?: string | null; sudo_user?: string | null } =>
     actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
   const show = (row: AdminChange) => ({ ...showChange(row, context), ...usersOf(row) })
   return { data: await listChanges(orm, pageOf(context, input), show, onProgress) }

@@ -68,15 +68,21 @@ export const keyOperations = {
   'keys.list': operation(listInput, listKeys),
   'keys.update': operation(updateInput, updateKey, { mutates: true }),
   'keys.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
-  'keys.disable': operation(someInput, (context, input) => changeSome(context, input, { disabled: true }), {
-    mutates: true,
-  }),
-  'keys.enable': operation(someInput, (context, input) => changeSome(context, input, { disabled: false }), {
-    mutates: true,
-  }),
-  'keys.delete': operation(someInput, (context, input) => changeSome(context, input, { deletedAt: context.now() }), {
-    mutates: true,
-  }),
+  'keys.disable': operation(someInput, disableKeys, { mutates: true }),
+  'keys.enable': operation(someInput, enableKeys, { mutates: true }),
+  'keys.delete': operation(someInput, deleteKeys, { mutates: true }),
+}
+
+function disableKeys(context: OperationContext, input: typeof someInput.infer) {
+  return changeSome(context, input, { disabled: true }, (key) => key)
+}
+
+function enableKeys(context: OperationContext, input: typeof someInput.infer) {
+  return changeSome(context, input, { disabled: false }, (key) => key)
+}
+
+function deleteKeys(context: OperationContext, input: typeof someInput.infer) {
+  return changeSome(context, input, { deletedAt: context.now() }, showDeleted)
 }
 
 async function listKeys(context: AdminContext, { organization, owner, state }: typeof listInput.infer) {
@@ -177,14 +183,18 @@ function pick(
 }
 
 type KeyShown = ReturnType<typeof showApiKey>
-type KeyChanged = (KeyShown | { id: string; name: string; deleted: true }) & Affected
+
+function showDeleted({ id, name }: KeyShown) {
+  return { id, name, deleted: true as const }
+}
 
 /** One or several keys in one commit. A policy has one key, so each key names the policies that it stops. */
-async function changeSome(
+async function changeSome<Shown extends object>(
   context: OperationContext,
   { organization, key, keys = [] }: typeof someInput.infer,
   fields: Pick<Partial<ApiKey>, 'disabled' | 'deletedAt'>,
-): Promise<KeyChanged | { data: KeyChanged[] }> {
+  showChanged: (key: KeyShown) => Shown,
+): Promise<(Shown & Affected) | { data: (Shown & Affected)[] }> {
   const { orm, now } = context
   const named = (key === undefined ? keys : [key]).map((reference) => pick(context, { organization, key: reference }))
   const ids = [...new Set(named.map(({ id }) => id))]
@@ -196,10 +206,7 @@ async function changeSome(
     ids.map((id) => ({ kind: 'key', id })),
   )
   const shown = await Promise.all(ids.map((id) => show(context, id)))
-  const data = shown.map((row, index) => ({
-    ...(fields.deletedAt === undefined ? row : { id: row.id, name: row.name, deleted: true as const }),
-    ...affected[index],
-  }))
+  const data = shown.map((row, index) => ({ ...showChanged(row), ...affected[index] }))
   const [only] = data
   return key === undefined || only === undefined ? { data } : only
 }

@@ -51,8 +51,23 @@ function usageFilter(context: AdminContext, input: typeof usageInput.infer): Usa
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 const dayText = (day: number) => new Date(day * dayMilliseconds).toISOString().slice(0, 10)
 
-/** What a row of totals is about, under the names that the other answers have, with names as they are today. */
-function groupOf(by: UsageGrouping, group: UsageSum['group'], registry: Registry): Record<string, unknown> {
+type GroupName =
+  | 'key_id'
+  | 'key_name'
+  | 'policy_id'
+  | 'policy_name'
+  | 'issuer_id'
+  | 'issuer_url'
+  | 'subject'
+  | 'model'
+  | 'workspace_id'
+  | 'preset_version'
+  | 'upstream'
+  | 'day'
+type Group = { [Name in GroupName]?: string | number | null } & { key_deleted?: boolean }
+
+/** What a row of totals is about, under the names that the other responses have, with names as they are today. */
+function groupOf(by: UsageGrouping, group: UsageSum['group'], registry: Registry): Group {
   const [keyId, policyId, issuerId] = [group.keyId, group.policyId, group.issuerId].map(String)
   switch (by) {
     case 'key': {

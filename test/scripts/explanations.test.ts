@@ -1,17 +1,28 @@
 // What `policies check` shows: a line a policy, and the steps of the one that matters.
 import { describe, expect, test } from 'bun:test'
 import { drawExplanations, type Explanation } from '../../scripts/explanations.ts'
+import type { StepName } from '../../src/federation/subject-token/refusal.ts'
 
-const walked = ['policy', 'token', 'issuer', 'times', 'lengths', 'subject', 'audience', 'scopes', 'token_type']
-const all = [...walked, 'keys', 'signature', 'condition']
-const passing = (names: string[]) => names.map((step) => ({ step, ok: true }))
+const walked: StepName[] = [
+  'policy',
+  'token',
+  'issuer',
+  'times',
+  'lengths',
+  'subject',
+  'audience',
+  'scopes',
+  'token_type',
+]
+const all: StepName[] = [...walked, 'keys', 'signature', 'condition']
+const passing = (names: StepName[]) => names.map((step) => ({ step, ok: true }))
 const accepting = (name: string): Explanation => ({
   policy_id: `id-${name}`,
   policy_name: name,
   accepted: true,
   steps: passing(all),
 })
-const refusing = (name: string, step: string, reason: string, detail?: string): Explanation => {
+const refusing = (name: string, step: StepName, reason: string, detail?: string): Explanation => {
   const steps = all.map((each) => (each === step ? { step, ok: false, reason, detail } : { step: each, ok: true }))
   return { ...accepting(name), accepted: false, steps }
 }
@@ -37,11 +48,14 @@ test('one policy is shown with all its steps, in the order of an exchange', () =
 })
 
 test('a step that could not be taken is shown as skipped; replay protection that a policy lacks is not', () => {
-  const foreign = { ...refusing('ci', 'issuer', 'issuer_mismatch'), steps: passing([...walked, 'condition']) }
+  const foreign: Explanation = {
+    ...refusing('ci', 'issuer', 'issuer_mismatch'),
+    steps: passing([...walked, 'condition']),
+  }
   const text = drawExplanations([foreign])
   expect(text).toContain('  – keys       skipped\n  – signature  skipped\n')
   expect(text).not.toContain('replay')
-  const steps = [...foreign.steps, { step: 'replay', ok: false, reason: 'jti_missing' }]
+  const steps: Explanation['steps'] = [...foreign.steps, { step: 'replay', ok: false, reason: 'jti_missing' }]
   expect(drawExplanations([{ ...foreign, steps }])).toEndWith('  ✗ replay     jti_missing')
 })
 

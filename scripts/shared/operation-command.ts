@@ -1,0 +1,58 @@
+// Commands that are one admin operation: what they send comes from the command line, what they print from the response.
+import type { Command } from 'commander'
+import type { OperationName, OperationResponse } from '../../src/admin/operations.ts'
+import type { SettingName } from '../../src/settings.ts'
+import { type CommandInput, callOperation } from './call-operation.ts'
+import { type Arguments, command, dependencies, givenTo, print, readConfig, withSettings } from './command-line.ts'
+import { exitCodeFailed } from './program.ts'
+import { createProgress } from './progress.ts'
+
+type OperationCommandOptions<Name extends OperationName> = {
+  /** Settings that its help shows besides the database. */
+  moreShown?: readonly SettingName[]
+  /** Whether a response, though the operation succeeded, means no: the exit code is 1 then. */
+  isNegative?: (response: OperationResponse<Name>) => boolean
+}
+
+/** A command that runs one admin operation: `toInput` reads the command line, `draw` makes the text for people. */
+export function operationCommand<Name extends OperationName>(
+  made: Command,
+  name: Name | ((given: Arguments) => Name),
+  toInput: (given: Arguments) => CommandInput<Name>,
+  draw: (response: OperationResponse<Name>, given: Arguments) => string,
+  { moreShown = [], isNegative }: OperationCommandOptions<Name> = {},
+): Command {
+  const shown = ['LATCHKEY_DATABASE_URL', ...moreShown] as const
+  return withSettings(made, { shown }).action(async (...all: unknown[]) => {
+    const given = givenTo(all)
+    const operation = typeof name === 'string' ? name : name(given)
+    const input = toInput(given)
+    const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic)
+    const config = readConfig(given.options)
+    const response = await callOperation(config, dependencies, operation, input, onProgress).finally(end)
+    print(given.options.json === true ? JSON.stringify(response, null, 2) : draw(response, given))
+    if (isNegative?.(response) === true) process.exitCode = exitCodeFailed
+  })
+}
+
+export function inOrganization(made: Command): Command {
+  return made.option('--organization <organization>', 'organization, by name or id (default: the only one, or default)')
+}
+
+/** A command on one thing named by its argument, e.g. `keys disable <key>`. */
+export function commandOnOne<Name extends OperationName>(
+  kind: string,
+  verb: string,
+  description: string,
+  name: Name,
+  draw: (response: OperationResponse<Name>) => string,
+  { isCommon = false }: { isCommon?: boolean } = {},
+): Command {
+  const listing = name.split('.')[0]
+  const plain = command(`${verb} <${kind}>`, description, [`${listing} ${verb} my-${kind}`])
+  // What belongs to the whole installation has no organization.
+  const made = isCommon ? plain : inOrganization(plain)
+  const toInput = ({ words, options }: Arguments) =>
+    ({ [kind]: words[0], organization: options.organization }) as CommandInput<Name>
+  return operationCommand(made, name, toInput, draw)
+}

@@ -1,0 +1,45 @@
+// Reads the values of options: numbers, money and times.
+import { InvalidArgumentError } from 'commander'
+import { readTime } from '../../src/values/time-text.ts'
+
+/** An option that `--no-…` removes: null then, and undefined when neither is given, which Commander tells as true. */
+export function removable(value: string | boolean | undefined): string | null | undefined {
+  if (value === false) return null
+  return value === true ? undefined : value
+}
+
+/** For options that are numbers. */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+/** For options that are US dollars. */
+export function money(text: string): number {
+  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('It must be an amount such as 0.15.')
+  return Number(text)
+}
+
+/** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. Without a zone it is UTC, as all times here are. */
+export function momentText(text: string): string {
+  const ago = durationOf(text)
+  const moment = ago === undefined ? readTime(text) : Date.now() - ago
+  if (moment === undefined)
+    throw new InvalidArgumentError('It must be a time such as 2026-11-21T09:30:00Z, or a time ago such as 24h.')
+  return new Date(moment).toISOString()
+}
+
+/** `2027-01-01`, `2027-01-01T09:30:00Z`, or a time ahead such as `12h` or `30d`. */
+export function futureText(text: string): string {
+  const ahead = durationOf(text)
+  const moment = ahead === undefined ? readTime(text) : Date.now() + ahead
+  if (moment === undefined)
+    throw new InvalidArgumentError('It must be a time such as 2027-01-01T00:00:00Z, or a time ahead such as 30d.')
+  return new Date(moment).toISOString()
+}
+
+function durationOf(text: string): number | undefined {
+  const given = /^(\d{1,6})([mhd])$/.exec(text)
+  const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[given?.[2] ?? '']
+  return unit === undefined ? undefined : Number(given?.[1]) * unit
+}
