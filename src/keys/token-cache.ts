@@ -2,6 +2,7 @@
 // counts for the exact text only, ends with its token or the key that signed it, and never vouches for the API key,
 // whose state is checked on every request.
 import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { verifiedTokensMax } from '../limits.ts'
 import { type AccessTokenClaims, isWithinLife } from '../tokens/access-token.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
@@ -18,9 +19,9 @@ export type TokenCache = {
   keep: (text: string, verified: VerifiedToken) => void
 }
 
-/** Holds `tokensMax` tokens; the oldest entry is dropped first. */
+/** Holds `tokensMax` tokens; the least recently used is dropped first. */
 export function createTokenCache({ byKid }: Pick<SigningKeys, 'byKid'>, tokensMax = verifiedTokensMax): TokenCache {
-  const verified = new Map<string, VerifiedToken>()
+  const verified = new LRUCache<string, VerifiedToken>({ max: tokensMax })
   return {
     find: (text, now) => {
       const hashed = hashOf(text)
@@ -31,10 +32,7 @@ export function createTokenCache({ byKid }: Pick<SigningKeys, 'byKid'>, tokensMa
       return undefined
     },
     keep: (text, token) => {
-      const hashed = hashOf(text)
-      const [oldest] = verified.size >= tokensMax && !verified.has(hashed) ? verified.keys() : []
-      if (oldest !== undefined) verified.delete(oldest)
-      verified.set(hashed, token)
+      verified.set(hashOf(text), token)
     },
   }
 }

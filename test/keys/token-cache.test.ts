@@ -56,8 +56,10 @@ test('a token is forgotten when its signing key is retired', () => {
   ])
 })
 
-test('the token that came first goes first when there are too many', () => {
+test('the token that was used longest ago is dropped first when there are too many', () => {
   const cache = createTokenCache(inForce, 2)
-  for (const text of ['1', '2', '2', '3']) cache.keep(text, token(text))
-  expect(['1', '2', '3'].map((text) => cache.find(text, issuedAt)?.id)).toEqual([undefined, '2', '3'])
+  for (const text of ['1', '2', '2']) cache.keep(text, token(text))
+  expect(cache.find('1', issuedAt)?.id).toBe('1')
+  cache.keep('3', token('3'))
+  expect(['1', '2', '3'].map((text) => cache.find(text, issuedAt)?.id)).toEqual(['1', undefined, '3'])
 })
