@@ -1,4 +1,4 @@
-// The preset endpoints (reference: Preset endpoints): any credential of the workspace reads, a management key that may write changes.
+// The preset endpoints (reference: Preset endpoints). Any credential of the workspace reads; a management key with write access changes.
 
 import type { Actor } from '../../db/admin-changes.ts'
 import type { Orm } from '../../db/open.ts'
@@ -39,13 +39,12 @@ type Within = { organization: string; workspace: string }
 type Named = Within & { preset: string }
 type Page = typeof pageQuery.inferIn
 type Changes = typeof updateBody.inferIn
-type Archiving = 'presets.archive' | 'presets.restore'
 type Run<Name, Input> = (name: Name, input: Input, actor?: Actor) => Promise<unknown>
 /** The admin operations that these endpoints call. */
 type RunPresetOperation = Run<'presets.list', Within & Page> &
   Run<'presets.show' | 'presets.version', Named> &
   Run<'presets.update', Named & Changes> &
-  Run<Archiving, Named>
+  Run<'presets.archive' | 'presets.restore', Named>
 
 const dialectOfPath: [path: string, dialect: Dialect][] = [
   ['chat/completions', 'chat'],
@@ -53,8 +52,16 @@ const dialectOfPath: [path: string, dialect: Dialect][] = [
   ['responses', 'responses'],
 ]
 
-export function createPresetEndpoints(runOperation: RunPresetOperation): Endpoint<PresetContext>[] {
+export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetContext>[] {
   const one = '/presets/{slug}'
+  const handlers = {
+    list: listing((input) => run('presets.list', input)),
+    show: reading((input) => run('presets.show', input), slugOf),
+    showVersion: reading((input) => run('presets.version', input), versionReferenceOf),
+    update: changing((input, actor) => run('presets.update', input, actor), readChanges),
+    archive: changing((input, actor) => run('presets.archive', input, actor)),
+    restore: changing((input, actor) => run('presets.restore', input, actor)),
+  }
   return [
     ...dialectOfPath.map(
       ([path, dialect]): Endpoint<PresetContext> => ({
@@ -64,56 +71,47 @@ export function createPresetEndpoints(runOperation: RunPresetOperation): Endpoin
         handle: (request, context, info) => save(dialect, request, context, info),
       }),
     ),
-    { method: 'GET', path: '/presets', openapi: listDescription, handle: list },
-    { method: 'GET', path: one, openapi: showDescription, handle: show },
+    { method: 'GET', path: '/presets', openapi: listDescription, handle: handlers.list },
+    { method: 'GET', path: one, openapi: showDescription, handle: handlers.show },
     { method: 'GET', path: `${one}/versions`, openapi: versionsDescription, handle: listVersions },
-    { method: 'GET', path: `${one}/versions/{version}`, openapi: versionDescription, handle: showOneVersion },
-    { method: 'PATCH', path: one, openapi: updateDescription, handle: update },
-    { method: 'DELETE', path: one, openapi: archiveDescription, handle: changing('presets.archive') },
-    { method: 'POST', path: `${one}/restore`, openapi: restoreDescription, handle: changing('presets.restore') },
+    { method: 'GET', path: `${one}/versions/{version}`, openapi: versionDescription, handle: handlers.showVersion },
+    { method: 'PATCH', path: one, openapi: updateDescription, handle: handlers.update },
+    { method: 'DELETE', path: one, openapi: archiveDescription, handle: handlers.archive },
+    { method: 'POST', path: `${one}/restore`, openapi: restoreDescription, handle: handlers.restore },
   ]
+}
 
-  async function list(request: Request, context: PresetContext): Promise<Response> {
+function listing(run: (input: Within & Page) => Promise<unknown>): Handle<PresetContext> {
+  return async (request, context) => {
     const { key } = await authenticate(request, context)
-    const input = { ...within(key), ...readQuery(request, pageQuery) }
-    return reply(await orNotFound(runOperation('presets.list', input)))
+    return reply(await orNotFound(run({ ...within(key), ...readQuery(request, pageQuery) })))
   }
+}
 
-  async function show(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
-    const { key } = await authenticate(request, context)
-    readQuery(request, noQuery)
-    const input = { ...within(key), preset: slugOf(params) }
-    return reply({ data: await orNotFound(runOperation('presets.show', input)) })
-  }
-
-  async function showOneVersion(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
+/** Shows the preset, or the version of it, that the path names. */
+function reading(run: (input: Named) => Promise<unknown>, presetOf: (params: Params) => string): Handle<PresetContext> {
+  return async (request, context, { params }) => {
     const { key } = await authenticate(request, context)
     readQuery(request, noQuery)
-    if (!/^[1-9]\d*$/.test(params.version ?? '') || !presetVersionShape.allows(Number(params.version))) throw notFound()
-    const preset = `${slugOf(params)}@${params.version}`
-    return reply({ data: await orNotFound(runOperation('presets.version', { ...within(key), preset })) })
+    return reply({ data: await orNotFound(run({ ...within(key), preset: presetOf(params) })) })
   }
+}
 
-  async function update(
-    request: Request,
-    context: PresetContext,
-    { params, requestId }: RequestInfo,
-  ): Promise<Response> {
+/** Changes the preset that the path names. */
+function changing(
+  run: (input: Named & Changes, actor: Actor) => Promise<unknown>,
+  readFields: (request: Request) => Promise<Changes> = async () => ({}),
+): Handle<PresetContext> {
+  return async (request, context, { params, requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
     readQuery(request, noQuery)
-    const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody)
-    const input = { ...fields, ...within(key), preset: slugOf(params) }
-    return reply({ data: await orNotFound(runOperation('presets.update', input, actorOf(key, requestId))) })
+    const input = { ...(await readFields(request)), ...within(key), preset: slugOf(params) }
+    return reply({ data: await orNotFound(run(input, actorOf(key, requestId))) })
   }
+}
 
-  function changing(operation: Archiving): Handle<PresetContext> {
-    return async (request, context, { params, requestId }) => {
-      const key = await authenticateManagement(request, context, { writes: true })
-      readQuery(request, noQuery)
-      const input = { ...within(key), preset: slugOf(params) }
-      return reply({ data: await orNotFound(runOperation(operation, input, actorOf(key, requestId))) })
-    }
-  }
+async function readChanges(request: Request): Promise<Changes> {
+  return checkFields(await readJson(request, operationBodyBytesMax), updateBody)
 }
 
 /** A preset of another workspace and one that does not exist get the same response. */
@@ -125,7 +123,7 @@ async function orNotFound<Result>(result: Promise<Result>): Promise<Result> {
   }
 }
 
-/** Makes a version of a body (reference: Preset endpoints). Does not go the way of the other changes, each a commit of its own. */
+/** Creates a version from a body (reference: Preset endpoints). Waiting versions share a commit, unlike other changes. */
 async function save(
   dialect: Dialect,
   request: Request,
@@ -144,7 +142,7 @@ async function save(
   return reply({ data: showDesignated(preset, version) })
 }
 
-/** A page of long versions is many megabytes, so each is read when the one before it has gone out, and none is parsed. */
+/** A page of long versions is many megabytes, so each is read when the one before it is sent, and none is parsed. */
 async function listVersions(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
   const { key } = await authenticate(request, context)
   const { offset = 0, limit = presetPageRowsDefault } = readQuery(request, pageQuery)
@@ -158,7 +156,7 @@ async function listVersions(request: Request, context: PresetContext, { params }
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(encoder.encode('{"data":[')),
     pull: async (controller) => {
-      // Reading takes no turn of the event loop by itself, and others wait for theirs.
+      // The database client reads without yielding to the event loop.
       await giveWay()
       const row = next <= last ? await readPresetVersion(context.orm, id, next) : undefined
       if (row === undefined) {
@@ -185,10 +183,16 @@ function reply(body: unknown): Response {
   return json(200, body, { 'cache-control': 'no-store' })
 }
 
-/** What has no slug's form is not there. */
+/** Text that is not a slug names no preset. */
 function slugOf({ slug = '' }: Params): string {
   if (!isPresetSlug(slug)) throw notFound()
   return slug
+}
+
+function versionReferenceOf(params: Params): string {
+  const { version = '' } = params
+  if (!/^[1-9]\d*$/.test(version) || !presetVersionShape.allows(Number(version))) throw notFound()
+  return `${slugOf(params)}@${version}`
 }
 
 function notFound(): Fault {

@@ -244,7 +244,7 @@ test.each([
   [
     'of an unknown field',
     { nmae: 'x' },
-    '"nmae" cannot be set: use one of description, designated_version, name, status',
+    '"nmae" is not a field of this request: use description, designated_version, name, status',
   ],
 ])('an update %s says what can be changed', async (_, body, message) => {
   const slug = await createPreset()
