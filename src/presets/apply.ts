@@ -1,4 +1,4 @@
-// A preset applied to the body of a request: what the request leaves open, the preset fills in, in the terms of that body.
+// Applies a preset to the body of a request: the preset fills in what the request leaves open, translated to that body's dialect.
 import { Fault } from '../fault.ts'
 import { messagesFields } from './dialects/to-messages.ts'
 import { responsesFields } from './dialects/to-responses.ts'
@@ -9,13 +9,13 @@ import { isInstruction } from './schema/messages.ts'
 import { configKeys } from './schema/parameters.ts'
 import { isChoiceAmong, toolName } from './schema/tools.ts'
 
-/** The endpoints that take a preset, by what their bodies look like. */
+/** The endpoints that accept a preset, by the dialect of their bodies. */
 export const targets = ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank'] as const
 export type Target = (typeof targets)[number]
 
-/** Both refuse fields that they do not know, and know no more of these. */
+/** Upstreams refuse unknown fields for embeddings and rerank, and know only these. */
 const vectorKeys = ['model', 'models', 'provider', 'route']
-/** `logprobs` is a number in completions and true or false in chat. */
+/** Without `logprobs`, which is a number in completions and a boolean in chat. */
 const completionKeys = [
   ...vectorKeys,
   'temperature',
@@ -35,7 +35,7 @@ const completionKeys = [
   'service_tier',
 ]
 
-/** The config in the terms of each body; what has no counterpart there is left out. */
+/** Translates a config to each dialect, without the settings that the dialect lacks. */
 const translations: Record<Target, (config: Fields) => Fields> = {
   chat: (config) => config,
   messages: messagesFields,
@@ -48,21 +48,21 @@ const translations: Record<Target, (config: Fields) => Fields> = {
   rerank: (config) => pick(config, vectorKeys),
 }
 
-/** What a preset may hold that goes by another name in that body. */
-const ownNames: Partial<Record<Target, readonly string[]>> = {
+/** Fields of a dialect that hold a preset's settings under another name. */
+const renamedFields: Partial<Record<Target, readonly string[]>> = {
   messages: ['system', 'stop_sequences', 'thinking', 'output_config'],
   responses: ['instructions', 'max_output_tokens', 'text'],
 }
 
 /**
- * The body for the upstream (reference: Using a preset): the preset's fields under the request's, of which a null counts as absent; tools united; the
- * system prompt in front unless the request brings its own; without what of the preset names or needs something that is not there. Names
- * of the preset are gone from it. Neither argument is changed.
- * @throws Fault `invalid` when neither names a model
+ * The body for the upstream (reference: Using a preset). The request's fields win; a null counts as absent. Tools are merged, and the
+ * system prompt comes first unless the request has one. Preset fields that need a missing field are left out, and so is the name of the
+ * preset. Neither argument is changed.
+ * @throws Fault `invalid` when neither the request nor the preset names a model
  */
 export function applyPreset(target: Target, { config, systemPrompt }: PresetContent, body: Fields): Fields {
   const request = withoutPresetReference(body)
-  // Whether the model was to be the preset's: `"model": "@preset/slug"`.
+  // Whether the request asks for the preset's model: `"model": "@preset/slug"`.
   const asksPresetModel = memberOf(body, 'model') !== undefined && memberOf(request, 'model') === undefined
   const offered = dropConflicting(target, translations[target](config), request, { asksPresetModel })
   const merged = merge(target, offered, request)
@@ -70,28 +70,30 @@ export function applyPreset(target: Target, { config, systemPrompt }: PresetCont
   if (tools !== undefined) merged.tools = tools
   for (const name of orphanedFields(target, merged, request)) delete merged[name]
   if (memberOf(merged, 'model') === undefined && !hasFallbacks(merged))
-    throw new Fault('invalid', 'The preset names no model: name one, as in "vendor/model@preset/slug"')
+    throw new Fault('invalid', 'The preset has no model: name one, as in "vendor/model@preset/slug"')
   return systemPrompt === null ? merged : withSystemPrompt(target, merged, systemPrompt)
 }
 
-/** An empty list asks for nothing. */
+/** An empty list names no fallback. */
 function hasFallbacks(body: Fields): boolean {
   const models = memberOf(body, 'models')
   return models !== undefined && !(Array.isArray(models) && models.length === 0)
 }
 
-/** A null of what presets hold says nothing more, and an upstream that takes none would refuse it. */
+/** Drops a null in a field that a preset can set: it has done its work, and an upstream may refuse it. */
 function merge(target: Target, offered: Fields, request: Fields): Fields {
-  const isHeld = (name: string) =>
-    configKeys.some((key) => key === name) || ownNames[target]?.includes(name) === true || Object.hasOwn(offered, name)
+  const isSettable = (name: string) =>
+    configKeys.some((key) => key === name) ||
+    renamedFields[target]?.includes(name) === true ||
+    Object.hasOwn(offered, name)
   const given = { ...request }
-  for (const name of Object.keys(request)) if ((request[name] ?? null) === null && isHeld(name)) delete given[name]
+  for (const name of Object.keys(request)) if ((request[name] ?? null) === null && isSettable(name)) delete given[name]
   return { ...offered, ...given }
 }
 
 /**
- * What the preset offers without what the request says in other words: an upstream refuses two efforts, is free to choose between two
- * limits, and would be asked for the preset's model before those that the request lists.
+ * The preset's fields without those that conflict with a field of the request: an upstream refuses two efforts, chooses freely between
+ * two limits, and would try the preset's model before the models that the request lists.
  */
 function dropConflicting(
   target: Target,
@@ -100,17 +102,18 @@ function dropConflicting(
   { asksPresetModel }: { asksPresetModel: boolean },
 ): Fields {
   const isGiven = (name: string) => memberOf(request, name) !== undefined
-  const rivals: string[] = []
-  if (hasFallbacks(request) && !asksPresetModel) rivals.push('model')
-  if (target === 'chat' && isGiven('max_tokens')) rivals.push('max_completion_tokens')
-  if (target === 'chat' && isGiven('max_completion_tokens')) rivals.push('max_tokens')
-  const left = target === 'messages' ? withoutRivalThinking(offered, request) : withoutRivalReasoning(offered, request)
-  for (const name of rivals) delete left[name]
+  const conflicting: string[] = []
+  if (hasFallbacks(request) && !asksPresetModel) conflicting.push('model')
+  if (target === 'chat' && isGiven('max_tokens')) conflicting.push('max_completion_tokens')
+  if (target === 'chat' && isGiven('max_completion_tokens')) conflicting.push('max_tokens')
+  const left =
+    target === 'messages' ? dropConflictingThinking(offered, request) : dropConflictingReasoning(offered, request)
+  for (const name of conflicting) delete left[name]
   return left
 }
 
-/** That there is to be reasoning leaves open how much, unless there was to be none. */
-function withoutRivalReasoning(offered: Fields, request: Fields): Fields {
+/** `enabled: true` in the request leaves the effort to the preset, unless that effort is `none`. */
+function dropConflictingReasoning(offered: Fields, request: Fields): Fields {
   const { reasoning, reasoning_effort: effort, ...others } = offered
   const asked = fieldsIn(request, 'reasoning')
   const enabled = memberOf(asked, 'enabled')
@@ -126,8 +129,8 @@ function withoutRivalReasoning(offered: Fields, request: Fields): Fields {
   })
 }
 
-/** The same in Anthropic's words, where thinking that adapts goes with any effort. */
-function withoutRivalThinking(offered: Fields, request: Fields): Fields {
+/** The same for the Anthropic body, where adaptive thinking works with any effort. */
+function dropConflictingThinking(offered: Fields, request: Fields): Fields {
   const { thinking, output_config: output, ...others } = offered
   const saysEffort = ['enabled', 'disabled'].includes(fieldsIn(request, 'thinking').type as string)
   const isEffortGiven = memberOf(fieldsIn(request, 'output_config'), 'effort') !== undefined
@@ -143,7 +146,7 @@ function fieldsIn(fields: Fields, name: string): Fields {
   return isObject(found) ? found : {}
 }
 
-/** Nothing where nothing is left. */
+/** The other members; undefined when there are no others. */
 function without(fields: unknown, names: readonly string[]): unknown {
   if (!isObject(fields)) return fields
   const left = Object.entries(fields).filter(([name]) => !names.includes(name))
@@ -151,24 +154,24 @@ function without(fields: unknown, names: readonly string[]): unknown {
 }
 
 /**
- * Fields of the preset that name or need something that is not there: upstreams refuse a choice among no tools, or of another one. What
- * the request says itself is the upstream's to judge.
+ * Fields of the preset that need a missing field: upstreams refuse a choice without tools, or of a missing tool. The request's own fields
+ * are left to the upstream.
  */
 function orphanedFields(target: Target, { tools, tool_choice: choice, logprobs }: Fields, request: Fields): string[] {
   const isOffered = (name: string) => memberOf(request, name) === undefined
-  const dangling: string[] = []
-  if (!Array.isArray(tools) || tools.length === 0) dangling.push('tool_choice', 'parallel_tool_calls')
-  else if (isOffered('tool_choice') && !isChoiceAmong(tools, choice)) dangling.push('tool_choice')
-  if (target === 'chat' && logprobs !== true) dangling.push('top_logprobs')
-  return dangling.filter(isOffered)
+  const orphaned: string[] = []
+  if (!Array.isArray(tools) || tools.length === 0) orphaned.push('tool_choice', 'parallel_tool_calls')
+  else if (isOffered('tool_choice') && !isChoiceAmong(tools, choice)) orphaned.push('tool_choice')
+  if (target === 'chat' && logprobs !== true) orphaned.push('top_logprobs')
+  return orphaned.filter(isOffered)
 }
 
-/** The preset's tools in their order, those that the request has too in the request's form, then the request's others. */
+/** The preset's tools in their order, each replaced by the request's tool of the same name, then the request's other tools. */
 function mergeTools(offered: unknown, given: unknown): unknown[] | undefined {
   if (!Array.isArray(offered) || !Array.isArray(given)) return undefined
   const ownByName = new Map<string | undefined, unknown[]>(offered.map((tool) => [nameOf(tool), []]))
   const others: unknown[] = []
-  // One look at each: a request may bring hundreds of thousands.
+  // One pass: a request may have hundreds of thousands of tools.
   for (const tool of given as unknown[]) {
     const name = nameOf(tool)
     const own = name === undefined ? undefined : ownByName.get(name)
@@ -176,7 +179,7 @@ function mergeTools(offered: unknown, given: unknown): unknown[] | undefined {
     else own.push(tool)
   }
   const placed = new Set<string | undefined>()
-  const united = offered.flatMap((tool) => {
+  const merged = offered.flatMap((tool) => {
     const name = nameOf(tool)
     const own = name === undefined ? [] : (ownByName.get(name) ?? [])
     if (own.length === 0) return [tool]
@@ -184,10 +187,10 @@ function mergeTools(offered: unknown, given: unknown): unknown[] | undefined {
     placed.add(name)
     return own
   })
-  return [...united, ...others]
+  return [...merged, ...others]
 }
 
-/** A function goes by its name, wherever the body puts it; a server tool by its type, of which two would be the same tool twice. */
+/** A function is identified by its name, in whichever place the dialect has it; a server tool by its type. */
 function nameOf(tool: unknown): string | undefined {
   if (!isObject(tool)) return undefined
   const name = toolName(tool)

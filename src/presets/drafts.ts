@@ -1,5 +1,4 @@
-// What a new version of a preset makes of the rows: numbered after the one before it, bounded in size and number. It knows no turn and
-// reads nothing.
+// The rows of a new preset version: its number follows the previous one, and presets are limited in number. It reads nothing.
 import type { Actor } from '../../db/admin-changes.ts'
 import { type DesignatedPreset, insertPresetVersions, modelsOf } from '../../db/presets.ts'
 import type { PresetVersion } from '../../db/schema.ts'
@@ -8,11 +7,11 @@ import { Fault } from '../fault.ts'
 import { presetsMax } from '../limits.ts'
 import type { PresetContent } from './preset.ts'
 
-/** A preset with what its designated version names. */
+/** A preset with the models that its designated version names. */
 export type Preset = Readonly<DesignatedPreset>
 export type PresetChange = { before: Preset | undefined; after: Preset; actor: Actor; operation: string }
 
-/** `config` holds the settings as they are stored, as `encodeConfig` makes them. */
+/** `config` is the JSON text that `encodeConfig` makes. */
 export type VersionDraft = {
   organizationId: string
   workspaceId: string
@@ -25,7 +24,7 @@ export type VersionDraft = {
 /** A preset before and after a new version, and the version's row. */
 export type NewVersion = { before: Preset | undefined; after: Preset; row: PresetVersion }
 
-/** @throws Fault `invalid` when a workspace would hold more presets than it may */
+/** @throws Fault `invalid` when a workspace would have too many presets */
 export function checkPresetCount(count: number): void {
   if (count > presetsMax) throw new Fault('invalid', `A workspace holds at most ${presetsMax} presets`)
 }
@@ -66,7 +65,7 @@ export function draftVersion(draft: VersionDraft, before: Preset | undefined, at
   return { before, after, row: { id, presetId: after.id, version, config, systemPrompt, creatorId, createdAt: at } }
 }
 
-/** What commits them, in their order; a preset that is new may have several versions. */
+/** The statements that commit these versions, in their order. A new preset may have several. */
 export function versionStatements(versions: NewVersion[], at: number): Statement[] {
   const made = new Map<string, Preset>()
   const versionsMore = new Map<string, number>()

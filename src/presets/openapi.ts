@@ -1,4 +1,4 @@
-// What the preset endpoints say of themselves, for the OpenAPI document.
+// The preset endpoints as the OpenAPI document describes them.
 import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
 import {
   jsonOutermostMembersMax,
@@ -23,18 +23,18 @@ const designated = {
   shape: type({ data: designatedPresetResponse }),
 }
 
-/** What bounds every JSON body, and none may be empty. */
+/** Bounds of every JSON body, which must not be empty. */
 const membersOfBody = { minProperties: 1, maxProperties: jsonOutermostMembersMax }
-const saveRules = `The body is nested at most ${presetBodyDepthMax} levels deep and smaller than ${presetBodyBytesMax} bytes; what a preset keeps of it is at most ${presetConfigCharactersMax} characters of JSON. The system prompt has no U+0000. A null counts as a field left out, and unknown fields are ignored.`
+const saveRules = `The body is nested at most ${presetBodyDepthMax} levels deep and smaller than ${presetBodyBytesMax} bytes. The stored settings and system prompt have at most ${presetConfigCharactersMax} characters of JSON. The system prompt has no U+0000. A null counts as an absent field, and unknown fields are ignored.`
 
-/** The three requests that make a version (reference: Preset endpoints). */
+/** The three requests that create a version (reference: Preset endpoints). */
 export const saveDescriptions = Object.fromEntries(
   dialects.map((dialect): [Dialect, OperationDoc] => [
     dialect,
     {
       name: `presetsSaveFrom${dialect[0]?.toUpperCase()}${dialect.slice(1)}`,
       segments,
-      summary: `Create a preset, or its next version, from the body of a ${readings[dialect].name} request; what belongs to one request alone is checked and not kept`,
+      summary: `Create a preset, or its next version, from the body of a ${readings[dialect].name} request; fields of a single request are validated but not stored`,
       rules: saveRules,
       access: 'admin:write',
       body: { mediaType, shape: { schema: { ...readings[dialect].body.schema, ...membersOfBody } } },
@@ -93,7 +93,7 @@ export const versionDescription: OperationDoc = {
 export const updateDescription: OperationDoc = {
   name: 'presetsUpdate',
   segments,
-  summary: 'Rename or describe a preset, disable or enable it, or designate an older version of it',
+  summary: 'Rename or describe a preset, disable or enable it, or designate another version of it',
   rules: 'The designated_version must be a version of the preset.',
   access: 'admin:write',
   body: { mediaType, shape: updateBody },
@@ -102,14 +102,14 @@ export const updateDescription: OperationDoc = {
 export const archiveDescription: OperationDoc = {
   name: 'presetsArchive',
   segments,
-  summary: 'Archive a preset: it is found no more until it is restored, and its slug stays taken',
+  summary: 'Archive a preset: it is hidden until it is restored, and its slug stays taken',
   access: 'admin:write',
   responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 409) },
 }
 export const restoreDescription: OperationDoc = {
   name: 'presetsRestore',
   segments,
-  summary: 'Restore an archived preset as it was',
+  summary: 'Restore an archived preset unchanged',
   access: 'admin:write',
   responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 409) },
 }

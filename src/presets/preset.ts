@@ -1,4 +1,4 @@
-// From a body of any of the three dialects to what a preset version holds: its config and its system prompt.
+// Reads a request body of any of the three dialects into the content of a preset version: its config and its system prompt.
 import { Fault } from '../fault.ts'
 import { presetConfigCharactersMax } from '../limits.ts'
 import { chatBody, chatBodyProblems, chatConfig, chatSystemTexts } from './dialects/from-chat.ts'
@@ -12,11 +12,11 @@ import {
 import { type Fields, isObject } from './schema/fields.ts'
 import { type Check, describeProblems, type Problem } from './schema/validation.ts'
 
-/** Which body it is: `/chat/completions`, `/messages` (Anthropic) or `/responses` (OpenAI). */
+/** The dialect of a body: `/chat/completions`, `/messages` (Anthropic) or `/responses` (OpenAI). */
 export const dialects = ['chat', 'messages', 'responses'] as const
 export type Dialect = (typeof dialects)[number]
 
-/** What one version of a preset says (reference: Preset versions). `config` is in chat-completions terms, whatever the dialect it came from. */
+/** The content of a preset version (reference: Preset versions). `config` is in chat-completions terms for every dialect. */
 export type PresetContent = { config: Fields; systemPrompt: string | null }
 
 type Reading = {
@@ -25,7 +25,7 @@ type Reading = {
   problems: (body: Fields) => Problem[]
   config: (body: Fields) => Fields
   systemTexts: (body: Fields) => string[]
-  /** Where the system prompt is told. */
+  /** The field that holds the system prompt. */
   systemField: string
 }
 
@@ -57,7 +57,7 @@ export const readings: Record<Dialect, Reading> = {
 }
 
 /**
- * What a preset made of this body holds: the kept fields that are not null, and the system prompt apart from them (reference: Preset parameters).
+ * The content of a preset made from this body: the stored fields that are not null, and the system prompt (reference: Preset parameters).
  * The values are those of the body, not copies.
  * @throws Fault `invalid` when the body has no members, or naming each problem as path and rule, ten at most: `metadata.trace_id: must be at most 512 characters`
  */
@@ -68,48 +68,46 @@ export function readPreset(dialect: Dialect, body: Fields): PresetContent {
   const found = problems(body)
   if (found.length > 0) throw new Fault('invalid', describeProblems(found))
   const systemPrompt = joinTexts(systemTexts(body))
-  // The database keeps it as text, and would end it at the first NUL and replace half a character.
+  // The database would truncate it at the first NUL and replace a lone surrogate.
   if (systemPrompt !== null && (systemPrompt.includes('\0') || !systemPrompt.isWellFormed()))
-    throw new Fault(
-      'invalid',
-      `${systemField}: must have no U+0000 and no half of a surrogate pair in its system prompt`,
-    )
+    throw new Fault('invalid', `${systemField}: must not have U+0000 or lone surrogates in the system prompt`)
   return { config: config(body), systemPrompt }
 }
 
-/** The settings as they are stored. @throws Fault `invalid` when they and the system prompt are too long together */
+/** The config as it is stored. @throws Fault `invalid` when config and system prompt together are too long */
 export function encodeConfig({ config, systemPrompt }: PresetContent): string {
   const text = JSON.stringify(config)
   const length = text.length + (systemPrompt?.length ?? 0)
   if (length <= presetConfigCharactersMax) return text
   throw new Fault(
     'invalid',
-    `A preset keeps at most ${presetConfigCharactersMax} characters of settings and system prompt, and these are ${length}`,
+    `Settings and system prompt have ${length} characters: a preset has at most ${presetConfigCharactersMax}; shorten them`,
   )
 }
 
 /**
- * The same from settings and system prompt as they were told: `{"config": {…}, "system_prompt": "…"}`, as JSON.
- * @throws Fault `invalid`, which names the preset, also for a setting that a preset does not keep, and for too many
+ * The content in the JSON that an export writes: `{"config": {…}, "system_prompt": "…"}`.
+ * @throws Fault `invalid` that names the preset, also for a setting that a preset does not store and for content that is too long
  */
 export function readPresetContent(slug: string, text: string): PresetContent {
   const { config, system_prompt: systemPrompt = null, ...others } = parseContent(slug, text)
-  const wrong = (what: string) => new Fault('invalid', `The preset ${JSON.stringify(slug)}: ${what}`)
-  if (Object.keys(others).length > 0) throw wrong(`${Object.keys(others)[0]} must be removed`)
-  if (!isObject(config)) throw wrong('config must be an object')
+  const invalid = (problem: string) => new Fault('invalid', `The preset ${JSON.stringify(slug)}: ${problem}`)
+  if (Object.keys(others).length > 0)
+    throw invalid(`${Object.keys(others)[0]} is not a member of a preset: use config and system_prompt`)
+  if (!isObject(config)) throw invalid('config must be an object')
   if (systemPrompt !== null && (typeof systemPrompt !== 'string' || systemPrompt === ''))
-    throw wrong('system_prompt must be text or null')
-  // The conversation stands for the one that it was made of.
+    throw invalid('system_prompt must be non-empty text or null')
+  // A chat body needs a message; a preset does not store it.
   const opening = systemPrompt === null ? { role: 'user', content: '-' } : { role: 'system', content: systemPrompt }
   let content: PresetContent
   try {
     content = readPreset('chat', { ...config, messages: [opening] })
     encodeConfig(content)
   } catch (error) {
-    throw error instanceof Fault ? wrong(error.message) : error
+    throw error instanceof Fault ? invalid(error.message) : error
   }
-  const lost = Object.keys(config).find((name) => config[name] !== null && !Object.hasOwn(content.config, name))
-  if (lost !== undefined) throw wrong(`config.${lost} is no setting that a preset keeps`)
+  const unknown = Object.keys(config).find((name) => config[name] !== null && !Object.hasOwn(content.config, name))
+  if (unknown !== undefined) throw invalid(`config.${unknown} is not a setting of presets: remove it`)
   return content
 }
 
@@ -118,12 +116,12 @@ function parseContent(slug: string, text: string): Fields {
     const content: unknown = JSON.parse(text)
     if (isObject(content)) return content
   } catch {
-    // Told below, as for every other value that is not an object.
+    // Reported below, as for every other value that is not an object.
   }
   throw new Fault('invalid', `The preset ${JSON.stringify(slug)} must be an object`)
 }
 
 function joinTexts(texts: string[]): string | null {
-  const told = texts.filter((text) => text !== '')
-  return told.length === 0 ? null : told.join('\n\n')
+  const present = texts.filter((text) => text !== '')
+  return present.length === 0 ? null : present.join('\n\n')
 }

@@ -1,11 +1,11 @@
-// How a request names a preset (reference: Using a preset), and what slugs look like. Whether there is such a preset is not known here.
+// How a request names a preset (reference: Using a preset), and which slugs are valid. It does not know which presets exist.
 import { Fault } from '../fault.ts'
 import { presetSlugCharactersMax, presetVersionMax } from '../limits.ts'
 import { isPresetSlug, presetMarker, presetReferenceText } from '../values/preset-text.ts'
 
 type Fields = Record<string, unknown>
 
-/** `version` is undefined where the designated one is meant. */
+/** `version` is undefined for the designated version. */
 export type PresetReference = { slug: string; version: number | undefined }
 
 /** @throws Fault `invalid` */
@@ -13,30 +13,30 @@ export function checkPresetSlug(text: string): void {
   if (!isPresetSlug(text))
     throw new Fault(
       'invalid',
-      `slug: must be 1 to ${presetSlugCharactersMax} letters, digits or . _ ~ -, and is ${JSON.stringify(text.slice(0, presetSlugCharactersMax))}`,
+      `${JSON.stringify(text.slice(0, presetSlugCharactersMax))} is not a valid slug: use 1 to ${presetSlugCharactersMax} letters, digits or . _ ~ -`,
     )
 }
 
-/** `slug`, or `slug@3` for its third version, with or without `@preset/` before it. @throws Fault `invalid` */
+/** Reads `slug`, or `slug@3` for version 3, with or without `@preset/` before it. @throws Fault `invalid` */
 export function parsePresetReference(text: string): PresetReference {
   const reference = parse(text.startsWith(presetMarker) ? text.slice(presetMarker.length) : text)
   if (reference === undefined)
     throw new Fault(
       'invalid',
-      `${JSON.stringify(text)} is no preset: write support, or support@3 for its third version`,
+      `${JSON.stringify(text)} is not a preset reference: use the slug, such as support, or support@3 for version 3`,
     )
   return reference
 }
 
 /**
  * The preset that a request names: `"model": "@preset/slug"`, `"model": "vendor/model@preset/slug"` or `"preset": "slug"`, each with
- * `@3` behind the slug where version 3 is meant; undefined when it names none (reference: Using a preset).
- * @throws Fault `invalid` when it names two, something that is no slug, or one in the list of fallbacks
+ * `@3` after the slug for version 3. Undefined when the request names no preset (reference: Using a preset).
+ * @throws Fault `invalid` when it names two presets, an invalid slug, or a preset in the list of fallbacks
  */
 export function readPresetReference(body: Fields): PresetReference | undefined {
   const { model, models, preset } = body
   if (Array.isArray(models) && models.some((name) => typeof name === 'string' && name.includes(presetMarker)))
-    throw new Fault('invalid', 'models cannot name a preset: name it in model or in preset')
+    throw new Fault('invalid', 'models cannot name a preset: use model or preset')
   const marked = markedPart(model)
   const inModel = marked === undefined ? undefined : parseReference(marked, 'model')
   if (preset === undefined || preset === null) return inModel
@@ -44,12 +44,12 @@ export function readPresetReference(body: Fields): PresetReference | undefined {
   if (inModel !== undefined && (inModel.slug !== beside.slug || inModel.version !== beside.version))
     throw new Fault(
       'invalid',
-      `model names the preset ${describe(inModel)} and preset names ${describe(beside)}: name one`,
+      `model names the preset ${describe(inModel)} and preset names ${describe(beside)}: name only one preset`,
     )
   return beside
 }
 
-/** The body without `preset` and without the marker in `model`, neither of which an upstream knows; a model that was the marker alone is left out. */
+/** The body without `preset` and without the marker in `model`, which no upstream knows. A model that is only the marker is removed. */
 export function withoutPresetReference(body: Fields): Fields {
   const { preset: _preset, ...rest } = body
   if (markedPart(rest.model) === undefined) return rest
@@ -68,7 +68,7 @@ function parseReference(text: unknown, field: 'model' | 'preset'): PresetReferen
   const reference = typeof text === 'string' ? parse(text) : undefined
   if (reference !== undefined) return reference
   const form = field === 'model' ? '"@preset/slug" or "vendor/model@preset/slug"' : '"slug"'
-  throw new Fault('invalid', `${field} must name a preset as ${form}, with "@3" at its end for version 3`)
+  throw new Fault('invalid', `${field} is not a preset reference: use ${form}, with "@3" at the end for version 3`)
 }
 
 function parse(text: string): PresetReference | undefined {

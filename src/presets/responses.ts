@@ -1,4 +1,4 @@
-// What is told of presets on the wire (reference: Presets; Preset versions): the shapes for the OpenAPI document, and the functions that are held to them.
+// Presets on the wire (reference: Presets; Preset versions): the shapes for the OpenAPI document, and the functions that return them.
 import { type PresetVersion, presetStatuses } from '../../db/schema.ts'
 import { type } from '../values/shape.ts'
 import type { Preset } from './drafts.ts'
@@ -51,7 +51,7 @@ export function showPreset(preset: Preset): typeof presetResponse.infer {
   }
 }
 
-/** A version never changes, so that it was last updated when it was made. */
+/** A version never changes, so `updated_at` is its creation time. */
 export function showVersion(version: Version): typeof versionResponse.infer {
   return {
     id: version.id,
@@ -65,7 +65,7 @@ export function showVersion(version: Version): typeof versionResponse.infer {
   }
 }
 
-/** The same as JSON, from a row as the database has it: its config is JSON already, and may be long. */
+/** The same as JSON text, from a row whose config is already JSON and may be long. */
 export function versionText({ config, ...row }: PresetVersion): string {
   const { config: _config, ...shown } = showVersion({ ...row, config: {} })
   return `${JSON.stringify(shown).slice(0, -1)},"config":${config}}`

@@ -1,10 +1,10 @@
-// What may be set and asked of presets beside their bodies: for the commands as for the preset endpoints.
+// Input about presets other than their bodies, for commands and preset endpoints.
 import { nameCharactersMax, presetDescriptionCharactersMax, presetPageRowsMax, presetVersionMax } from '../limits.ts'
 import { isPresetSlug, presetSlugText, reservedSlugs } from '../values/preset-text.ts'
 import { type } from '../values/shape.ts'
 import { offsetShape, textShape } from '../values/shapes.ts'
 
-/** Any text: what is shown of it is made printable where it is shown. */
+/** Any text: terminal output makes it printable. */
 export const presetLabels = {
   'name?': textShape(1, nameCharactersMax),
   'description?': textShape(1, presetDescriptionCharactersMax).or('null'),
@@ -12,7 +12,7 @@ export const presetLabels = {
 
 export const presetVersionShape = type(`1 <= number.integer <= ${presetVersionMax}`)
 
-/** What a change of a preset may set. */
+/** The fields that an update of a preset may set. */
 export const presetChanges = {
   ...presetLabels,
   'status?': "'active' | 'disabled'",

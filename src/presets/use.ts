@@ -1,4 +1,4 @@
-// A preset in use: finds the one that a request names, in the workspace of its key, and completes the body with it.
+// Uses a preset: finds the one that a request names, in the workspace of its key, and completes the body with it.
 import { Fault } from '../fault.ts'
 import { applyPreset, type Target } from './apply.ts'
 import type { PresetReference } from './reference.ts'
@@ -7,13 +7,13 @@ import type { PresetRegistry, Presets } from './versions.ts'
 
 export type Completed = {
   fields: Fields
-  /** Which version it was, as `slug@3`. */
+  /** The version that was used, as `slug@3`. */
   presetVersion: string
 }
 
 /**
- * An absent preset, another workspace's, a disabled and an archived one are all the same to the caller (reference: Using a preset).
- * @throws Fault `not_found` naming it, and as `applyPreset`
+ * Missing, disabled and archived presets, and those of other workspaces, look the same to the caller (reference: Using a preset).
+ * @throws Fault `not_found` that names the preset, and as `applyPreset`
  */
 export async function completeBody(
   target: Target,
@@ -24,11 +24,10 @@ export async function completeBody(
 ): Promise<Completed> {
   const preset = registry.presetsOf.get(workspaceId)?.get(slug)
   if (preset?.status !== 'active')
-    throw new Fault('not_found', `There is no preset ${JSON.stringify(slug)}`, {
+    throw new Fault('not_found', `The preset ${JSON.stringify(slug)} does not exist or is not active`, {
       reason: preset === undefined ? 'preset_unknown' : `preset_${preset.status}`,
     })
   const version = await presets.versionOf(preset, pinned)
-  if (version === undefined)
-    throw new Fault('not_found', `There is no version ${pinned} of the preset ${JSON.stringify(slug)}`)
+  if (version === undefined) throw new Fault('not_found', `The preset ${JSON.stringify(slug)} has no version ${pinned}`)
   return { fields: applyPreset(target, version, body), presetVersion: `${slug}@${version.version}` }
 }

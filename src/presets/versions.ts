@@ -1,4 +1,4 @@
-// The versions of presets: makes new ones, as many in one commit as there wait, and keeps at hand what those in use say.
+// Preset versions: creates new ones, all that wait in one commit, and caches those in use.
 import { setImmediate } from 'node:timers'
 import type { Actor } from '../../db/admin-changes.ts'
 import { isBusy, type Orm } from '../../db/open.ts'

@@ -23,18 +23,22 @@ describe('an import is refused whole', () => {
       content({ top_p: 2, n: 1, seed: '1' }),
       /The preset "b": .*top_p: .*; seed: |The preset "b": .*seed: .*; top_p: /,
     ],
-    [
-      'for a setting that is not kept',
-      content({ stream: true }),
-      /"b": config\.stream is no setting that a preset keeps/,
-    ],
-    ['for a setting that nobody knows', content({ temprature: 1 }), /"b": config\.temprature is no setting/],
-    ['for a conversation', content({ messages: [] }), /"b": config\.messages is no setting/],
+    ['for a setting that is not kept', content({ stream: true }), /"b": config\.stream is not a setting of presets/],
+    ['for a setting that nobody knows', content({ temprature: 1 }), /"b": config\.temprature is not a setting/],
+    ['for a conversation', content({ messages: [] }), /"b": config\.messages is not a setting/],
     ['without settings', content(undefined), /"b": config must be an object/],
     ['for settings in a list', content([]), /"b": config must be an object/],
-    ['with another member', content({}, { versions: [] }), /"b": versions must be removed/],
-    ['for an empty system prompt', content({}, { system_prompt: '' }), /"b": system_prompt must be text or null/],
-    ['for a system prompt in a list', content({}, { system_prompt: ['a'] }), /"b": system_prompt must be text/],
+    ['with another member', content({}, { versions: [] }), /"b": versions is not a member of a preset/],
+    [
+      'for an empty system prompt',
+      content({}, { system_prompt: '' }),
+      /"b": system_prompt must be non-empty text or null/,
+    ],
+    [
+      'for a system prompt in a list',
+      content({}, { system_prompt: ['a'] }),
+      /"b": system_prompt must be non-empty text/,
+    ],
     ['for what is no JSON', '{', /"b" must be an object/],
   ])('%s', async (_, text, message) => {
     await expect(importing([good, { slug: 'b', content: text }])).rejects.toMatchObject({
@@ -48,7 +52,7 @@ describe('an import is refused whole', () => {
     const text = content({ stop: ['x'.repeat(262_145)] })
     await expect(importing([good, { slug: 'b', content: text }])).rejects.toMatchObject({
       code: 'invalid',
-      message: expect.stringMatching(/^The preset "b": A preset keeps at most 262144 characters/),
+      message: expect.stringMatching(/^The preset "b": Settings and system prompt have \d+ characters/),
     })
     await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
   })

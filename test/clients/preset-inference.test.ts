@@ -134,7 +134,9 @@ describe('the openai client', () => {
       failureOf(openai(apiKey).chat.completions.create({ messages: [question], ...body }))
     const absent = await ask({ model: '@preset/nobody-made-it' })
     expect(absent).toBeInstanceOf(NotFoundError)
-    expect(absent).toMatchObject({ error: { code: 404, message: 'There is no preset "nobody-made-it"' } })
+    expect(absent).toMatchObject({
+      error: { code: 404, message: 'The preset "nobody-made-it" does not exist or is not active' },
+    })
     const { key } = await latchkey.admin<Row & { key: string }>('keys.create', {
       name: 'narrow',
       allowed_presets: ['x'],

@@ -82,7 +82,7 @@ const tooDeep = /^body: must be nested at most 128 levels deep$/
 const farTooDeep = /^The body must be nested at most 256 levels deep$/
 const tooManyOutermost = /^The body must have at most 256 members outside its lists and objects$/
 const tooManyMembers = /^The body must have at most 200000 members in all its objects$/
-const tooMuch = /^A preset keeps at most 262144 characters of settings and system prompt, and these are \d+$/
+const tooMuch = /^Settings and system prompt have \d+ characters: a preset has at most 262144; shorten them$/
 const notAnObject = /^The body must be a JSON object$/
 
 /** What is asked, and the status with the rule that is told. Bodies are made when they are sent, and not kept. */

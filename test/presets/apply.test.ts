@@ -35,7 +35,7 @@ describe('the model', () => {
 
   test('must be named by either', () => {
     expect(() => applyPreset('chat', { config: {}, systemPrompt: null }, { model: '@preset/s' })).toThrow(
-      'The preset names no model: name one, as in "vendor/model@preset/slug"',
+      'The preset has no model: name one, as in "vendor/model@preset/slug"',
     )
   })
 })

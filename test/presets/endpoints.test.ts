@@ -88,9 +88,14 @@ describe('a post', () => {
   test.each([
     ['a wrong body', 'a', { ...chat, temperature: 3 }, /^temperature: must be a number from 0 to 2$/],
     ['no messages', 'a', { model: 'm' }, /^messages: /],
-    ['a slug with a blank', 'a%20b', chat, /^slug: must be 1 to 128 letters, digits or \. _ ~ -, and is "a b"$/],
-    ['a slug that is too long', 'a'.repeat(129), chat, /^slug: /],
-    ['settings that are too many', 'a', { ...chat, stop: ['x'.repeat(262_145)] }, /^A preset keeps at most 262144 /],
+    ['a slug with a blank', 'a%20b', chat, /^"a b" is not a valid slug: use 1 to 128 letters, digits or \. _ ~ -$/],
+    ['a slug that is too long', 'a'.repeat(129), chat, /is not a valid slug: use 1 to 128 /],
+    [
+      'settings that are too many',
+      'a',
+      { ...chat, stop: ['x'.repeat(262_145)] },
+      /^Settings and system prompt have \d+ characters: a preset has at most 262144;/,
+    ],
   ])('with %s is refused and makes nothing', async (_, slug, body, message) => {
     const before = await call('GET', '/presets')
     expect(await call('POST', `/presets/${slug}/chat/completions`, { body })).toEqual({

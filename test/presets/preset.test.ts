@@ -61,7 +61,7 @@ describe('the system prompt', () => {
   test('keeps its white space', () => expect(promptOf({ role: 'system', content: ' a \n' })).toBe(' a \n'))
 
   test('that the database could not keep is refused', () => {
-    const refusal = 'messages: must have no U+0000 and no half of a surrogate pair in its system prompt'
+    const refusal = 'messages: must not have U+0000 or lone surrogates in the system prompt'
     expect(() => promptOf({ role: 'system', content: 'a\0b' })).toThrow(refusal)
     expect(() => promptOf({ role: 'system', content: 'a\ud800' })).toThrow(refusal)
     expect(promptOf({ role: 'system', content: 'a😀' }, { role: 'user', content: 'a\0' })).toBe('a😀')

@@ -35,8 +35,8 @@ describe('a request', () => {
     })
 
   const inModel =
-    'model must name a preset as "@preset/slug" or "vendor/model@preset/slug", with "@3" at its end for version 3'
-  const beside = 'preset must name a preset as "slug", with "@3" at its end for version 3'
+    'model is not a preset reference: use "@preset/slug" or "vendor/model@preset/slug", with "@3" at the end for version 3'
+  const beside = 'preset is not a preset reference: use "slug", with "@3" at the end for version 3'
   const refused: [body: Fields, told: string][] = [
     [{ model: '@preset/' }, inModel],
     [{ model: '@preset/a b' }, inModel],
@@ -52,9 +52,9 @@ describe('a request', () => {
     [{ preset: 7 }, beside],
     [{ preset: { slug: 'a' } }, beside],
     [{ preset: '@preset/a' }, beside],
-    [{ model: '@preset/a', preset: 'b' }, 'model names the preset "a" and preset names "b": name one'],
-    [{ model: 'm@preset/a@2', preset: 'a' }, 'model names the preset "a@2" and preset names "a": name one'],
-    [{ model: 'm', models: ['a', '@preset/a'] }, 'models cannot name a preset: name it in model or in preset'],
+    [{ model: '@preset/a', preset: 'b' }, 'model names the preset "a" and preset names "b": name only one preset'],
+    [{ model: 'm@preset/a@2', preset: 'a' }, 'model names the preset "a@2" and preset names "a": name only one preset'],
+    [{ model: 'm', models: ['a', '@preset/a'] }, 'models cannot name a preset: use model or preset'],
   ]
   for (const [body, told] of refused)
     test(`may not be ${JSON.stringify(body).slice(0, 60)}`, () => expect(() => readPresetReference(body)).toThrow(told))

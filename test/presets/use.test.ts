@@ -181,7 +181,7 @@ describe('not found and naming it', () => {
         for (const credential of [latchkey.key.key, latchkey.accessToken])
           expect(await refusalOf(await ask(naming, '/chat/completions', credential), name)).toEqual({
             status: 404,
-            message: 'There is no preset "NAME"',
+            message: 'The preset "NAME" does not exist or is not active',
           })
     },
   )
@@ -190,12 +190,12 @@ describe('not found and naming it', () => {
     for (const naming of [{ preset: `${slug}@${version}` }, { model: `m@preset/${slug}@${version}` }])
       expect(await refusalOf(await ask(naming), slug)).toEqual({
         status: 404,
-        message: `There is no version ${version} of the preset "NAME"`,
+        message: `The preset "NAME" has no version ${version}`,
       })
   })
 
   test('has the shape of each path', async () => {
-    const error = { code: 404, message: 'There is no preset "x"' }
+    const error = { code: 404, message: 'The preset "x" does not exist or is not active' }
     for (const path of inferencePaths) {
       const told = await (await ask({ preset: 'x' }, path)).json()
       expect(told).toEqual(
@@ -206,17 +206,18 @@ describe('not found and naming it', () => {
 })
 
 describe('a wrong request', () => {
-  const form = 'must name a preset as "@preset/slug" or "vendor/model@preset/slug", with "@3" at its end for version 3'
+  const form =
+    'is not a preset reference: use "@preset/slug" or "vendor/model@preset/slug", with "@3" at the end for version 3'
   const rows: [what: string, naming: Fields, message: string][] = [
     [
       'names two presets',
       { model: '@preset/a', preset: 'b' },
-      'model names the preset "a" and preset names "b": name one',
+      'model names the preset "a" and preset names "b": name only one preset',
     ],
     [
       'names two versions',
       { model: '@preset/a@1', preset: 'a' },
-      'model names the preset "a@1" and preset names "a": name one',
+      'model names the preset "a@1" and preset names "a": name only one preset',
     ],
     ['names no slug', { model: '@preset/' }, `model ${form}`],
     ['names version 0', { model: '@preset/a@0' }, `model ${form}`],
@@ -224,17 +225,17 @@ describe('a wrong request', () => {
     [
       'gives a preset that is no text',
       { preset: { slug: 'a' } },
-      'preset must name a preset as "slug", with "@3" at its end for version 3',
+      'preset is not a preset reference: use "slug", with "@3" at the end for version 3',
     ],
     [
       'gives an empty preset',
       { preset: '' },
-      'preset must name a preset as "slug", with "@3" at its end for version 3',
+      'preset is not a preset reference: use "slug", with "@3" at the end for version 3',
     ],
     [
       'lists a preset among the fallbacks',
       { models: ['@preset/a'] },
-      'models cannot name a preset: name it in model or in preset',
+      'models cannot name a preset: use model or preset',
     ],
   ]
   test.each(rows)('%s and is refused', async (_, naming, message) => {
@@ -245,7 +246,7 @@ describe('a wrong request', () => {
     const modelless = await latchkey.savePreset({ temperature: 1 })
     expect(await refusalOf(await ask({ preset: modelless }), modelless)).toEqual({
       status: 400,
-      message: 'The preset names no model: name one, as in "vendor/model@preset/slug"',
+      message: 'The preset has no model: name one, as in "vendor/model@preset/slug"',
     })
     expect((await ask({ model: `m@preset/${modelless}` })).status).toBe(200)
     expect(latchkey.sent()).toEqual([{ ...bodyOf['/chat/completions'], model: 'm', temperature: 1 }])

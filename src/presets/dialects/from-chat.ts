@@ -10,12 +10,12 @@ export const chatBody = allOf(
   crossField('reasoning_effort', effortsAgree, 'must not differ from reasoning.effort'),
 )
 
-/** Everything that is wrong with a chat-completions body, ten problems at most (reference: Preset parameters; Limits). */
+/** The problems of a chat-completions body, ten at most (reference: Preset parameters; Limits). */
 export function chatBodyProblems(body: Fields): Problem[] {
   return problemsOf(body, chatBody)
 }
 
-/** The kept, non-null fields of a checked chat body, as they were sent; of two names of one service tier, the proper one (reference: Preset parameters). */
+/** The stored, non-null fields of a valid chat body, as they were sent; the service tier `fast` becomes `priority` (reference: Preset parameters). */
 export function chatConfig(body: Fields): Fields {
   const config: Fields = {}
   for (const key of configKeys) {
@@ -32,7 +32,7 @@ function effortsAgree(body: Fields): boolean {
   return shorthand === undefined || effort === undefined || shorthand === effort
 }
 
-/** The texts of every system and developer message of a checked body, in order (reference: System prompt). */
+/** The texts of every system and developer message of a valid body, in order (reference: System prompt). */
 export function chatSystemTexts(body: Fields): string[] {
   return (body.messages as Fields[]).filter(isInstruction).flatMap(({ content }) => textsOf(content))
 }

@@ -1,4 +1,4 @@
-// The Anthropic body of `/presets/{slug}/messages`: its parameters and their rules, and what they are called in a preset's config.
+// The Anthropic body of `/presets/{slug}/messages`: its parameters and their rules, and their names in a preset's config.
 import { sessionIdCharactersMax, stopSequencesMax } from '../../limits.ts'
 import {
   anything,
@@ -24,7 +24,7 @@ import { type Problem, problemsOf } from '../schema/validation.ts'
 const { model, models, temperature, top_p, top_k, plugins, provider, stop_server_tools_when } = keptParameters
 
 const textBlock = variants('type', { text: { text: { required: text() }, cache_control: cacheControl } })
-/** Blocks of 16 types, none of which a preset keeps. */
+/** Blocks of 16 types; a preset stores none of them. */
 const content = textOr(list(object({ type: { required: text() } })), 'a list of blocks')
 const message = { content: { required: content } }
 
@@ -35,7 +35,7 @@ const customTool = {
   cache_control: cacheControl,
 } satisfies Shape
 
-/** A tool without a type is a custom one. Types are free, as in the client's own type; a preset keeps those that chat completions know. */
+/** A tool without a type is a custom one. Any type is valid, as in the official client; a preset stores those that chat completions know. */
 const tool = variants(
   'type',
   { custom: customTool, ...serverToolShapes },
@@ -71,7 +71,7 @@ export const messagesBody = object({
   provider,
   stop_server_tools_when,
   cache_control: cacheControl,
-  // What belongs to one request, or has no counterpart among the kept keys (reference: Preset parameters).
+  // Parameters of a single request, and those without a stored key (reference: Preset parameters).
   stream: flag,
   metadata: object({ user_id: text() }),
   session_id: text({ max: sessionIdCharactersMax }),
@@ -83,7 +83,7 @@ export const messagesBody = object({
   safeguards: list(freeObject),
 })
 
-/** Everything that is wrong with an Anthropic body, ten problems at most. Stop sequences and sampling keep their bounds (reference: Preset parameters). */
+/** The problems of an Anthropic body, ten at most. Stop sequences and sampling have the bounds of chat completions (reference: Preset parameters). */
 export function messagesBodyProblems(fields: Fields): Problem[] {
   return problemsOf(fields, messagesBody)
 }
@@ -94,8 +94,8 @@ export function messagesSystemTexts(fields: Fields): string[] {
 }
 
 /**
- * A checked Anthropic body in the kept keys (reference: Preset parameters). `max_tokens` stays `max_tokens`: it is Anthropic's own name, and a preset made
- * here reads as it was written. Tools that chat completions do not know are left out.
+ * A valid Anthropic body in the stored keys (reference: Preset parameters). `max_tokens` keeps its name, which is Anthropic's own. Tools that
+ * chat completions do not know are left out.
  */
 export function messagesConfig(fields: Fields): Fields {
   const get = (name: string) => memberOf(fields, name)

@@ -1,5 +1,4 @@
-// The OpenAI Responses body of `/presets/{slug}/responses`: its parameters and their rules, and what they are called in a preset's config.
-
+// The OpenAI Responses body of `/presets/{slug}/responses`: its parameters and their rules, and their names in a preset's config.
 import {
   anything,
   flag,
@@ -21,7 +20,7 @@ import { keptParameters, passingParameters } from '../schema/parameters.ts'
 import { functionShape, keptTools, serverToolShapes } from '../schema/tools.ts'
 import { type Problem, problemsOf } from '../schema/validation.ts'
 
-/** What goes by the same name, and means the same, in a config. */
+/** Parameters with the same name and meaning in a config. */
 export const sharedNames = [
   'model',
   'models',
@@ -44,7 +43,7 @@ export const sharedNames = [
 const shared = Object.fromEntries(sharedNames.map((name) => [name, keptParameters[name]]))
 const { stream, debug, session_id, user, trace, metadata, prompt_cache_key } = passingParameters
 
-/** Types that chat completions do not know: accepted, and not kept. */
+/** Types that chat completions do not know: validated but not stored. */
 const unknownToChat = [
   'file_search',
   'computer_use_preview',
@@ -93,7 +92,7 @@ export const responsesBody = object({
     verbosity: oneOf('low', 'medium', 'high', 'xhigh', 'max'),
   }),
   service_tier: keptParameters.service_tier,
-  // What belongs to one request, or has no counterpart among the kept keys (reference: Preset parameters).
+  // Parameters of a single request, and those without a stored key (reference: Preset parameters).
   stream,
   stream_options: freeObject,
   debug,
@@ -112,7 +111,7 @@ export const responsesBody = object({
   truncation: oneOf('auto', 'disabled'),
 })
 
-/** Everything that is wrong with a Responses body, ten problems at most. */
+/** The problems of a Responses body, ten at most. */
 export function responsesBodyProblems(fields: Fields): Problem[] {
   return problemsOf(fields, responsesBody)
 }
@@ -123,8 +122,8 @@ export function responsesSystemTexts({ instructions }: Fields): string[] {
 }
 
 /**
- * A checked Responses body in the kept keys (reference: Preset parameters). `max_output_tokens` becomes `max_completion_tokens`: both bound what is seen
- * and what is thought, and `max_tokens` is deprecated. Tools that chat completions do not know are left out.
+ * A valid Responses body in the stored keys (reference: Preset parameters). `max_output_tokens` becomes `max_completion_tokens`: both limit
+ * output and reasoning together, and `max_tokens` is deprecated. Tools that chat completions do not know are left out.
  */
 export function responsesConfig(fields: Fields): Fields {
   const get = (name: string) => memberOf(fields, name)
@@ -152,7 +151,7 @@ function chatTool(tool: Fields): Fields | undefined {
 function chatToolChoice(choice: unknown): unknown {
   const { type, name } = (typeof choice === 'object' ? choice : {}) as Fields
   if (type === 'function') return { type, function: { name } }
-  // Of what chat completions do not know, none is kept.
+  // A choice that chat completions do not know is not stored.
   return typeof choice === 'string' || Object.hasOwn(serverToolShapes, type as string) ? choice : undefined
 }
 

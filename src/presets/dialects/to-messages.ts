@@ -1,4 +1,4 @@
-// A preset's config in the terms of an Anthropic body: what has a counterpart there, and nothing else.
+// Translates a preset's config to the fields of an Anthropic body, without the settings that it lacks.
 import { type Fields, isObject, memberOf, omitUndefined } from '../schema/fields.ts'
 
 const serverTools = [
@@ -10,7 +10,7 @@ const serverTools = [
   'openrouter:web_search',
 ]
 
-/** The fields of a `/messages` body that mean what the config means. It is read as data of unknown age: what does not fit is left out. */
+/** The fields of a `/messages` body for a config. An older release may have written it: settings of an unexpected form are left out. */
 export function messagesFields(config: Fields): Fields {
   const get = (name: string) => memberOf(config, name)
   const stop = get('stop')
@@ -65,7 +65,7 @@ function chosenTool(choice: unknown): Fields | undefined {
   return { type: 'tool', name: choice.function.name }
 }
 
-/** `thinking` and `output_config`, which between them say what reasoning, its effort and a JSON schema say. */
+/** `thinking` and `output_config`, which express reasoning, its effort and a JSON schema. */
 function reasoningFields(reasoning: unknown, shorthand: unknown, format: unknown): Fields {
   const { effort: long, enabled, max_tokens: budget } = isObject(reasoning) ? reasoning : {}
   const effort = shorthand ?? long ?? undefined
@@ -87,11 +87,11 @@ function thinking(enabled: unknown, effort: unknown, budget: unknown): Fields | 
 
 function jsonSchema(format: unknown): Fields | undefined {
   if (!isObject(format) || format.type !== 'json_schema') return undefined
-  const { json_schema: told } = format
-  return isObject(told) && isObject(told.schema) ? { type: 'json_schema', schema: told.schema } : undefined
+  const { json_schema: named } = format
+  return isObject(named) && isObject(named.schema) ? { type: 'json_schema', schema: named.schema } : undefined
 }
 
-/** The other tiers have no name there. */
+/** Anthropic has no name for the other tiers. */
 function serviceTier(tier: unknown): unknown {
   if (tier === 'default') return 'standard_only'
   return tier === 'auto' ? tier : undefined

@@ -1,9 +1,9 @@
-// A preset's config in the terms of an OpenAI Responses body: what has a counterpart there, and nothing else.
+// Translates a preset's config to the fields of an OpenAI Responses body, without the settings that it lacks.
 import { type Fields, isObject, memberOf, omitUndefined, pick } from '../schema/fields.ts'
 import { serverToolShapes } from '../schema/tools.ts'
 import { sharedNames } from './from-responses.ts'
 
-/** The fields of a `/responses` body that mean what the config means. It is read as data of unknown age: what does not fit is left out. */
+/** The fields of a `/responses` body for a config. An older release may have written it: settings of an unexpected form are left out. */
 export function responsesFields(config: Fields): Fields {
   const get = (name: string) => memberOf(config, name)
   const format = textFormat(get('response_format'))
@@ -21,13 +21,13 @@ export function responsesFields(config: Fields): Fields {
   })
 }
 
-/** Every server tool of chat completions is one here by the same type. */
+/** Server tools of chat completions have the same types here. */
 function translateTool(tool: Fields): Fields {
   if (tool.type !== 'function' || !isObject(tool.function)) return tool
   return { type: 'function', ...pick(tool.function, ['name', 'description', 'parameters', 'strict']) }
 }
 
-/** A choice among allowed tools reads otherwise there. */
+/** A choice among allowed tools has a different form here and is left out. */
 function toolChoice(choice: unknown): unknown {
   if (!isObject(choice)) return choice
   if (choice.type === 'function')
@@ -37,9 +37,9 @@ function toolChoice(choice: unknown): unknown {
 
 function textFormat(format: unknown): Fields | undefined {
   if (!isObject(format)) return undefined
-  const { type, json_schema: told } = format
+  const { type, json_schema: named } = format
   if (type === 'text' || type === 'json_object') return { type }
-  // Without a schema the Responses API takes none.
-  if (type !== 'json_schema' || !isObject(told) || !isObject(told.schema)) return undefined
-  return { type, ...pick(told, ['name', 'description', 'schema', 'strict']) }
+  // The Responses API requires a schema in this format.
+  if (type !== 'json_schema' || !isObject(named) || !isObject(named.schema)) return undefined
+  return { type, ...pick(named, ['name', 'description', 'schema', 'strict']) }
 }

@@ -1,7 +1,7 @@
-// What the checks of request bodies are in JSON Schema, so that the OpenAPI document has the very rules that judge a body.
+// The checks of request bodies as JSON Schema, so that the OpenAPI document has the rules that validate a body.
 import type { JsonSchema } from '../../values/shape.ts'
 
-/** Of a text its length, of a number its value, of a list its items. */
+/** The length of a text, the value of a number, the items of a list. */
 export type Bounds = { min?: number; max?: number }
 type Rule = { readonly schema: JsonSchema }
 type Fields = Readonly<Record<string, Rule | { required: Rule }>>
@@ -18,7 +18,7 @@ export function listSchema(item: Rule, { min, max }: Bounds): JsonSchema {
   return withoutUndefined({ type: 'array', minItems: min, maxItems: max, items: item.schema })
 }
 
-/** A field that may be left out may be null too: it counts as left out. */
+/** An optional field may be absent or null. */
 export function objectSchema(shape: Fields): JsonSchema {
   const properties: Record<string, JsonSchema> = {}
   const required: string[] = []
@@ -38,7 +38,7 @@ export function recordSchema(member: Rule, { pairsMax, keyMax }: { pairsMax?: nu
   })
 }
 
-/** Each variant with its own name in the member that tells them apart. */
+/** Each variant with its name in the member that distinguishes them. */
 export function variantsSchema(
   by: string,
   shapes: Record<string, Fields>,
@@ -67,7 +67,7 @@ function schemaOfField(field: Fields[string] = { schema: {} }): JsonSchema {
   return 'required' in field ? field.required.schema : field.schema
 }
 
-/** One rule and another; where both describe themselves, both descriptions. */
+/** All rules in one; descriptions are joined. */
 export function mergedSchema(checks: readonly Rule[]): JsonSchema {
   const merged: JsonSchema = {}
   for (const { schema } of checks)

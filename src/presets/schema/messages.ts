@@ -1,4 +1,4 @@
-// The messages of a chat body: five roles (reference: Preset parameters), their content as text or parts; and the system prompt that is in them.
+// The messages of a chat body: five roles (reference: Preset parameters), their content as text or parts, and the system prompt in them.
 import { integer, list, named, object, oneOf, refine, type Shape, text, textOr, variants } from './check.ts'
 import { isObject } from './fields.ts'
 import { cacheControl, effort } from './parameter-shapes.ts'
@@ -22,7 +22,7 @@ const partShapes = {
     input_audio: { required: object({ data: { required: text() }, format: { required: text() } }) },
   },
   video_url: video,
-  /** The older name of a video part; its member is called `video_url` all the same. */
+  /** The older name of a video part; its member is still called `video_url`. */
   input_video: video,
   file: { file: { required: object({ file_data: text(), file_id: text(), filename: text() }) } },
 } satisfies Record<string, Shape>
@@ -78,7 +78,7 @@ export const messageShapes = {
 
 export const messages = list(named('ChatMessage', variants('role', messageShapes)), { min: 1 })
 
-/** Token ids or texts, as completions and embeddings take them. Neither is in the type of a chat body; both belong to one request. */
+/** Token ids or texts, as in completions and embeddings. A chat body has neither; both belong to a single request. */
 export const textOrList = refine(
   (value) => typeof value === 'string' || Array.isArray(value),
   'must be text or a list',
@@ -87,12 +87,12 @@ export const textOrList = refine(
   },
 )
 
-/** Whether a message tells the model how to behave, by either name of the role. */
+/** Whether a message is a system message, under either name of the role. */
 export function isInstruction(message: unknown): boolean {
   return isObject(message) && (message.role === 'system' || message.role === 'developer')
 }
 
-/** The texts in a content: itself, or its text parts in order. */
+/** The texts of a message content: the content itself, or its text parts in order. */
 export function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (!Array.isArray(value)) return []

@@ -1,4 +1,4 @@
-// Shapes of single parameters that chat, messages and responses bodies share; names and values as in the types of the official client.
+// Parameters that chat, messages and responses bodies share; names and values as in the types of the official client.
 import {
   fallbackModelsMax,
   metadataKeyCharactersMax,
@@ -25,14 +25,14 @@ import {
   variants,
 } from './check.ts'
 
-/** The marker never reaches an upstream, and a preset of a preset would have two meanings. */
+/** The marker never reaches an upstream, and a preset that names a preset would be ambiguous. */
 export const modelName = sequence(
   text({ min: 1, max: modelCharactersMax }),
   refine((value) => !(value as string).includes(presetMarker), 'must name a model, not a preset', {
     not: { pattern: presetMarker },
   }),
 )
-/** More fallbacks would be refused by every request that uses the preset. */
+/** Requests that use the preset would be refused with more fallbacks. */
 export const models = list(modelName, { max: fallbackModelsMax })
 
 export const texts = list(text())
@@ -40,7 +40,7 @@ export const texts = list(text())
 export const efforts = ['max', 'xhigh', 'high', 'medium', 'low', 'minimal', 'none'] as const
 export const effort = oneOf(...efforts)
 
-/** `summary` and `effort` are in the interface; the rest is in the official client's type, and kept (reference: Preset parameters). */
+/** `summary` and `effort` are in the interface; the others are in the type of the official client, and also stored (reference: Preset parameters). */
 export const reasoningShape = {
   effort,
   summary: oneOf('auto', 'concise', 'detailed'),
@@ -61,7 +61,7 @@ export const jsonSchemaFormat = {
   strict: flag,
 } satisfies Shape
 
-/** Any of them ends the loop of server tools (reference: Preset parameters). */
+/** Any of these conditions ends the loop of server tools (reference: Preset parameters). */
 export const stopServerToolsWhen = list(
   named(
     'StopCondition',
@@ -80,12 +80,12 @@ const percentiles = object({ p50: number(), p75: number(), p90: number(), p99: n
 const percentilesOrNumber = shortOr(number(), percentiles)
 const price = refine(
   (value) => typeof value === 'string' || Number.isFinite(value),
-  'must be a price, as text or as a number',
+  'must be a price: text or a number',
   { type: ['string', 'number'] },
 )
 const sort = oneOf('price', 'throughput', 'latency', 'exacto')
 
-/** The provider routing preferences (reference: Preset parameters). Providers are named freely: a self-hosted upstream has names of its own. */
+/** Provider routing preferences (reference: Preset parameters). Any provider name is valid: self-hosted upstreams have their own. */
 export const provider = named(
   'ProviderPreferences',
   object({
@@ -107,7 +107,7 @@ export const provider = named(
   }),
 )
 
-/** Known names are text, every other key passes through (reference: Preset parameters). */
+/** The listed keys are text; all other keys pass (reference: Preset parameters). */
 export const trace = object({
   trace_id: text(),
   trace_name: text(),
@@ -116,7 +116,7 @@ export const trace = object({
   parent_span_id: text(),
 })
 
-/** Key-value pairs of one request (reference: Limits). */
+/** Key-value pairs of a single request (reference: Limits). */
 export const metadata = record(text({ max: metadataValueCharactersMax }), {
   pairsMax: metadataPairsMax,
   keyMax: metadataKeyCharactersMax,

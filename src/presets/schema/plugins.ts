@@ -1,4 +1,4 @@
-// The 11 plugins (reference: Preset parameters), told apart by `id`, with their settings as in the types of the official client.
+// The 11 plugins (reference: Preset parameters), distinguished by `id`, with their settings as in the types of the official client.
 import {
   anything,
   flag,

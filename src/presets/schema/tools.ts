@@ -1,4 +1,4 @@
-// The tools of a chat body: functions and the server tools, told apart by `type` (12 variants; reference: Preset parameters), and the choice among them.
+// The tools of a chat body: functions and server tools, distinguished by `type` (12 variants; reference: Preset parameters), and the choice among them.
 import {
   anything,
   flag,
@@ -22,8 +22,8 @@ const type = { required: text() }
 const withParameters = (shape: Shape): Shape => ({ parameters: object(shape) })
 
 const nestedTool = object({ type, parameters: record(anything) })
-/** A tool that asks another model. */
-const askedModel = {
+/** The settings of a tool that calls another model. */
+const calledModel = {
   model: text(),
   max_completion_tokens: integer(),
   temperature: number(),
@@ -46,10 +46,10 @@ const webSearch = {
   user_location: userLocation,
   x_search: xSearch,
 } satisfies Shape
-/** The short form of web search, with its settings beside `type`, goes by four names. */
+/** The short form of web search, with its settings next to `type`; it has four names. */
 const webSearchShorthand = { ...webSearch, parameters: object(webSearch) } satisfies Shape
 
-/** What a tool that the model calls by name is told of. */
+/** The definition of a tool that the model calls by name. */
 export const functionShape = {
   name: { required: text({ min: 1 }) },
   description: text(),
@@ -66,7 +66,7 @@ export const webSearchShorthands = [
 
 export const serverToolShapes: Record<string, Shape> = {
   'openrouter:advisor': withParameters({
-    ...askedModel,
+    ...calledModel,
     forward_transcript: flag,
     instructions: text(),
     name: text(),
@@ -82,7 +82,7 @@ export const serverToolShapes: Record<string, Shape> = {
   'openrouter:datetime': withParameters({ timezone: text() }),
   'openrouter:files': withParameters({}),
   'openrouter:fusion': withParameters({
-    ...askedModel,
+    ...calledModel,
     analysis_models: texts,
     cache_control: cacheControl,
     max_tool_calls: integer(),
@@ -91,7 +91,7 @@ export const serverToolShapes: Record<string, Shape> = {
   'openrouter:image_generation': withParameters({ model: text() }),
   'openrouter:experimental__search_models': withParameters({ max_results: integer() }),
   'openrouter:subagent': withParameters({
-    ...askedModel,
+    ...calledModel,
     inherit_functions: flag,
     inherited_function_names: texts,
     instructions: text(),
@@ -128,10 +128,10 @@ export const toolChoice = shortOr(
   variants('type', { function: namedFunction }, { otherwise: { type } }),
 )
 
-/** They say how to choose, and name nothing. */
+/** Choices that name no tool. */
 const modes = ['none', 'auto', 'any', 'required']
 
-/** Whether each tool that a choice names is among these, both in the terms of the same body, whichever that is. */
+/** Whether every tool that a choice names is among these tools. Both are of the same dialect, whichever it is. */
 export function isChoiceAmong(tools: readonly unknown[], choice: unknown): boolean {
   const missing = new Set(namedBy(choice).map(keyOf))
   for (const tool of tools) {
@@ -142,8 +142,8 @@ export function isChoiceAmong(tools: readonly unknown[], choice: unknown): boole
 }
 
 /**
- * Tools, the choice among them and whether they are called side by side, as a config keeps them of a body of another dialect: what names
- * or needs a tool that was not kept is not kept either. Where the body tells no tools, they are the request's.
+ * Tools, tool choice and parallel calls of a config made from another dialect. A choice that needs a tool without a stored form is not
+ * stored either. A body without tools leaves them to the request.
  */
 export function keptTools({
   tools,
@@ -155,7 +155,7 @@ export function keptTools({
   return { tools, tool_choice: isChoiceAmong(tools, tool_choice) ? tool_choice : undefined, parallel_tool_calls }
 }
 
-/** The name of a function, wherever the body puts it. */
+/** The name of a function, in whichever place the dialect has it. */
 export function toolName(tool: Fields): unknown {
   return isObject(tool.function) ? tool.function.name : tool.name
 }
@@ -167,7 +167,7 @@ function namedBy(choice: unknown): Fields[] {
   return Array.isArray(tools) ? tools.filter(isObject) : []
 }
 
-/** What a choice may name a tool by: a function by its name, in `/messages` whatever has one; a server tool by its type. */
+/** How a choice may name a tool: a function by its name, in `/messages` any tool with a name, a server tool by its type. */
 function keysOf(tool: Fields): string[] {
   const byName = key('tool', toolName(tool))
   return tool.type === 'function' ? [byName, key('function', toolName(tool))] : [byName, typeKey(tool)]
@@ -177,12 +177,12 @@ function keyOf(named: Fields): string {
   return named.type === 'tool' || named.type === 'function' ? key(named.type, toolName(named)) : typeKey(named)
 }
 
-/** Web search in short is one tool by each of its names. */
+/** The names of the short form of web search mean the same tool. */
 function typeKey({ type }: Fields): string {
   return key('type', webSearchShorthands.some((name) => name === type) ? 'web_search' : type)
 }
 
-/** A request's tools may hold anything, and not every object can be made text. */
+/** A request's tools may hold any value, and not every object converts to text. */
 function key(kind: string, value: unknown): string {
   return `${kind} ${typeof value === 'string' ? value : ''}`
 }

@@ -159,7 +159,7 @@ const rows: Row[] = [
       [{ sort: 'luck' }, 'provider.sort: must be one of price, throughput, latency, exacto'],
       [{ sort: { partition: 'all' } }, 'provider.sort.partition: must be one of model, none'],
       [{ preferred_max_latency: { p50: 'a' } }, 'provider.preferred_max_latency.p50: must be a number'],
-      [{ max_price: { prompt: true } }, 'provider.max_price.prompt: must be a price, as text or as a number'],
+      [{ max_price: { prompt: true } }, 'provider.max_price.prompt: must be a price: text or a number'],
     ],
   ],
   ['route', ['fallback', 'sort'], [['model', 'route: must be one of fallback, sort']]],
