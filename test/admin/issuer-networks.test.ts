@@ -78,7 +78,7 @@ describe('with more than one organization', () => {
     ['this machine', 'https://127.0.0.1:8443', []],
     ['this machine by name', 'https://localhost', ['127.0.0.1']],
     ['a name that leads to a private address', host, ['192.168.1.1']],
-    ['a name that leads to a private address as well', host, ['203.0.113.1', '172.16.0.1']],
+    ['a name that leads to a private address as well', host, ['9.9.9.9', '172.16.0.1']],
   ]
   for (const [name, url, addresses] of inside) {
     test(`${name} is not asked`, async () => {
@@ -103,7 +103,7 @@ describe('with more than one organization', () => {
   }
 
   test('a public address is asked', async () => {
-    const { verify, verifyOverHttp } = await startSite({ addresses: ['203.0.113.1'], organizations: 2 })
+    const { verify, verifyOverHttp } = await startSite({ addresses: ['9.9.9.9'], organizations: 2 })
     expect([(await verify()).ok, (await verifyOverHttp()).ok]).toEqual([true, true])
   })
 
@@ -128,18 +128,18 @@ describe('with more than one organization', () => {
       settings: { LATCHKEY_INSECURE_ISSUERS: 'false' },
       dependencies: {
         // A name whose owner leads it elsewhere once it has been looked at.
-        resolve: async () => (resolved++ === 0 ? ['203.0.113.1', '203.0.113.2'] : ['10.0.0.1']),
+        resolve: async () => (resolved++ === 0 ? ['9.9.9.9', '9.9.9.10'] : ['10.0.0.1']),
         fetch: async (url, { address }) => {
           asked.push([url, address])
-          return address === '203.0.113.1' ? failing('ECONNREFUSED')() : answering()
+          return address === '9.9.9.9' ? failing('ECONNREFUSED')() : answering()
         },
       },
     })
     await test.admin('organizations.create', { name: 'tenant', plan: 'business' })
     expect((await test.admin<IssuerVerification>('issuers.verify', at(host))).ok).toBe(true)
     expect(asked).toEqual([
-      [`${host}/keys`, '203.0.113.1'],
-      [`${host}/keys`, '203.0.113.2'],
+      [`${host}/keys`, '9.9.9.9'],
+      [`${host}/keys`, '9.9.9.10'],
     ])
     await test.stop()
   })
@@ -170,7 +170,7 @@ describe('over HTTP', () => {
 
   for (const [name, network, told] of failures) {
     test(`verify has one text for an issuer that ${name}, and a command has the reason`, async () => {
-      const { verify, verifyOverHttp, logLines } = await startSite({ addresses: ['203.0.113.1'], ...network })
+      const { verify, verifyOverHttp, logLines } = await startSite({ addresses: ['9.9.9.9'], ...network })
       expect((await verify()).checks[0]?.detail).toStartWith(`"${host}/keys" could not be fetched`)
       expect((await verify()).checks[0]?.detail).toContain(told)
       expect((await verifyOverHttp()).checks).toEqual([{ step: 'keys', ok: false, detail: hidden }])
@@ -181,7 +181,7 @@ describe('over HTTP', () => {
 
   test('a refresh has the same text for all of them', async () => {
     for (const [, network, told] of failures) {
-      const { admin, overHttp, logLines, stop } = await startSite({ addresses: ['203.0.113.1'], ...network })
+      const { admin, overHttp, logLines, stop } = await startSite({ addresses: ['9.9.9.9'], ...network })
       await admin('issuers.add', { organization: 'default', name: 'idp', ...at(host) })
       const response = await overHttp('/idp/refresh')
       expect(response.status).toBe(503)
@@ -201,7 +201,7 @@ describe('over HTTP', () => {
     const { verify, verifyOverHttp } = await startSite({ ...network, addresses: ['10.0.0.1'], organizations: 2 })
     for (const { checks } of [await verify(), await verifyOverHttp()]) expect(checks[0]?.detail).toBe(detail)
     await site?.stop()
-    const mixed = await startSite({ ...network, addresses: ['10.0.0.1', '203.0.113.1'], organizations: 2 })
+    const mixed = await startSite({ ...network, addresses: ['10.0.0.1', '9.9.9.9'], organizations: 2 })
     expect((await mixed.verifyOverHttp()).checks[0]?.detail).toBe(hidden)
   })
 
