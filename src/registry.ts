@@ -21,7 +21,7 @@ import { findPrices, listPrices } from '../db/upstreams.ts'
 import type { Statement, Writer } from '../db/write.ts'
 import { Fault } from './fault.ts'
 import type { Issuer } from './federation/issuer/issuer.ts'
-import { compilePolicy, type Policy } from './federation/policy.ts'
+import type { Policy } from './federation/policy.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/upstream/targets.ts'
 import { compileKey, type Key } from './keys/api-key.ts'
@@ -178,7 +178,7 @@ const kept: Record<ChangeKind, Kept> = {
     find: ({ policies }) => policies,
     load: async (registry, orm, ids) => {
       for (const row of await orm.select().from(policies).where(isOneOf(policies.id, ids)))
-        registry.policies.set(row.id, compilePolicy(row))
+        registry.policies.set(row.id, Object.freeze(row))
     },
   },
   upstream: {

@@ -4,7 +4,7 @@ import type { Pace } from '../../db/pace.ts'
 import { findUsedSubjectToken } from '../../db/used-subject-tokens.ts'
 import { explainParts, type SubExpression } from '../federation/condition/explanation.ts'
 import { type Dependencies, type Facts, isJudgeable, type Outcome, type Step, steps } from '../federation/pipeline.ts'
-import type { Policy } from '../federation/policy.ts'
+import { conditionOf, type Policy } from '../federation/policy.ts'
 import { readBinding } from '../federation/policy-binding.ts'
 import { hashTokenId } from '../federation/replay.ts'
 import type { SubjectToken } from '../federation/subject-token/claims.ts'
@@ -61,11 +61,11 @@ export function createWalker(context: AdminContext, subjectToken: string): (poli
 /** A walk in words, with the parts of the condition. */
 export async function explainWalk({ policy, facts, refusals }: Walk, pace: Pace): Promise<Explanation> {
   const explained = [...refusals].map(([step, refusal]) => explainStep(step, refusal))
-  const { compiledCondition } = policy
+  const condition = conditionOf(policy)
   const parts: SubExpression[] = []
-  const showsCondition = typeof compiledCondition === 'object' && facts.token !== undefined
+  const showsCondition = typeof condition === 'object' && facts.token !== undefined
   if (showsCondition)
-    for (const part of explainParts(compiledCondition, facts.token as SubjectToken)) {
+    for (const part of explainParts(condition, facts.token as SubjectToken)) {
       // The whole payload, which `claims` by itself is, would only hide the parts that decide.
       if (part.source !== 'claims') parts.push(part)
       await pace()

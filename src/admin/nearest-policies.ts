@@ -2,7 +2,7 @@
 
 import { createPace, type Pace } from '../../db/pace.ts'
 import { measureHeld } from '../federation/condition/explanation.ts'
-import type { Policy } from '../federation/policy.ts'
+import { conditionOf, type Policy } from '../federation/policy.ts'
 import type { SubjectToken } from '../federation/subject-token/claims.ts'
 import { stepNames } from '../federation/subject-token/refusal.ts'
 import { nearestPoliciesMax } from '../limits.ts'
@@ -91,9 +91,9 @@ async function chooseByConditions(groups: Candidate[][], pace: Pace): Promise<Po
   for (const group of groups) {
     const best: { policy: Policy; held: number }[] = []
     for (const { policy, token } of group) {
-      const { compiledCondition } = policy
-      const isMeasured = typeof compiledCondition === 'object' && token !== undefined
-      const held = isMeasured ? measureHeld(compiledCondition, token, known) : 1
+      const condition = conditionOf(policy)
+      const isMeasured = typeof condition === 'object' && token !== undefined
+      const held = isMeasured ? measureHeld(condition, token, known) : 1
       const place = best.findIndex((other) => other.held < held)
       best.splice(place < 0 ? best.length : place, 0, { policy, held })
       best.length = Math.min(best.length, nearestPoliciesMax)

@@ -7,7 +7,7 @@ import { explainFalse } from './condition/explanation.ts'
 import type { Issuer } from './issuer/issuer.ts'
 import type { IssuerKeys } from './issuer/issuer-keys.ts'
 import type { VerificationKey } from './issuer/key-set.ts'
-import { type Policy, rules } from './policy.ts'
+import { conditionOf, type Policy, rules } from './policy.ts'
 import { checkEligibility, type PolicyBinding } from './policy-binding.ts'
 import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken } from './subject-token/claims.ts'
 import { isRefusal, type Refusal, refuse, refuseNotJwt, type StepName, stepNames } from './subject-token/refusal.ts'
@@ -140,7 +140,7 @@ export async function judge(facts: Facts, dependencies: Dependencies): Promise<A
 
 /** Adds the values of the condition's parts, so that an admin can judge from the audit without the token. */
 function withParts(refusal: Refusal, { token, binding }: Facts): Refusal {
-  const condition = binding?.policy.compiledCondition
+  const condition = binding === undefined ? undefined : conditionOf(binding.policy)
   if (refusal.refused !== 'condition_false' || token === undefined || typeof condition !== 'object') return refusal
   return { ...refusal, detail: explainFalse(condition, token) }
 }

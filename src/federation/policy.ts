@@ -1,4 +1,4 @@
-// The rules of a federation policy (reference: Policy). A policy is compiled once; save and exchange use the same compiled value.
+// The rules of a federation policy (reference: Policy). Save and exchange compile conditions with the same function, so they cannot disagree.
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import {
   type Condition,
@@ -7,27 +7,41 @@ import {
   conditionEnvironment,
   isConditionFault,
 } from './condition/compile.ts'
+import type { ConditionFault } from './condition/rules.ts'
 import { isStringArray, type SubjectToken } from './subject-token/claims.ts'
 import { explainGithubSubject } from './subject-token/github-subject.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'
 import { describeMismatch, describeWrongType } from './subject-token/refusal-detail.ts'
 
 /** An immutable policy. A change of the row makes a new value, so identity shows whether anything changed. */
-export type Policy = Readonly<PolicyRow> & {
-  /** Undefined where the policy has none; a string is the reason why a saved one cannot be evaluated. */
-  readonly compiledCondition: Condition | string | undefined
-}
+export type Policy = Readonly<PolicyRow>
 
-export function compilePolicy(row: PolicyRow): Policy {
-  return Object.freeze({ ...row, compiledCondition: compiledConditionOf(row) })
-}
-
-/** A condition never changes its meaning without its admin: one of another environment must be saved again. */
-function compiledConditionOf({ condition, conditionEnvironment: savedUnder }: PolicyRow): Policy['compiledCondition'] {
+/**
+ * The condition of a policy, compiled at first use: undefined where it has none; a string is the reason why it cannot be evaluated. A
+ * condition never changes its meaning without its admin: one of another environment must be saved again.
+ */
+export function conditionOf({ condition, conditionEnvironment: savedUnder }: Policy): Condition | string | undefined {
   if (condition === null) return undefined
   if (savedUnder !== conditionEnvironment) return `condition of environment ${savedUnder}: save it again`
-  const compiled = compileCondition(condition)
+  const compiled = compileOnce(condition)
   return isConditionFault(compiled) ? `condition: ${compiled.message}` : compiled
+}
+
+/** The compiled conditions that were used last, by source: policies often share one. Each takes some kilobytes. */
+const compiledConditions = new Map<string, Condition>()
+const compiledConditionsMax = 2_000
+
+function compileOnce(source: string): Condition | ConditionFault {
+  const known = compiledConditions.get(source)
+  const compiled = known ?? compileCondition(source)
+  if (isConditionFault(compiled)) return compiled
+  compiledConditions.delete(source)
+  compiledConditions.set(source, compiled)
+  for (const oldest of compiledConditions.keys()) {
+    if (compiledConditions.size <= compiledConditionsMax) break
+    compiledConditions.delete(oldest)
+  }
+  return compiled
 }
 
 type Rule = (policy: Policy, token: SubjectToken) => Refusal | undefined
@@ -50,9 +64,10 @@ export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_t
   scopes: checkScopes,
   token_type: checkTokenType,
   // A condition that cannot be evaluated accepts nothing.
-  condition: ({ compiledCondition }, token) => {
-    if (typeof compiledCondition === 'string') return refuse('policy_unsupported', compiledCondition)
-    return compiledCondition === undefined ? undefined : checkCondition(compiledCondition, token)
+  condition: (policy, token) => {
+    const condition = conditionOf(policy)
+    if (typeof condition === 'string') return refuse('policy_unsupported', condition)
+    return condition === undefined ? undefined : checkCondition(condition, token)
   },
 }
 

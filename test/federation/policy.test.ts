@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import { conditionEnvironment } from '../../src/federation/condition/compile.ts'
-import { compilePolicy, rules as rulesInOrder } from '../../src/federation/policy.ts'
+import { conditionOf, rules as rulesInOrder } from '../../src/federation/policy.ts'
 
 const row: PolicyRow = {
   id: 'policy',
@@ -32,7 +32,7 @@ type Claims = { subject?: string; audience?: string[] } & Record<string, unknown
 function refusalOf(rules: Partial<PolicyRow>, token: Claims) {
   const { subject = 's', audience = ['a'], ...payload } = token
   const whole = { algorithm: 'ES256', kid: undefined, issuer: 'i', subject, audience, payload } as const
-  const policy = compilePolicy({ ...row, ...rules })
+  const policy = { ...row, ...rules }
   const refusals = Object.values(rulesInOrder).map((rule) => rule(policy, whole))
   return refusals.find((refusal) => refusal !== undefined)
 }
@@ -185,7 +185,27 @@ test('a token passes exactly when every rule of the policy holds, whatever the c
   )
 })
 
-test('a compiled policy cannot be changed', () => {
-  const policy = compilePolicy({ ...row })
-  expect(() => Object.assign(policy, { enabled: false })).toThrow(TypeError)
+describe('the condition of a policy', () => {
+  const withCondition = (condition: string | null, environment = conditionEnvironment) =>
+    conditionOf({ ...row, condition, conditionEnvironment: environment })
+
+  test('is compiled once for all policies that share it', () => {
+    expect(withCondition('subject == "shared"')).toBeObject()
+    expect(withCondition('subject == "shared"')).toBe(withCondition('subject == "shared"'))
+    expect(withCondition('subject == "other"')).not.toBe(withCondition('subject == "shared"'))
+  })
+
+  test('is compiled again when thousands of others were used meanwhile, and means the same', () => {
+    const first = withCondition('subject == "s"')
+    for (let index = 0; index < 2_100; index++) withCondition(`subject == "${index}"`)
+    expect(withCondition('subject == "s"')).not.toBe(first)
+    expect(refusalOf({ condition: 'subject == "s"', conditionEnvironment }, {})).toBeUndefined()
+    expect(refusalOf({ condition: 'subject == "0"', conditionEnvironment }, {})?.refused).toBe('condition_false')
+  })
+
+  test('is a reason instead where it cannot be evaluated', () => {
+    expect(withCondition(null)).toBeUndefined()
+    expect(withCondition('subject ==')).toStartWith('condition: ')
+    expect(withCondition('true', 99)).toBe('condition of environment 99: save it again')
+  })
 })

@@ -124,7 +124,7 @@ const tokens: TokenRow[] = [
   ['another sub', signed({ sub: 'workload-2' }), 'subject_mismatch'],
   ['sub in another case', signed({ sub: 'Workload-1' }), 'subject_mismatch'],
   ['sub with a space more', signed({ sub: `${subject} ` }), 'subject_mismatch'],
-  ['an empty sub', signed({ sub: '' }), 'subject_mismatch'],
+  ['an empty sub', signed({ sub: '' }), 'token_claim_type', 'sub'],
   ['no aud', signed({ aud: undefined }), 'token_claim_type', 'aud'],
   ['aud an object', signed({ aud: { [audience]: true } }), 'token_claim_type', 'aud'],
   ['aud with a value that is no string', signed({ aud: [audience, 1] }), 'token_claim_type', 'aud'],

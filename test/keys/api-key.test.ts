@@ -3,7 +3,6 @@ import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import type { ApiKey } from '../../db/schema.ts'
-import { compilePolicy } from '../../src/federation/policy.ts'
 import { checkEligibility } from '../../src/federation/policy-binding.ts'
 import { checkKeyState, createApiKeyText, hashApiKey, isApiKeyText, labelApiKey } from '../../src/keys/api-key.ts'
 import { organizationRows } from '../support/rows.ts'
@@ -76,7 +75,7 @@ describe('a key', () => {
       const binding = {
         organization,
         issuer: { ...issuer, lastKeySet: null },
-        policy: compilePolicy(policy),
+        policy,
         key: { ...key, ...change },
       }
       expect(checkEligibility(binding, 1_000) === undefined).toBe(isInForce)

@@ -206,7 +206,7 @@ export function nearMissesOfAll({ subject, otherIssuerUrl }: { subject: string; 
     wrongSubject('with more after the subject', `${subject}x`),
     wrongSubject('with less than the subject', subject.slice(0, -1)),
     wrongSubject('with white space around the subject', `${subject} `),
-    wrongSubject('with an empty subject', ''),
+    { name: 'with an empty subject', change: { sub: '' }, reason: 'token_claim_type' },
     wrongAudience('with a pattern for an audience', '*'),
     wrongAudience('for several audiences, none of them ours', [`${audience}/`, 'https://elsewhere.example']),
     wrongIssuer('when it names an issuer that did not sign it', otherIssuerUrl),

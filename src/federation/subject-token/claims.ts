@@ -33,8 +33,8 @@ export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: Jwt
   if (algorithm === undefined) return refuse('token_algorithm', JSON.stringify(header.alg)?.slice(0, 64))
 
   const { iss, sub, aud, nbf, iat } = payload
-  if (typeof iss !== 'string') return refuse('token_claim_type', 'iss')
-  if (typeof sub !== 'string') return refuse('token_claim_type', 'sub')
+  if (typeof iss !== 'string' || iss === '') return refuse('token_claim_type', 'iss')
+  if (typeof sub !== 'string' || sub === '') return refuse('token_claim_type', 'sub')
   const audience = typeof aud === 'string' ? [aud] : aud
   if (!isStringArray(audience)) return refuse('token_claim_type', 'aud')
   if (nbf !== undefined && !isNumericDate(nbf)) return refuse('token_claim_type', 'nbf')

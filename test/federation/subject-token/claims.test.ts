@@ -32,13 +32,14 @@ describe('the shape', () => {
     })
   })
 
-  test('of iss, sub and aud is string, string and string or strings, and nothing else', () => {
+  test('of iss and sub is a string that is not empty, of aud a string or strings, and nothing else', () => {
     const isString = (value: unknown) => typeof value === 'string'
+    const isName = (value: unknown) => isString(value) && value !== ''
     const isAudience = (value: unknown) => isString(value) || (Array.isArray(value) && value.every(isString))
     const value = fc.oneof(fc.string(), fc.array(fc.string()), fc.anything({ withNullPrototype: false }))
     fc.assert(
       fc.property(value, value, value, (iss, sub, aud) => {
-        const fits = isString(iss) && isString(sub) && isAudience(aud)
+        const fits = isName(iss) && isName(sub) && isAudience(aud)
         expect('refused' in narrow({ iss, sub, aud })).toBe(!fits)
       }),
     )
@@ -85,6 +86,8 @@ describe('times', () => {
     ['iat at the skew', { exp: 9e9, iat: 1_800_000_030.5 }, undefined],
     ['iat past the skew', { exp: 9e9, iat: 1_800_000_030.501 }, 'issued_in_future'],
     ['iat long ago', { exp: 9e9, iat: 0 }, undefined],
+    ['sub empty', { exp: 9e9, sub: '' }, 'token_claim_type'],
+    ['iss empty', { exp: 9e9, iss: '' }, 'token_claim_type'],
     ['iat true', { exp: 9e9, iat: true }, 'token_claim_type'],
     ['nbf null', { exp: 9e9, nbf: null }, 'token_claim_type'],
     ['nbf negative', { exp: 9e9, nbf: -1 }, 'token_claim_type'],
