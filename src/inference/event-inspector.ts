@@ -6,7 +6,7 @@ type Fields = Record<string, unknown>
 
 const [lineFeed, carriageReturn] = [0x0a, 0x0d]
 /**
- * An empty line after a line; the two may end differently. Whether a last \r is a line end by itself depends on the
+ * An empty line after a line; the two may end differently. Whether a last \r is a complete line end depends on the
  * next byte.
  */
 const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/g

@@ -140,7 +140,7 @@ async function goOn(passage: Passage): Promise<void> {
 
 async function end(passage: Passage): Promise<void> {
   passage.abort()
-  // Settled before the reader is cancelled: a cancelled read looks like the end of the response.
+  // Settled before the reader is canceled: a canceled read looks like the end of the response.
   const settled = settleOnce(passage, false)
   await Promise.allSettled([settled, passage.reader.cancel()])
 }

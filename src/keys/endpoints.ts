@@ -1,4 +1,4 @@
-// The key endpoints as the official client has them (reference: Key endpoints): `GET /key` for whoever calls, `/keys`
+// The key endpoints as the official client has them (reference: Key endpoints): `GET /key` for every caller, `/keys`
 // for management keys.
 
 import type { Actor } from '../../db/admin-changes.ts'

@@ -1,4 +1,5 @@
-// What a caller gets when no inference server can answer: the failure that helps most, and nothing of the others stays open.
+// What a caller gets when no inference server can answer: the failure that helps most, and nothing of the others stays
+// open.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { answer, type Inference, question, startInference } from '../support/inference.ts'
 import { holdStream, type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts'
@@ -22,7 +23,7 @@ afterAll(async () => {
   await Promise.all(upstreams.slice(1).map(({ stop }) => stop()))
 })
 
-/** `429 7` answers 429 with `Retry-After: 7`; `gone` is no answer that can be passed on. */
+/** `429 7` answers 429 with `Retry-After: 7`; `gone` is a response that cannot be passed on. */
 function script(answers: string[]): void {
   for (const [index, upstream] of upstreams.entries()) {
     const [status = '', retryAfter] = (answers[index] ?? 'gone').split(' ')
@@ -66,7 +67,7 @@ describe('of three failures the caller gets', () => {
     expect(await latchkey.usageOf(response)).toMatchObject([{ status: 200, upstream: 'third' }])
   })
 
-  test('no answer only where there is none', async () => {
+  test('no response only when no upstream sent one', async () => {
     script(['gone', 'gone', '404'])
     const response = await latchkey.complete(question)
     expect(response.status).toBe(502)

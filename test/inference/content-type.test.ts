@@ -9,7 +9,7 @@ beforeAll(async () => {
 beforeEach(() => latchkey.reset())
 afterAll(() => latchkey.stop())
 
-/** Bytes have no media type of their own, so that what is sent is the header alone. */
+/** Bytes have no media type, so only the given header is sent. */
 function send(path: string, contentType: string | undefined): Promise<Response> {
   return fetch(latchkey.server.baseUrl + path, {
     method: 'POST',

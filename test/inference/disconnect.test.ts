@@ -1,5 +1,5 @@
-// Who breaks off, and what becomes of the call: a client that goes away ends the upstream call at once and is told as the one that left;
-// an upstream that falls silent is cut, and is not taken for a client that left.
+// Who breaks off, and what becomes of the call: a client that goes away ends the upstream call at once and is recorded
+// as the side that left; an upstream that falls silent is cut, and is not taken for a client that left.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -73,7 +73,7 @@ async function rowsOf(model: string): Promise<UsageRow[]> {
   return read()
 }
 
-/** A client on a connection of its own, so that leaving is the end of the connection and nothing else. */
+/** A client on a separate connection, so that leaving ends that connection and nothing else. */
 function ask(fields: { model: string } & Record<string, unknown>): RawRequest {
   const body = JSON.stringify({ messages: [], ...fields })
   const headers = { authorization: `Bearer ${latchkey.key.key}`, 'content-length': String(Buffer.byteLength(body)) }
@@ -201,7 +201,7 @@ describe('a client that leaves', () => {
       expect(latchkey.server.context.spending.of(latchkey.key.id, Date.now()).ever).toBeGreaterThanOrEqual(0.25e9)
     })
 
-  test('after the last content of an upstream that sends no usage ends the call all the same', async () => {
+  test('after the last content of an upstream that sends no usage still ends the call', async () => {
     const held = holdStream()
     latchkey.upstream.answer.current = () => held.response
     const request = ask({ model: 'finished-silent', stream: true })
@@ -267,7 +267,7 @@ describe('an upstream that falls silent for longer than its idle_seconds', () =>
       const text = await readUntilClosed(model)
       await held.left
       expect(text).toContain('one')
-      // The last piece of a chunked body would tell the client that all is well.
+      // The last piece of a chunked body would make the response look complete to the client.
       expect(text).not.toEndWith('0\r\n\r\n')
       expect(await rowsOf(model)).toMatchObject([{ ...cut, upstream: 'brief' }])
     })

@@ -97,14 +97,14 @@ describe('the upstream gets', () => {
     expect(latchkey.upstream.requests).toHaveLength(1)
   })
 
-  test('nothing of a body that cannot be written again, which is no failure of ours', async () => {
+  test('nothing of a body that cannot be written again, with 400 instead of 500', async () => {
     const deep = `{"stream":true,"stream_options":{},"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
     expect((await latchkey.complete(deep)).status).toBe(400)
     expect(latchkey.upstream.requests).toEqual([])
   })
 
   const broken = ['', '[]', 'null', '{', '"x"', '\ufeff{}']
-  test('nothing of a body that is no JSON object', async () => {
+  test('nothing of a body that is not a JSON object', async () => {
     for (const body of broken) {
       const response = await latchkey.complete(body)
       expect(response.status).toBe(400)
@@ -182,7 +182,7 @@ describe('the caller gets', () => {
     expect((await reader?.read())?.done).toBe(true)
   })
 
-  test('502 when the upstream cannot be reached, and 503 when there is none', async () => {
+  test('502 when the upstream cannot be reached, and 503 when no upstream is configured', async () => {
     for (const [upstreamUrl, status] of [
       ['http://127.0.0.1:1/v1', 502],
       [undefined, 503],
@@ -211,7 +211,7 @@ test('a key that is deleted while its request is on the way infers nothing any m
     'content-length': String(body.length),
   })
   socket.write(body.slice(0, 10))
-  // An answer on another connection tells that the server has had the time to look at the first.
+  // A response on another connection shows that the server has had time to read the first.
   await (await latchkey.complete()).text()
   await latchkey.admin('keys.delete', { key: id })
   latchkey.upstream.requests.length = 0

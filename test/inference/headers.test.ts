@@ -1,4 +1,5 @@
-// Which headers pass: to an inference server and back only what inference needs, and what an admin names for that server.
+// Which headers pass: to an inference server and back only what inference needs, and what an admin names for that
+// server.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { answer, type Inference, question, startInference } from '../support/inference.ts'
 import { type Row, startTestServer } from '../support/latchkey.ts'
@@ -234,7 +235,7 @@ describe('an admin cannot name', () => {
     ['forward_headers', 'forwarded'],
     ['return_headers', 'returned'],
   ])
-    test(`a header that can never be ${doing}, and is told what to do instead`, async () => {
+    test(`a header that can never be ${doing}, with advice what to do instead`, async () => {
       for (const change of [add, update])
         await expect(change({ [String(field)]: ['x-title', 'X-Api-Key'] })).rejects.toMatchObject({
           code: 'invalid',

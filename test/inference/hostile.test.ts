@@ -1,4 +1,5 @@
-// What a caller might do to spend nothing, reach further or see more, and what an inference server might do to those in front of it.
+// What a caller might do to spend nothing, reach further or see more, and what an inference server might do to those in
+// front of it.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import { answer, eventOf, type Inference, question, startInference, streamReply, usage } from '../support/inference.ts'
@@ -56,19 +57,19 @@ describe('what was used is known', () => {
     expect(row).toMatchObject(usage)
   })
 
-  test('of an answer that tells its cost and no tokens', async () => {
+  test('of a response with a cost and no tokens', async () => {
     answers(() => Response.json({ results: [], usage: { search_units: 1, cost: 0.002 } }))
     expect(await rowOf(await post('/rerank', { model: 'm' }))).toMatchObject({ cost: 0.002, total_tokens: null })
   })
 
   test('and stays so, however absurd an upstream counts', async () => {
-    for (const told of [
+    for (const reported of [
       { cost: 5_000_000 },
       { cost: -1 },
       { prompt_tokens: 1e9, completion_tokens: 1e9 },
       { cost: '1' },
     ]) {
-      answers(() => Response.json({ usage: { ...usage, ...told } }))
+      answers(() => Response.json({ usage: { ...usage, ...reported } }))
       await (await post('/chat/completions', question)).text()
     }
     expect(await latchkey.admin<object>('usage.verify')).toEqual({ ok: true, data: [] })
@@ -157,7 +158,7 @@ describe('a caller is refused', () => {
       expect(latchkey.upstream.requests).toHaveLength(0)
     })
 
-  test('a time that no clock tells as the end of a key', async () => {
+  test('an invalid time as the end of a key', async () => {
     await expect(create({ expires_at: '2030-W01-1' })).rejects.toMatchObject({ code: 'invalid' })
   })
 })
@@ -181,7 +182,7 @@ describe('an inference server', () => {
     expect([response.status, response.headers.get('location')]).toEqual([502, null])
   })
 
-  test('gives no credential or policy of its own to a caller', async () => {
+  test('passes no credential or policy to a caller', async () => {
     const kept = { 'x-ratelimit-remaining': '7' }
     const own = {
       authorization: 'Bearer own',
@@ -210,7 +211,7 @@ describe('an inference server', () => {
     answers(() => Response.json({}, { status: 503 }))
     const response = await post('/chat/completions', { ...question, model: 'round' })
     expect(response.status).toBe(502)
-    // One row: the request that came round was not forwarded again.
+    // One row: the looped request was not forwarded again.
     const { data } = await latchkey.admin<{ data: Row[] }>('usage.requests', { limit: 10 })
     expect(data.filter(({ model_asked }) => model_asked === 'round')).toMatchObject([{ request_id: idOf(response) }])
 
@@ -221,7 +222,7 @@ describe('an inference server', () => {
     await latchkey.admin('upstreams.remove', { upstream: 'itself' })
   })
 
-  test('that is another Latchkey is none that leads back', async () => {
+  test('that is another Latchkey is not a forwarding loop', async () => {
     const settings = { LATCHKEY_UPSTREAM_API_KEY: latchkey.key.key }
     const front = await startTestServer({ upstreamUrl: latchkey.server.baseUrl, settings })
     const { key } = await front.admin<Key>('keys.create', { name: 'front' })
@@ -236,7 +237,7 @@ describe('an inference server', () => {
   })
 })
 
-test('what is never forwarded leaves no row, and the log tells whose it was', async () => {
+test('what is never forwarded leaves no row, and the log names the key', async () => {
   const bare = await startTestServer()
   const { key, id } = await bare.admin<Key>('keys.create', { name: 'k' })
   const ask = async (model: string) => {

@@ -1,5 +1,6 @@
-// Two thousand requests of every kind at once, and the ledger held against what the upstreams say they answered: every request has one row,
-// and every total, by row, status, key and upstream, is the same to the token and to the nanodollar.
+// Two thousand requests of every kind at once, and the ledger held against what the upstreams say they answered: every
+// request has one row, and every total, by row, status, key and upstream, is the same to the token and to the
+// nanodollar.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import {
   type Answered,
@@ -149,7 +150,9 @@ async function ask(number: number): Promise<Seen> {
   return seen
 }
 
-/** What the row of a request has to say, from the upstreams' own count and, where none answered, from what was asked. */
+/**
+ * What the row of a request has to say, from the upstreams' own count and, where none answered, from what was asked.
+ */
 function expectedOf(number: number, answers: Map<string, Answered & { upstream: string }>) {
   const { model, models = [], streams = false, leaves } = kindOf(number)
   const { keyId, subject } = credentialOf(number)
@@ -267,15 +270,15 @@ test(`the ledger of ${requests} requests is what the upstreams answered`, async 
     const { status, requestId } = seen[forwarded[index] ?? 0] ?? {}
     if (status !== undefined) expect<unknown>([status, requestId]).toEqual([row?.status, row?.request_id])
   }
-  const told = [...answers.values()]
-  for (const { model, requestId } of told)
+  const responses = [...answers.values()]
+  for (const { model, requestId } of responses)
     expect(ids.get(requestId)?.model_asked?.split('/').at(-1)).toBe(model.split('/').at(-1))
   expect(
-    told.length +
+    responses.length +
       countOf(({ model, models, leaves }) => !models && (leaves === 'before' || /^(gone|nobody)/.test(model))),
   ).toBe(requests)
-  // An upstream tells the usage of a stream to whoever asks for it, which is up to the gateway.
-  expect(told.filter(({ model, total }) => /stream|linger/.test(model) && total === null)).toEqual([])
+  // An upstream sends the usage of a stream on request, and the gateway must request it.
+  expect(responses.filter(({ model, total }) => /stream|linger/.test(model) && total === null)).toEqual([])
   expect(one.sentAway.length).toBe(countOf(({ model, models = [] }) => /busy|shared/.test([model, ...models].join())))
   expect(two.sentAway).toEqual([])
 
@@ -283,9 +286,9 @@ test(`the ledger of ${requests} requests is what the upstreams answered`, async 
     const sums = sumBy(expected, field)
     expect(await reportBy(field)).toEqual(sums)
     const total = Object.values(sums).reduce((sum, { tokens }) => sum + tokens, 0)
-    expect(total).toBe(told.reduce((sum, answered) => sum + (answered.total ?? 0), 0))
+    expect(total).toBe(responses.reduce((sum, answered) => sum + (answered.total ?? 0), 0))
     const nanodollars = Object.values(sums).reduce((sum, { nanodollars }) => sum + nanodollars, 0)
-    expect(nanodollars).toBe(told.reduce((sum, answered) => sum + (costOf(answered) ?? 0), 0))
+    expect(nanodollars).toBe(responses.reduce((sum, answered) => sum + (costOf(answered) ?? 0), 0))
   }
   expect(await latchkey.admin<unknown>('usage.verify')).toEqual({ ok: true, data: [] })
   for (const [key, { nanodollars }] of Object.entries(sumBy(expected, 'key_id')))

@@ -1,5 +1,5 @@
-// The one usage row that a call leaves (reference: Inference): what it names, that it is committed before the end of the answer goes out, and that
-// whoever breaks off is recorded as well.
+// The one usage row that a call leaves (reference: Inference): what it names, that it is committed before the end of
+// the answer goes out, and that calls that are broken off are recorded as well.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
 import type { UsageRow as LedgerRow } from '../../db/schema.ts'
@@ -112,7 +112,7 @@ describe('the usage', () => {
     })
   }
 
-  test('of a caller that leaves in mid-stream is one row, not completed, and the upstream is told', async () => {
+  test('of a caller that leaves in mid-stream is one row, not completed, and the upstream call is aborted', async () => {
     const held = holdStream()
     latchkey.upstream.answer.current = () => held.response
     held.send(deltaOf('one'))

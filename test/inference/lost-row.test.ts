@@ -1,4 +1,5 @@
-// A call whose ledger row could not be written: the upstream has done its work all the same, so the budget and the rate count it.
+// A call whose ledger row could not be written: the upstream has still done its work, so the budget and the rate count
+// it.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import {
   answer,

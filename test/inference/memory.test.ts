@@ -1,5 +1,5 @@
-// Two hundred streams of a megabyte at once through a served Latchkey, half of them left in the middle: what has gone through is not kept in
-// memory, and whoever has left is not inferred for any longer.
+// Two hundred streams of a megabyte at once through a served Latchkey, half of them left in the middle: what has gone
+// through is not kept in memory, and inference ends for clients that have left.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
@@ -14,9 +14,12 @@ const piece = deltaOf('x'.repeat(32 * 1024))
 const end = usageEvent + eventOf('[DONE]')
 /** All that is sent is 150 MB; measured was a growth of 3 to 60. */
 const growthMegabytesMax = 100
-/** The runtime collects garbage when it holds a good part of the memory that it takes the machine to have: what is left then is in use. */
+/**
+ * The runtime collects garbage when it holds a good part of the memory that it takes the machine to have: what is left
+ * then is in use.
+ */
 const memoryBytes = 128 * 1024 * 1024
-/** In this time the upstream has seen that all who left are gone. Streams that nobody ends would go on for ever. */
+/** In this time the upstream has seen that all who left are gone. Streams that nobody ends would never stop. */
 const leavingMillisecondsMax = 5_000
 
 type Upstream = { send: (text: string) => void; end: () => void; hasLeft: boolean }
@@ -93,7 +96,10 @@ async function reach(clients: Client[], bytes: number): Promise<void> {
   )
 }
 
-/** Sends so many pieces, each when all clients have got the last one: none waits in a buffer, where it would count as kept. */
+/**
+ * Sends so many pieces, each when all clients have got the last one: none waits in a buffer, where it would count as
+ * kept.
+ */
 async function sendPieces(count: number, numbers: number[], clients: Client[]): Promise<void> {
   const gets = numbers.map((number) => clients[number] as Client)
   const most = Math.max(...gets.map(({ bytes }) => bytes))

@@ -1,4 +1,5 @@
-// Where a body names models that an upstream may act on, in whatever spelling, and where the same words are what the caller talks about.
+// Where a body names models that an upstream may act on, in whatever spelling, and where the same words are what the
+// caller talks about.
 import { describe, expect, spyOn, test } from 'bun:test'
 import { hasMemberTwice, parseJsonObject } from '../../src/http/body.ts'
 import { findModelNames } from '../../src/inference/model-names.ts'

@@ -54,7 +54,7 @@ function start({
     send: (text: string | Uint8Array = chunk) => upstream?.enqueue(Buffer.from(text)),
     close: () => upstream?.close(),
     fail: () => upstream?.error(new Error('broken')),
-    /** As a runtime tells it by the signal of the request. */
+    /** As a runtime signals it: by the signal of the request. */
     leave: () => leave(),
     settled: settled.promise,
     aborted: aborted.promise,
@@ -62,7 +62,7 @@ function start({
     outliving,
   }
 }
-/** Whatever can happen by itself has happened. */
+/** Everything that was scheduled has run. */
 const turns = async () => {
   for (let count = 0; count < 10; count++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -86,7 +86,7 @@ test('an upstream is not silent while it is the client that takes its time', asy
 
 describe('a client that leaves', () => {
   const left = { completed: false, clientLeft: true }
-  /** In each way that a runtime tells of it, and both. */
+  /** In each way that a runtime signals it, and both. */
   const ways: [string, (started: ReturnType<typeof start>) => void][] = [
     ['by its stream', ({ reader }) => void reader.cancel()],
     ['by its signal', ({ leave }) => leave()],

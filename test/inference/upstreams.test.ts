@@ -147,7 +147,7 @@ describe('the models', () => {
   })
 })
 
-test('a check tells who answers and what is wrong with who does not', async () => {
+test('a check shows which upstreams respond, and why the others fail', async () => {
   latchkey.upstream.answer.current = () => Response.json({ data: [{ id: 'a' }] })
   other.answer.current = failing(401)
   third.answer.current = () => new Response('nonsense')

@@ -1,4 +1,5 @@
-// Finding the token counts in an answer: however the bytes are cut, the same bytes go out and the same counts come back.
+// Finding the token counts in an answer: however the bytes are cut, the same bytes go out and the same counts come
+// back.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { inspectEvents } from '../../src/inference/event-inspector.ts'
@@ -35,7 +36,7 @@ describe('a JSON answer', () => {
     )
   })
 
-  test('that is none goes through as well and gives nothing', () => {
+  test('that is not JSON passes too, without counts', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), cuts, (bytes, pieces) => {
         const { text, result } = run(inspectJson(), bytes, pieces)
@@ -66,7 +67,7 @@ describe('a JSON answer', () => {
       }
     })
 
-  test('of more than 8 MiB with its usage in the middle, which is not kept, tells none', () => {
+  test('of more than 8 MiB with its usage in the middle, which is not kept, gives no counts', () => {
     const bytes = Buffer.from(JSON.stringify({ a: long, usage, z: long }))
     const pieces = Array.from({ length: 18 }, (_, index) => (index + 1) * 1_000_000)
     const { text, result } = run(inspectJson(), bytes, pieces)
@@ -130,7 +131,7 @@ describe('a JSON answer', () => {
       { input_tokens: 1, cache_read_input_tokens: 2, cache_creation_input_tokens: 0, output_tokens: 4 },
       { ...counts, cachedTokens: 2 },
     ],
-    ['with a cost that is none', { ...usage, cost: -1, prompt_tokens_details: null }, counts],
+    ['with an invalid cost', { ...usage, cost: -1, prompt_tokens_details: null }, counts],
     ['with the highest cost', { ...usage, cost: 1_000 }, { ...counts, costNanodollars: 1_000_000_000_000 }],
     ['with a cost above the highest', { ...usage, cost: 1_000.000_001 }, counts],
     ['with a cost as a text', { ...usage, cost: '1' }, counts],
@@ -143,7 +144,7 @@ describe('a JSON answer', () => {
   ]
   odd.push(...dialects)
   for (const [name, given, expected] of odd) {
-    test(`with usage ${name} gives ${expected === undefined ? 'none' : 'what there is'}`, () => {
+    test(`with usage ${name} gives ${expected === undefined ? 'no counts' : 'the valid counts'}`, () => {
       const { counts } = run(inspectJson(), Buffer.from(JSON.stringify({ usage: given }))).result
       expect(counts).toEqual(expected === undefined ? undefined : ({ ...nothingMore, ...expected } as never))
     })
@@ -282,7 +283,7 @@ describe('an event stream', () => {
     expect([inspector.isFinal(), inspector.isWhole(), inspector.result()]).toEqual([true, true, { model: 'm', counts }])
   })
 
-  test('of messages adds what its first event tells to what its last ones do', () => {
+  test('of messages merges the usage of its first event with that of its last', () => {
     const start = eventOf({
       type: 'message_start',
       message: { model: 'm', usage: { input_tokens: 3, output_tokens: 1 } },

@@ -1,4 +1,5 @@
-// Which presets and models a key may use, which a policy lets its access tokens use, and what of them a token carries (RFC 9396 §9.1).
+// Which presets and models a key may use, which a policy lets its access tokens use, and what of them a token carries
+// (RFC 9396 §9.1).
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
 import { modelNamesMax } from '../../src/limits.ts'
@@ -65,7 +66,7 @@ describe.each(bearers)('a %s', (who, create) => {
       { preset: 'lab' },
       { model: 'big@preset/lab' },
       { preset: 'PROD-chat' },
-      // Whether there is one that is not allowed is not told.
+      // The refusal does not reveal whether the preset exists.
       { preset: 'never-made' },
       // To name none is another.
       { model: 'big' },
@@ -191,7 +192,7 @@ describe('a key and a policy together', () => {
     expect(await ask(token, { ...question, model: 'small@preset/prod-chat' })).toEqual(
       onlyModels('key', 'big', 'small'),
     )
-    // The key by itself is bound by no policy.
+    // No policy limits the key when it is used directly.
     expect(await ask(key.key, { ...question, model: 'big@preset/prod-mail' })).toEqual(allowed)
   })
 
@@ -228,7 +229,7 @@ describe('an access token carries', () => {
       { allowed_models: ['m'], allowed_presets: ['a'] },
       { models: ['m'], presets: ['a'] },
     ],
-  ])('of the bounds %j what there is, and nothing of the key', async (bounds, details) => {
+  ])('its own limits %j, and nothing of the key', async (bounds, details) => {
     const key = await createKey({ allowed_presets: ['of-the-key'] })
     const claims = decodeJwt(await tokenOf(await createPolicy(bounds, key.name as string)))
     expect(claims.authorization_details).toEqual(details && [{ type: 'inference', ...details }])

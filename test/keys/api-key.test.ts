@@ -1,4 +1,5 @@
-// The text of API keys (reference: Credentials): its form, its randomness, its hash, and a label that gives nothing away; and whether one is in force.
+// The text of API keys (reference: Credentials): its form, its randomness, its hash, and a label that gives nothing
+// away; and whether one is in force.
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
@@ -19,7 +20,7 @@ describe('a new key', () => {
     for (let place = 0; place < 64; place++) expect(new Set(keys.map((key) => key[place])).size).toBe(16)
   })
 
-  test('is recognised, and nothing else is', () => {
+  test('is recognized, and nothing else is', () => {
     const key = createApiKeyText()
     expect(isApiKeyText(key)).toBe(true)
     for (const other of [

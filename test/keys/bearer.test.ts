@@ -1,4 +1,5 @@
-// Who may come in (reference: Credentials): each credential, the text of each refusal, and that a key's state counts at once.
+// Who may come in (reference: Credentials): each credential, the text of each refusal, and that a key's state counts at
+// once.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createApiKeyText } from '../../src/keys/api-key.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
@@ -60,11 +61,11 @@ describe('the Authorization header counts before x-api-key', () => {
 })
 
 describe('401', () => {
-  test('no header is told as missing', async () => {
+  test('no header is reported as missing', async () => {
     await expectError(await call(), 401, 'Missing Authentication header', 'Bearer')
   })
 
-  test('an empty header is told as missing', async () => {
+  test('an empty header is reported as missing', async () => {
     await expectError(await call(''), 401, 'Missing Authentication header', 'Bearer')
   })
 

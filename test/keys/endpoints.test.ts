@@ -95,7 +95,7 @@ describe('a new key', () => {
     await latchkey.admin('keys.delete', { key: 'made' })
   })
 
-  test('belongs to the owner of the key that made it, whoever that is', async () => {
+  test('belongs to the owner of the key that made it, also when that is another user', async () => {
     const owned = await latchkey.admin<KeyRow>('keys.create', { name: 'owned', kind: 'management', owner: 'somebody' })
     expect(owned.owner_id).not.toBe(own.owner_id)
     const { data } = await post({ name: 'made for somebody' }, owned)

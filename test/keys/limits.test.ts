@@ -38,7 +38,7 @@ test('a budget of nothing refuses at once, whatever the period', async () => {
     expect((await ask(await create({ limit: 0, limit_reset }))).status).toBe(402)
 })
 
-test('a price list counts where the upstream tells no cost, and a cost of the upstream before it', async () => {
+test('a price list applies when the upstream reports no cost, and a reported cost takes precedence', async () => {
   await latchkey.admin('prices.set', { prices: [{ model: 'real-*', prompt: 1_000_000, completion: 0 }] })
   const key = await create({})
   await ask(key)

@@ -7,10 +7,10 @@ import { upstreamListBytesMax } from '../../../src/limits.ts'
 function listOf(
   bytes: number,
   chunkBytes: number,
-): { response: Response; seen: { pulled: number; cancelled: boolean } } {
+): { response: Response; seen: { pulled: number; canceled: boolean } } {
   const whole = new Uint8Array(bytes).fill(0x20)
   whole.set(Buffer.from('{"data":[{"id":"m"}]}'))
-  const seen = { pulled: 0, cancelled: false }
+  const seen = { pulled: 0, canceled: false }
   const body = new ReadableStream<Uint8Array>(
     {
       pull: (controller) => {
@@ -19,7 +19,7 @@ function listOf(
         else controller.enqueue(whole.subarray(start, start + chunkBytes))
       },
       cancel: () => {
-        seen.cancelled = true
+        seen.canceled = true
       },
     },
     { highWaterMark: 0 },
@@ -42,6 +42,6 @@ describe.each([4_194_304, 65_536, 1_000_000])('in chunks of %i bytes', (chunkByt
       code: 'bad_gateway',
       message: 'The response of the inference server is larger than 4194304 bytes',
     })
-    expect(seen.cancelled).toBe(true)
+    expect(seen.canceled).toBe(true)
   })
 })

@@ -1,4 +1,5 @@
-// Lists of models from inference servers that stall, never end or send too much: neither the other lists nor the service wait for them.
+// Lists of models from inference servers that stall, never end or send too much: neither the other lists nor the
+// service wait for them.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import { upstreamListMillisecondsMax } from '../../../src/limits.ts'
@@ -49,7 +50,7 @@ const check = async () => {
 }
 
 describe('an inference server that stalls after the head of its answer', () => {
-  test('is left out of the list, and no answer of its own is waited for longer', async () => {
+  test('is left out of the list, and its response is not awaited any longer', async () => {
     bad.answer.current = () => stalling({ drips: true })
     const answers = await Promise.all(['/models', '/models/good', '/models/bad/x'].map((path) => ask(path)))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 504])
@@ -99,7 +100,7 @@ describe('what an inference server lists', () => {
     bad.answer.current = () => listing('bad/x')
   })
 
-  test('is asked for once in some seconds, whoever asks, and however', async () => {
+  test('is requested once in a few seconds, for every caller and path', async () => {
     const bounded = await createKey({ allowed_models: ['good', 'bad/*'] })
     const first = await Promise.all([ask('/models'), ask('/models', { credential: bounded }), ask('/models/good')])
     expect(first.map(({ ids }) => ids)).toEqual([['good', 'other', 'bad/x'], ['good', 'bad/x'], undefined])
@@ -129,7 +130,7 @@ describe('what an inference server lists', () => {
     expect((await ask('/models/bad/x')).status).toBe(200)
   })
 
-  test('answers for one model, and no path of its own is asked', async () => {
+  test('contains one model, which is not requested separately', async () => {
     const headers = { authorization: `Bearer ${latchkey.key.key}` }
     const response = await fetch(`${latchkey.server.baseUrl}/models/bad/x`, { headers })
     expect([response.status, await response.json()]).toEqual([200, { id: 'bad/x', object: 'model' }])

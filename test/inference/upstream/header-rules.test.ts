@@ -1,4 +1,4 @@
-// Names of headers: which an admin may add to those that pass, and which never pass whoever names them.
+// Names of headers: which an admin may add to those that pass, and which never pass, whatever an admin names.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import {
@@ -130,7 +130,7 @@ for (const doing of ['forwarded', 'returned'] as const)
     })
 
     for (const [reason, names] of refused)
-      test(`is none of which can be said: ${reason}`, () => {
+      test(`is never one of the refused names: ${reason}`, () => {
         for (const name of names) {
           const problem = headerProblem(name, doing)
           expect(problem).toStartWith(`"${name}" can never be ${doing}: ${reason}`)
@@ -139,7 +139,7 @@ for (const doing of ['forwarded', 'returned'] as const)
       })
   })
 
-describe('a name that stands in the database all the same', () => {
+describe('a refused name that is already in the database', () => {
   const never = refused.flatMap(([, names]) => names)
 
   test('does not pass when it can never pass', () => {
