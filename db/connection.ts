@@ -4,6 +4,7 @@
 import type { Client } from '@libsql/client'
 import { ConnectionPool, Sqlite3Client } from '@libsql/client/sqlite3'
 import type Libsql from 'libsql'
+import { LRUCache } from 'lru-cache'
 
 /** Statements kept at most, and the longest source of one: inserts of many rows have a text for each number of rows. */
 const statementsMax = 128
@@ -26,14 +27,10 @@ export function connect(path: string): Client {
 
 function keepStatements(connection: Connection): void {
   const prepare = connection.prepare.bind(connection)
-  const kept = new Map<string, Statement>()
+  const kept = new LRUCache<string, Statement>({ max: statementsMax })
   const prepareKept = (source: string): Statement => {
     const known = kept.get(source)
-    if (known !== undefined) {
-      kept.delete(source)
-      kept.set(source, known)
-      return known
-    }
+    if (known !== undefined) return known
     const statement = prepare(source)
     if (!keepable.test(source)) kept.clear()
     else if (source.length <= sourceCharactersMax) {

@@ -1,4 +1,5 @@
 // The rules of a federation policy (reference: Policy). Save and exchange compile conditions with the same function, so they cannot disagree.
+import { LRUCache } from 'lru-cache'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import {
   type Condition,
@@ -28,19 +29,13 @@ export function conditionOf({ condition, conditionEnvironment: savedUnder }: Pol
 }
 
 /** The compiled conditions that were used last, by source: policies often share one. Each takes some kilobytes. */
-const compiledConditions = new Map<string, Condition>()
-const compiledConditionsMax = 2_000
+const compiledConditions = new LRUCache<string, Condition>({ max: 2_000 })
 
 function compileOnce(source: string): Condition | ConditionFault {
   const known = compiledConditions.get(source)
-  const compiled = known ?? compileCondition(source)
-  if (isConditionFault(compiled)) return compiled
-  compiledConditions.delete(source)
-  compiledConditions.set(source, compiled)
-  for (const oldest of compiledConditions.keys()) {
-    if (compiledConditions.size <= compiledConditionsMax) break
-    compiledConditions.delete(oldest)
-  }
+  if (known !== undefined) return known
+  const compiled = compileCondition(source)
+  if (!isConditionFault(compiled)) compiledConditions.set(source, compiled)
   return compiled
 }
 
