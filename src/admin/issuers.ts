@@ -22,7 +22,7 @@ import {
 } from '../limits.ts'
 import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
-import { nameShape, referenceShape, textJudgedLater } from '../values/shapes.ts'
+import { nameShape, referenceShape, textCheckedLater } from '../values/shapes.ts'
 import type { AdminContext } from './context.ts'
 import { type OperationContext, operation } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
@@ -32,9 +32,9 @@ import type { issuerResponse } from './responses.ts'
 import { describeFor, verifyIssuer } from './verify-issuer.ts'
 
 const url = 'An `https://` address without user name, fragment, white space and control characters'
-const urlShape = textJudgedLater(urlCharactersMax, url)
-const issuerUrlShape = textJudgedLater(urlCharactersMax, `${url}, and without a query; \`iss\` must equal it`)
-const caShape = textJudgedLater(issuerCaCharactersMax, 'Certificates in PEM')
+const urlShape = textCheckedLater(urlCharactersMax, url)
+const issuerUrlShape = textCheckedLater(urlCharactersMax, `${url}, and without a query; \`iss\` must equal it`)
+const caShape = textCheckedLater(issuerCaCharactersMax, 'Certificates in PEM')
 /** Of two sources of keys, a request names one at the most. */
 const twoSources = { required: ['jwks_url', 'jwks'] }
 const withDiscovery = [{ required: ['discovery', 'jwks_url'] }, { required: ['discovery', 'jwks'] }]

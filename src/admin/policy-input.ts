@@ -7,12 +7,12 @@ import {
   nameShape,
   presetPatternsShape,
   referenceShape,
-  textJudgedLater,
+  textCheckedLater,
 } from '../values/shapes.ts'
 import { organizationInput } from './references.ts'
 
 /** The rest of its rules, and where one is broken, are told when it is compiled. */
-const conditionShape = textJudgedLater(
+const conditionShape = textCheckedLater(
   conditionCharactersMax,
   'A CEL expression of type bool over `subject`, `audience`, `scopes`, `token_type` and `claims`',
 )

@@ -1,4 +1,4 @@
-// What `dev` shows: a test issuer and an upstream beside the server, and in a database of its own a key, an issuer and a policy that fit.
+// The demonstration of `dev`: a test issuer and an upstream next to the server, and a matching key, issuer and policy in a separate database.
 import type { RunOperation } from '../admin/operations.ts'
 import { type Config, formatAddress } from '../config.ts'
 import { Fault } from '../fault.ts'
@@ -9,11 +9,11 @@ import { createTestIssuer } from './test-issuer.ts'
 
 export const demonstration = { name: 'dev', audience: 'latchkey', subject: 'my-workload' }
 
-/** Owner of the first key, by which a database tells that dev made it. */
+/** Owner of the first key; it marks a database that dev created. */
 const owner = 'latchkey dev'
 const loopback = '127.0.0.1'
 
-/** A model that the upstream has, for the lines that dev prints. */
+/** A model of the upstream, for the commands that dev prints. */
 export async function findModel({
   upstreamUrl,
   upstreamApiKey,
@@ -41,7 +41,7 @@ export type Companions = {
   stop: () => Promise<void>
 }
 
-/** The issuer and, unless the settings name an upstream, the echo: on the two ports after the server's, on this machine only. */
+/** Starts the issuer and, unless the settings name an upstream, the echo upstream, on the two loopback ports after the server's. */
 export async function startCompanions({ listen: { port }, upstreamUrl, upstreamApiKey }: Config): Promise<Companions> {
   const listeners: Listener[] = []
   const start = async (step: number, handler: Parameters<typeof listen>[1]) => {
@@ -65,8 +65,8 @@ export async function startCompanions({ listen: { port }, upstreamUrl, upstreamA
 }
 
 /**
- * Finds or makes the key, issuer and policy of the demonstration; answers the policy's id. A second start finds everything in place.
- * @throws Fault `configuration` for a database that dev did not make: the test issuer signs anything for anybody on this machine
+ * Finds or creates the key, issuer and policy of the demonstration, and returns the id of the policy.
+ * @throws Fault `configuration` for a database that dev did not create: the test issuer signs anything for anyone on this machine
  */
 export async function prepareDemonstration(runOperation: RunOperation, issuerUrl: string): Promise<string> {
   const has = async (operation: 'keys.list' | 'issuers.list' | 'policies.list') => {
@@ -79,7 +79,7 @@ export async function prepareDemonstration(runOperation: RunOperation, issuerUrl
   if (!keys.some((key) => key.owner === owner)) {
     throw new Fault(
       'configuration',
-      'This database was not made by dev, which would let its test issuer in; leave LATCHKEY_DATABASE_URL unset for dev',
+      'This database was not created by dev, which would make it trust its test issuer; leave LATCHKEY_DATABASE_URL unset for dev',
     )
   }
   const { name, audience, subject } = demonstration

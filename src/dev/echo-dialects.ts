@@ -1,9 +1,9 @@
-// What the echo upstream answers on the paths beside chat completions, each in its own words: completions, responses, messages, embeddings, rerank.
+// Responses of the echo upstream on paths other than chat completions: completions, responses, messages, embeddings, rerank.
 
 export type Tokens = { prompt: number; completion: number }
 export type Echo = {
-  /** The answer when no stream is asked for. */
-  answer: object
+  /** The response without a stream. */
+  response: object
   /** The events of a stream, each a type (or none) and its data. */
   events: () => Iterable<{ event?: string; data: object | string }>
 }
@@ -24,7 +24,7 @@ export function wordsOf(value: unknown): string[] {
     .filter((word) => word !== '')
 }
 
-/** By the end of the path; undefined where there is none such. */
+/** By the end of the path. */
 export const dialects: Record<string, (body: Body) => Echo> = {
   '/completions': echoCompletion,
   '/responses': echoResponse,
@@ -39,7 +39,7 @@ function echoCompletion(body: Body): Echo {
   const head = { id: `cmpl-${crypto.randomUUID()}`, object: 'text_completion', created: now(), model: modelOf(body) }
   const { stream_options } = body as { stream_options?: { include_usage?: boolean } }
   return {
-    answer: { ...head, choices: [{ index: 0, text: words.join(' '), finish_reason: 'stop', logprobs: null }], usage },
+    response: { ...head, choices: [{ index: 0, text: words.join(' '), finish_reason: 'stop', logprobs: null }], usage },
     events: function* () {
       for (const text of pieces(words))
         yield { data: { ...head, choices: [{ index: 0, text, finish_reason: null, logprobs: null }] } }
@@ -68,9 +68,9 @@ function echoResponse(body: Body): Echo {
     model: modelOf(body),
     error: null,
   }
-  const answer = { ...head, status: 'completed', output: [item], usage }
+  const response = { ...head, status: 'completed', output: [item], usage }
   return {
-    answer,
+    response,
     events: function* () {
       const running = { ...head, status: 'in_progress', output: [], usage: null }
       let sequence_number = 0
@@ -81,7 +81,7 @@ function echoResponse(body: Body): Echo {
       yield event('response.created', { response: running })
       const place = { item_id: item.id, output_index: 0, content_index: 0 }
       for (const delta of pieces(words)) yield event('response.output_text.delta', { ...place, delta })
-      yield event('response.completed', { response: answer })
+      yield event('response.completed', { response })
     },
   }
 }
@@ -98,7 +98,7 @@ function echoMessage(body: Body): Echo {
     stop_sequence: null,
   }
   return {
-    answer: { ...head, content: [{ type: 'text', text: words.join(' ') }], stop_reason: 'end_turn', usage },
+    response: { ...head, content: [{ type: 'text', text: words.join(' ') }], stop_reason: 'end_turn', usage },
     events: function* () {
       const event = (type: string, more: object = {}) => ({ event: type, data: { type, ...more } })
       const message = { ...head, content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } }
@@ -126,7 +126,7 @@ function echoEmbeddings(body: Body): Echo {
       : vector(text)
   const data = inputs.map((text, index) => ({ object: 'embedding', index, embedding: embedding(text) }))
   const usage = { prompt_tokens: prompt, total_tokens: prompt }
-  return { answer: { object: 'list', data, model: modelOf(body), usage }, events: () => [] }
+  return { response: { object: 'list', data, model: modelOf(body), usage }, events: () => [] }
 }
 
 function echoRanking(body: Body): Echo {
@@ -137,7 +137,7 @@ function echoRanking(body: Body): Echo {
     relevance_score: 1 / (index + 1),
   }))
   const usage = { total_tokens: wordsOf([body.query, documents]).length }
-  return { answer: { id: `rerank-${crypto.randomUUID()}`, model: modelOf(body), results, usage }, events: () => [] }
+  return { response: { id: `rerank-${crypto.randomUUID()}`, model: modelOf(body), results, usage }, events: () => [] }
 }
 
 function usageOf({ prompt, completion }: Tokens) {

@@ -1,5 +1,4 @@
-// An OpenAI-compatible inference server that answers with what it was asked, as JSON or as an event stream, counting words as tokens.
-
+// An OpenAI-compatible inference server that returns the text of the request, as JSON or as an event stream, and counts words as tokens.
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
 import { errorReply, json } from '../http/reply.ts'
@@ -14,7 +13,7 @@ type Usage = { prompt_tokens: number; completion_tokens: number; total_tokens: n
 
 const model = 'echo'
 
-/** Serves the inference paths and `GET …/models` to callers that bring `apiKey`. */
+/** Serves the inference paths and `GET …/models` to callers with this `apiKey`. */
 export function createEchoUpstream(apiKey: string): Handler {
   return async (request) => {
     try {
@@ -47,8 +46,8 @@ export function createEchoUpstream(apiKey: string): Handler {
   }
 }
 
-function echo({ answer, events }: Echo, streams: boolean): Response {
-  if (!streams) return json(200, answer)
+function echo({ response, events }: Echo, streams: boolean): Response {
+  if (!streams) return json(200, response)
   const text = function* () {
     for (const { event, data } of events())
       yield `${event === undefined ? '' : `event: ${event}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
@@ -92,11 +91,11 @@ function* events(head: object, words: string[], usage: Usage | undefined): Gener
   yield 'data: [DONE]\n\n'
 }
 
-/** One chunk a pull, so that the stream really is many chunks. */
+/** Sends one chunk per pull, so that the stream has many chunks. */
 function encode(texts: Generator<string>): ReadableStream<Uint8Array> {
   return new ReadableStream({
     pull: async (controller) => {
-      // A turn of the event loop between chunks, as a model takes its time between tokens.
+      // A turn of the event loop between chunks, as between the tokens of a model.
       await new Promise((resolve) => setTimeout(resolve, 0))
       const { done, value } = texts.next()
       if (done === true) controller.close()

@@ -1,4 +1,4 @@
-// An identity provider for a laptop: real RS256 and ES256 keys, discovery, JWKS, and a mint that signs any claims. Never for production.
+// An identity provider for development: RS256 and ES256 keys, discovery, JWKS, and a mint that signs any claims. Never use it in production.
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { Fault } from '../fault.ts'
 import { readBody } from '../http/body.ts'
@@ -11,8 +11,8 @@ const mintBodyBytesLimit = 64 * 1024
 const tokenLifetimeSeconds = 3_600
 
 /**
- * Serves `/.well-known/openid-configuration`, `/jwks` and `POST /mint`, whose JSON body is the claims; `iss`, `iat`, `exp` and `jti` are
- * filled in where they are missing, and `?alg=ES256` chooses the key. `issuerUrl` is asked at each request.
+ * Serves `/.well-known/openid-configuration`, `/jwks` and `POST /mint`. The JSON body of a mint request has the claims; missing `iss`, `iat`,
+ * `exp` and `jti` are added, and `?alg=ES256` selects the key. `issuerUrl` is called for each request.
  */
 export async function createTestIssuer(issuerUrl: () => string): Promise<Handler> {
   const pairs = await Promise.all(
@@ -25,7 +25,11 @@ export async function createTestIssuer(issuerUrl: () => string): Promise<Handler
   async function mint(request: Request): Promise<Response> {
     const wanted = new URL(request.url).searchParams.get('alg') ?? 'RS256'
     const pair = pairs.find(({ alg }) => alg === wanted)
-    if (pair === undefined) throw new Fault('invalid', `alg must be ${algorithms.join(' or ')}`)
+    if (pair === undefined)
+      throw new Fault(
+        'invalid',
+        `${JSON.stringify(wanted)} is not a valid value for alg: use ${algorithms.join(' or ')}`,
+      )
     const claims = parseClaims(await readBody(request, mintBodyBytesLimit))
     const iat = Math.floor(Date.now() / 1_000)
     const payload = { iss: issuerUrl(), iat, exp: iat + tokenLifetimeSeconds, jti: crypto.randomUUID(), ...claims }
@@ -60,7 +64,7 @@ function parseClaims(body: Uint8Array): object {
     const claims: unknown = JSON.parse(decodeUtf8(body) || '{}')
     if (typeof claims === 'object' && claims !== null) return claims
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new Fault('invalid', 'The body must be a JSON object of claims')
 }

@@ -1,6 +1,5 @@
-// What a JSON text holds, found before it is parsed: how much, and where the members of its outermost object are. It works on the bytes, a
-// slice at a time, so that no body holds up other requests. Of a text that is no JSON it finds something; the parser refuses that one.
-
+// Measures a JSON text before it is parsed, and finds and replaces the members of its outermost object. It works on the bytes in slices, so
+// that no body blocks other requests. For text that is not JSON the result has no meaning; the parser refuses it.
 import { Fault } from '../fault.ts'
 import { jsonLevelsMax, jsonMembersMax, jsonOutermostMembersMax, jsonValuesMax } from '../limits.ts'
 import { giveWay } from '../scheduling/give-way.ts'
@@ -9,26 +8,26 @@ import { decodeUtf8, joinChunks } from '../values/bytes.ts'
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** A member of the outermost object, by positions in the bytes: its name is before `colon`, its value after it and before `end`. */
+/** A member of the outermost object as byte positions: its name ends before `colon`, its value lies between `colon` and `end`. */
 export type Member = { start: number; colon: number; end: number }
 export type JsonOutline = {
-  /** Those of the outermost object; one that is named twice is here twice. */
+  /** The members of the outermost object; a repeated one is listed twice. */
   members: readonly Member[]
-  /** How many members all objects have, those named twice counted twice. */
+  /** The number of members in all objects; repeated ones count twice. */
   membersInAll: number
 }
 
 const encoder = new TextEncoder()
-/** Bytes that are looked through in one go: some milliseconds. */
+/** Bytes per slice, which takes a few milliseconds. */
 const sliceBytesMax = 2 * 1024 * 1024
-/** So much of a text is looked through byte by byte; for the end of a longer one it is quicker to search. */
+/** The first bytes of a string are read one by one; from there, searching for its end is faster. */
 const stepBytes = 16
 
 type Scan = { at: number; isInText: boolean; levels: number; values: number; membersInAll: number; members: Member[] }
 
 /**
- * One pass over the bytes, giving way to other work after each slice. For a single slice there is no promise, which would cost more than it.
- * @throws Fault `invalid` beyond the bounds within which parsing is quick
+ * One pass over the bytes that gives way to other work after each slice. A single slice returns no promise, which would cost more than the pass.
+ * @throws Fault `invalid` beyond the bounds within which parsing is fast
  */
 export function outlineJson(json: Uint8Array, sliceBytes = sliceBytesMax): JsonOutline | Promise<JsonOutline> {
   const scan: Scan = { at: 0, isInText: false, levels: 0, values: 0, membersInAll: 0, members: [] }
@@ -45,12 +44,12 @@ async function outlineRest(json: Uint8Array, scan: Scan, sliceBytes: number): Pr
 }
 
 function outlineOf({ members, membersInAll }: Scan): JsonOutline {
-  // An empty object has begun a member that never came.
+  // An empty object has a started member without a name.
   if (members.at(-1)?.colon === 0) members.pop()
   return { members, membersInAll }
 }
 
-/** Goes on to `until`, or a little further. */
+/** Continues to `until`, or a few bytes further. */
 function scanSlice(json: Uint8Array, scan: Scan, until: number): void {
   let { at, isInText, levels, values, membersInAll } = scan
   for (; at < until; at++) {
@@ -86,7 +85,7 @@ function scanSlice(json: Uint8Array, scan: Scan, until: number): void {
   Object.assign(scan, { at, isInText, levels, values, membersInAll })
 }
 
-/** Where the text that goes on at `from`, which no backslash precedes, ends: at its quote, or, when that is not before `until`, `~` of where to go on. */
+/** The position of the quote that ends the string around `from`; `~` of the position to continue from where that is not before `until`. */
 function endOfText(json: Uint8Array, from: number, until: number): number {
   for (let at = from; ; ) {
     for (const stop = Math.min(until, at + stepBytes); at < stop; ) {
@@ -106,7 +105,7 @@ function endOfText(json: Uint8Array, from: number, until: number): number {
 
 function beginMember(members: Member[], at: number): void {
   if (members.length === jsonOutermostMembersMax)
-    throw beyond(`have at most ${jsonOutermostMembersMax} members outside its lists and objects`)
+    throw beyond(`have at most ${jsonOutermostMembersMax} members of its outermost object`)
   members.push({ start: at + 1, colon: 0, end: 0 })
 }
 
@@ -115,19 +114,19 @@ function nameMember(members: Member[], at: number): void {
   if (last !== undefined) last.colon = at
 }
 
-/** Whether there was one, since the outermost value may be a list. */
+/** Whether a member was open: the outermost value may be a list. */
 function endMember(members: Member[], at: number): boolean {
   const last = members.at(-1)
   if (last !== undefined) last.end = at
   return last !== undefined
 }
 
-/** `values` are set, or left out where they are undefined; `prepended` are some items to put before those of a list that has some. */
+/** `values` replace members, or remove them where undefined; `prepended` items are put before the items of a non-empty list. */
 export type Changes = { values: Record<string, unknown>; prepended?: Record<string, readonly unknown[]> }
 
 /**
- * The object in a JSON text with some members changed. The bytes of all others, and of the items of a list, stay as they were written: a
- * number may be one that no parser here can hold.
+ * The object in a JSON text with some members changed. The bytes of all others, and of list items, stay the same: a number may exceed what
+ * our parser can represent.
  */
 export function withMembers(
   json: Uint8Array,
@@ -153,7 +152,7 @@ export function withMembers(
   )
 }
 
-/** The same for members that the object does not have yet, which most streams need. */
+/** The same for members that the object does not have, which most streams need. */
 export function withMoreMembers(
   json: Uint8Array,
   { members }: Pick<JsonOutline, 'members'>,
@@ -165,17 +164,17 @@ export function withMoreMembers(
   return joinChunks([kept, end], kept.byteLength + end.byteLength)
 }
 
-/** The end of an object, with these members; what is undefined is left out. */
+/** The end of an object, with these members and without those that are undefined. */
 function endWith(values: Record<string, unknown>, isContinued: boolean): string {
   const members = JSON.stringify(values).slice(1)
   return isContinued && members !== '}' ? `,${members}` : members
 }
 
-/** A member's name, if it is no longer than that: one that is, is not looked for. */
+/** The name of a member; undefined where it is longer than any name of interest. */
 function nameOf(json: Uint8Array, { start, colon }: Member, charactersMax: number): string | undefined {
   const from = json.indexOf(quote, start)
   const end = endOfText(json, from + 1, colon)
-  // A character takes six bytes at the most, as \u0061 does.
+  // A character takes at most six bytes, as in \u0061.
   if (end - from > 6 * charactersMax + 1) return undefined
   return JSON.parse(decodeUtf8(json.subarray(from, end + 1)) ?? '') as string
 }

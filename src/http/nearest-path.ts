@@ -1,12 +1,12 @@
-// Which path a caller probably meant who asked for one that is not there. It suggests templates, never a text that was sent.
+// Finds the path that a caller probably meant by an unknown one. It suggests templates, never text that was sent.
 import type { Match, Route } from './router.ts'
 
-/** A base URL is given twice or thrice by mistake, not more often. */
+/** Clients repeat the base path two or three times by mistake, not more often. */
 const segmentsDroppedMax = 4
 
 /**
- * The nearest path with a route: with the base path in front of it once, without slashes too many, and in lower case. `/oauth/token`,
- * `/v1/v1/oauth/token` and `/v1/oauth/token/` all find `/v1/oauth/token`. Undefined where none of these has a route.
+ * The nearest path with a route: with the base path once, without extra slashes, in lower case. `/oauth/token`, `/v1/v1/oauth/token` and
+ * `/v1/oauth/token/` all lead to `/v1/oauth/token`. Undefined where no such path has a route.
  */
 export function findNearestPath<R extends Route<unknown>>(
   pathname: string,
@@ -20,7 +20,7 @@ export function findNearestPath<R extends Route<unknown>>(
     const match = route('GET', rest) ?? route('GET', rest.toLowerCase())
     if (match !== undefined) {
       const { path } = 'found' in match ? match.found : match.sibling
-      // What takes the rest of a path takes nearly anything: only the base path can have been wrong.
+      // A route for the rest of a path matches nearly anything: only the base path can have been wrong.
       if (path.endsWith('+}') && pathname.startsWith(`${basePath}/`)) return undefined
       return basePath + path.replace('+}', '}')
     }

@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document of the service, made from what the endpoints say of themselves and from the shapes that check their input.
+// The OpenAPI 3.1 document of the service, made from the documentation of the endpoints and the shapes that check their input.
 import { isDeepStrictEqual } from 'node:util'
 import {
   inputDepthMax,
@@ -16,17 +16,17 @@ import { type Content, type OperationDoc, type Shape, schemaOf } from './operati
 const title = 'Latchkey'
 const about =
   'Workload identity federation for self-hosted inference: a workload exchanges the JWT it holds for a short-lived access token (RFC 8693), ' +
-  'which acts as an API key. Everything but the token endpoint tells errors as { error: { code, message } }.\n\n' +
-  'A request that fits a schema may still be refused with a 400 when it breaks a rule that a schema cannot state; descriptions state these. ' +
-  `Every JSON body has at most ${jsonOutermostMembersMax} members of its own, ${jsonLevelsMax} levels, ${jsonMembersMax} members and ` +
-  `${jsonValuesMax} values in all; those of keys and of workload identity have at most ${inputDepthMax} levels, ${inputEntriesMax} entries in ` +
+  'which acts as an API key. Every endpoint except the token endpoint returns errors as { error: { code, message } }.\n\n' +
+  'A request that matches its schema can still get a 400: the descriptions have the rules that a schema cannot express. ' +
+  `Every JSON body has at most ${jsonOutermostMembersMax} members at its top level, ${jsonLevelsMax} levels, and ${jsonMembersMax} members and ` +
+  `${jsonValuesMax} values in total. Bodies for keys and workload identity have at most ${inputDepthMax} levels, ${inputEntriesMax} entries in ` +
   `a list or object, and fewer than ${operationBodyBytesMax} bytes. Text is well-formed Unicode.`
 
 const header = (description: string, type = 'string') => ({ description, schema: { type } })
 const headers = {
-  RequestId: header('The id of the request, under which log and audit have the details'),
-  RetryAfter: header('In how many seconds to come again, where that is known', 'integer'),
-  WwwAuthenticate: header('Bearer, and what is wrong with the credential that was sent'),
+  RequestId: header('The id of the request; log and audit have the details under it'),
+  RetryAfter: header('The number of seconds after which to retry, where it is known', 'integer'),
+  WwwAuthenticate: header('Bearer, and the error of the credential that was sent'),
 }
 const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` })
 
@@ -126,15 +126,17 @@ function without(schema: JsonSchema, names: readonly string[]): JsonSchema {
   return { ...schema, properties, required: (schema.required ?? []).filter((name) => !names.includes(name)) }
 }
 
-/** Every schema with a title is put among `schemas`, and a reference in its place. */
+/** Moves every schema with a title to `schemas` and puts a reference in its place. */
 function hoistSchema(value: unknown, schemas: Record<string, object>): unknown {
   if (Array.isArray(value)) return value.map((item) => hoistSchema(item, schemas))
   if (typeof value !== 'object' || value === null) return value
-  const told = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, hoistSchema(member, schemas)]))
-  if (typeof told.title !== 'string') return told
-  const before = schemas[told.title]
-  if (before !== undefined && !isDeepStrictEqual(before, told))
-    throw new Error(`Two different schemas are called ${told.title}`)
-  schemas[told.title] = told
-  return refer('schemas', told.title)
+  const hoisted = Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, hoistSchema(member, schemas)]),
+  )
+  if (typeof hoisted.title !== 'string') return hoisted
+  const before = schemas[hoisted.title]
+  if (before !== undefined && !isDeepStrictEqual(before, hoisted))
+    throw new Error(`Two different schemas have the title ${hoisted.title}`)
+  schemas[hoisted.title] = hoisted
+  return refer('schemas', hoisted.title)
 }

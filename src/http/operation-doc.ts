@@ -1,27 +1,27 @@
-// What an endpoint says of itself, next to the code that does it: enough for the OpenAPI document. It knows no endpoint.
+// The documentation of an endpoint, written next to its code and sufficient for the OpenAPI document. It knows no endpoint.
 import { type JsonSchema, type } from '../values/shape.ts'
 
-/** What a value must be: a shape of arktype, or a check that brings its own schema. One with a title becomes a component of that name. */
+/** The form of a value: a shape of arktype, or a check with its own schema. A shape with a title becomes a component of that name. */
 export type Shape = { in: { toJsonSchema: (options: object) => object } } | { schema: JsonSchema }
 export type Content = { description: string; mediaType?: string; shape?: Shape }
 export type OperationDoc = {
-  /** What programs call it; method and path make a name where there is none. */
+  /** The operation id; by default it is made of method and path. */
   name?: string
   summary: string
-  /** The rules that no schema can say, for whoever sends what the schema allows and gets a 400. */
+  /** The rules that no schema can express: a request that matches the schema and breaks one of them gets a 400. */
   rules?: string
-  /** Who may call: anybody, whoever may infer, or a management key (`admin:read` for read-only ones as well). */
+  /** Who may call: anyone, any valid credential, or a management key (`admin:read` includes read-only keys). */
   access: 'public' | 'inference' | 'admin:read' | 'admin:write'
-  /** What each `{segment}` of the path may be. */
+  /** The form of each `{segment}` of the path. */
   segments?: Readonly<Record<string, Shape>>
   query?: Shape
-  /** Fields of the body that the caller does not send, since the service fills them in. */
+  /** `filledIn`: fields of the body that the service sets and the caller does not send. */
   body?: { mediaType: string; shape: Shape; filledIn?: readonly string[] }
-  /** By status; `default` is every other one. */
+  /** By status; `default` is for all other statuses. */
   responses: Readonly<Record<number, Content> & { default?: Content }>
 }
 
-/** A shape as JSON Schema. A rule that only a function checks is in what the shape says of itself (`Statement`), or missing. */
+/** A shape as JSON Schema. A rule that only a function checks is in the shape's `Statement`, or missing. */
 export function schemaOf(shape: Shape): JsonSchema {
   if ('schema' in shape) return shape.schema
   const { $schema: _dialect, ...schema } = shape.in.toJsonSchema({
@@ -41,22 +41,22 @@ function withDescriptions(value: unknown): unknown {
   )
 }
 
-/** Every error but those of the token endpoint (reference: Error shape). */
+/** Every error except those of the token endpoint (reference: Error shape). */
 export const errorShape = type({ error: { code: 'number.integer', message: 'string' } }).configure({ title: 'Error' })
 
 const errors: Record<number, string> = {
-  400: 'The request is wrong; the message says what',
+  400: 'The request is invalid; the message names the problem',
   401: 'The credential is missing, malformed, unknown, expired or disabled',
   403: 'The credential may not do this',
-  404: 'There is no such thing, or not in this organization',
-  405: 'The path is that of another request, which Allow names',
-  408: 'The body came too slowly',
-  409: 'It conflicts with something that exists',
+  404: 'It does not exist in this organization',
+  405: 'The path has other methods, which Allow names',
+  408: 'The body did not arrive in time',
+  409: 'It conflicts with an existing resource',
   413: 'The body is too large',
-  500: 'Something unforeseen; the log has the details',
+  500: 'An unexpected error; the log has the details',
   502: 'The inference server cannot be reached',
   503: 'Not available at the moment',
-  504: 'The inference server did not answer in time',
+  504: 'The inference server did not respond in time',
 }
 
 /** Responses in the common error shape. */

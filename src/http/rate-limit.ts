@@ -1,9 +1,9 @@
-// A bound on how often one network may ask: a bucket each that refills with time. It does not know what is asked.
+// Limits the requests of each client network with a token bucket (a count that refills over time). It does not know the requests.
 import { rateBucketsMax } from '../limits.ts'
 import { networkOf } from './client-address.ts'
 
 export type RateLimiter = {
-  /** Takes one; answers 0, or after how many whole seconds there will be one. `now` in milliseconds. */
+  /** Takes one request from the bucket. Returns 0, or the whole seconds until one is available. `now` in milliseconds. */
   take: (address: string | null, now: number) => number
 }
 

@@ -1,4 +1,4 @@
-// Answers: JSON, and the error shape of every endpoint but the token endpoint's (reference: Error shape).
+// Responses: JSON, and the error shape of every endpoint except the token endpoint (reference: Error shape).
 import { createPace } from '../../db/pace.ts'
 import type { Fault, FaultCode } from '../fault.ts'
 
@@ -32,15 +32,15 @@ export function json(status: number, body: unknown, headers: Record<string, stri
   return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
 }
 
-/** `{ "data": [ … ], … }`, as every list is answered. */
+/** `{ "data": [ … ], … }`, the form of every list. */
 export function isList(body: unknown): body is { data: unknown[] } {
   return typeof body === 'object' && body !== null && 'data' in body && Array.isArray(body.data)
 }
 
-/** Longer lists go out in pieces of this size. */
+/** Longer lists are sent in pieces of this size. */
 const pieceCharacters = 64 * 1024
 
-/** The same as `json`; a long list goes out piece by piece, and others have their turns in between. */
+/** The same as `json`, but a long list is sent in pieces, with other requests served in between. */
 export function jsonInSlices(status: number, body: unknown, headers: Record<string, string> = {}): Response {
   if (!isList(body)) return json(status, body, headers)
   const pieces = piecesOf(body)
@@ -74,7 +74,7 @@ function* piecesOf({ data, ...rest }: { data: unknown[] }): Generator<string, un
   yield text + (end === '}' ? ']}' : `],${end}`)
 }
 
-/** `{ "error": { "code": <status>, "message": <string> } }`; nothing private (reference: Error shape). */
+/** `{ "error": { "code": <status>, "message": <string> } }`; it has no private details (reference: Error shape). */
 export function errorReply(fault: Fault): Response {
   const status = statusOf(fault)
   return refusal(fault, { error: { code: status, message: fault.message } })
@@ -89,7 +89,7 @@ const messagesErrorTypes: Partial<Record<number, string>> = {
   429: 'rate_limit_error',
 }
 
-/** The same, with the members beside it that clients of the messages API look for. */
+/** The same, with the members that clients of the messages API expect. */
 export function messagesErrorReply(fault: Fault): Response {
   const status = statusOf(fault)
   const type = messagesErrorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')

@@ -1,15 +1,15 @@
-// Finds the route of a request. Paths are relative to the base URL's path and matched exactly, but for segments such as `{id}`, which
-// match any one segment, and `{name+}`, which matches the rest of the path; it knows no endpoint.
+// Finds the route of a request. Paths are relative to the path of the base URL. They match exactly, except that `{id}` matches any one
+// segment and `{name+}` the rest of the path. It knows no endpoint.
 
 export type Route<Handle> = { method: string; path: string; handle: Handle }
 export type Params = Readonly<Record<string, string>>
 
-/** A route; or what to tell about a path that has other methods (`sibling` is one of its routes); or nothing at that path. */
+/** A route; or, for a path that has only other methods, these methods and one of its routes; or undefined. */
 export type Match<R> = { found: R; params: Params } | { sibling: R; allowed: string[] } | undefined
 
 type Pattern<R> = { path: string; expression: RegExp; names: string[]; siblings: R[] }
 
-/** Compiles a route table. `basePath` is what stands before every path, e.g. `/v1`. GET serves HEAD as well. */
+/** Compiles a route table. `basePath` precedes every path, for example `/v1`. GET routes also serve HEAD. */
 export function createRouter<R extends Route<unknown>>(
   basePath: string,
   routes: readonly R[],
@@ -50,7 +50,7 @@ function findSiblings<R>(
   return undefined
 }
 
-/** What follows the base path up to the next slash; only the patterns that begin so can match. */
+/** The text after the base path up to the next slash: only patterns that start with it can match. */
 function firstSegment(pathname: string, basePath: string): string {
   const end = pathname.indexOf('/', basePath.length + 1)
   return pathname.slice(basePath.length, end < 0 ? undefined : end)

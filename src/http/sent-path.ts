@@ -1,11 +1,11 @@
-// Whether a path reads the same to us and to a proxy in front of us. It knows no route.
+// Checks that a path means the same to us and to a proxy in front of us. It knows no route.
 
-/** What a reader of URLs may take out or turn into a slash: backslashes, and segments that are empty or dots, encoded ones included. */
+/** Backslashes, empty segments and dot segments, encoded or not: a URL parser may remove them or turn them into slashes. */
 const ambiguous = /\\|\/(?:\.|%2e){0,2}(?:\/|$)/i
 
 /**
- * Whether a path has no backslash, no dot segment and no empty segment. A runtime may have taken these out of `path` already: `sent` is then
- * the segments as they were sent, each decoded, and must be those of `path`.
+ * Whether a path has no backslash, no dot segment and no empty segment. Where the runtime has already removed these from `path`, `sent` has
+ * the segments as they were sent, each decoded; they must equal those of `path`.
  */
 export function isPlainPath(path: string, sent: readonly string[] | undefined): boolean {
   if (!path.startsWith('/') || ambiguous.test(path)) return false

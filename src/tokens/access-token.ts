@@ -1,5 +1,4 @@
-// Access tokens (reference: Access token; RFC 9068): minting and verifying. It does not know why one is issued or whether its key still is in force.
-
+// Mints and verifies access tokens (reference: Access token; RFC 9068). It does not know why one is issued or whether its key is usable.
 import { errors, jwtVerify } from 'jose'
 import { accessTokenClockStepSecondsMax, accessTokenLifetimeSecondsMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
@@ -7,12 +6,12 @@ import { signJwt } from './jws.ts'
 import { isCanonicalBase64url } from './jwt-text.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** What a bearer may ask for, as patterns; null is no bound. */
+/** The models and presets that a bearer may use, as patterns; null allows all. */
 export type Allowed = { allowedModels: string[] | null; allowedPresets: string[] | null }
 export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string } & Allowed
 export type IssuedAccessToken = { text: string; id: string; lifetimeSeconds: number; expiresAt: number }
 
-/** What an inference request learns from an access token. Policy and issuer are for reports only (reference: Access token). */
+/** The claims that an inference request uses. Policy and issuer are for reports only (reference: Access token). */
 export type AccessTokenClaims = AccessTokenSubject & { id: string }
 
 /**
@@ -45,7 +44,7 @@ export async function mintAccessToken(
   return { text, id, lifetimeSeconds, expiresAt: exp * 1_000 }
 }
 
-/** The policy's bounds travel in the token (RFC 9396 §9.1), since who authorizes a request does not read the policy (reference: Access token). */
+/** The policy's bounds are in the token (RFC 9396 §9.1), because the policy is not read when a request is authorized (reference: Access token). */
 function authorizationOf({ allowedModels, allowedPresets }: Allowed) {
   if (allowedModels === null && allowedPresets === null) return {}
   const models = allowedModels === null ? {} : { models: allowedModels }
@@ -66,12 +65,12 @@ const claimsShape = type({
   'authorization_details?': [{ type: type.unit(authorizationType), 'models?': 'string[]', 'presets?': 'string[]' }],
 })
 
-/** Why a token is no valid one of ours; two kinds that once were valid are told apart. */
+/** Why a token is not valid. The last two were valid at another time. */
 export type AccessTokenObjection = 'token_invalid' | 'token_expired' | 'token_from_future'
 
 /**
- * Whether a token that ends then may be valid now, both in milliseconds. None is issued with more than the longest life ahead of it, so
- * one that has more was issued before the clock was set back, and would live on for as long as that.
+ * Whether a token that expires at `expiresAt` can be valid now, both in milliseconds. No token is issued with more than the maximum lifetime,
+ * so one with more left was issued before the clock was set back, and would be valid for too long.
  */
 export function isWithinLife(expiresAt: number, now: number): boolean {
   return expiresAt > now && !isFromFuture(expiresAt, now)
@@ -81,20 +80,21 @@ function isFromFuture(expiresAt: number, now: number): boolean {
   return expiresAt - now > (accessTokenLifetimeSecondsMax + accessTokenClockStepSecondsMax) * 1_000
 }
 
-/** What a valid token of ours says, or what is wrong: another signer, type or audience, or expired. */
+/** The claims of a valid token, or the objection to it: wrong signer, type or audience, or expired. */
 export async function verifyAccessToken(
   { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
   text: string,
   now: number,
 ): Promise<VerifiedAccessToken | AccessTokenObjection> {
-  // All before it is signed as a text; the signature itself could be spelled in several ways (RFC 7515 §2 has one).
+  // The signature covers the text before it. The signature itself has several spellings, of which RFC 7515 §2 allows one.
   if (!isCanonicalBase64url(text.slice(text.lastIndexOf('.') + 1))) return 'token_invalid'
   try {
     const { payload, protectedHeader } = await jwtVerify(
       text,
+      // A local JWKS of jose is a fixed set; which of our keys are in force depends on the time.
       ({ kid }) => {
         const key = signingKeys.byKid(kid ?? '', now)
-        if (key === undefined) throw new Error('No such signing key')
+        if (key === undefined) throw new Error('The signing key is unknown or retired')
         return key.publicKey
       },
       {
@@ -125,7 +125,7 @@ export async function verifyAccessToken(
       expiresAt,
     }
   } catch (error) {
-    // jose looks at the signature before it looks at the claims.
+    // jose verifies the signature before the claims.
     return error instanceof errors.JWTExpired ? 'token_expired' : 'token_invalid'
   }
 }

@@ -1,4 +1,4 @@
-// Signatures over the text of a JWT (RFC 7515 §5), by WebCrypto itself: on the hot path nothing is parsed twice. It does not know claims.
+// Signs and verifies the text of a JWT (RFC 7515 §5) with WebCrypto, so that nothing is parsed twice. It does not know claims.
 
 const parameters = {
   RS256: { name: 'RSASSA-PKCS1-v1_5' },
@@ -9,8 +9,8 @@ export type JwsAlgorithm = keyof typeof parameters
 const encoder = new TextEncoder()
 
 /**
- * Whether the last part of a JWT signs the ones before it. The text is one that `parseJwtText` accepts, the key fits the algorithm. With a
- * key that cannot be imported nothing is signed.
+ * Whether the signature of a JWT is valid. The text must be one that `parseJwtText` accepts, and the key must fit the algorithm. With a key
+ * that cannot be imported, no signature is valid.
  */
 export async function isSignedBy(
   text: string,

@@ -1,4 +1,4 @@
-// The text of a JWT: three canonical base64url parts around two JSON objects. It knows nothing of keys, times or rules.
+// The text of a JWT: three canonical base64url parts, the first two of them JSON objects. It knows no keys, times or rules.
 import { decodeUtf8 } from '../values/bytes.ts'
 import { containersIn } from '../values/json-containers.ts'
 
@@ -7,14 +7,14 @@ export type JsonObject = Record<string, unknown>
 export type JwtText = {
   header: JsonObject
   payload: JsonObject
-  /** Whether any object inside header or payload names a member twice; two readers could then read two different tokens. */
+  /** Whether any object in header or payload names a member twice: two parsers could then read different tokens. */
   hasDuplicateMembers: boolean
 }
 
 /**
- * Reads the text of a JWT without verifying anything. Undefined when it is not one: not three parts, a part that a decode and encode
- * would change (padding, white space, loose trailing bits), or header or payload that is not a JSON object in UTF-8.
- * An empty signature passes here (RFC 7519 §6 calls that a JWT) and fails as every wrong signature does.
+ * Reads the text of a JWT without verifying it. Undefined for other text: not three parts, a part that decoding and encoding would change
+ * (padding, white space, loose trailing bits), or a header or payload that is not a JSON object in UTF-8. An empty signature passes here
+ * (RFC 7519 §6 calls that a JWT) and fails verification like any wrong signature.
  */
 export function parseJwtText(text: string): JwtText | undefined {
   const parts = text.split('.', 4)
@@ -31,12 +31,12 @@ export function parseJwtText(text: string): JwtText | undefined {
   }
 }
 
-/** What every JWT looks like; which of these are one, `parseJwtText` decides. */
+/** The form of every JWT; `parseJwtText` decides which of these texts is one. */
 export const jwtForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Whether a text is what encoding its own decoding gives: RFC 7515 §2, without padding, white space or loose bits. */
+/** Whether decoding and encoding a text gives the same text: RFC 7515 §2, without padding, white space or loose bits. */
 export function isCanonicalBase64url(text: string): boolean {
   if (!/^[A-Za-z0-9_-]+$/.test(text)) return false
   const lastValue = alphabet.indexOf(text.charAt(text.length - 1))

@@ -1,21 +1,21 @@
-// Which master key opens a database: the one in place, or the one that waits where a replacement was interrupted after its commit. Whether
-// a key is the right one is decided by the signing keys in the database, of which there is always one.
+// Finds the master key that opens a database: the one in place, or the next one where a replacement was interrupted after its commit. A key
+// is the right one when it decrypts the signing keys in the database, which always has at least one.
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import { decrypt, importMasterKey, keyFileFault, type MasterKeySource } from './master-key.ts'
 import { installNextKeyFile, listOldKeyFiles, readKeyFile, readNextKeyFile } from './master-key-file.ts'
 
-/** `isFinished`: it was put in place just now, which ends an interrupted replacement. */
+/** `isFinished`: finding the key finished an interrupted replacement. */
 export type FoundMasterKey = { key: CryptoKey; hex: string; isFinished: boolean }
 
-/** Why there is none. `isLost`: what is in place is no key of this database, or nothing is there; otherwise it may be, but cannot be read. */
+/** Why no key was found. `isLost`: the file is missing or has a key of another database; otherwise it cannot be read. */
 export type NoMasterKey = { fault: Fault; isLost: boolean }
 
 const replaceLost = 'if it is lost, stop the server and run: latchkey master-key replace --lost'
 
 /**
- * The master key that opens these signing keys.
- * @throws Fault `configuration` when there is none, which says what to run
+ * The master key that decrypts these signing keys.
+ * @throws Fault `configuration` that says what to run when no key does
  */
 export async function openMasterKey(source: MasterKeySource, rows: SigningKeyRow[]): Promise<CryptoKey> {
   const found = await findMasterKey(source, rows)
@@ -38,7 +38,7 @@ export async function findMasterKey(
   const next = readNextKeyFile(path)
   const nextKey = next === undefined ? undefined : await keyThatOpens(next, rows)
   if (next !== undefined && nextKey !== undefined) {
-    // Somebody else may have put it in place by now.
+    // Another process may have put it in place by now.
     if (readNextKeyFile(path) === next) installNextKeyFile(path)
     return { key: nextKey, hex: next, isFinished: true }
   }
@@ -47,7 +47,7 @@ export async function findMasterKey(
   return { fault: keyFileFault(path, { ...read, hint: isLost ? await hintFor(path, rows) : undefined }), isLost }
 }
 
-/** The key, if all these signing keys open under it. */
+/** The key, if it decrypts all these signing keys. */
 export async function keyThatOpens(hex: string, rows: SigningKeyRow[]): Promise<CryptoKey | undefined> {
   const key = await importMasterKey(hex)
   try {
@@ -58,22 +58,22 @@ export async function keyThatOpens(hex: string, rows: SigningKeyRow[]): Promise<
   }
 }
 
-/** The private half of a key whose master key was lost is gone. */
+/** A signing key whose master key was lost has no private key. */
 export function hasPrivateKey({ privateKeyEncrypted }: SigningKeyRow): boolean {
   return privateKeyEncrypted !== ''
 }
 
 function notFitting(place: string, hint = `; ${replaceLost}`): NoMasterKey {
-  const message = `The master key does not fit this database: the signing keys cannot be decrypted with ${place}; use the master key that they were encrypted with`
+  const message = `The master key does not fit this database: ${place} does not decrypt the signing keys; use the master key that encrypted them`
   return { fault: new Fault('configuration', message, { hint }), isLost: true }
 }
 
-/** Whoever restores an older database needs the key of that time. */
+/** A restored older database needs the key of its time. */
 async function hintFor(path: string, rows: SigningKeyRow[]): Promise<string> {
   for (const old of listOldKeyFiles(path)) {
     const read = readKeyFile(old)
     if ('hex' in read && (await keyThatOpens(read.hex, rows)) !== undefined)
-      return `. The key in ${JSON.stringify(old)} opens it: name that file with LATCHKEY_MASTER_KEY_FILE`
+      return `. The key in ${JSON.stringify(old)} opens it: set LATCHKEY_MASTER_KEY_FILE to that file`
   }
   return `; ${replaceLost}`
 }

@@ -1,5 +1,5 @@
-// The master key as a file: made, read and replaced so that a process that is killed at any moment leaves a whole key in place, or a whole
-// `.next` that takes its place. No key is ever overwritten: an old one stays beside it as `.old-FINGERPRINT`.
+// The master key as a file. A process killed at any moment leaves a complete key in place, or a complete `.next` that will replace it. No key
+// is overwritten: an old one stays next to it as `.old-FINGERPRINT`.
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
@@ -22,7 +22,7 @@ import { basename, dirname, join } from 'node:path'
 import { describeDenial } from '../../db/access.ts'
 import { Fault } from '../fault.ts'
 
-/** The key, or why there is none: the error of reading, or nothing when the text is no key. */
+/** The key; otherwise the error of reading, or no error when the text is not a key. */
 export type ReadKeyFile = { hex: string } | { error?: Error }
 
 export function readKeyFile(path: string): ReadKeyFile {
@@ -42,7 +42,7 @@ export function newMasterKey(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')
 }
 
-/** Makes a missing file with mode 0600. Two processes that race agree on one key, and an existing file is never replaced. */
+/** Creates a missing file with mode 0600. Two processes that race agree on one key, and an existing file is never replaced. */
 export function createKeyFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -57,15 +57,15 @@ export function createKeyFile(path: string): void {
   }
 }
 
-/** The key that waits to replace the one in place. */
+/** The key that will replace the one in place. */
 export function readNextKeyFile(path: string): string | undefined {
   const read = readKeyFile(nextPathOf(path))
   return 'hex' in read ? read.hex : undefined
 }
 
 /**
- * Puts a key beside the one in place, flushed to disk, with the owner and mode of the file that it will replace (or of `database`, when
- * there is none). Another key that waits there stays, as an old one.
+ * Writes the next key next to the one in place, flushed to disk, with the owner and mode of the file that it will replace, or of `database`
+ * when that file is missing. A different next key is kept as an old one.
  */
 export function writeNextKeyFile(path: string, hex: string, database: string): void {
   if (readNextKeyFile(path) === hex) return
@@ -84,10 +84,11 @@ export function writeNextKeyFile(path: string, hex: string, database: string): v
   } catch (error) {
     throw cannotWrite(path, error)
   }
-  if (readNextKeyFile(path) !== hex) throw cannotWrite(path, new Error('another process replaces it at the same time'))
+  if (readNextKeyFile(path) !== hex)
+    throw cannotWrite(path, new Error('another process is replacing it; try again when that is done'))
 }
 
-/** Puts the key that waits in place. The one that was there stays aside. */
+/** Puts the next key in place and keeps the previous one as an old one. */
 export function installNextKeyFile(path: string): void {
   const target = targetOf(path)
   try {
@@ -99,7 +100,7 @@ export function installNextKeyFile(path: string): void {
   }
 }
 
-/** The keys that were replaced here. */
+/** The files of replaced keys. */
 export function listOldKeyFiles(path: string): string[] {
   return listBeginning(`${targetOf(path)}.old-`)
 }
@@ -113,7 +114,7 @@ function listBeginning(path: string): string[] {
   }
 }
 
-/** Where the key in place will be found once it is replaced; undefined when there is no file. */
+/** The file that will keep the key in place once it is replaced; undefined when no key is in place. */
 export function oldPathOf(path: string): string | undefined {
   const target = targetOf(path)
   try {
@@ -123,7 +124,7 @@ export function oldPathOf(path: string): string | undefined {
   }
 }
 
-/** The file itself where `path` is a link, so that the link stays one. */
+/** The file that a link points to, so that replacing it keeps the link. */
 function targetOf(path: string): string {
   try {
     return realpathSync(path)
@@ -136,13 +137,13 @@ function nextPathOf(path: string): string {
   return `${targetOf(path)}.next`
 }
 
-/** Named after its content, so that no key takes the place of another one. */
+/** Named after its content, so that no key overwrites another. */
 function asidePathOf(target: string, content: Buffer): string {
   const fingerprint = createHash('sha256').update(content.toString().trim().toLowerCase()).digest('hex').slice(0, 8)
   return `${target}.old-${fingerprint}`
 }
 
-/** Gives a file that is about to be replaced a second name, so that its place is never empty. */
+/** Links a file that will be replaced to a second name, so that its place is never empty. */
 function keepAside(target: string, from: string): void {
   if (existsSync(from)) linkUnlessThere(from, asidePathOf(target, readFileSync(from)))
 }
@@ -155,7 +156,7 @@ function linkUnlessThere(from: string, to: string): void {
   }
 }
 
-/** What a process that was killed was still writing has never protected anything. */
+/** An unfinished file of a killed process has never encrypted anything. */
 function removeDrafts(path: string): void {
   for (const draft of listBeginning(`${path}.`)) rmSync(draft, { force: true })
 }
@@ -176,7 +177,7 @@ function adoptOwner(draft: string, target: string, database: string): void {
   if (key !== undefined) chmodSync(draft, key.mode & 0o777)
 }
 
-/** A new name in a folder is on disk once the folder is. */
+/** A new file name is on disk once its folder is flushed. */
 function flushFolder(path: string): void {
   const folder = openSync(dirname(path), 'r')
   try {

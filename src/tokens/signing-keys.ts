@@ -1,4 +1,4 @@
-// The ES256 keys that sign access tokens: made here, kept encrypted, opened at the start, published as a JWKS (reference: Signing keys).
+// The ES256 keys that sign access tokens: created, stored encrypted, decrypted at start, published as a JWKS (reference: Signing keys).
 import { exportJWK, generateKeyPair } from 'jose'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
@@ -19,20 +19,20 @@ export type SigningKey = {
 }
 
 /**
- * Times in milliseconds. A key is published as soon as it is there, signs from `activeAt` until a newer one does, and ends at `retiredAt`.
- * Whatever was planned, it signs nothing that would outlive it.
+ * Times in milliseconds. A key is published when it is created, signs from `activeAt` until a newer key does, and ends at `retiredAt`. It
+ * signs no token that would outlive it.
  */
 export type SigningKeys = {
-  /** The key that signs at a time: the newest that is active by then and not about to end. */
+  /** The key that signs at a time: the newest that is active and not about to retire. */
   current: (now: number) => SigningKey
   byKid: (kid: string, now: number) => SigningKey | undefined
-  /** `{ "keys": [...] }` with nothing private. */
+  /** `{ "keys": [...] }` with public members only. */
   jwks: (now: number) => string
-  /** Takes over the rows as they are after a change. */
+  /** Replaces the keys with these rows, after a change. */
   load: (rows: SigningKeyRow[]) => Promise<void>
 }
 
-/** A new key pair as a row, its private half encrypted under the master key. Times in milliseconds. */
+/** A new key pair as a row, the private key encrypted under the master key. Times in milliseconds. */
 export async function createSigningKey(masterKey: CryptoKey, now: number, activeAt = now): Promise<SigningKeyRow> {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const { x = '', y = '' } = await exportJWK(publicKey)
@@ -51,7 +51,7 @@ export async function createSigningKey(masterKey: CryptoKey, now: number, active
   }
 }
 
-/** Where a key is in its life. */
+/** The stage of a key in its life cycle. */
 export function signingKeyState(
   { activeAt, retiredAt, revoked }: Pick<SigningKeyRow, 'activeAt' | 'retiredAt' | 'revoked'>,
   now: number,
@@ -61,18 +61,18 @@ export function signingKeyState(
   return activeAt > now ? 'next' : 'signing'
 }
 
-/** A verifier may hold the published set for so long, so a new key is published for as long before it signs. */
+/** A verifier may cache the published set this long, so a new key is published this long before it signs. */
 export const publicationMilliseconds = (accessTokenKeysCacheSeconds + publicationMarginSeconds) * 1_000
-/** The last token that a key signed is valid for so long, and its verifiers may hold the set a little longer. */
+/** The last token of a key is valid for its lifetime, and verifiers may cache the key set. */
 export const retirementMilliseconds = (accessTokenLifetimeSecondsMax + accessTokenKeysCacheSeconds) * 1_000
 
 /**
- * Decrypts and imports the keys of a database, those whose private half is gone left out.
- * @throws Fault `configuration` when there is none, or the master key is not the one that belongs to the database
+ * Decrypts and imports the keys of a database that have a private key.
+ * @throws Fault `configuration` when the database has no such key, or the master key does not fit
  */
 export async function openSigningKeys(rows: SigningKeyRow[], masterKey: CryptoKey): Promise<SigningKeys> {
   if (!rows.some(hasPrivateKey))
-    throw new Fault('configuration', 'The database holds no signing key; restore it from a backup')
+    throw new Fault('configuration', 'The database has no signing key; restore it from a backup')
   let newestFirst: SigningKey[] = []
   const load = async (given: SigningKeyRow[]) => {
     const keys = await Promise.all(given.filter(hasPrivateKey).map((row) => openSigningKey(row, masterKey)))
@@ -83,7 +83,7 @@ export async function openSigningKeys(rows: SigningKeyRow[], masterKey: CryptoKe
   return {
     current: (now) => {
       const usable = inForce(now)
-      // After the clock was set back none may be active yet.
+      // After the clock was set back, possibly no key is active yet.
       const key = usable.find((each) => signingKeyState(each, now) === 'signing') ?? usable.at(-1)
       if (key === undefined) throw new Error('Every signing key is retired')
       return key
@@ -103,7 +103,7 @@ async function openSigningKey(row: SigningKeyRow, masterKey: CryptoKey): Promise
   } catch (cause) {
     throw new Fault(
       'configuration',
-      'The master key does not fit this database: a signing key cannot be decrypted with it',
+      'The master key does not fit this database: it does not decrypt a signing key; use the key that encrypted it',
       { cause },
     )
   }

@@ -1,4 +1,4 @@
-// Bytes and the text in them.
+// Bytes, and text as UTF-8 bytes.
 
 export function joinChunks(chunks: Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length)
@@ -12,7 +12,7 @@ export function joinChunks(chunks: Uint8Array[], length: number): Uint8Array<Arr
 
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Text of UTF-8 bytes, or undefined when they are not UTF-8. */
+/** The text of UTF-8 bytes, or undefined when they are not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return strictDecoder.decode(bytes)
@@ -21,7 +21,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** A text as the database gives it back: libSQL ends a text at its first NUL when it reads, so that one is written out. */
+/** A text that the database returns whole: libSQL truncates at the first NUL when it reads, so a NUL is escaped. */
 export function storableText(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\\u0000') : text
 }

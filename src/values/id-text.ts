@@ -1,4 +1,4 @@
-// The form of ids, as they are on the wire and as people type them. Whether anything has such an id is not known here.
+// The form of ids on the wire and as people type them. It does not know which ids exist.
 
 /** A UUID of any version, in either case (RFC 9562 §4). */
 export const uuidText = /^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/

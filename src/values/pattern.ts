@@ -1,8 +1,8 @@
-// Patterns of names of models and presets: `*` stands for any run of characters, everything else for itself.
+// Patterns for names of models and presets: `*` matches any characters, every other character itself.
 
 export type Patterns = (name: string) => boolean
 
-/** Whether a name fits one of the patterns. Each is matched in one pass, so that no pattern makes a request slow. */
+/** Compiles patterns into a function that says whether a name matches one of them. Each takes one pass, so no pattern is slow. */
 export function compilePatterns(patterns: readonly string[]): Patterns {
   const compiled = patterns.map((pattern) => pattern.split('*'))
   return (name) => compiled.some((parts) => fits(name, parts))

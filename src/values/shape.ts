@@ -1,4 +1,4 @@
-// arktype as this program uses it. Import `type` from here, never from the package, so that its configuration comes first.
+// arktype with our configuration. Import `type` from here, never from the package, so that the configuration is loaded first.
 import './shape-config.ts'
 import { type } from 'arktype'
 import { Fault } from '../fault.ts'
@@ -6,7 +6,7 @@ import { inputDepthMax, inputEntriesMax } from '../limits.ts'
 
 export { type } from 'arktype'
 
-/** @throws Fault `invalid` for what the shape refuses, and for what nothing takes, whatever its shape */
+/** The value as the shape returns it. @throws Fault `invalid` for a value that the shape refuses, or that is too large for any shape */
 export function checkShape<Input>(shape: (value: unknown) => Input | type.errors, value: unknown): Input {
   checkContents(value, 1)
   const input = shape(value)
@@ -15,20 +15,20 @@ export function checkShape<Input>(shape: (value: unknown) => Input | type.errors
 }
 
 /**
- * libSQL ends a text at its first NUL when it reads it back, and a policy would mean something else than was saved. Too many entries are
- * refused before a shape sees them: arktype collects a problem for each.
+ * libSQL truncates a text at its first NUL when it reads, so a policy would change its meaning. Too many entries are refused before the
+ * shape is checked, because arktype collects a problem for each.
  */
 function checkContents(value: unknown, depth: number): void {
   if (typeof value === 'string' && value.includes('\0'))
-    throw new Fault('invalid', 'No value may hold the character U+0000')
+    throw new Fault('invalid', 'A value has the character U+0000: remove it')
   if (typeof value !== 'object' || value === null) return
-  if (depth > inputDepthMax) throw new Fault('invalid', 'The input is nested too deeply')
-  // Object.values would take a microsecond for each entry of a list.
+  if (depth > inputDepthMax) throw new Fault('invalid', `The input must be nested at most ${inputDepthMax} levels deep`)
+  // Object.values takes a microsecond for each entry of a list.
   const entries: unknown[] = Array.isArray(value) ? value : Object.values(value)
   if (entries.length > inputEntriesMax)
     throw new Fault(
       'invalid',
-      `A list or object of the input may have at most ${inputEntriesMax} entries, and one has ${entries.length}`,
+      `A list or object of the input has ${entries.length} entries: send at most ${inputEntriesMax}`,
     )
   for (const entry of entries) checkContents(entry, depth + 1)
 }
@@ -36,8 +36,8 @@ function checkContents(value: unknown, depth: number): void {
 export type JsonSchema = { properties?: Record<string, JsonSchema>; required?: string[]; [keyword: string]: unknown }
 
 /**
- * What `configure` may add to a shape for the OpenAPI document: keywords of JSON Schema for rules that the shape checks by a function, and
- * `says`, the description. (In `description` it would end up in error messages.)
+ * What `configure` adds to a shape for the OpenAPI document: JSON Schema keywords for the rules that the shape checks with a function, and the
+ * description as `says` (arktype would use `description` in error messages).
  */
 export type Statement = {
   says?: string

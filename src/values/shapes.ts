@@ -1,6 +1,5 @@
-// The values that admins and callers set: names, references, times, money, patterns. Each rule is written once, for the check and for the
-// OpenAPI document.
-
+// Shapes of the values that admins and callers set: names, references, times, money, patterns. Each rule serves the check and the OpenAPI
+// document.
 import {
   claimCharactersMax,
   modelCharactersMax,
@@ -17,11 +16,11 @@ import { presetMarker } from './preset-text.ts'
 import { type Statement, type } from './shape.ts'
 import { readTime, timeText } from './time-text.ts'
 
-/** The database would end a text at its first U+0000. */
+/** The database would truncate a text at its first U+0000. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this is about U+0000
 export const withoutNul = /^[^\x00]*$/
 
-/** A text of `min` to `max` Unicode code points, as JSON Schema counts, that the database gives back as it was. */
+/** A text of `min` to `max` Unicode code points, as JSON Schema counts them, that the database returns unchanged. */
 export function textShape(min: number, max: number, statement: Statement = {}) {
   return type('string')
     .narrow((text, context) => {
@@ -32,18 +31,18 @@ export function textShape(min: number, max: number, statement: Statement = {}) {
     .configure({ minLength: min, maxLength: max, pattern: withoutNul.source, ...statement })
 }
 
-/** A text that is judged later, with better words, by a rule that includes these. */
-export function textJudgedLater(max: number, says: string) {
+/** A text for which a later rule includes these checks and has a better message. */
+export function textCheckedLater(max: number, says: string) {
   return type('string').configure({ minLength: 1, maxLength: max, pattern: withoutNul.source, says })
 }
 
-/** A path of these means another place, and one below the policies asks for something else. */
+/** `.` and `..` change a path; the others are paths below issuers and policies. */
 export const reservedNames = ['.', '..', 'check', 'verify'] as const
 /** The hash of a key, in either case. */
 const hashText = /^[0-9A-Fa-f]{64}$/
 const visibleText = /^[^\p{C}\s]([^\p{C}]*[^\p{C}\s])?$/u
 
-/** A name that people give: visible characters, and nothing that could be taken for an id. */
+/** A name chosen by a person: visible characters, and not the form of an id. */
 export const nameShape = textShape(1, nameCharactersMax)
   .narrow((text, context) => {
     if (!visibleText.test(text)) return context.mustBe('without control characters and surrounding white space')
@@ -54,21 +53,21 @@ export const nameShape = textShape(1, nameCharactersMax)
     minLength: 1,
     maxLength: nameCharactersMax,
     pattern: visibleText.source,
-    says: 'Characters that can be seen (no control, format, private or unassigned ones), without white space around them; nothing that looks like an id',
+    says: 'Visible characters (no control, format, private or unassigned ones), without surrounding white space; not the form of an id',
     not: { anyOf: [{ enum: reservedNames }, { pattern: uuidText.source }, { pattern: hashText.source }] },
   })
 
-/** A value that is compared with a claim, so no longer than an accepted claim can be. */
+/** A value that is compared with a claim, and therefore at most as long as an accepted claim. */
 export const claimValueShape = textShape(1, claimCharactersMax)
 
-/** How something is named: by its id or by its name. */
+/** The id or the name of something. */
 export const referenceShape = textShape(1, referenceCharactersMax)
 
 export const uuidShape = type('string')
   .narrow((text, context) => uuidText.test(text) || context.mustBe('a UUID'))
   .configure({ pattern: uuidText.source })
 
-/** US dollars. What is below a billionth would be kept as nothing. */
+/** US dollars. An amount below a billionth would be stored as zero. */
 export function moneyShape(max: number) {
   return type('number')
     .atLeast(1 / nanodollarsPerDollar)
@@ -76,10 +75,11 @@ export function moneyShape(max: number) {
     .or('0')
 }
 
-/** Patterns of models. A comma is in no name of a model, and in many a list that was meant to be several. */
+/** Patterns of models. No model name has a comma; a text with one is usually a list. */
 export const modelPatternsShape = textShape(1, modelCharactersMax)
   .narrow((text, context) => {
-    if (text.includes(',')) return context.mustBe('one model or pattern; give several one by one, without commas')
+    if (text.includes(','))
+      return context.mustBe('one model or pattern; send several as separate values, without commas')
     return !text.includes(presetMarker) || context.mustBe('a model; presets are allowed by allowed_presets')
   })
   .configure({ pattern: '^[^,\\x00]+$', not: { pattern: presetMarker } })
@@ -111,5 +111,5 @@ export const timeShape = type('string')
     return time === undefined ? context.error('a time such as 2026-11-21T09:30:00Z') : new Date(time)
   })
 
-/** How many items of a list to skip. */
+/** The number of items of a list to skip. */
 export const offsetShape = type(`0 <= number.integer <= ${offsetMax}`)

@@ -1,16 +1,16 @@
-// Times as people and programs write them: ISO 8601 dates, alone or with a time of day.
+// Times as text: ISO 8601 dates, with or without a time of day.
 
 const date = '([1-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'
 const hours = '([01][0-9]|2[0-3])'
 const sixtieths = '([0-5][0-9])'
 const zone = `(Z|([+-])${hours}:${sixtieths})`
 
-/** The form of such a time. Which months have a 31st it leaves open. */
+/** The form of such a time. It does not check that the day exists in its month. */
 export const timeText = new RegExp(`^${date}(T${hours}:${sixtieths}(:${sixtieths}([.,]([0-9]{1,9}))?)?${zone}?)?$`)
 
 /**
- * The time that a text such as `2027-01-01`, `2026-11-21T09:30:00Z` or `2026-11-21T10:30+01:00` tells, in milliseconds since 1970. What names
- * no zone is UTC, wherever this runs. Undefined for other forms, and for days that do not exist, which Date would move.
+ * The time of a text such as `2027-01-01`, `2026-11-21T09:30:00Z` or `2026-11-21T10:30+01:00`, in milliseconds since 1970. Without a zone it
+ * is UTC on every machine. Undefined for other forms, and for days that do not exist, which Date would change to other days.
  */
 export function readTime(text: string): number | undefined {
   const found = timeText.exec(text)

@@ -30,7 +30,7 @@ test('a NUL in an issuer URL is refused', async () => {
 test('input nested without end is refused as such', async () => {
   let jwks: unknown = {}
   for (let depth = 0; depth < 100_000; depth++) jwks = { keys: jwks }
-  await expect(served.admin('issuers.update', { issuer: 'idp', jwks })).rejects.toThrow('nested too deeply')
+  await expect(served.admin('issuers.update', { issuer: 'idp', jwks })).rejects.toThrow('must be nested at most')
 })
 
 const entries = (count: number) => Array.from({ length: count }, (_, index) => index)
@@ -53,7 +53,7 @@ test('input may be 16 levels deep, and no deeper', async () => {
     return served.admin('issuers.update', { issuer: 'idp', jwks })
   }
   await expect(update(16)).rejects.toThrow('Not a JWKS')
-  await expect(update(17)).rejects.toThrow('nested too deeply')
+  await expect(update(17)).rejects.toThrow('must be nested at most')
 })
 
 test("a key's name cannot be the hash of another, and usage is found under the id of a deleted key", async () => {

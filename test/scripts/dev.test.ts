@@ -93,7 +93,7 @@ describe('it refuses', () => {
     const here = ['--database-url', databaseUrl]
     expect((await runCommand(['init', ...here], { cwd })).code).toBe(0)
     const { code, stderr } = await refuses()
-    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('not made by dev') })
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('not created by dev') })
     const { stdout } = await runCommand(['issuers', 'list', '--json', ...here], { cwd })
     expect(JSON.parse(stdout)).toEqual({ data: [] })
   })
