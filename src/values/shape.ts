@@ -28,7 +28,7 @@ function checkContents(value: unknown, depth: number): void {
   if (entries.length > inputEntriesMax)
     throw new Fault(
       'invalid',
-      `A list or object of the input has ${entries.length} entries: send at most ${inputEntriesMax}`,
+      `A list or object of the input has ${entries.length} entries: send at most ${inputEntriesMax} entries`,
     )
   for (const entry of entries) checkContents(entry, depth + 1)
 }
