@@ -2,7 +2,7 @@
 import { and, desc, eq, getTableColumns, getTableName, gte, lt, max } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
-import { insertion, insertRows } from './rows.ts'
+import { createBulk, insertion, insertRows, type Statement } from './rows.ts'
 import {
   type AdminChange,
   adminChanges,
@@ -18,7 +18,6 @@ import {
   workspaces,
 } from './schema.ts'
 import { listInSlices, type OnProgress, type RowRange } from './slices.ts'
-import type { Statement } from './write.ts'
 
 export type ChangeKind = AdminChange['kind']
 
@@ -90,15 +89,15 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
 
 const newChanges = insertion(adminChanges)
 
-/** One statement for changes of which is known beforehand what they leave; `before` and `after` are told as they are. */
-export function recordKnownChanges(changes: (NewChange & { organizationId: string; after: object })[]): Statement {
+/** Records a change of which is known beforehand what it leaves: `before` and `after` are recorded as they are. */
+export const recordKnownChange = createBulk((changes: (NewChange & { organizationId: string; after: object })[]) => {
   const rows = changes.map((change) => ({
     ...change,
     before: change.before === undefined ? null : JSON.stringify(change.before),
     after: JSON.stringify(change.after),
   }))
-  return insertRows(newChanges, rows)
-}
+  return [insertRows(newChanges, rows)]
+})
 
 /** The same JSON as SQLite makes of a row: by column name, flags as numbers. */
 function columnsOf(columns: [string, { name: string }][], row: object): Record<string, unknown> {

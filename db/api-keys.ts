@@ -1,8 +1,8 @@
 // API keys: the SHA-256 of each, its kind, state, workspace and owner. The key itself is never here.
 import { eq, inArray } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import type { Statement } from './rows.ts'
 import { type ApiKey, apiKeys, users, workspaces } from './schema.ts'
-import type { Statement } from './write.ts'
 
 export type ApiKeyWithNames = { key: ApiKey; workspaceName: string; ownerName: string }
 

@@ -1,8 +1,8 @@
 // Trusted issuers and the last good key set of each.
 import { eq, inArray } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import type { Statement } from './rows.ts'
 import { type Issuer, type IssuerKeySet, issuerKeySets, issuers } from './schema.ts'
-import type { Statement } from './write.ts'
 
 export type IssuerWithKeySet = Issuer & { lastKeySet: IssuerKeySet | null }
 

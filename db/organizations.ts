@@ -1,8 +1,8 @@
 // Organizations and what they hold for others: workspaces, and users (the owners of keys).
 import { and, eq, or } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import type { Statement } from './rows.ts'
 import { type Organization, organizations, type User, users, type Workspace, workspaces } from './schema.ts'
-import type { Statement } from './write.ts'
 
 export function listOrganizations(orm: Orm): Promise<Organization[]> {
   return orm.select().from(organizations).orderBy(organizations.createdAt, organizations.name)

@@ -1,8 +1,8 @@
 // Federation policies (reference: Policy).
 import { eq } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import type { Statement } from './rows.ts'
 import { type Policy, policies } from './schema.ts'
-import type { Statement } from './write.ts'
 
 export function insertPolicy(orm: Orm, row: Policy): Statement {
   return orm.insert(policies).values(row)

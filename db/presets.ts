@@ -1,9 +1,9 @@
 // Presets and their versions (reference: Presets; Preset versions). A version never changes; a preset says which of its versions counts.
 import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import type { Statement } from './rows.ts'
 import { insertion, insertRows } from './rows.ts'
 import { type Preset, type PresetVersion, presets, presetVersions } from './schema.ts'
-import type { Statement } from './write.ts'
 
 /** A preset with what its designated version is called by and which models it names. */
 export type DesignatedPreset = Preset & { designatedVersionId: string; models: string[] }

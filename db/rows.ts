@@ -3,6 +3,40 @@ import type { InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 
+/** Anything drizzle can turn into SQL. */
+export type Statement = { toSQL: () => { sql: string; params: unknown[] } }
+
+/** An item that can share statements with items of the same kind from other changes, which takes a fraction of the time. */
+export type Bulk = { item: unknown; toStatements: (items: unknown[]) => Statement[] }
+
+/** A kind of item: `toStatements` makes the statements of any number of them, in their order. */
+export function createBulk<Item>(toStatements: (items: Item[]) => Statement[]): (item: Item) => Bulk {
+  const toMerged = (items: unknown[]) => toStatements(items as Item[])
+  return (item) => ({ item, toStatements: toMerged })
+}
+
+/** Merges the items of each kind between two statements of their own. Kinds keep the order in which they first occur. */
+export function mergeBulks(all: (Statement | Bulk)[]): Statement[] {
+  const merged: Statement[] = []
+  const itemsOf = new Map<Bulk['toStatements'], unknown[]>()
+  const flush = () => {
+    for (const [toStatements, items] of itemsOf) merged.push(...toStatements(items))
+    itemsOf.clear()
+  }
+  for (const each of all) {
+    if ('toSQL' in each) {
+      flush()
+      merged.push(each)
+    } else {
+      const items = itemsOf.get(each.toStatements)
+      if (items === undefined) itemsOf.set(each.toStatements, [each.item])
+      else items.push(each.item)
+    }
+  }
+  flush()
+  return merged
+}
+
 /** Where rows go; of a table that numbers its rows the number is left out. */
 export type Insertion = { verb: string; table: string; columns: [field: string, name: string][] }
 

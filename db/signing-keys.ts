@@ -1,8 +1,8 @@
 // The keys that sign access tokens; the private half is here only as ciphertext.
 import { eq, inArray } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import type { Statement } from './rows.ts'
 import { type SigningKey, signingKeys } from './schema.ts'
-import type { Statement } from './write.ts'
 
 /** All signing keys, oldest first. */
 export function listSigningKeys(orm: Orm): Promise<SigningKey[]> {

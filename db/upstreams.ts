@@ -2,9 +2,9 @@
 import { and, asc, eq, gt, inArray, isNull } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { nextSlice } from './pace.ts'
+import type { Statement } from './rows.ts'
 import { insertion, insertRows } from './rows.ts'
 import { type Price, prices, type Upstream, upstreams } from './schema.ts'
-import type { Statement } from './write.ts'
 
 export function insertUpstream(orm: Orm, row: Upstream): Statement {
   return orm.insert(upstreams).values(row)

@@ -1,8 +1,8 @@
 // Which subject tokens were used under replay protection. Rows are written by write.ts and dropped once the token has expired.
 import { and, eq, gt, lte } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import type { Statement } from './rows.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
-import type { Statement } from './write.ts'
 
 /** Those that have not expired; `now` in milliseconds. */
 export function listUsedSubjectTokens(orm: Orm, now: number): Promise<UsedSubjectToken[]> {

@@ -1,9 +1,10 @@
-// The one way to write. Admin changes go as a batch of their own; ledger rows (audit, usage) queue and are committed together.
+// The one way to write. Admin changes and ledger rows (audit, usage) queue, and those that wait together are committed together.
 import { setImmediate } from 'node:timers'
 import type { InStatement, InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
+import { type CommitChange, createChangeQueue } from './change-queue.ts'
 import { type Database, isBusy } from './open.ts'
-import { type Insertion, insertion, insertOf } from './rows.ts'
+import { type Insertion, insertion, insertOf, type Statement } from './rows.ts'
 import {
   type AuditRow,
   exchangeAudit,
@@ -15,12 +16,11 @@ import {
   usedSubjectTokens,
 } from './schema.ts'
 
-/** Anything drizzle can turn into SQL. */
-export type Statement = { toSQL: () => { sql: string; params: unknown[] } }
-
 export type Writer = {
   /** Commits all statements or none, in order; resolves after the commit. */
   write: (statements: Statement[]) => Promise<void>
+  /** Commits an admin change, together with others that wait (change-queue.ts). */
+  change: CommitChange
   /** Queues one row and resolves once the commit that holds it is done. Rows of one turn of the event loop share a commit. */
   appendAudit: (row: AuditRow) => Promise<void>
   /** The same, and the day's totals of its key grow in the same commit. */
@@ -117,8 +117,12 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     })
   }
 
+  const write = (statements: Statement[]) => commit(statements.map(toStatement))
+  const changes = createChangeQueue(write)
+
   return {
-    write: (statements) => commit(statements.map(toStatement)),
+    write,
+    change: changes.change,
     appendAudit: (row) => append(auditQueue, row),
     appendUsage: (row) => append(usageQueue, row),
     appendUsedToken: (row) => append(usedTokenQueue, row),
@@ -127,6 +131,7 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     close: async () => {
       await flush()
       await flushing
+      await changes.close()
       clearTimeout(quietTimer)
     },
   }

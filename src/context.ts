@@ -9,6 +9,7 @@ import { listSigningKeys } from '../db/signing-keys.ts'
 import { listSpentDays } from '../db/usage.ts'
 import { dropExpiredSubjectTokens, dropSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
 import { createWriter } from '../db/write.ts'
+import { createCommitVersion } from './admin/commit.ts'
 import { type AdminContext, isInitialized } from './admin/context.ts'
 import type { Config } from './config.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
@@ -31,7 +32,7 @@ import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Log } from './observe/log.ts'
 import type { PresetContext } from './presets/endpoints.ts'
 import { createPresets } from './presets/versions.ts'
-import { commitPresets, loadRegistry, type Registry } from './registry.ts'
+import { loadRegistry, type Registry } from './registry.ts'
 import type { Fetch } from './runtime/outbound.ts'
 import { createMutex } from './scheduling/mutex.ts'
 import { openMasterKey } from './tokens/keyring.ts'
@@ -104,11 +105,8 @@ export async function openContext(
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
     },
   })
-  const runExclusive = createMutex()
-  const commit: Parameters<typeof createPresets>[0]['commit'] = (statements, changes) =>
-    commitPresets({ writer, registry, now }, statements, changes)
-  const presets = createPresets({ orm, registry, now, runExclusive, commit })
-  const stored = { config, database, orm, writer, registry, spending, presets, runExclusive }
+  const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry, now }) })
+  const stored = { config, database, orm, writer, registry, spending, presets, ...createMutex() }
   return { ...stored, issuerKeys, outbound, now, monotonic, log }
 }
 

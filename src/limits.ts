@@ -210,8 +210,7 @@ export const presetsAtOnceMax = 500
 export const presetsAtOnceCharactersMax = 4 * 1024 * 1024
 /** A file of presets: as many as a workspace may hold, of a usual size. */
 export const presetFileBytesMax = 64 * 1024 * 1024
-/** Versions of one commit, and rows of one page. */
-export const presetsPerCommitMax = 100
+/** Rows of one page. */
 export const presetPageRowsDefault = 50
 export const presetPageRowsMax = 100
 export const presetDescriptionCharactersMax = 2_000

@@ -8,7 +8,7 @@ import type { Spending } from '../keys/spending.ts'
 import type { Log } from '../observe/log.ts'
 import type { Presets } from '../presets/versions.ts'
 import type { Registry } from '../registry.ts'
-import type { RunExclusive } from '../scheduling/mutex.ts'
+import type { RunExclusive, RunShared } from '../scheduling/mutex.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 
 /** What admin operations need: a database that this process owns. */
@@ -22,8 +22,9 @@ export type AdminContext = {
   outbound: Outbound
   spending: Spending
   presets: Presets
-  /** What changes the database takes its turn. */
+  /** What changes the database takes its turn; what may change it together shares one. */
   runExclusive: RunExclusive
+  runShared: RunShared
   /** Where this process serves. */
   signingKeys?: SigningKeys
   /** Milliseconds since 1970, UTC. Operators set this clock, also back. */

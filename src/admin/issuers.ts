@@ -20,9 +20,9 @@ import {
   maxTokenAgeSecondsMin,
   urlCharactersMax,
 } from '../limits.ts'
-import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, referenceShape, textCheckedLater } from '../values/shapes.ts'
+import { commit } from './commit.ts'
 import type { AdminContext } from './context.ts'
 import { type OperationContext, operation } from './operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'

@@ -2,14 +2,13 @@
 // waits as `.next` on disk before the commit: whichever key opens the database afterwards is there, and `keyring` finds it.
 
 import type { Touched } from '../../db/admin-changes.ts'
+import type { Statement } from '../../db/rows.ts'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { dropPrivateKey, insertSigningKey, listSigningKeys, updatePrivateKey } from '../../db/signing-keys.ts'
 import { updateUpstream } from '../../db/upstreams.ts'
-import type { Statement } from '../../db/write.ts'
 import { Fault } from '../fault.ts'
 import { openCredential, sealCredential } from '../inference/upstream/credentials.ts'
 import type { Upstream } from '../inference/upstream/targets.ts'
-import { commit } from '../registry.ts'
 import { findMasterKey, hasPrivateKey, keyThatOpens } from '../tokens/keyring.ts'
 import type { MasterKeySource } from '../tokens/master-key.ts'
 import { decrypt, encrypt, importMasterKey } from '../tokens/master-key.ts'
@@ -23,6 +22,7 @@ import {
 } from '../tokens/master-key-file.ts'
 import { createSigningKey } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
+import { commit } from './commit.ts'
 import { type OperationContext, operation } from './operation.ts'
 
 /** A refusal does not quote the key. */

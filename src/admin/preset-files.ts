@@ -13,9 +13,9 @@ import { encodeConfig, type PresetContent, readPresetContent } from '../presets/
 import { checkPresetSlug } from '../presets/reference.ts'
 import { presetLabels } from '../presets/shapes.ts'
 import type { Version } from '../presets/versions.ts'
-import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { referenceShape } from '../values/shapes.ts'
+import { commit } from './commit.ts'
 import type { AdminContext } from './context.ts'
 import { type OperationContext, operation } from './operation.ts'
 import { findVersion, findWorkspaceOf, jsonText, within } from './presets.ts'
@@ -117,7 +117,7 @@ async function commitPlans(context: OperationContext, owner: Owner, plans: Plan[
     context,
     [
       ...owner.statements,
-      ...versionStatements(versions, context.now()),
+      ...versionStatements(versions),
       ...updated.map(({ after, change }) => updatePreset(context.orm, after.id, change)),
     ],
     [...owner.touched, ...changed.map(({ after }) => ({ kind: 'preset' as const, id: after.id }))],

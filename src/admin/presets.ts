@@ -11,16 +11,15 @@ import { findOrDraftOwner } from '../keys/owner.ts'
 import { presetPageRowsDefault } from '../limits.ts'
 import { applyPreset, targets } from '../presets/apply.ts'
 import type { Preset } from '../presets/drafts.ts'
-import { checkPresetCount, draftVersion, versionStatements } from '../presets/drafts.ts'
-import { dialects, encodeConfig, readPreset } from '../presets/preset.ts'
+import { dialects, readPreset } from '../presets/preset.ts'
 import { checkPresetSlug, parsePresetReference, readPresetReference } from '../presets/reference.ts'
 import { showDesignated, showPreset, showVersion } from '../presets/responses.ts'
 import type { Fields } from '../presets/schema/fields.ts'
 import { presetChanges, presetPage } from '../presets/shapes.ts'
 import type { Version } from '../presets/versions.ts'
-import { commit } from '../registry.ts'
 import { type } from '../values/shape.ts'
 import { referenceShape } from '../values/shapes.ts'
+import { commit } from './commit.ts'
 import type { AdminContext } from './context.ts'
 import { type OperationContext, operation } from './operation.ts'
 import { checkChanges, findOrganization, notFound, organizationInput } from './references.ts'
@@ -140,16 +139,11 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
     )
   checkPresetSlug(input.preset)
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
-  const ofWorkspace = context.registry.presetsOf.get(workspaceId)
-  const before = ofWorkspace?.get(input.preset)
-  if (before === undefined) checkPresetCount((ofWorkspace?.size ?? 0) + 1)
-  const { user, statements, touched } = await findOrDraftOwner(context, organizationId, 'admin')
-  const names = { organizationId, workspaceId, slug: input.preset, creatorId: user.id }
-  const at = context.now()
-  const version = draftVersion({ ...names, content, config: encodeConfig(content) }, before, at)
-  const { id } = version.after
-  await commit(context, [...statements, ...versionStatements([version], at)], [...touched, { kind: 'preset', id }])
-  return showDesignated(context.registry.presets.get(id) as Preset, { ...version.row, config: content.config })
+  const owner = await findOrDraftOwner(context, organizationId, 'admin')
+  const { actor, operation } = context
+  const names = { organizationId, workspaceId, slug: input.preset, creatorId: owner.user.id }
+  const { preset, version } = await context.presets.save({ ...names, content, actor, operation, owner })
+  return showDesignated(preset, version)
 }
 
 async function update(context: OperationContext, input: typeof updateInput.infer) {

@@ -3,7 +3,6 @@
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { endSigningKeys, insertSigningKey, listSigningKeys } from '../../db/signing-keys.ts'
 import { Fault } from '../fault.ts'
-import { commit, takeOver } from '../registry.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
 import {
   createSigningKey,
@@ -12,6 +11,7 @@ import {
   signingKeyState,
 } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
+import { commit } from './commit.ts'
 import { type OperationContext, operation } from './operation.ts'
 import { timeOf } from './references.ts'
 
@@ -53,8 +53,8 @@ async function rotate(context: OperationContext, { at_once = false, revoke = fal
     context,
     [insertSigningKey(orm, row), endSigningKeys(orm, ending, { retiredAt: end, revoked: revoke })],
     [row.id, ...ending].map((id) => ({ kind: 'signing_key', id })),
+    async () => context.signingKeys?.load(await listSigningKeys(orm)),
   )
-  await takeOver(context.writer, async () => context.signingKeys?.load(await listSigningKeys(orm)))
   return show(row, context.now())
 }
 

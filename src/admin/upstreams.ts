@@ -18,10 +18,10 @@ import {
   upstreamSecondsMax,
   urlCharactersMax,
 } from '../limits.ts'
-import { commit } from '../registry.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
 import { type } from '../values/shape.ts'
 import { modelPatternsShape, nameShape, referenceShape } from '../values/shapes.ts'
+import { commit } from './commit.ts'
 import type { AdminContext } from './context.ts'
 import { checkCertificates } from './issuers.ts'
 import { type OperationContext, operation } from './operation.ts'

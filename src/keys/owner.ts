@@ -3,8 +3,8 @@
 import type { Touched } from '../../db/admin-changes.ts'
 import type { Orm } from '../../db/open.ts'
 import { findUser, insertUser } from '../../db/organizations.ts'
+import type { Statement } from '../../db/rows.ts'
 import type { User } from '../../db/schema.ts'
-import type { Statement } from '../../db/write.ts'
 
 /** A user, and what the commit must also contain when the user is new. */
 export type Owner = { user: User; statements: Statement[]; touched: Touched[] }

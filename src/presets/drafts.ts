@@ -1,15 +1,14 @@
 // The rows of a new preset version: its number follows the previous one, and presets are limited in number. It reads nothing.
-import type { Actor } from '../../db/admin-changes.ts'
+import type { Actor, Touched } from '../../db/admin-changes.ts'
 import { type DesignatedPreset, insertPresetVersions, modelsOf } from '../../db/presets.ts'
+import { type Bulk, createBulk, type Statement } from '../../db/rows.ts'
 import type { PresetVersion } from '../../db/schema.ts'
-import type { Statement } from '../../db/write.ts'
 import { Fault } from '../fault.ts'
 import { presetsMax } from '../limits.ts'
 import type { PresetContent } from './preset.ts'
 
 /** A preset with the models that its designated version names. */
 export type Preset = Readonly<DesignatedPreset>
-export type PresetChange = { before: Preset | undefined; after: Preset; actor: Actor; operation: string }
 
 /** `config` is the JSON text that `encodeConfig` makes. */
 export type VersionDraft = {
@@ -23,6 +22,17 @@ export type VersionDraft = {
 
 /** A preset before and after a new version, and the version's row. */
 export type NewVersion = { before: Preset | undefined; after: Preset; row: PresetVersion }
+
+/** A version to be committed, and who creates it. `touched` are the other rows that the statements create. */
+export type PlannedVersion = {
+  version: NewVersion
+  statements: (Statement | Bulk)[]
+  touched: Touched[]
+  actor: Actor
+  operation: string
+}
+/** Commits what the plan returns with a record of it, and loads it. When a transaction with others fails, it plans again. */
+export type CommitVersion = (plan: (transaction: object) => PlannedVersion) => Promise<PlannedVersion>
 
 /** @throws Fault `invalid` when a workspace would have too many presets */
 export function checkPresetCount(count: number): void {
@@ -65,17 +75,20 @@ export function draftVersion(draft: VersionDraft, before: Preset | undefined, at
   return { before, after, row: { id, presetId: after.id, version, config, systemPrompt, creatorId, createdAt: at } }
 }
 
-/** The statements that commit these versions, in their order. A new preset may have several. */
-export function versionStatements(versions: NewVersion[], at: number): Statement[] {
-  const made = new Map<string, Preset>()
+/** The statements of new versions, in their order. They were planned at the same time; a new preset may have several of them. */
+export function versionStatements(versions: NewVersion[]): Statement[] {
+  const created = new Map<string, Preset>()
   const versionsMore = new Map<string, number>()
   for (const { before, after } of versions) {
-    if (before === undefined || made.has(after.id)) made.set(after.id, after)
+    if (before === undefined || created.has(after.id)) created.set(after.id, after)
     else versionsMore.set(after.id, (versionsMore.get(after.id) ?? 0) + 1)
   }
   return insertPresetVersions(
-    [...made.values()],
-    { at, versionsMore },
+    [...created.values()],
+    { at: versions[0]?.after.updatedAt ?? 0, versionsMore },
     versions.map(({ row }) => row),
   )
 }
+
+/** A new version as part of a change. */
+export const saveVersion = createBulk(versionStatements)

@@ -12,6 +12,7 @@ import type { Params } from '../http/router.ts'
 import { authenticate, authenticateManagement, type BearerContext } from '../keys/bearer.ts'
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
 import { giveWay } from '../scheduling/give-way.ts'
+import type { RunShared } from '../scheduling/mutex.ts'
 import { isPresetSlug } from '../values/preset-text.ts'
 import {
   archiveDescription,
@@ -32,7 +33,12 @@ import { presetVersionShape } from './shapes.ts'
 import type { PresetRegistry, Presets } from './versions.ts'
 
 /** What the preset endpoints need. */
-export type PresetContext = BearerContext & { registry: PresetRegistry; presets: Presets; orm: Orm }
+export type PresetContext = BearerContext & {
+  registry: PresetRegistry
+  presets: Presets
+  orm: Orm
+  runShared: RunShared
+}
 
 type Key = { id: string; organizationId: string; workspaceId: string }
 type Within = { organization: string; workspace: string }
@@ -123,7 +129,7 @@ async function orNotFound<Result>(result: Promise<Result>): Promise<Result> {
   }
 }
 
-/** Creates a version from a body (reference: Preset endpoints). Waiting versions share a commit, unlike other changes. */
+/** Creates a version from a body (reference: Preset endpoints). It shares its turn, and so its commit, with other posts. */
 async function save(
   dialect: Dialect,
   request: Request,
@@ -138,7 +144,7 @@ async function save(
   const { organizationId, workspaceId, ownerId: creatorId } = key
   const actor = actorOf(key, requestId)
   const draft = { organizationId, workspaceId, creatorId, slug, content, actor, operation: 'presets.save' }
-  const { preset, version } = await context.presets.save(draft)
+  const { preset, version } = await context.runShared(() => context.presets.save(draft))
   return reply({ data: showDesignated(preset, version) })
 }
 

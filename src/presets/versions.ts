@@ -1,22 +1,20 @@
-// Preset versions: creates new ones, all that wait in one commit, and caches those in use.
-import { setImmediate } from 'node:timers'
+// Preset versions: creates new ones, numbered in the order of their commit, and caches those in use.
 import type { Actor } from '../../db/admin-changes.ts'
-import { isBusy, type Orm } from '../../db/open.ts'
+import type { Orm } from '../../db/open.ts'
 import { readPresetVersion } from '../../db/presets.ts'
 import type { PresetVersion } from '../../db/schema.ts'
-import type { Statement } from '../../db/write.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'
-import { presetCacheCharactersMax, presetsPerCommitMax, presetValueCharacters } from '../limits.ts'
-import type { RunExclusive } from '../scheduling/mutex.ts'
+import type { Owner } from '../keys/owner.ts'
+import { presetCacheCharactersMax, presetValueCharacters } from '../limits.ts'
 import {
+  type CommitVersion,
   checkPresetCount,
   draftVersion,
-  type NewVersion,
+  type PlannedVersion,
   type Preset,
-  type PresetChange,
+  saveVersion,
   type VersionDraft,
-  versionStatements,
 } from './drafts.ts'
 import { encodeConfig } from './preset.ts'
 import type { Fields } from './schema/fields.ts'
@@ -27,12 +25,18 @@ export type PresetRegistry = { readonly presetsOf: ReadonlyMap<string, ReadonlyM
 /** A version with its config as a value. */
 export type Version = Readonly<Omit<PresetVersion, 'config'>> & { readonly config: Fields }
 
-export type Draft = Omit<VersionDraft, 'config'> & { actor: Actor; operation: string }
+/** `owner`: a user who is new, and made in the same commit. */
+export type Draft = Omit<VersionDraft, 'config'> & {
+  actor: Actor
+  operation: string
+  owner?: Pick<Owner, 'statements' | 'touched'>
+}
 export type Saved = { preset: Preset; version: Version }
 
 export type Presets = {
   /**
    * Makes the next version of the preset with this slug, or the preset and its first one, and designates it. Resolves after the commit.
+   * Call it within a turn of the mutex, shared or exclusive.
    * @throws Fault `conflict` while the preset is archived, `invalid` when there is too much in it or there are too many
    */
   save: (draft: Draft) => Promise<Saved>
@@ -44,101 +48,48 @@ type Dependencies = {
   orm: Orm
   registry: PresetRegistry & Pick<KeyRegistry, 'keys'>
   now: () => number
-  runExclusive: RunExclusive
-  /** Makes the changes durable with their record, and puts them in force. */
-  commit: (statements: Statement[], changes: PresetChange[]) => Promise<void>
+  commit: CommitVersion
 }
-type Waiting = { draft: Draft; config: string; done: (saved: Saved) => void; failed: (error: unknown) => void }
-/** A draft with the rows that it makes. */
-type Planned = { waiting: Waiting; change: PresetChange; version: NewVersion }
+/** When a transaction is planned, the presets as its plans leave them, by workspace and slug, and how many are new, by workspace. */
+type Pending = { at: number; presets: Map<string, Preset>; created: Map<string, number> }
 
-export function createPresets({ orm, registry, now, runExclusive, commit }: Dependencies): Presets {
-  const queue: Waiting[] = []
-  let isScheduled = false
-  const atHand = createVersionCache()
+export function createPresets({ orm, registry, now, commit }: Dependencies): Presets {
+  const pendingIn = new WeakMap<object, Pending>()
+  const cache = createVersionCache()
 
-  /** Whoever comes in the same turn of the event loop is taken along. */
-  function scheduleCommit(): void {
-    if (isScheduled) return
-    isScheduled = true
-    setImmediate(() => void runExclusive(commitNext))
-  }
-
-  async function commitNext(): Promise<void> {
-    isScheduled = false
-    const group = queue.splice(0, presetsPerCommitMax)
-    if (queue.length > 0) scheduleCommit()
-    await commitTogether(group)
-  }
-
-  /** One that the database refuses fails alone: the others belong to other callers. */
-  async function commitTogether(group: Waiting[]): Promise<void> {
-    const at = now()
-    const planned = plan(group, at)
-    if (planned.length === 0) return
-    const changes = planned.map(({ change }) => change)
-    try {
-      const versions = planned.map(({ version }) => version)
-      await commit(versionStatements(versions, at), changes)
-    } catch (error) {
-      if (planned.length === 1 || isBusy(error)) for (const { waiting } of planned) waiting.failed(error)
-      else for (const { waiting } of planned) await commitTogether([waiting])
-      return
-    }
-    for (const { waiting, version } of planned) {
-      const { after: preset, row } = version
-      waiting.done({ preset, version: Object.freeze({ ...row, config: waiting.draft.content.config }) })
-    }
-  }
-
-  /** What each draft makes, after those before it. */
-  function plan(group: Waiting[], at: number): Planned[] {
-    const latest = new Map<string, Preset>()
-    /** Presets that this group makes, by workspace. */
-    const made = new Map<string, number>()
-    const planned: Planned[] = []
-    for (const waiting of group) {
-      const { workspaceId, slug } = waiting.draft
-      try {
-        const ofWorkspace = registry.presetsOf.get(workspaceId)
-        const before = latest.get(`${workspaceId} ${slug}`) ?? ofWorkspace?.get(slug)
-        const madeBefore = made.get(workspaceId) ?? 0
-        if (before === undefined) checkPresetCount((ofWorkspace?.size ?? 0) + madeBefore + 1)
-        const one = planOne(waiting, before, at)
-        if (before === undefined) made.set(workspaceId, madeBefore + 1)
-        latest.set(`${workspaceId} ${slug}`, one.change.after)
-        planned.push(one)
-      } catch (error) {
-        waiting.failed(error)
-      }
-    }
-    return planned
-  }
-
-  function planOne(waiting: Waiting, before: Preset | undefined, at: number): Planned {
-    const { draft, config } = waiting
-    const { actor, operation } = draft
+  /** The version that a draft makes, after those planned before it in the same transaction. */
+  function plan(draft: Draft, config: string, transaction: object): PlannedVersion {
+    const { workspaceId, slug, actor, operation, owner } = draft
+    const pending = pendingIn.get(transaction) ?? { at: now(), presets: new Map(), created: new Map() }
+    pendingIn.set(transaction, pending)
+    const { at } = pending
     // The key was in force when its request began; what it asks for happens now.
     if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId), at)
+    const saved = registry.presetsOf.get(workspaceId)
+    const before = pending.presets.get(`${workspaceId} ${slug}`) ?? saved?.get(slug)
+    const created = (pending.created.get(workspaceId) ?? 0) + (before === undefined ? 1 : 0)
+    if (before === undefined) checkPresetCount((saved?.size ?? 0) + created)
     const version = draftVersion({ ...draft, config }, before, at)
-    return { waiting, version, change: { before, after: version.after, actor, operation } }
+    pending.created.set(workspaceId, created)
+    pending.presets.set(`${workspaceId} ${slug}`, version.after)
+    const statements = [...(owner?.statements ?? []), saveVersion(version)]
+    return { version, statements, touched: owner?.touched ?? [], actor, operation }
   }
 
   return {
     save: async (draft) => {
       const config = encodeConfig(draft.content)
-      return new Promise((done, failed) => {
-        queue.push({ draft, config, done, failed })
-        scheduleCommit()
-      })
+      const { version } = await commit((transaction) => plan(draft, config, transaction))
+      const { after: preset, row } = version
+      return { preset, version: Object.freeze({ ...row, config: draft.content.config }) }
     },
     versionOf: async (preset, number = preset.designatedVersion) => {
-      const known = atHand.find(preset.id, number)
+      const known = cache.find(preset.id, number)
       if (known !== undefined || number > preset.latestVersion) return known
       const row = await readPresetVersion(orm, preset.id, number)
       if (row === undefined) return undefined
       const version = Object.freeze({ ...row, config: JSON.parse(row.config) as Fields })
-      atHand.keep(version, sizeOf(row))
+      cache.keep(version, sizeOf(row))
       return version
     },
   }

@@ -73,11 +73,16 @@ describe('an import is refused whole', () => {
 
   test('when the database refuses one of them', async () => {
     const { writer } = latchkey.server.context
-    const { write } = writer
-    writer.write = (statements) =>
-      write([...statements, { toSQL: () => ({ sql: 'insert into none values (1)', params: [] }) }])
+    const { change } = writer
+    const refused = { toSQL: () => ({ sql: 'insert into none values (1)', params: [] }) }
+    writer.change = (plan) =>
+      change((transaction) => {
+        const planned = plan(transaction)
+        planned.statements.push(refused)
+        return planned
+      })
     await expect(importing([good, { ...good, slug: 'b' }])).rejects.toThrow('none')
-    writer.write = write
+    writer.change = change
     for (const preset of ['new', 'b'])
       await expect(latchkey.admin('presets.show', { preset })).rejects.toMatchObject({ code: 'not_found' })
   })

@@ -119,10 +119,10 @@ beforeAll(async () => {
   boss = await served.admin('keys.create', { name: 'boss', kind: 'management' })
   for (const [name, input] of there) await served.server.runByName(name, input)
   const { writer } = served.server.context
-  const { write } = writer
-  writer.write = (statements) => {
+  const { change } = writer
+  writer.change = (plan) => {
     writes += 1
-    return write(statements)
+    return change(plan)
   }
 })
 beforeEach(async () => {

@@ -8,8 +8,9 @@ import { insertApiKey } from '../../db/api-keys.ts'
 import { insertIssuer } from '../../db/issuers.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
+import type { Statement } from '../../db/rows.ts'
 import * as schema from '../../db/schema.ts'
-import { createWriter, type Statement, type Writer } from '../../db/write.ts'
+import { createWriter, type Writer } from '../../db/write.ts'
 import {
   auditRow,
   createDatabase,

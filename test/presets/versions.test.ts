@@ -3,18 +3,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Actor } from '../../db/admin-changes.ts'
 import { updateApiKey } from '../../db/api-keys.ts'
+import { changesPerCommitMax } from '../../db/change-queue.ts'
 import { createWriter } from '../../db/write.ts'
+import { commit, createCommitVersion } from '../../src/admin/commit.ts'
 import { compileKey } from '../../src/keys/api-key.ts'
-import {
-  presetCacheCharactersMax,
-  presetConfigCharactersMax,
-  presetsMax,
-  presetsPerCommitMax,
-} from '../../src/limits.ts'
+import { presetCacheCharactersMax, presetConfigCharactersMax, presetsMax } from '../../src/limits.ts'
 import type { Preset } from '../../src/presets/drafts.ts'
 import { createPresets, type Draft, type Presets, type Saved } from '../../src/presets/versions.ts'
-import { commit, commitPresets, loadRegistry, type Registry } from '../../src/registry.ts'
-import { createMutex, type RunExclusive } from '../../src/scheduling/mutex.ts'
+import { loadRegistry, type Registry } from '../../src/registry.ts'
+import { createMutex } from '../../src/scheduling/mutex.ts'
 import { busyError, type Watched, watchBatches } from '../support/batches.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Row, startTestServer } from '../support/latchkey.ts'
@@ -29,7 +26,7 @@ let own: TestDatabase
 let watched: Watched
 let writer: ReturnType<typeof createWriter>
 let registry: Registry
-let runExclusive: RunExclusive
+let mutex: ReturnType<typeof createMutex>
 let presets: Presets
 /** How often a version was read from the database. */
 let reads: number
@@ -41,7 +38,7 @@ beforeEach(async () => {
   await writer.write([...insertOrganizationRows(own.database, acme), ...insertOrganizationRows(own.database, other)])
   watched.batches.length = 0
   registry = await loadRegistry(own.database.orm)
-  runExclusive = createMutex()
+  mutex = createMutex()
   reads = 0
   const orm = new Proxy(own.database.orm, {
     get: (target, name) => {
@@ -50,9 +47,8 @@ beforeEach(async () => {
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const commitAll: Parameters<typeof createPresets>[0]['commit'] = (statements, changes) =>
-    commitPresets({ writer, registry, now: () => now }, statements, changes)
-  presets = createPresets({ orm, registry, now: () => now, runExclusive, commit: commitAll })
+  const commitVersion = createCommitVersion({ writer, registry, now: () => now })
+  presets = createPresets({ orm, registry, now: () => now, commit: commitVersion })
 })
 afterEach(async () => {
   await writer.close()
@@ -62,7 +58,7 @@ afterEach(async () => {
 /** A post by a key of acme, unless `change` says otherwise. */
 function save(slug: string, change: Partial<Draft> & { config?: object } = {}): Promise<Saved> {
   const { config = { model: 'm' }, ...others } = change
-  return presets.save({
+  const draft: Draft = {
     organizationId: acme.organization.id,
     workspaceId: acme.workspace.id,
     creatorId: acme.user.id,
@@ -71,7 +67,8 @@ function save(slug: string, change: Partial<Draft> & { config?: object } = {}): 
     operation: 'presets.save',
     content: { config: { ...config }, systemPrompt: null },
     ...others,
-  })
+  }
+  return mutex.runShared(() => presets.save(draft))
 }
 
 const numberOf = ({ version }: Saved) => version.version
@@ -120,8 +117,8 @@ describe('posts that wait', () => {
     expect(new Set(saved.map(({ preset }) => preset.id)).size).toBe(2)
   })
 
-  test(`are at most ${presetsPerCommitMax} to a commit`, async () => {
-    const count = 2 * presetsPerCommitMax + 1
+  test(`are at most ${changesPerCommitMax} to a commit`, async () => {
+    const count = 2 * changesPerCommitMax + 1
     const saved = await Promise.all(Array.from({ length: count }, () => save('a')))
     expect(saved.map(numberOf)).toEqual(Array.from({ length: count }, (_, index) => index + 1))
     expect(watched.batches).toHaveLength(3)
@@ -214,7 +211,7 @@ describe('a post that fails', () => {
     'because its key was %s after it began is refused and makes nothing; those of others are made',
     async (_, change) => {
       registry.keys.set(acme.key.id, compileKey({ ...acme.key, expiresAt: now + 1 }))
-      const changing = runExclusive<unknown>(change)
+      const changing = mutex.runExclusive<unknown>(change)
       const [refused, made] = await Promise.allSettled([save('a'), save('a', { actor: { kind: 'local' } }), changing])
       expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'unauthorized' } })
       expect(made).toMatchObject({ status: 'fulfilled', value: { version: { version: 1 } } })
@@ -227,11 +224,11 @@ describe('a post that fails', () => {
     const { key } = await admin<Row & { key: string }>('keys.create', { name: 'admin', kind: 'management' })
     const { context, baseUrl } = server
     const waits = Promise.withResolvers<void>()
-    const { save } = context.presets
-    context.presets.save = (draft) => {
-      const saved = save(draft)
+    const { runShared } = context
+    context.runShared = (work) => {
+      const result = runShared(work)
       waits.resolve()
-      return saved
+      return result
     }
     const turn = context.runExclusive(() => waits.promise)
     const disabling = admin('keys.disable', { key: 'admin' })
@@ -315,7 +312,7 @@ describe('at a bound', () => {
     test(`of 262,144 characters ${what} are kept, and one more is refused`, async () => {
       expect(most).toBe(262_144)
       expect(numberOf(await save('a', { content: content(most) }))).toBe(1)
-      expect(() => save('a', { content: content(most + 1) })).toThrow('these are 262145')
+      expect(() => save('a', { content: content(most + 1) })).toThrow('have 262145 characters')
       expect(countOf('preset_versions')).toBe(1)
     })
 })

@@ -1,0 +1,93 @@
+// The one way to make an admin change: its rows and the record of who changed what are committed together, then memory is brought up to date.
+import { type Actor, recordChanges, recordKnownChange, type Touched } from '../../db/admin-changes.ts'
+import type { Orm } from '../../db/open.ts'
+import type { Statement } from '../../db/rows.ts'
+import type { Writer } from '../../db/write.ts'
+import { Fault } from '../fault.ts'
+import type { CommitVersion, Preset } from '../presets/drafts.ts'
+import { keeping, putPreset, type Registry } from '../registry.ts'
+
+export type Changing = {
+  writer: Writer
+  orm: Orm
+  registry: Registry
+  now: () => number
+  actor: Actor
+  operation: string
+}
+
+/**
+ * Commits the statements and a record of each row they touch, as it is before and after. Then it loads these rows, and whatever else
+ * `load` loads. When it resolves, the change is durable and in force.
+ * @throws Fault `internal` when the change is saved but cannot be loaded; the process then ends
+ */
+export async function commit(
+  { writer, orm, registry, now, actor, operation }: Changing,
+  statements: Statement[],
+  touched: Touched[],
+  load: () => Promise<void> = async () => {},
+): Promise<void> {
+  const by = { at: now(), ...columnsOf(actor), operation }
+  const idsByKind = [...Map.groupBy(touched, ({ kind }) => kind)].map(
+    ([kind, rows]) => [kind, rows.map(({ id }) => id)] as const,
+  )
+  const records: Statement[] = []
+  for (const [kind, ids] of idsByKind) {
+    const known = await keeping[kind].read(registry, orm, ids)
+    records.push(recordChanges({ ...by, kind, targets: new Map(ids.map((id) => [id, known.get(id)])) }))
+  }
+  const loadAll = async () => {
+    for (const [kind, ids] of idsByKind) await keeping[kind].load(registry, orm, ids)
+    await load()
+  }
+  await writer.change(() => ({
+    statements: [...statements, ...records],
+    load: () => loadAll().catch((cause: unknown) => giveUp(writer, cause)),
+  }))
+}
+
+/** Memory may hold a key that is disabled by now: nothing is written or answered after this, and the process ends. */
+function giveUp(writer: Writer, cause: unknown): never {
+  writer.giveUp(new Error('The change is saved, but could not be loaded', { cause }))
+  throw new Fault('internal', 'The change is saved, but the server could not load it and stops', { cause })
+}
+
+/** Commits new versions of presets, each planned when its transaction begins. What they leave is known, so nothing is read again. */
+export function createCommitVersion({
+  writer,
+  registry,
+  now,
+}: Pick<Changing, 'writer' | 'registry' | 'now'>): CommitVersion {
+  return (plan) =>
+    writer.change((transaction) => {
+      const planned = plan(transaction)
+      const { version, actor, operation, touched } = planned
+      const { before, after } = version
+      const by = { at: now(), ...columnsOf(actor), operation }
+      const record = recordKnownChange({
+        ...by,
+        kind: 'preset',
+        targetId: after.id,
+        organizationId: after.organizationId,
+        before: before && numbersOf(before),
+        after: numbersOf(after),
+      })
+      const others = touched.map(({ kind, id }) => recordChanges({ ...by, kind, targets: new Map([[id, undefined]]) }))
+      return {
+        ...planned,
+        statements: [...planned.statements, ...others, record],
+        load: () => putPreset(registry, after),
+      }
+    })
+}
+
+/** What a new version changes of its preset. The version itself is kept forever. */
+function numbersOf({ slug, designatedVersion, latestVersion }: Preset) {
+  return { slug, designated_version: designatedVersion, latest_version: latestVersion }
+}
+
+function columnsOf(actor: Actor) {
+  const { keyId, requestId } = actor.kind === 'key' ? actor : { keyId: null, requestId: null }
+  const { osUser = null, sudoUser = null } = actor.kind === 'local' ? actor : {}
+  return { actor: actor.kind, actorKeyId: keyId, requestId, osUser, sudoUser }
+}
