@@ -5,15 +5,16 @@ import { withMembers, withMoreMembers } from '../http/json-text.ts'
 import type { Fields } from '../presets/schema/fields.ts'
 import type { Call } from './call.ts'
 
-/** The body that asks for `model`, one of `call.models`; undefined where the body names none. */
+/** The body that requests `model`, which is one of `call.models`, or undefined when the body names none. */
 export function outgoingBody(
   { sent, fields, withholdsUsage }: Call,
   model: string | undefined,
 ): Uint8Array<ArrayBuffer> {
-  const changed: Fields = {}
-  if (withholdsUsage) changed.stream_options = { ...(fields.stream_options as Fields | null), include_usage: true }
-  if (fields.models !== undefined && fields.models !== null) Object.assign(changed, { models: undefined, model })
-  return rewrite(sent, { ...fields, ...changed })
+  let wanted = fields
+  if (withholdsUsage)
+    wanted = { ...wanted, stream_options: { ...(fields.stream_options as Fields | null), include_usage: true } }
+  if (fields.models !== undefined && fields.models !== null) wanted = { ...wanted, models: undefined, model }
+  return wanted === sent.fields ? sent.bytes : rewrite(sent, wanted)
 }
 
 function rewrite({ bytes, outline, fields }: JsonObject, wanted: Fields): Uint8Array<ArrayBuffer> {
