@@ -1,6 +1,5 @@
 // Admin operations on issuers: where they are, and where their keys come from.
 
-import { X509Certificate } from 'node:crypto'
 import type { Actor } from '../../db/admin-changes.ts'
 import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
 import { mapInSlices } from '../../db/pace.ts'
@@ -8,75 +7,27 @@ import type { IssuerKeySet, Issuer as IssuerRow } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import type { Issuer } from '../federation/issuer/issuer.ts'
 import { sourceOf } from '../federation/issuer/issuer.ts'
-import { objectionToIssuerUrl, urlProblem } from '../federation/issuer/issuer-url.ts'
-import { readKeySet, writeKeySet } from '../federation/issuer/key-set.ts'
-import {
-  clockSkewSecondsDefault,
-  clockSkewSecondsMax,
-  issuerCaCharactersMax,
-  issuerKeysStaleSecondsDefault,
-  issuerKeysStaleSecondsMax,
-  maxTokenAgeSecondsMax,
-  maxTokenAgeSecondsMin,
-  urlCharactersMax,
-} from '../limits.ts'
-import { type } from '../values/shape.ts'
-import { nameShape, referenceShape, textCheckedLater } from '../values/shapes.ts'
+import { objectionToIssuerUrl } from '../federation/issuer/issuer-url.ts'
+import { readKeySet } from '../federation/issuer/key-set.ts'
+import { clockSkewSecondsDefault, issuerKeysStaleSecondsDefault } from '../limits.ts'
 import { commit } from './commit.ts'
 import type { AdminContext } from './context.ts'
+import {
+  addInput,
+  byDiscovery,
+  checkCertificates,
+  listInput,
+  nameKeySource,
+  oneInput,
+  readKeySource,
+  updateInput,
+  verifyInput,
+} from './issuer-input.ts'
 import { type OperationContext, operation } from './operation.ts'
-import { readPastedKeySet } from './pasted-key-set.ts'
 import { readAffected } from './policy-impact.ts'
-import { checkChanges, checkNameIsFree, findIssuer, findOrganization, organizationInput, timeOf } from './references.ts'
+import { checkChanges, checkNameIsFree, findIssuer, findOrganization, timeOf } from './references.ts'
 import type { issuerResponse } from './responses.ts'
 import { describeFor, verifyIssuer } from './verify-issuer.ts'
-
-const url = 'An `https://` address without user name, fragment, white space and control characters'
-const urlShape = textCheckedLater(urlCharactersMax, url)
-const issuerUrlShape = textCheckedLater(urlCharactersMax, `${url}, and without a query; \`iss\` must equal it`)
-const caShape = textCheckedLater(issuerCaCharactersMax, 'Certificates in PEM')
-/** Of two sources of keys, a request names one at the most. */
-const twoSources = { required: ['jwks_url', 'jwks'] }
-const withDiscovery = [{ required: ['discovery', 'jwks_url'] }, { required: ['discovery', 'jwks'] }]
-
-const fields = {
-  'jwks_url?': urlShape,
-  'jwks?': type('object').configure({ says: 'A JWKS of public keys, one of which can be used at least' }),
-  'ca_pem?': caShape.or('null'),
-  'keys_stale_seconds?': `0 <= number.integer <= ${issuerKeysStaleSecondsMax}`,
-  'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
-  'max_token_age_seconds?': `${maxTokenAgeSecondsMin} <= number.integer <= ${maxTokenAgeSecondsMax} | null`,
-} as const
-const addInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  ...fields,
-  name: nameShape,
-  issuer_url: issuerUrlShape,
-}).configure({ not: twoSources })
-const updateInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  ...fields,
-  issuer: referenceShape,
-  'name?': nameShape,
-  'issuer_url?': issuerUrlShape,
-  'discovery?': 'true',
-}).configure({ not: { anyOf: [twoSources, ...withDiscovery] }, minProperties: 1 })
-const verifyInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  'issuer?': referenceShape,
-  'issuer_url?': issuerUrlShape,
-  'jwks_url?': urlShape,
-  'jwks?': 'unknown',
-  'ca_pem?': caShape,
-}).configure({ not: twoSources, anyOf: [{ required: ['issuer'] }, { required: ['issuer_url'] }] })
-const listInput = type({ '+': 'reject', ...organizationInput })
-const oneInput = type({ '+': 'reject', ...organizationInput, issuer: referenceShape })
-
-type KeySource = Pick<IssuerRow, 'keySource' | 'jwksUrl' | 'jwks'>
-const byDiscovery: KeySource = { keySource: 'discovery', jwksUrl: null, jwks: null }
 
 export const issuerOperations = {
   'issuers.add': operation(addInput, addIssuer, { mutates: true }),
@@ -176,44 +127,6 @@ function tellUnreachable(error: unknown, { name }: Issuer, actor: Actor): never 
 
 function pick({ registry }: AdminContext, { organization, issuer }: typeof oneInput.infer): Issuer {
   return findIssuer(registry, issuer, findOrganization(registry, organization).id)
-}
-
-type KeySourceInput = { jwks_url?: string; jwks?: unknown; discovery?: true }
-
-/** The key source that an input asks for, fit to be saved; nothing when it names none. */
-function readKeySource(context: AdminContext, input: KeySourceInput): Partial<KeySource> {
-  const source = nameKeySource(context, input)
-  return typeof source.jwks === 'string' ? { ...source, jwks: writeKeySet(readPastedKeySet(source.jwks)) } : source
-}
-
-/** The same with a pasted set as it came, for one that is only looked at. */
-function nameKeySource({ config }: AdminContext, input: KeySourceInput): Partial<KeySource> {
-  const named = [input.jwks_url, input.jwks, input.discovery].filter((source) => source !== undefined)
-  if (named.length > 1) throw new Fault('invalid', 'Keys come from one source: discovery, a JWKS URL, or a pasted JWKS')
-  if (input.discovery) return byDiscovery
-  if (input.jwks_url !== undefined) {
-    const objection = urlProblem(input.jwks_url, config.insecureIssuers)
-    if (objection !== undefined)
-      throw new Fault('invalid', `The JWKS URL ${JSON.stringify(input.jwks_url)} ${objection}`)
-    return { keySource: 'jwks_url', jwksUrl: input.jwks_url, jwks: null }
-  }
-  return input.jwks === undefined ? {} : { keySource: 'jwks', jwksUrl: null, jwks: JSON.stringify(input.jwks) }
-}
-
-/** PEM certificates that can be read; which of them signs for the issuer shows at the first fetch. */
-export function checkCertificates(pem: string): void {
-  if (pem.length > issuerCaCharactersMax)
-    throw new Fault(
-      'invalid',
-      `The CA must be at most ${issuerCaCharactersMax} characters: only the certificates that sign for this issuer, not a whole bundle`,
-    )
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  try {
-    if (blocks.length === 0 || /PRIVATE KEY/.test(pem)) throw new Error('Not a bundle')
-    for (const block of blocks) new X509Certificate(block)
-  } catch (cause) {
-    throw new Fault('invalid', 'The CA must be one or more certificates in PEM, and nothing private', { cause })
-  }
 }
 
 function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {

@@ -1,67 +1,21 @@
 // Admin operations on API keys. A key's text leaves here once, when it is made.
 
-import { type ApiKeyWithNames, insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
+import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
 import { findUser, findWorkspace } from '../../db/organizations.ts'
 import { createPace } from '../../db/pace.ts'
-import { type ApiKey, keyKinds } from '../../db/schema.ts'
+import type { ApiKey } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
-import { createApiKeyText, hashApiKey, keyStateOf, keyStates, labelApiKey } from '../keys/api-key.ts'
-import { keyBounds } from '../keys/bounds.ts'
+import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../keys/api-key.ts'
 import { findOrDraftOwner } from '../keys/owner.ts'
-import { remainingOf } from '../keys/spending.ts'
-import { nanodollarsPerDollar } from '../limits.ts'
-import { type } from '../values/shape.ts'
-import { nameShape, referenceShape } from '../values/shapes.ts'
 import { commit } from './commit.ts'
 import type { AdminContext } from './context.ts'
+import { boundsOf, checkBounds, createInput, listInput, oneInput, someInput, updateInput } from './key-input.ts'
+import { showApiKey } from './key-response.ts'
 import { type OperationContext, operation } from './operation.ts'
 import { type Affected, readAffected } from './policy-impact.ts'
-import {
-  checkChanges,
-  checkNameIsFree,
-  findKey,
-  findOrganization,
-  notFound,
-  organizationInput,
-  timeOf,
-} from './references.ts'
+import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from './references.ts'
 
-const boundsInput = type(keyBounds)
-
-const createInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  ...keyBounds,
-  name: nameShape,
-  'kind?': type.enumerated(...keyKinds),
-  'owner?': nameShape,
-  'workspace?': referenceShape,
-})
-const listInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  'owner?': referenceShape,
-  'state?': type.enumerated(...keyStates),
-})
-const updateInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  ...keyBounds,
-  key: referenceShape,
-  'name?': nameShape,
-  'disabled?': 'boolean',
-})
-const oneInput = type({ '+': 'reject', ...organizationInput, key: referenceShape })
-const keysAtOnceMax = 100
 const keysPerStatement = 100
-const someInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  'key?': referenceShape,
-  'keys?': referenceShape.array().moreThanLength(0).atMostLength(keysAtOnceMax),
-}).narrow(
-  ({ key, keys }, context) => (key === undefined) !== (keys === undefined) || context.mustBe('with either key or keys'),
-)
 
 export const keyOperations = {
   'keys.create': operation(createInput, createKey, { mutates: true }),
@@ -142,39 +96,6 @@ async function updateKey(context: OperationContext, input: typeof updateInput.in
   return change(context, input, fields)
 }
 
-/** The columns that the given bounds set; what is absent stays as it is. */
-function boundsOf(input: typeof boundsInput.infer, now: number): Partial<ApiKey> {
-  const { expires_at, limit, limit_reset, requests_per_minute, tokens_per_minute, allowed_models, allowed_presets } =
-    input
-  if (expires_at instanceof Date && expires_at.getTime() <= now)
-    throw new Fault('invalid', 'expires_at must be in the future')
-  return {
-    ...(expires_at === undefined ? {} : { expiresAt: expires_at?.getTime() ?? null }),
-    ...(limit === undefined
-      ? {}
-      : { limitNanodollars: limit === null ? null : Math.round(limit * nanodollarsPerDollar) }),
-    ...(limit_reset === undefined ? {} : { limitReset: limit_reset }),
-    ...(requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }),
-    ...(tokens_per_minute === undefined ? {} : { tokensPerMinute: tokens_per_minute }),
-    ...(allowed_models === undefined ? {} : { allowedModels: allowed_models }),
-    ...(allowed_presets === undefined ? {} : { allowedPresets: allowed_presets }),
-  }
-}
-
-/** A management key calls no inference, so that a bound on inference would promise what nothing keeps; and so would the period of no limit. */
-function checkBounds(key: ApiKey, { limit_reset }: typeof boundsInput.infer): void {
-  const { kind, limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets } = key
-  const bounds = [limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets]
-  const isBounded = bounds.some((bound) => bound !== null)
-  if (kind !== 'inference' && isBounded)
-    throw new Fault(
-      'invalid',
-      'Limits, rates, models and presets are for inference keys; a management key calls no inference',
-    )
-  if (typeof limit_reset === 'string' && limitNanodollars === null)
-    throw new Fault('invalid', `There is no limit that could begin anew ${limit_reset}; give one with the period`)
-}
-
 function pick(
   { registry }: AdminContext,
   { organization, key }: { organization?: string; key: string },
@@ -251,42 +172,5 @@ export function draftApiKey(
       ...times,
     },
     text,
-  }
-}
-
-export function showApiKey(
-  { key, workspaceName, ownerName }: ApiKeyWithNames,
-  { spending, now }: Pick<AdminContext, 'spending' | 'now'>,
-) {
-  const spent = spending.of(key.id, now())
-  const dollars = (nanodollars: number) => nanodollars / nanodollarsPerDollar
-  const dollarsOrNull = (nanodollars: number | null) => (nanodollars === null ? null : dollars(nanodollars))
-  return {
-    id: key.id,
-    hash: key.hash,
-    name: key.name,
-    label: key.label,
-    kind: key.kind,
-    state: keyStateOf(key, now()),
-    disabled: key.disabled,
-    organization_id: key.organizationId,
-    workspace_id: key.workspaceId,
-    workspace: workspaceName,
-    owner_id: key.ownerId,
-    owner: ownerName,
-    expires_at: timeOf(key.expiresAt),
-    limit: dollarsOrNull(key.limitNanodollars),
-    limit_reset: key.limitReset,
-    limit_remaining: dollarsOrNull(remainingOf(key, spent)),
-    usage: dollars(spent.ever),
-    usage_daily: dollars(spent.daily),
-    usage_weekly: dollars(spent.weekly),
-    usage_monthly: dollars(spent.monthly),
-    requests_per_minute: key.requestsPerMinute,
-    tokens_per_minute: key.tokensPerMinute,
-    allowed_models: key.allowedModels,
-    allowed_presets: key.allowedPresets,
-    created_at: timeOf(key.createdAt),
-    updated_at: timeOf(key.updatedAt),
   }
 }

@@ -11,7 +11,6 @@ import {
   isConditionFault,
 } from '../federation/condition/compile.ts'
 import type { Policy } from '../federation/policy.ts'
-import { checkEligibility } from '../federation/policy-binding.ts'
 import { accessTokenLifetimeSecondsMax, policyBoundsBytesMax, subjectTokenBytesMax } from '../limits.ts'
 import type { Registry } from '../registry.ts'
 import { type } from '../values/shape.ts'
@@ -21,6 +20,7 @@ import type { AdminContext } from './context.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { type OperationContext, operation } from './operation.ts'
 import { policyChange, policyCreation } from './policy-input.ts'
+import { show, showDraft } from './policy-response.ts'
 import {
   checkChanges,
   checkNameIsFree,
@@ -31,10 +31,9 @@ import {
   findOrganization,
   findPolicy,
   organizationInput,
-  timeOf,
 } from './references.ts'
 import { issuerShape, keyShape } from './report-page.ts'
-import { type policyDraftResponse, type policyResponse, policyStates } from './responses.ts'
+import { policyStates } from './responses.ts'
 
 const checkInput = type({
   '+': 'reject',
@@ -199,54 +198,4 @@ function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
       `The models and presets of a policy must take at most ${policyBoundsBytesMax} bytes in all, since every access token carries them`,
     )
   checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
-}
-
-/** Why it exchanges nothing right now, in the words of the audit. */
-function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): string | null {
-  const organization = registry.organizations.get(policy.organizationId)
-  const issuer = registry.issuers.get(policy.issuerId)
-  const key = registry.keys.get(policy.keyId)
-  if (organization === undefined || issuer === undefined || key === undefined)
-    throw new Error(`Policy ${policy.id} names a row that the registry lacks`)
-  return checkEligibility({ policy, organization, issuer, key }, now())?.refused ?? null
-}
-
-function show(context: AdminContext, row: PolicyRow): typeof policyResponse.infer {
-  const { registry } = context
-  const issuer = registry.issuers.get(row.issuerId)
-  const key = registry.keys.get(row.keyId)
-  const inactiveReason = inactiveReasonOf(context, row)
-  return {
-    id: row.id,
-    name: row.name,
-    organization_id: row.organizationId,
-    issuer_id: row.issuerId,
-    issuer_url: issuer?.issuerUrl ?? '',
-    issuer_deleted: issuer?.deletedAt !== null,
-    audience: row.audience,
-    subject: row.subject,
-    condition: row.condition,
-    condition_environment: row.conditionEnvironment,
-    required_scope: row.requiredScope,
-    required_token_type: row.requiredTokenType,
-    enabled: row.enabled,
-    state: inactiveReason === null ? 'enabled' : inactiveReason === 'policy_paused' ? 'paused' : 'inactive',
-    inactive_reason: inactiveReason,
-    replay_protection: row.replayProtection,
-    allowed_models: row.allowedModels,
-    allowed_presets: row.allowedPresets,
-    key_id: row.keyId,
-    key_name: key?.name ?? '',
-    key_disabled: key?.disabled === true,
-    key_deleted: key?.deletedAt !== null,
-    max_lifetime_seconds: row.maxLifetimeSeconds,
-    created_at: timeOf(row.createdAt),
-    updated_at: timeOf(row.updatedAt),
-  }
-}
-
-/** What is not saved has neither id nor times. */
-function showDraft(context: AdminContext, row: PolicyRow): typeof policyDraftResponse.infer {
-  const { id: _id, created_at: _created, updated_at: _updated, ...draft } = show(context, row)
-  return { ...draft, dry_run: true }
 }

@@ -1,0 +1,115 @@
+// What admins send about issuers: the shapes of the inputs, where the keys come from, and private certificates.
+import { X509Certificate } from 'node:crypto'
+import type { Issuer as IssuerRow } from '../../db/schema.ts'
+import { Fault } from '../fault.ts'
+import { urlProblem } from '../federation/issuer/issuer-url.ts'
+import { writeKeySet } from '../federation/issuer/key-set.ts'
+import {
+  clockSkewSecondsMax,
+  issuerCaCharactersMax,
+  issuerKeysStaleSecondsMax,
+  maxTokenAgeSecondsMax,
+  maxTokenAgeSecondsMin,
+  urlCharactersMax,
+} from '../limits.ts'
+import { type } from '../values/shape.ts'
+import { nameShape, referenceShape, textCheckedLater } from '../values/shapes.ts'
+import type { AdminContext } from './context.ts'
+import { readPastedKeySet } from './pasted-key-set.ts'
+import { organizationInput } from './references.ts'
+
+const url = 'An `https://` address without user name, fragment, white space and control characters'
+
+const urlShape = textCheckedLater(urlCharactersMax, url)
+
+const issuerUrlShape = textCheckedLater(urlCharactersMax, `${url}, and without a query; \`iss\` must equal it`)
+
+const caShape = textCheckedLater(issuerCaCharactersMax, 'Certificates in PEM')
+
+/** Of two sources of keys, a request names one at the most. */
+const twoSources = { required: ['jwks_url', 'jwks'] }
+
+const withDiscovery = [{ required: ['discovery', 'jwks_url'] }, { required: ['discovery', 'jwks'] }]
+
+const fields = {
+  'jwks_url?': urlShape,
+  'jwks?': type('object').configure({ says: 'A JWKS of public keys, one of which can be used at least' }),
+  'ca_pem?': caShape.or('null'),
+  'keys_stale_seconds?': `0 <= number.integer <= ${issuerKeysStaleSecondsMax}`,
+  'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
+  'max_token_age_seconds?': `${maxTokenAgeSecondsMin} <= number.integer <= ${maxTokenAgeSecondsMax} | null`,
+} as const
+
+export const addInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...fields,
+  name: nameShape,
+  issuer_url: issuerUrlShape,
+}).configure({ not: twoSources })
+
+export const updateInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...fields,
+  issuer: referenceShape,
+  'name?': nameShape,
+  'issuer_url?': issuerUrlShape,
+  'discovery?': 'true',
+}).configure({ not: { anyOf: [twoSources, ...withDiscovery] }, minProperties: 1 })
+
+export const verifyInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  'issuer?': referenceShape,
+  'issuer_url?': issuerUrlShape,
+  'jwks_url?': urlShape,
+  'jwks?': 'unknown',
+  'ca_pem?': caShape,
+}).configure({ not: twoSources, anyOf: [{ required: ['issuer'] }, { required: ['issuer_url'] }] })
+
+export const listInput = type({ '+': 'reject', ...organizationInput })
+
+export const oneInput = type({ '+': 'reject', ...organizationInput, issuer: referenceShape })
+
+type KeySource = Pick<IssuerRow, 'keySource' | 'jwksUrl' | 'jwks'>
+
+export const byDiscovery: KeySource = { keySource: 'discovery', jwksUrl: null, jwks: null }
+
+type KeySourceInput = { jwks_url?: string; jwks?: unknown; discovery?: true }
+
+/** The key source that an input asks for, fit to be saved; nothing when it names none. */
+export function readKeySource(context: AdminContext, input: KeySourceInput): Partial<KeySource> {
+  const source = nameKeySource(context, input)
+  return typeof source.jwks === 'string' ? { ...source, jwks: writeKeySet(readPastedKeySet(source.jwks)) } : source
+}
+
+/** The same with a pasted set as it came, for one that is only looked at. */
+export function nameKeySource({ config }: AdminContext, input: KeySourceInput): Partial<KeySource> {
+  const named = [input.jwks_url, input.jwks, input.discovery].filter((source) => source !== undefined)
+  if (named.length > 1) throw new Fault('invalid', 'Keys come from one source: discovery, a JWKS URL, or a pasted JWKS')
+  if (input.discovery) return byDiscovery
+  if (input.jwks_url !== undefined) {
+    const objection = urlProblem(input.jwks_url, config.insecureIssuers)
+    if (objection !== undefined)
+      throw new Fault('invalid', `The JWKS URL ${JSON.stringify(input.jwks_url)} ${objection}`)
+    return { keySource: 'jwks_url', jwksUrl: input.jwks_url, jwks: null }
+  }
+  return input.jwks === undefined ? {} : { keySource: 'jwks', jwksUrl: null, jwks: JSON.stringify(input.jwks) }
+}
+
+/** PEM certificates that can be read; which of them signs for the issuer shows at the first fetch. */
+export function checkCertificates(pem: string): void {
+  if (pem.length > issuerCaCharactersMax)
+    throw new Fault(
+      'invalid',
+      `The CA must be at most ${issuerCaCharactersMax} characters: only the certificates that sign for this issuer, not a whole bundle`,
+    )
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  try {
+    if (blocks.length === 0 || /PRIVATE KEY/.test(pem)) throw new Error('Not a bundle')
+    for (const block of blocks) new X509Certificate(block)
+  } catch (cause) {
+    throw new Fault('invalid', 'The CA must be one or more certificates in PEM, and nothing private', { cause })
+  }
+}

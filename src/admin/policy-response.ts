@@ -1,0 +1,56 @@
+// What operations return of a policy: its row with the names of what it refers to, and why it is inactive.
+import type { Policy as PolicyRow } from '../../db/schema.ts'
+import { checkEligibility } from '../federation/policy-binding.ts'
+import type { AdminContext } from './context.ts'
+import { timeOf } from './references.ts'
+import type { policyDraftResponse, policyResponse } from './responses.ts'
+
+/** Why it exchanges nothing right now, in the words of the audit. */
+function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): string | null {
+  const organization = registry.organizations.get(policy.organizationId)
+  const issuer = registry.issuers.get(policy.issuerId)
+  const key = registry.keys.get(policy.keyId)
+  if (organization === undefined || issuer === undefined || key === undefined)
+    throw new Error(`Policy ${policy.id} names a row that the registry lacks`)
+  return checkEligibility({ policy, organization, issuer, key }, now())?.refused ?? null
+}
+
+export function show(context: AdminContext, row: PolicyRow): typeof policyResponse.infer {
+  const { registry } = context
+  const issuer = registry.issuers.get(row.issuerId)
+  const key = registry.keys.get(row.keyId)
+  const inactiveReason = inactiveReasonOf(context, row)
+  return {
+    id: row.id,
+    name: row.name,
+    organization_id: row.organizationId,
+    issuer_id: row.issuerId,
+    issuer_url: issuer?.issuerUrl ?? '',
+    issuer_deleted: issuer?.deletedAt !== null,
+    audience: row.audience,
+    subject: row.subject,
+    condition: row.condition,
+    condition_environment: row.conditionEnvironment,
+    required_scope: row.requiredScope,
+    required_token_type: row.requiredTokenType,
+    enabled: row.enabled,
+    state: inactiveReason === null ? 'enabled' : inactiveReason === 'policy_paused' ? 'paused' : 'inactive',
+    inactive_reason: inactiveReason,
+    replay_protection: row.replayProtection,
+    allowed_models: row.allowedModels,
+    allowed_presets: row.allowedPresets,
+    key_id: row.keyId,
+    key_name: key?.name ?? '',
+    key_disabled: key?.disabled === true,
+    key_deleted: key?.deletedAt !== null,
+    max_lifetime_seconds: row.maxLifetimeSeconds,
+    created_at: timeOf(row.createdAt),
+    updated_at: timeOf(row.updatedAt),
+  }
+}
+
+/** What is not saved has neither id nor times. */
+export function showDraft(context: AdminContext, row: PolicyRow): typeof policyDraftResponse.infer {
+  const { id: _id, created_at: _created, updated_at: _updated, ...draft } = show(context, row)
+  return { ...draft, dry_run: true }
+}

@@ -1,0 +1,53 @@
+// Requests the list of models from an upstream, as inference would, and reports what went wrong.
+import { listSigningKeys } from '../../db/signing-keys.ts'
+import { describeError } from '../fault.ts'
+import { modelsIn, readListBody } from '../inference/models/model-list.ts'
+import { createCredentials } from '../inference/upstream/credentials.ts'
+import type { Upstream } from '../inference/upstream/targets.ts'
+import { upstreamCheckMillisecondsMax } from '../limits.ts'
+import { openMasterKey } from '../tokens/keyring.ts'
+import type { AdminContext } from './context.ts'
+
+/** Asks an upstream for its models, as a request would. */
+export async function checkUpstream(context: AdminContext, upstream: Upstream) {
+  const startedAt = performance.now()
+  const told = (answer: { ok: boolean; models: number | null; problem: string | null }) => ({
+    name: upstream.name,
+    base_url: upstream.baseUrl,
+    ...answer,
+    milliseconds: Math.round(performance.now() - startedAt),
+  })
+  try {
+    const masterKey = await openMasterKey(context.config.masterKey, await listSigningKeys(context.orm))
+    const credential = await createCredentials(masterKey, context.config.upstreamApiKey)(upstream)
+    const response = await context.outbound.fetch(`${upstream.baseUrl}/models`, {
+      headers: {
+        'accept-encoding': 'identity',
+        ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
+      },
+      redirect: 'manual',
+      decompress: false,
+      signal: AbortSignal.timeout(upstreamCheckMillisecondsMax),
+      ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
+    })
+    const problem = problemOf(response)
+    if (problem !== undefined) {
+      await response.body?.cancel()
+      return told({ ok: false, models: null, problem })
+    }
+    const models = modelsIn(await readListBody(response))
+    return models === undefined
+      ? told({ ok: false, models: null, problem: 'its answer is no list of models' })
+      : told({ ok: true, models: models.length, problem: null })
+  } catch (error) {
+    return told({ ok: false, models: null, problem: describeError(error) })
+  }
+}
+
+function problemOf({ status, headers }: Response): string | undefined {
+  if (status === 401 || status === 403) return `it answers ${status}: see its credential`
+  if (status === 404) return 'it answers 404: its base URL usually ends in /v1'
+  if (status !== 200) return `it answers ${status}`
+  const encoding = headers.get('content-encoding') ?? 'identity'
+  return encoding === 'identity' ? undefined : 'its answer is encoded, which it was not asked for'
+}
