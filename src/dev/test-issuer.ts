@@ -10,46 +10,25 @@ const algorithms = ['RS256', 'ES256'] as const
 const mintBodyBytesLimit = 64 * 1024
 const tokenLifetimeSeconds = 3_600
 
+type KeyPair = { alg: (typeof algorithms)[number]; kid: string; privateKey: CryptoKey; publicKey: CryptoKey }
+
 /**
  * Serves `/.well-known/openid-configuration`, `/jwks` and `POST /mint`. The JSON body of a mint request has the claims; missing `iss`, `iat`,
  * `exp` and `jti` are added, and `?alg=ES256` selects the key. `issuerUrl` is called for each request.
  */
 export async function createTestIssuer(issuerUrl: () => string): Promise<Handler> {
-  const pairs = await Promise.all(
+  const pairs: KeyPair[] = await Promise.all(
     algorithms.map(async (alg) => ({ alg, kid: crypto.randomUUID(), ...(await generateKeyPair(alg)) })),
   )
   const keys: JWK[] = await Promise.all(
     pairs.map(async ({ alg, kid, publicKey }) => ({ ...(await exportJWK(publicKey)), alg, kid, use: 'sig' })),
   )
-
-  async function mint(request: Request): Promise<Response> {
-    const wanted = new URL(request.url).searchParams.get('alg') ?? 'RS256'
-    const pair = pairs.find(({ alg }) => alg === wanted)
-    if (pair === undefined)
-      throw new Fault(
-        'invalid',
-        `${JSON.stringify(wanted)} is not a valid value for alg: use ${algorithms.join(' or ')}`,
-      )
-    const claims = parseClaims(await readBody(request, mintBodyBytesLimit))
-    const iat = Math.floor(Date.now() / 1_000)
-    const payload = { iss: issuerUrl(), iat, exp: iat + tokenLifetimeSeconds, jti: crypto.randomUUID(), ...claims }
-    const token = await new SignJWT(payload)
-      .setProtectedHeader({ alg: pair.alg, typ: 'JWT', kid: pair.kid })
-      .sign(pair.privateKey)
-    return new Response(token, { headers: { 'content-type': 'application/jwt' } })
-  }
-
   return async (request) => {
     try {
       const { pathname } = new URL(request.url)
-      if (pathname === '/.well-known/openid-configuration')
-        return json(200, {
-          issuer: issuerUrl(),
-          jwks_uri: `${issuerUrl()}/jwks`,
-          id_token_signing_alg_values_supported: algorithms,
-        })
+      if (pathname === '/.well-known/openid-configuration') return json(200, discoveryDocument(issuerUrl()))
       if (pathname === '/jwks') return json(200, { keys })
-      if (pathname === '/mint' && request.method === 'POST') return await mint(request)
+      if (pathname === '/mint' && request.method === 'POST') return await mint(request, pairs, issuerUrl())
       throw new Fault('not_found', 'The test issuer has /.well-known/openid-configuration, /jwks and POST /mint')
     } catch (error) {
       return errorReply(
@@ -57,6 +36,24 @@ export async function createTestIssuer(issuerUrl: () => string): Promise<Handler
       )
     }
   }
+}
+
+function discoveryDocument(issuer: string): object {
+  return { issuer, jwks_uri: `${issuer}/jwks`, id_token_signing_alg_values_supported: algorithms }
+}
+
+async function mint(request: Request, pairs: KeyPair[], iss: string): Promise<Response> {
+  const wanted = new URL(request.url).searchParams.get('alg') ?? 'RS256'
+  const pair = pairs.find(({ alg }) => alg === wanted)
+  if (pair === undefined)
+    throw new Fault('invalid', `${JSON.stringify(wanted)} is not a valid value for alg: use ${algorithms.join(' or ')}`)
+  const claims = parseClaims(await readBody(request, mintBodyBytesLimit))
+  const iat = Math.floor(Date.now() / 1_000)
+  const payload = { iss, iat, exp: iat + tokenLifetimeSeconds, jti: crypto.randomUUID(), ...claims }
+  const token = await new SignJWT(payload)
+    .setProtectedHeader({ alg: pair.alg, typ: 'JWT', kid: pair.kid })
+    .sign(pair.privateKey)
+  return new Response(token, { headers: { 'content-type': 'application/jwt' } })
 }
 
 function parseClaims(body: Uint8Array): object {

@@ -9,27 +9,41 @@ export type RateLimiter = {
 
 export const noRateLimit: RateLimiter = { take: () => 0 }
 
+type Limit = { perMinute: number; burst: number }
+type Bucket = { left: number; at: number }
+
 /**
- * The buckets of the networks heard last are kept, `rateBucketsMax` of them; one that is forgotten starts full. Whoever sends from more
- * networks than that is held by nothing that counts addresses.
+ * Keeps the buckets of the `rateBucketsMax` networks seen last; a network that returns after that starts with a full bucket. A client with
+ * more networks than that cannot be limited by address.
  */
-export function createRateLimiter({ perMinute, burst }: { perMinute: number; burst: number }): RateLimiter {
-  const perMillisecond = perMinute / 60_000
-  const buckets = new Map<string, { left: number; at: number }>()
+export function createRateLimiter(limit: Limit): RateLimiter {
+  const buckets = new Map<string, Bucket>()
   return {
     take: (address, now) => {
-      const network = networkOf(address ?? '')
-      const known = buckets.get(network)
-      const bucket = known ?? { left: burst, at: now }
-      bucket.left = Math.min(burst, bucket.left + Math.max(0, now - bucket.at) * perMillisecond)
-      bucket.at = now
-      // Last in the order of the map, so that the first is the one heard longest ago.
-      if (known !== undefined) buckets.delete(network)
-      buckets.set(network, bucket)
-      if (buckets.size > rateBucketsMax) for (const oldest of buckets.keys()) if (buckets.delete(oldest)) break
-      if (bucket.left < 1) return Math.max(1, Math.ceil((1 - bucket.left) / perMillisecond / 1_000))
+      const bucket = moveToEnd(buckets, networkOf(address ?? ''), { left: limit.burst, at: now })
+      refill(bucket, limit, now)
+      if (bucket.left < 1) return secondsUntilOne(bucket, limit)
       bucket.left -= 1
       return 0
     },
   }
+}
+
+/** The bucket of a network, or this new one. It becomes the last of the map, so that the first is the one seen longest ago. */
+function moveToEnd(buckets: Map<string, Bucket>, network: string, full: Bucket): Bucket {
+  const bucket = buckets.get(network) ?? full
+  buckets.delete(network)
+  buckets.set(network, bucket)
+  if (buckets.size > rateBucketsMax) for (const oldest of buckets.keys()) if (buckets.delete(oldest)) break
+  return bucket
+}
+
+function refill(bucket: Bucket, { perMinute, burst }: Limit, now: number): void {
+  const gained = (Math.max(0, now - bucket.at) * perMinute) / 60_000
+  bucket.left = Math.min(burst, bucket.left + gained)
+  bucket.at = now
+}
+
+function secondsUntilOne({ left }: Bucket, { perMinute }: Limit): number {
+  return Math.max(1, Math.ceil(((1 - left) * 60) / perMinute))
 }

@@ -73,25 +73,33 @@ export const retirementMilliseconds = (accessTokenLifetimeSecondsMax + accessTok
 export async function openSigningKeys(rows: SigningKeyRow[], masterKey: CryptoKey): Promise<SigningKeys> {
   if (!rows.some(hasPrivateKey))
     throw new Fault('configuration', 'The database has no signing key; restore it from a backup')
-  let newestFirst: SigningKey[] = []
-  const load = async (given: SigningKeyRow[]) => {
-    const keys = await Promise.all(given.filter(hasPrivateKey).map((row) => openSigningKey(row, masterKey)))
-    newestFirst = keys.toSorted((one, other) => other.activeAt - one.activeAt)
-  }
-  await load(rows)
-  const inForce = (now: number) => newestFirst.filter((key) => signingKeyState(key, now) !== 'retired')
+  let keys = await openAll(rows, masterKey)
   return {
-    current: (now) => {
-      const usable = inForce(now)
-      // After the clock was set back, possibly no key is active yet.
-      const key = usable.find((each) => signingKeyState(each, now) === 'signing') ?? usable.at(-1)
-      if (key === undefined) throw new Error('Every signing key is retired')
-      return key
+    current: (now) => signingKeyAt(keys, now),
+    byKid: (kid, now) => inForce(keys, now).find((key) => key.kid === kid),
+    jwks: (now) => JSON.stringify({ keys: inForce(keys, now).map(({ publicJwk }) => publicJwk) }),
+    load: async (changed) => {
+      keys = await openAll(changed, masterKey)
     },
-    byKid: (kid, now) => inForce(now).find((key) => key.kid === kid),
-    jwks: (now) => JSON.stringify({ keys: inForce(now).map(({ publicJwk }) => publicJwk) }),
-    load,
   }
+}
+
+/** The newest first. */
+async function openAll(rows: SigningKeyRow[], masterKey: CryptoKey): Promise<SigningKey[]> {
+  const keys = await Promise.all(rows.filter(hasPrivateKey).map((row) => openSigningKey(row, masterKey)))
+  return keys.toSorted((one, other) => other.activeAt - one.activeAt)
+}
+
+function inForce(newestFirst: SigningKey[], now: number): SigningKey[] {
+  return newestFirst.filter((key) => signingKeyState(key, now) !== 'retired')
+}
+
+function signingKeyAt(newestFirst: SigningKey[], now: number): SigningKey {
+  const usable = inForce(newestFirst, now)
+  // After the clock was set back, possibly no key is active yet.
+  const key = usable.find((each) => signingKeyState(each, now) === 'signing') ?? usable.at(-1)
+  if (key === undefined) throw new Error('Every signing key is retired')
+  return key
 }
 
 async function openSigningKey(row: SigningKeyRow, masterKey: CryptoKey): Promise<SigningKey> {
