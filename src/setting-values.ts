@@ -1,4 +1,4 @@
-// What the text of a setting may be, and the value it stands for. Each rule names the setting, quotes the text and says what to use instead.
+// Parses the text of settings. Each error names the setting, quotes the text and says what to use instead.
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -11,7 +11,7 @@ import { type JsonOutline, outlineJson } from './json-text.ts'
 const contentTypeCharactersShown = 128
 
 /**
- * The whole body as bytes. `bytesLimit` is the first length that is too large; reading stops there, whatever Content-Length says.
+ * The whole body as bytes. `bytesLimit` is the first length that is too large; reading stops there, regardless of Content-Length.
  * @throws Fault `too_large`, `timeout` (the body did not arrive in time), `invalid` (compressed, or the client disconnected)
  */
 export async function readBody(request: Request, bytesLimit: number): Promise<Uint8Array<ArrayBuffer>> {
@@ -94,7 +94,7 @@ export function giveWayAfter(bytes: Uint8Array): Promise<void> | undefined {
 }
 
 /**
- * With `membersOnce`, a body that names one of its own members twice is refused, since another reader could use the other one. Objects
+ * With `membersOnce`, a body whose outermost object names a member twice is refused, since another reader could use the other one. Objects
  * inside the members are not checked. Gives way between the passes over a large body, and after the last one.
  * @throws Fault `invalid` when the bytes are not a JSON object in UTF-8, or one that would take long to parse
  */

@@ -105,7 +105,7 @@ function endOfText(json: Uint8Array, from: number, until: number): number {
 
 function beginMember(members: Member[], at: number): void {
   if (members.length === jsonOutermostMembersMax)
-    throw beyond(`have at most ${jsonOutermostMembersMax} members of its outermost object`)
+    throw beyond(`have at most ${jsonOutermostMembersMax} members in its outermost object`)
   members.push({ start: at + 1, colon: 0, end: 0 })
 }
 

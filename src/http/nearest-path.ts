@@ -6,7 +6,7 @@ const segmentsDroppedMax = 4
 
 /**
  * The nearest path with a route: with the base path once, without extra slashes, in lower case. `/oauth/token`, `/v1/v1/oauth/token` and
- * `/v1/oauth/token/` all lead to `/v1/oauth/token`. Undefined where no such path has a route.
+ * `/v1/oauth/token/` all lead to `/v1/oauth/token`. Undefined where none of these paths has a route.
  */
 export function findNearestPath<R extends Route<unknown>>(
   pathname: string,

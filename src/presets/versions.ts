@@ -19,13 +19,13 @@ import {
 import { encodeConfig } from './preset.ts'
 import type { Fields } from './schema/fields.ts'
 
-/** What of the registry tells presets: those of each workspace by slug, archived ones included. */
+/** The part of the registry that has presets: by workspace and slug, archived ones included. */
 export type PresetRegistry = { readonly presetsOf: ReadonlyMap<string, ReadonlyMap<string, Preset>> }
 
 /** A version with its config as a value. */
 export type Version = Readonly<Omit<PresetVersion, 'config'>> & { readonly config: Fields }
 
-/** `owner`: a user who is new, and made in the same commit. */
+/** `owner`: a new user, created in the same commit. */
 export type Draft = Omit<VersionDraft, 'config'> & {
   actor: Actor
   operation: string
@@ -35,12 +35,12 @@ export type Saved = { preset: Preset; version: Version }
 
 export type Presets = {
   /**
-   * Makes the next version of the preset with this slug, or the preset and its first one, and designates it. Resolves after the commit.
+   * Creates the next version of the preset with this slug, or the preset with its first version, and designates it. Resolves after the commit.
    * Call it within a turn of the mutex, shared or exclusive.
-   * @throws Fault `conflict` while the preset is archived, `invalid` when there is too much in it or there are too many
+   * @throws Fault `conflict` while the preset is archived, `invalid` when it is too long or the workspace has too many presets
    */
   save: (draft: Draft) => Promise<Saved>
-  /** What a version says; the designated one where none is named. Undefined when there is no such version. */
+  /** A version, by default the designated one; undefined when the preset does not have it. */
   versionOf: (preset: Preset, version?: number) => Promise<Version | undefined>
 }
 

@@ -56,7 +56,7 @@ const outboundRequestsMax = '65535'
 export function raiseOutboundLimit(): void {
   const { execve, env, execPath, execArgv, argv } = process
   if (!('Bun' in globalThis) || env[outboundSetting] !== undefined || execve === undefined) return
-  // In the compiled binary the second argument is a path inside the binary, which nobody passed.
+  // In the compiled binary the second argument is a path inside the binary, not one that was passed.
   const isCompiled = argv[1]?.includes('$bunfs') === true
   execve(execPath, [execPath, ...(isCompiled ? argv.slice(2) : [...execArgv, ...argv.slice(1)])], {
     ...env,

@@ -68,7 +68,7 @@ export const retirementMilliseconds = (accessTokenLifetimeSecondsMax + accessTok
 
 /**
  * Decrypts and imports the keys of a database that have a private key.
- * @throws Fault `configuration` when the database has no such key, or the master key does not fit
+ * @throws Fault `configuration` when the database has none, or the master key does not fit
  */
 export async function openSigningKeys(rows: SigningKeyRow[], masterKey: CryptoKey): Promise<SigningKeys> {
   if (!rows.some(hasPrivateKey))

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js'
 
 export type IpAddress = ReturnType<typeof ipaddr.process>
 
-/** Accepts any text; only addresses in one of its networks are in it, in whatever spelling. */
+/** `has` accepts any text, and finds an address of its networks in every spelling. */
 export type AddressList = { has: (address: string) => boolean }
 
 /** The address that a text spells, an IPv4-mapped one as IPv4; undefined for other text and for a zone that is not alphanumeric. */

@@ -1,4 +1,4 @@
-// Reading a body: bounded in bytes and in time whatever the sender does, and the media type read exactly.
+// Reading a body: bounded in bytes and in time for every sender, and the media type read exactly.
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
 import { hasMediaType, readBody } from '../../src/http/body.ts'
@@ -56,7 +56,7 @@ describe('a body', () => {
     await expect(readBody(requestOf('x'.repeat(limit)), limit)).rejects.toMatchObject({ code: 'too_large' })
   })
 
-  test('that never ends is given up at the limit, and its sender is told', async () => {
+  test('that never ends is refused at the limit, and its sender gets a response', async () => {
     const sender = senderOf()
     const reading = readBody(requestOf(sender.stream), limit)
     sender.send(limit - 1)
@@ -72,7 +72,7 @@ describe('a body', () => {
     expect(request.bodyUsed).toBe(false)
   })
 
-  test('whose Content-Length is too small is refused all the same', async () => {
+  test('whose Content-Length is too small is still refused', async () => {
     const request = requestOf('x'.repeat(limit), { 'content-length': '1' })
     await expect(readBody(request, limit)).rejects.toMatchObject({ code: 'too_large' })
   })
@@ -127,7 +127,7 @@ describe('a slow sender', () => {
     await sender.cancelled
   })
 
-  test('that told its length is given up as well', async () => {
+  test('with a Content-Length is refused as well', async () => {
     const sender = senderOf()
     const reading = readBody(requestOf(sender.stream, { 'content-length': '9' }), limit)
     expect(delay).toBe(requestBodyMillisecondsMax)

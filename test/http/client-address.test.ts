@@ -14,10 +14,10 @@ describe('the client', () => {
   const proxies = '10.0.0.0/8,::1'
   const rows: [name: string, peer: string, forwarded: string | undefined, client: string][] = [
     ['is the peer', '203.0.113.1', undefined, '203.0.113.1'],
-    ['is the peer, whatever it says, unless the peer is a proxy', '203.0.113.1', '1.2.3.4', '203.0.113.1'],
+    ['is the peer, despite its header, unless the peer is a proxy', '203.0.113.1', '1.2.3.4', '203.0.113.1'],
     ['is what the proxy says', '10.0.0.1', '203.0.113.1', '203.0.113.1'],
     ['is what the nearest of two proxies says', '10.0.0.1', '203.0.113.1, 10.0.0.2', '203.0.113.1'],
-    ['is not what stands before what a proxy wrote', '10.0.0.1', '1.2.3.4, 203.0.113.1', '203.0.113.1'],
+    ['is not an entry before the ones that proxies wrote', '10.0.0.1', '1.2.3.4, 203.0.113.1', '203.0.113.1'],
     ['is the proxy where it says nothing', '10.0.0.1', undefined, '10.0.0.1'],
     ['is the proxy where it says nonsense', '10.0.0.1', '1.2.3.4, unknown', '10.0.0.1'],
     ['is a proxy where only proxies are named', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],

@@ -23,7 +23,7 @@ function countMembers(value: unknown): number {
 }
 
 describe('the members of the outermost object', () => {
-  test('are found with their values, whatever stands in them', () =>
+  test('are found with their values in any object', () =>
     fc.assert(
       fc.asyncProperty(object, indent, async (given, space) => {
         const json = Buffer.from(JSON.stringify(given, null, space))
@@ -87,9 +87,9 @@ describe('a body', () => {
     ['of numbers', (beyond) => `{"x":[${many(jsonValuesMax - 1 + beyond, () => '1')}]}`, 'values'],
     ['of members', (beyond) => `{"x":{${many(jsonMembersMax - 1 + beyond, (index) => `"k${index}":1`)}}}`, 'in all'],
     [
-      'of members of its own',
+      'of members of its outermost object',
       (beyond) => `{${many(jsonOutermostMembersMax + beyond, (index) => `"k${index}":1`)}}`,
-      'outside',
+      'outermost object',
     ],
   ]
   for (const [name, make, rule] of rows)
@@ -107,7 +107,7 @@ describe('a body', () => {
     ['of one long text', `{"x":"${'a'.repeat(megabytes)}"}`, 'taken'],
     ['of one text of escaped quotes', `{"x":"${'\\"'.repeat(megabytes / 2)}"}`, 'taken'],
     ['of one text of backslashes', `{"x":"${'\\\\'.repeat(megabytes / 2)}"}`, 'taken'],
-    ['of many objects with members of their own', `{"x":[${many(199_000, (index) => `{"k${index}":1}`)}]}`, 'taken'],
+    ['of the members of many objects', `{"x":[${many(199_000, (index) => `{"k${index}":1}`)}]}`, 'taken'],
   ]
   for (const [name, text, code] of hostile)
     test(`of 31 megabytes ${name} is ${code}`, async () => {
@@ -122,7 +122,7 @@ describe('a changed object', () => {
     return Buffer.from(withMembers(bytes, await outlineJson(bytes), { values, prepended })).toString()
   }
 
-  test('is the old one with the new members, whatever stands in it', () =>
+  test('is the old one with the new members, for any object', () =>
     fc.assert(
       fc.asyncProperty(object, object, fc.array(trap), indent, async (given, changes, gone, space) => {
         const names = [...gone, ...Object.keys(given).slice(0, 1)]
@@ -133,7 +133,7 @@ describe('a changed object', () => {
       { numRuns: 500 },
     ))
 
-  test('has the items before those of its lists, whatever stands in them', () =>
+  test('has the items before those of its lists, for any items', () =>
     fc.assert(
       fc.asyncProperty(object, trap, fc.array(value, { minLength: 1 }), indent, async (given, name, items, space) => {
         const lists = { ...given, [name]: [given] }

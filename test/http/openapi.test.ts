@@ -1,4 +1,4 @@
-// The OpenAPI document: an independent validator accepts it, every route is in it, and the answers of the service are what it tells.
+// The OpenAPI document: an independent validator accepts it, every route is in it, and the responses of the service match it.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { type Federation, startFederation } from '../support/latchkey.ts'
@@ -78,7 +78,7 @@ test('answers that carry a credential or administration are those that the harne
   expect(isPrivate('POST', '/oauth/token')).toBe(true)
 })
 
-test('parameters of paths are described, and headers of answers told', () => {
+test('parameters of paths and headers of responses are described', () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const { parameters = [], responses } of Object.values(methods)) {
       for (const parameter of parameters as Record<string, unknown>[])
@@ -108,7 +108,7 @@ test('every path in it answers, and no method but the ones in it', async () => {
   }
 })
 
-test('the answers of exchange, key set and inference are what it tells', async () => {
+test('the responses of exchange, key set and inference match it', async () => {
   const check = createAnswerCheck(document)
   const { baseUrl } = federation.server
   const token = await federation.mint()

@@ -16,7 +16,7 @@ test('a burst passes, and then one a second', () => {
   expect(take(limiter, 5, 60_000)).toEqual([0, 0, 0, 1, 1])
 })
 
-test('the wait that is told is enough', () => {
+test('the returned wait is long enough', () => {
   const settings = fc.record({ perMinute: fc.integer({ min: 1, max: 1_000 }), burst: fc.integer({ min: 1, max: 9 }) })
   fc.assert(
     fc.property(settings, fc.nat(100_000), (given, now) => {
@@ -43,7 +43,7 @@ test('no order of requests lets more through than the burst and what flowed in',
   )
 })
 
-test('networks have buckets of their own; addresses of one network share', () => {
+test('each network has its own bucket; addresses of one network share it', () => {
   const limiter = createRateLimiter({ perMinute: 1, burst: 1 })
   expect(['1.1.1.1', '1.1.1.2', '2001:db8::1'].map((address) => limiter.take(address, 0))).toEqual([0, 0, 0])
   expect(limiter.take('2001:db8::ffff', 0)).toBeGreaterThan(0)
@@ -73,7 +73,7 @@ test('a network heard again outlives those heard before that', () => {
   for (let index = 0; index < rateBucketsMax - 1; index++) hear(`n${index}`)
   hear('again')
   hear('new')
-  // The newcomer took the place of n0; whoever is still known has nothing left of its burst.
+  // The new network replaced n0; the others have nothing left of their burst.
   expect(hear('again')).toBeGreaterThan(0)
   expect(hear('n0')).toBe(0)
 })

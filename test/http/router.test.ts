@@ -1,4 +1,4 @@
-// Which route a method and path find: exact paths under the base path, and the methods of a path told apart from no path at all.
+// The route of a method and path: exact paths under the base path; a path with other methods differs from an unknown path.
 import { describe, expect, test } from 'bun:test'
 import { createRouter } from '../../src/http/router.ts'
 

@@ -1,4 +1,4 @@
-// A path counts as it was sent: one that a proxy in front reads as another path than this service does finds nothing here.
+// A path counts as it was sent: a path that a proxy in front could read differently is not found.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isPlainPath } from '../../src/http/sent-path.ts'
 import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
@@ -56,7 +56,7 @@ describe('on the wire', () => {
       expect(await statusOf(target)).toBe(404)
     })
 
-  test('a Host that is none shows the path as it is, and changes nothing', async () => {
+  test('an invalid Host shows the path as it is, and changes nothing', async () => {
     expect(await statusOf('/v1/presets', { host: 'y:1\\z' })).toBe(200)
     expect(await statusOf('/v1/x/../presets', { host: 'y:1\\z' })).toBe(404)
   })

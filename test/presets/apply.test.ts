@@ -233,7 +233,7 @@ describe('the config of a chat', () => {
     ['rerank', shared],
   ]
   for (const [target, expected] of rows)
-    test(`is told to ${target} in its own terms`, () => expect(apply(target, config, {})).toEqual(expected))
+    test(`is translated for ${target}`, () => expect(apply(target, config, {})).toEqual(expected))
 
   test('offers /messages no choice among no tools', () => {
     expect(apply('messages', { parallel_tool_calls: false }, {})).toEqual({ model: 'own' })

@@ -256,7 +256,7 @@ test.each([
   expect((await call('PATCH', `/presets/${slug}`, { body })).error).toEqual({ code: 400, message })
 })
 
-/** What is updated in one millisecond is listed by slug. */
+/** Presets updated in the same millisecond are listed by slug. */
 async function nextMillisecond() {
   const before = Date.now()
   while (Date.now() === before) await new Promise((resolve) => setImmediate(resolve))

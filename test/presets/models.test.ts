@@ -1,4 +1,4 @@
-// `GET /models` and `GET /models/{model}` with presets (reference: Model list): what is listed to whom, and what is the upstream's answer alone.
+// `GET /models` and `GET /models/{model}` with presets (reference: Model list): who sees which presets, and which responses are the upstream's.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { audience, postExchange, type Row, subject } from '../support/latchkey.ts'
 import { type PresetServer, startPresets } from '../support/presets.ts'
@@ -60,7 +60,7 @@ describe('with presets', () => {
   })
   const inUse = ['@preset/lab', '@preset/prod-chat', '@preset/prod-mail']
 
-  test('those in use stand beside the models, and say what they are', async () => {
+  test('active ones are listed with the models, and described as presets', async () => {
     const before = Math.floor(Date.now() / 1_000) - 60
     for (const credential of [latchkey.key.key, latchkey.accessToken]) {
       const { object, data } = (await (await get('/models', credential)).json()) as { object: string; data: Row[] }
@@ -128,7 +128,7 @@ describe('with presets', () => {
       }
     })
 
-    test(`a ${who} for some models is told of no other by its name`, async () => {
+    test(`a ${who} for some models gets no other by its name`, async () => {
       const credential = await create({ allowed_models: ['small', 'mid*'] })
       for (const [model, status] of [
         ['small', 200],

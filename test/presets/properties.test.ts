@@ -1,4 +1,4 @@
-// What holds for every preset and every request, the rules told here again in words of their own; and what judging them costs.
+// Properties of every preset and every request, with the rules written independently; and the time that checks take.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Fault } from '../../src/fault.ts'
@@ -125,7 +125,7 @@ function sameTool(one: Fields, other: Fields): boolean {
   return key(one) === key(other)
 }
 
-test('to whatever it is applied, the request’s own fields stay and the names of the preset go', () => {
+test('applied to any request, it keeps the request’s own fields and removes the names of the preset', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...targets),
@@ -146,7 +146,7 @@ test('to whatever it is applied, the request’s own fields stay and the names o
   )
 })
 
-describe('whatever is sent', () => {
+describe('any body', () => {
   const anyBody = fc.oneof(
     fc.dictionary(
       fc.constantFrom(

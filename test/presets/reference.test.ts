@@ -37,7 +37,7 @@ describe('a request', () => {
   const inModel =
     'model is not a preset reference: use "@preset/slug" or "vendor/model@preset/slug", with "@3" at the end for version 3'
   const beside = 'preset is not a preset reference: use "slug", with "@3" at the end for version 3'
-  const refused: [body: Fields, told: string][] = [
+  const refused: [body: Fields, message: string][] = [
     [{ model: '@preset/' }, inModel],
     [{ model: '@preset/a b' }, inModel],
     [{ model: '@preset/a/b' }, inModel],
@@ -56,6 +56,7 @@ describe('a request', () => {
     [{ model: 'm@preset/a@2', preset: 'a' }, 'model names the preset "a@2" and preset names "a": name only one preset'],
     [{ model: 'm', models: ['a', '@preset/a'] }, 'models cannot name a preset: use model or preset'],
   ]
-  for (const [body, told] of refused)
-    test(`may not be ${JSON.stringify(body).slice(0, 60)}`, () => expect(() => readPresetReference(body)).toThrow(told))
+  for (const [body, message] of refused)
+    test(`may not be ${JSON.stringify(body).slice(0, 60)}`, () =>
+      expect(() => readPresetReference(body)).toThrow(message))
 })

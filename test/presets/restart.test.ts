@@ -1,4 +1,4 @@
-// Presets are on disk when a change is answered: a server that starts anew knows them, their versions and who may use them as before.
+// Presets are on disk when a change returns: a restarted server knows them, their versions and who may use them.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { type Installation, install } from '../support/installation.ts'

@@ -61,7 +61,7 @@ describe('a choice of the preset', () => {
     expect(apply('responses', { tools, tool_choice: among(tool('a')) }, {})).not.toHaveProperty('tool_choice')
   })
 
-  test('is looked for among whatever the request calls a tool', () => {
+  test('is searched among all tools of the request', () => {
     const odd: unknown = JSON.parse('[{"name":{"toString":1},"type":{"toString":1}},{"type":"function"},7,null]')
     expect(apply('chat', { tool_choice: tool('a') }, { tools: odd })).toEqual({ model: 'own', tools: odd })
     expect(apply('messages', { tool_choice: tool('a') }, { tools: odd })).toEqual({ model: 'own', tools: odd })
@@ -99,7 +99,7 @@ test('the number of likely tokens needs that their probabilities are asked for',
   expect(apply('responses', { top_logprobs: 3 }, {})).toEqual({ model: 'own', top_logprobs: 3 })
 })
 
-describe('whatever the tools and the choice among them', () => {
+describe('any tools and any choice among them', () => {
   const name = fc.constantFrom('a', 'b', 'bash', 'openrouter:web_search')
   const serverTool = fc.constantFrom<Fields>(
     { type: 'openrouter:bash' },

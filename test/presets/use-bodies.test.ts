@@ -61,7 +61,7 @@ describe('a field', () => {
     },
   )
 
-  test('that belongs to one request is none of the preset', async () => {
+  test('of a single request is not taken from the preset', async () => {
     const own = { user: 'u', metadata: { a: 'b' }, session_id: 's', trace: { trace_id: 't' }, debug: {} }
     const ofOne = { ...own, stream: true, stream_options: { include_usage: true }, prompt: 'p' }
     expect(await sentWith(ofOne, '/chat/completions')).toEqual({ model: 'own', ...bodyOf['/chat/completions'] })
@@ -71,7 +71,7 @@ describe('a field', () => {
     expect(latchkey.upstream.requests[0]?.headers.get('x-session-id')).toBe('s')
   })
 
-  test('that nobody knows passes', async () => {
+  test('that is unknown passes', async () => {
     const sent = await sentWith({}, '/chat/completions', { messages: [user], guided_regex: 'a+', __proto__x: [{}] })
     expect(sent).toEqual({ model: 'own', messages: [user], guided_regex: 'a+', __proto__x: [{}] })
   })
@@ -177,7 +177,7 @@ describe('fallbacks', () => {
     ])
   })
 
-  test('are none where the request lists none, and the model stays', async () => {
+  test('are absent where the request lists none, and the model stays', async () => {
     expect(await sentWith({ models: ['b'] }, '/chat/completions', { messages, models: [] })).toEqual({
       model: 'own',
       messages,
@@ -223,7 +223,7 @@ describe('a stream', () => {
   const filled = { model: 'own', top_p: 0.5, stream: true }
 
   for (const path of ['/chat/completions', '/completions'] as const) {
-    test(`of ${path} tells the usage to who asks for it`, async () => {
+    test(`of ${path} reports the usage to a client that asks for it`, async () => {
       const stream_options = { include_usage: true }
       expect(await stream(path, { stream_options })).toEqual({
         text: `${events}${usageEvent}${done}`,

@@ -27,7 +27,7 @@ const ask = (naming: Fields, path: InferencePath = '/chat/completions', credenti
   latchkey.infer(path, { ...bodyOf[path], ...naming }, credential)
 const presetVersionsOf = async (response: Response) =>
   (await latchkey.usageOf(response)).map((row) => row.preset_version)
-/** What is told to whom a preset is refused, without its name. */
+/** The message for a refused preset, without its name. */
 async function refusalOf(response: Response, name: string) {
   const { error } = (await response.json()) as { error: { message: string } }
   expect(latchkey.upstream.requests).toEqual([])
@@ -275,7 +275,7 @@ test('the very next request obeys a new version, a roll-back, disabling, archivi
     expect(latchkey.sent().map((body) => body.model)).toEqual(model === undefined ? [] : [model])
     expect(await presetVersionsOf(response)).toEqual(model === undefined ? [] : [`${own}@${version}`])
   }
-  // What is pinned follows none of them.
+  // A pinned version follows none of these changes.
   const pinned = await ask({ model: `@preset/${own}@3` })
   expect(await presetVersionsOf(pinned)).toEqual([`${own}@3`])
 })

@@ -111,7 +111,7 @@ describe('posts that wait', () => {
       { slug: 'a', at: 3 },
       { slug: 'b', at: 2 },
     ])
-    // Each is told as it was after its own change, not after the last.
+    // Each response shows the preset after its own change, not after the last.
     expect(saved.map(({ preset }) => preset.designatedVersion)).toEqual(saved.map(numberOf))
     for (const { preset, version } of saved) expect(preset.designatedVersionId).toBe(version.id)
     expect(new Set(saved.map(({ preset }) => preset.id)).size).toBe(2)
@@ -140,7 +140,7 @@ describe('posts that wait', () => {
     expect(watched.batches).toHaveLength(2)
   })
 
-  test('each leave a record of their own, with the preset before and after', async () => {
+  test('each leave their own record, with the preset before and after', async () => {
     await Promise.all([save('a'), save('a', { actor: { kind: 'local' } })])
     const records = rowsInFile(
       own.path,

@@ -30,7 +30,7 @@ function loosened(text: string): string {
 }
 
 describe('a minted token', () => {
-  test('can be verified by anybody from the published keys alone', async () => {
+  test('can be verified with the published keys alone', async () => {
     const published = createLocalJWKSet(JSON.parse(signingKeys.jwks(now)))
     const { text, id, expiresAt } = await mint()
     const { payload, protectedHeader } = await jwtVerify(text, published, {
@@ -91,7 +91,7 @@ describe('a minted token', () => {
     )
   })
 
-  test('has an id of its own each time', async () => {
+  test('has a new id each time', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, async () => (await mint()).id))
     expect(new Set(ids).size).toBe(20)
   })
@@ -165,7 +165,7 @@ describe('a token is refused', () => {
     expect(await verify(signed)).toBe('token_invalid')
   })
 
-  test('whatever the text', async () => {
+  test('for any text', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(fc.string(), fc.base64String()), { maxLength: 4 }), async (parts) => {
         expect(await verify(parts.join('.'))).toBe('token_invalid')

@@ -161,7 +161,7 @@ export function sequence(...checks: readonly Check[]): Check {
   })
 }
 
-/** Runs all checks, whatever the others report. */
+/** Runs all checks and reports the problems of each. */
 export function allOf(...checks: readonly Check[]): Check {
   return createCheck(mergedSchema(checks), (value, context) => {
     for (const validate of checks) validate(value, context)

@@ -1,4 +1,4 @@
-// Every parameter of a chat body: taken at its bounds, refused just past them, and all problems told at once by path and rule.
+// Every parameter of a chat body: accepted at its bounds, refused just past them, and all problems reported at once by path and rule.
 import { describe, expect, test } from 'bun:test'
 import * as client from '@openrouter/sdk/models/chatrequest'
 import { chatRequestToJSON } from '@openrouter/sdk/models/chatrequest'
@@ -7,9 +7,9 @@ import { configKeys, keptParameters, passingParameters } from '../../../src/pres
 import { describeProblems } from '../../../src/presets/schema/validation.ts'
 
 const messages = [{ role: 'user', content: 'Hi' }]
-const told = (fields: Record<string, unknown>) => describeProblems(chatBodyProblems({ messages, ...fields }))
+const problemsIn = (fields: Record<string, unknown>) => describeProblems(chatBodyProblems({ messages, ...fields }))
 
-type Row = [name: string, accepted: unknown[], refused: [value: unknown, told: string][]]
+type Row = [name: string, accepted: unknown[], refused: [value: unknown, problemsIn: string][]]
 
 const characters = (count: number) => 'é'.repeat(count)
 const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']))
@@ -299,10 +299,10 @@ const rows: Row[] = [
 describe('the parameter', () => {
   for (const [name, accepted, refused] of rows) {
     describe(name, () => {
-      for (const value of accepted) test(`may be ${shown(value)}`, () => expect(told({ [name]: value })).toBe(''))
+      for (const value of accepted) test(`may be ${shown(value)}`, () => expect(problemsIn({ [name]: value })).toBe(''))
       for (const [value, expected] of refused)
-        test(`may not be ${shown(value)}`, () => expect(told({ [name]: value })).toBe(expected))
-      if (name !== 'messages') test('may be null or left out', () => expect(told({ [name]: null })).toBe(''))
+        test(`may not be ${shown(value)}`, () => expect(problemsIn({ [name]: value })).toBe(expected))
+      if (name !== 'messages') test('may be null or left out', () => expect(problemsIn({ [name]: null })).toBe(''))
     })
   }
 })
@@ -351,7 +351,7 @@ describe('a body', () => {
     expect(chatBodyProblems(body as Record<string, unknown>)).toEqual([])
   })
 
-  test('may hold fields that nobody knows, also those that every object has', () => {
+  test('may hold unknown fields, also those that every object has', () => {
     const body = JSON.parse(
       '{"messages":[{"role":"user","content":"Hi"}],"x":{"y":1},"__proto__":{"model":7},"toString":1}',
     )
@@ -363,21 +363,21 @@ describe('a body', () => {
   })
 
   test('may not set two efforts that differ', () => {
-    expect(told({ reasoning: { effort: 'low' }, reasoning_effort: 'high' })).toBe(
+    expect(problemsIn({ reasoning: { effort: 'low' }, reasoning_effort: 'high' })).toBe(
       'reasoning_effort: must not differ from reasoning.effort',
     )
-    expect(told({ reasoning: { effort: 'low' }, reasoning_effort: 'low' })).toBe('')
-    expect(told({ reasoning: { effort: null }, reasoning_effort: 'low' })).toBe('')
-    expect(told({ reasoning: { effort: 'low' }, reasoning_effort: null })).toBe('')
+    expect(problemsIn({ reasoning: { effort: 'low' }, reasoning_effort: 'low' })).toBe('')
+    expect(problemsIn({ reasoning: { effort: null }, reasoning_effort: 'low' })).toBe('')
+    expect(problemsIn({ reasoning: { effort: 'low' }, reasoning_effort: null })).toBe('')
   })
 
-  test('is told all its problems at once, in the order of the table', () => {
-    expect(told({ metadata: { trace_id: 'a'.repeat(513) }, temperature: 3, stream: 'yes' })).toBe(
+  test('is refused with all its problems at once, in the order of the table', () => {
+    expect(problemsIn({ metadata: { trace_id: 'a'.repeat(513) }, temperature: 3, stream: 'yes' })).toBe(
       'temperature: must be a number from 0 to 2; stream: must be true or false; metadata.trace_id: must be at most 512 characters',
     )
   })
 
-  test('is told ten of them at most', () => {
+  test('is refused with at most ten of them', () => {
     expect(chatBodyProblems({ messages, stop: 1, models: Array.from({ length: 16 }, () => 1) })).toHaveLength(10)
     expect(chatBodyProblems({ messages: Array.from({ length: 20 }, () => 1) })).toHaveLength(10)
   })
@@ -385,14 +385,14 @@ describe('a body', () => {
   test('may be nested 128 levels deep and no deeper', () => {
     const nested = (levels: number): unknown => (levels === 0 ? {} : { a: nested(levels - 1) })
     // The body itself, the parameter and the innermost object are levels too.
-    expect(told({ image_config: nested(126) })).toBe('')
-    expect(told({ image_config: nested(127) })).toBe('body: must be nested at most 128 levels deep')
+    expect(problemsIn({ image_config: nested(126) })).toBe('')
+    expect(problemsIn({ image_config: nested(127) })).toBe('body: must be nested at most 128 levels deep')
     const deep = JSON.parse(`{"messages":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)
     expect(chatBodyProblems(deep)[0]?.path).toBe('body')
   })
 
   test('names a place by its path, strange names quoted', () => {
-    expect(told({ logit_bias: { 'a b': 'c' } })).toBe('logit_bias["a b"]: must be a number')
+    expect(problemsIn({ logit_bias: { 'a b': 'c' } })).toBe('logit_bias["a b"]: must be a number')
   })
 })
 

@@ -1,4 +1,4 @@
-// An Anthropic body: what is taken, what is refused, and what becomes of it in a config and back.
+// An Anthropic body: its accepted and refused values, and its translation to a config and back.
 import { describe, expect, test } from 'bun:test'
 import { messagesRequestToJSON } from '@openrouter/sdk/models/messagesrequest'
 import { messagesBodyProblems } from '../../../src/presets/dialects/from-messages.ts'
@@ -73,7 +73,7 @@ const translated: [body: Record<string, unknown>, config: Record<string, unknown
 
 describe('a field', () => {
   for (const [body, config, back] of translated)
-    test(`${JSON.stringify(body).slice(0, 90)} is kept as told`, () => {
+    test(`${JSON.stringify(body).slice(0, 90)} is stored as listed`, () => {
       expect(readPreset('messages', body).config).toEqual(config)
       expect(messagesFields(config)).toEqual(back ?? body)
     })
@@ -93,7 +93,7 @@ describe('a field', () => {
   for (const config of dropped)
     test(`${JSON.stringify(config)} of a config has no counterpart`, () => expect(messagesFields(config)).toEqual({}))
 
-  test('of a config that goes by another name here is translated', () => {
+  test('of a config with another name here is translated', () => {
     expect(messagesFields({ stop: 'a', max_tokens: 1, max_completion_tokens: 2 })).toEqual({
       stop_sequences: ['a'],
       max_tokens: 2,

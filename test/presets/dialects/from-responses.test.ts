@@ -1,4 +1,4 @@
-// An OpenAI Responses body: what is taken, what is refused, and what becomes of it in a config and back.
+// An OpenAI Responses body: its accepted and refused values, and its translation to a config and back.
 import { describe, expect, test } from 'bun:test'
 import { responsesRequestToJSON } from '@openrouter/sdk/models/responsesrequest'
 import { responsesBodyProblems } from '../../../src/presets/dialects/from-responses.ts'
@@ -74,7 +74,7 @@ const translated: [body: Record<string, unknown>, config: Record<string, unknown
 
 describe('a field', () => {
   for (const [body, config, back] of translated)
-    test(`${JSON.stringify(body).slice(0, 90)} is kept as told`, () => {
+    test(`${JSON.stringify(body).slice(0, 90)} is stored as listed`, () => {
       expect(readPreset('responses', body).config).toEqual(config)
       expect(responsesFields(config)).toEqual(back ?? body)
     })
@@ -93,7 +93,7 @@ describe('a field', () => {
   for (const config of dropped)
     test(`${JSON.stringify(config)} of a config has no counterpart`, () => expect(responsesFields(config)).toEqual({}))
 
-  test('of a config that goes by another name here is translated', () => {
+  test('of a config with another name here is translated', () => {
     expect(responsesFields({ max_tokens: 1, max_completion_tokens: 2 })).toEqual({ max_output_tokens: 2 })
     expect(responsesFields({ max_tokens: 1 })).toEqual({ max_output_tokens: 1 })
     expect(responsesFields({ reasoning: { summary: 'auto' }, reasoning_effort: 'low' })).toEqual({
@@ -101,7 +101,7 @@ describe('a field', () => {
     })
   })
 
-  test('of a config keeps its type, whatever is in it', () => {
+  test('of a config keeps its type and all its members', () => {
     expect(responsesFields({ tools: [{ type: 'function', function: { name: 'f', type: 'mcp' } }] })).toEqual({
       tools: [{ type: 'function', name: 'f' }],
     })
@@ -113,7 +113,7 @@ describe('a field', () => {
       expect(format({ type, json_schema: { name: 'n', schema } })).toEqual({ text: { format: { type } } })
   })
 
-  test('of a config that tells no schema has no counterpart', () => {
+  test('of a config without a schema has no counterpart', () => {
     for (const json_schema of [undefined, null, {}, { name: 'n' }, { name: 'n', schema: null }])
       expect(responsesFields({ response_format: { type: 'json_schema', json_schema } })).toEqual({})
   })
@@ -157,7 +157,7 @@ describe('a body', () => {
     test(`may not be ${JSON.stringify(body).slice(0, 80)}`, () =>
       expect(describeProblems(responsesBodyProblems(body))).toBe(told))
 
-  test('with a tool that nobody knows is refused', () => {
+  test('with an unknown tool is refused', () => {
     expect(responsesBodyProblems({ tools: [{ type: 'retrieval' }] })).toMatchObject([{ path: 'tools[0].type' }])
   })
 

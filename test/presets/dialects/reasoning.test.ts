@@ -11,7 +11,7 @@ describe('how much to think', () => {
   const rows: [target: Target, config: Fields, request: Fields, reasoningFields: Fields][] = [
     ['chat', { reasoning_effort: 'high' }, { reasoning: { enabled: false } }, { reasoning: { enabled: false } }],
     ['chat', { reasoning_effort: 'high' }, { reasoning: { max_tokens: 9 } }, { reasoning: { max_tokens: 9 } }],
-    // That there is to be some leaves open how much, unless it was to be none.
+    // `enabled: true` leaves the effort open, unless the effort is `none`.
     [
       'chat',
       { reasoning_effort: 'high' },

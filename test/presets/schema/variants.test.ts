@@ -8,11 +8,12 @@ import { serverToolShapes } from '../../../src/presets/schema/tools.ts'
 import { describeProblems } from '../../../src/presets/schema/validation.ts'
 
 const user = { role: 'user', content: 'Hi' }
-const told = (fields: Record<string, unknown>) => describeProblems(chatBodyProblems({ messages: [user], ...fields }))
+const problemsIn = (fields: Record<string, unknown>) =>
+  describeProblems(chatBodyProblems({ messages: [user], ...fields }))
 const names = ['a', 'b']
 
-/** A variant in full, and a setting of it that is wrong, with what is told of it. */
-type Row = [whole: Record<string, unknown>, wrong: Record<string, unknown>, told: string]
+/** A complete variant, and an invalid setting of it with its problem. */
+type Row = [whole: Record<string, unknown>, wrong: Record<string, unknown>, problem: string]
 
 const plugins: Record<string, Row> = {
   'auto-beta-router': [
@@ -188,15 +189,15 @@ const tools: Record<string, Row> = {
 describe('the plugin', () => {
   for (const [id, [whole, wrong, expected]] of Object.entries(plugins)) {
     test(`${id} is taken with all its settings, and with none`, () => {
-      expect(told({ plugins: [{ ...whole, id }, { id }] })).toBe('')
+      expect(problemsIn({ plugins: [{ ...whole, id }, { id }] })).toBe('')
     })
     if (wrong.id === undefined)
       test(`${id} is refused for a wrong one`, () =>
-        expect(told({ plugins: [{ ...wrong, id }] })).toBe(`plugins[0].${expected}`))
+        expect(problemsIn({ plugins: [{ ...wrong, id }] })).toBe(`plugins[0].${expected}`))
   }
 
   test('of another id is refused, naming the 11 that there are', () => {
-    expect(told({ plugins: [{ id: 'web' }, { id: 'toString' }] })).toBe(
+    expect(problemsIn({ plugins: [{ id: 'web' }, { id: 'toString' }] })).toBe(
       `plugins[1].id: must be one of ${Object.keys(pluginShapes).join(', ')}`,
     )
     expect(Object.keys(pluginShapes)).toHaveLength(11)
@@ -207,19 +208,19 @@ describe('the plugin', () => {
 
 describe('the tool', () => {
   for (const [type, [whole, wrong, expected]] of Object.entries(tools)) {
-    test(`${type} is taken in full`, () => expect(told({ tools: [{ ...whole, type }] })).toBe(''))
+    test(`${type} is accepted in full`, () => expect(problemsIn({ tools: [{ ...whole, type }] })).toBe(''))
     test(`${type} is refused for a wrong setting`, () =>
-      expect(told({ tools: [{ ...wrong, type }] })).toBe(`tools[0].${expected}`))
+      expect(problemsIn({ tools: [{ ...wrong, type }] })).toBe(`tools[0].${expected}`))
   }
 
   test('of another type is refused, naming those that there are', () => {
     const types = ['function', ...Object.keys(serverToolShapes)]
-    expect(told({ tools: [{ type: 'retrieval' }] })).toBe(`tools[0].type: must be one of ${types.join(', ')}`)
+    expect(problemsIn({ tools: [{ type: 'retrieval' }] })).toBe(`tools[0].type: must be one of ${types.join(', ')}`)
     expect(Object.keys(tools)).toEqual(types)
   })
 
   test('that is a function needs the function', () => {
-    expect(told({ tools: [{ type: 'function' }, { type: 'function', function: { name: '' } }] })).toBe(
+    expect(problemsIn({ tools: [{ type: 'function' }, { type: 'function', function: { name: '' } }] })).toBe(
       'tools[0].function: is required; tools[1].function.name: must not be empty',
     )
   })
@@ -262,9 +263,9 @@ describe('a message', () => {
     { role: 'tool', content: parts, tool_call_id: 'b' },
   ]
   for (const message of accepted)
-    test(`may be ${JSON.stringify(message).slice(0, 100)}`, () => expect(told({ messages: [message] })).toBe(''))
+    test(`may be ${JSON.stringify(message).slice(0, 100)}`, () => expect(problemsIn({ messages: [message] })).toBe(''))
 
-  const refused: [message: unknown, told: string][] = [
+  const refused: [message: unknown, problem: string][] = [
     ['Hi', ': must be an object'],
     [{ content: 'Hi' }, '.role: is required'],
     [{ role: 'function', content: 'a' }, `.role: must be one of ${Object.keys(messageShapes).join(', ')}`],
@@ -293,7 +294,7 @@ describe('a message', () => {
   ]
   for (const [message, expected] of refused)
     test(`may not be ${JSON.stringify(message)}`, () =>
-      expect(told({ messages: [user, message] })).toBe(`messages[1]${expected}`))
+      expect(problemsIn({ messages: [user, message] })).toBe(`messages[1]${expected}`))
 })
 
 /** The ids in the union of the client's own plugin types. */
