@@ -145,7 +145,7 @@ describe('throws', () => {
       'a wrong slug',
       () => management.presets.createPresetsChatCompletions({ slug: 'a b', chatRequest }),
       400,
-      /^slug: /,
+      /is not a valid slug/,
     ],
     [
       BadRequestResponseError,
