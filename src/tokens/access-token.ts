@@ -23,7 +23,7 @@ export async function mintAccessToken(
   lifetimeSeconds: number,
   now: number,
 ): Promise<IssuedAccessToken> {
-  const { kid, privateKey } = signingKeys.current(now)
+  const key = signingKeys.current(now)
   const iat = Math.floor(now / 1_000)
   const exp = iat + lifetimeSeconds
   const id = crypto.randomUUID()
@@ -40,7 +40,7 @@ export async function mintAccessToken(
     federation_issuer_id: issuerId,
     ...authorizationOf(allowed),
   }
-  const text = await signJwt({ alg: 'ES256', typ: 'at+jwt', kid }, claims, privateKey)
+  const text = await signJwt({ alg: 'ES256', typ: 'at+jwt', kid: key.kid }, claims, key)
   return { text, id, lifetimeSeconds, expiresAt: exp * 1_000 }
 }
 

@@ -1,4 +1,6 @@
-// Signs and verifies the text of a JWT (RFC 7515 §5) with WebCrypto, so that nothing is parsed twice. It does not know claims.
+// Signs and verifies the text of a JWT (RFC 7515 §5) without parsing it again. It does not know claims.
+import { KeyObject, sign, verify } from 'node:crypto'
+import { isLoneSignature, runOnPool } from './signature-load.ts'
 
 const parameters = {
   RS256: { name: 'RSASSA-PKCS1-v1_5' },
@@ -6,6 +8,9 @@ const parameters = {
 } as const
 /** The algorithms that subject tokens may be signed with. */
 export type JwsAlgorithm = keyof typeof parameters
+/** Both algorithms hash with SHA-256; JWS has the two numbers of an ECDSA signature side by side (RFC 7518 §3.4). */
+const digest = 'SHA256'
+const dsaEncoding = 'ieee-p1363'
 const encoder = new TextEncoder()
 
 /**
@@ -19,23 +24,40 @@ export async function isSignedBy(
 ): Promise<boolean> {
   const end = text.lastIndexOf('.')
   const signature = Buffer.from(text.slice(end + 1), 'base64url')
+  const data = encoder.encode(text.slice(0, end))
   try {
-    return await crypto.subtle.verify(
-      parameters[algorithm],
-      await cryptoKey(),
-      signature,
-      encoder.encode(text.slice(0, end)),
-    )
+    const key = await cryptoKey()
+    if (isLoneSignature()) return verify(digest, data, { key: keyObjectOf(key), dsaEncoding }, signature)
+    return await runOnPool(() => crypto.subtle.verify(parameters[algorithm], key, signature, data))
   } catch {
     return false
   }
 }
 
+/** The two forms of one private key, for signatures at once and on the pool. */
+export type PrivateKey = { privateKey: CryptoKey; privateKeyObject: KeyObject }
+
 /** A JWT signed with ES256. */
-export async function signJwt(header: object, payload: object, key: CryptoKey): Promise<string> {
+export async function signJwt(
+  header: object,
+  payload: object,
+  { privateKey, privateKeyObject }: PrivateKey,
+): Promise<string> {
   const input = `${encode(header)}.${encode(payload)}`
-  const signature = await crypto.subtle.sign(parameters.ES256, key, encoder.encode(input))
-  return `${input}.${Buffer.from(signature).toString('base64url')}`
+  const data = encoder.encode(input)
+  const signature = isLoneSignature()
+    ? sign(digest, data, { key: privateKeyObject, dsaEncoding })
+    : Buffer.from(await runOnPool(() => crypto.subtle.sign(parameters.ES256, privateKey, data)))
+  return `${input}.${signature.toString('base64url')}`
+}
+
+/** Made at first use, since a key set may hold many keys. */
+const keyObjects = new WeakMap<CryptoKey, KeyObject>()
+
+function keyObjectOf(key: CryptoKey): KeyObject {
+  const known = keyObjects.get(key) ?? KeyObject.from(key)
+  keyObjects.set(key, known)
+  return known
 }
 
 function encode(part: object): string {

@@ -1,19 +1,20 @@
 // The ES256 keys that sign access tokens: created, stored encrypted, decrypted at start, published as a JWKS (reference: Signing keys).
+import { createPrivateKey } from 'node:crypto'
 import { exportJWK, generateKeyPair } from 'jose'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import { accessTokenKeysCacheSeconds, accessTokenLifetimeSecondsMax, publicationMarginSeconds } from '../limits.ts'
+import type { PrivateKey } from './jws.ts'
 import { hasPrivateKey } from './keyring.ts'
 import { decrypt, encrypt } from './master-key.ts'
 
 export type PublicSigningJwk = { alg: 'ES256'; crv: 'P-256'; kid: string; kty: 'EC'; use: 'sig'; x: string; y: string }
 
-export type SigningKey = {
+export type SigningKey = PrivateKey & {
   kid: string
   activeAt: number
   retiredAt: number | null
   revoked: boolean
-  privateKey: CryptoKey
   publicKey: CryptoKey
   publicJwk: PublicSigningJwk
 }
@@ -121,6 +122,7 @@ async function openSigningKey(row: SigningKeyRow, masterKey: CryptoKey): Promise
     retiredAt: row.retiredAt,
     revoked: row.revoked,
     privateKey: await crypto.subtle.importKey('pkcs8', pkcs8, curve, false, ['sign']),
+    privateKeyObject: createPrivateKey({ key: Buffer.from(pkcs8), format: 'der', type: 'pkcs8' }),
     publicKey: await crypto.subtle.importKey('jwk', publicJwk, curve, false, ['verify']),
     publicJwk,
   }

@@ -6,7 +6,7 @@ import { runCommand, startServing, temporaryFolder } from '../support/latchkey.t
 
 export const repository = join(import.meta.dirname, '../..')
 export const rounds = Number(process.env.BENCH_ROUNDS ?? 7)
-export const concurrency = 32
+export const concurrency = Number(process.env.BENCH_CONCURRENCY ?? 32)
 
 /** Whose CPU time counts: a process and its children. */
 export type Contestant = { name: string; pid: number; stop: () => Promise<unknown> }
