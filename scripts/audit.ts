@@ -1,4 +1,4 @@
-// `latchkey audit`: every exchange with its outcome and, if it was refused, the reason that the caller was not told.
+// `latchkey audit`: every exchange with its outcome and, if it was refused, the reason, which the caller does not see.
 import type { Command } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'
@@ -27,7 +27,7 @@ function drawExchanges({ data, more_before_id }: Exchanges, given: Arguments): s
   )
   return more_before_id === undefined || more_before_id === null
     ? drawn
-    : `${drawn}\nOlder exchanges were not looked at; to go on: --before-id ${more_before_id}`
+    : `${drawn}\nOlder exchanges were not searched. To continue: --before-id ${more_before_id}`
 }
 
 export function auditCommand(): Command {
@@ -38,7 +38,7 @@ export function auditCommand(): Command {
     'audit --json --limit 1000',
   ])
     .option('--outcome <outcome>', 'issued or refused')
-    .option('--reason <reason>', 'only refused for this reason')
+    .option('--reason <reason>', 'only exchanges refused for this reason')
   const list = operationCommand(
     reportOptions(traitOptions(made)),
     'audit.list',
@@ -48,12 +48,10 @@ export function auditCommand(): Command {
     },
     drawExchanges,
   )
-  const show = command(
-    'show <request-id>',
-    'Show an exchange or an inference request, by the x-request-id of its response',
-    ['audit show 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6'],
-  )
-  const changes = command('changes', 'List what admins changed, newest first: who, what, before and after', [
+  const show = command('show <request-id>', 'Show an exchange or an inference request by its x-request-id', [
+    'audit show 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6',
+  ])
+  const changes = command('changes', 'List the changes by administrators, newest first: who, what, before and after', [
     'audit changes',
     'audit changes --json --since 24h',
   ])

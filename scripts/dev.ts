@@ -1,4 +1,4 @@
-// `latchkey dev`: the whole product on a laptop, with a test issuer and an echo upstream, ready for the curl lines it prints.
+// `latchkey dev`: the whole product on a laptop, with a test issuer and an echo upstream. It prints curl commands to try.
 import { join, relative } from 'node:path'
 import type { Command } from 'commander'
 import { isServed } from '../src/admin/transport/client.ts'
@@ -30,7 +30,7 @@ type Facts = {
 export function devCommand(): Command {
   const made = command(
     'dev',
-    'Try the whole product on this machine: server, test issuer, echo upstream (unless one is set), and a policy; takes three ports in a row',
+    'Try the whole product on this machine: server, test issuer, echo upstream (unless one is set) and a policy; uses three consecutive ports',
     ['dev', 'dev --listen 127.0.0.1:9000', 'dev --upstream-url http://127.0.0.1:11434/v1'],
   )
   const shown = [
@@ -50,7 +50,7 @@ export function devCommand(): Command {
     const { options } = givenTo(all)
     const given = readConfig(options, defaults)
     if (await isServed(socketPathFor(given)))
-      throw new Fault('conflict', 'dev runs here already; stop that one first, or use another folder')
+      throw new Fault('conflict', 'dev is already running in this folder; stop it first, or use another folder')
     const { issuerUrl, stop, ...upstream } = await startCompanions(given)
     const config: Config = { ...given, ...upstream, insecureIssuers: true }
     let policyId = ''
@@ -69,7 +69,7 @@ export function devCommand(): Command {
       model: await findModel(upstream),
     }
     print(options.json === true ? JSON.stringify(facts) : banner(facts))
-    // It belongs to its terminal, which sends SIGHUP when it closes.
+    // A terminal that closes sends SIGHUP.
     await stopOnSignal({ stop: () => server.stop().then(stop) }, ['SIGINT', 'SIGTERM', 'SIGHUP'])
   })
 }
@@ -79,7 +79,7 @@ function shortest(path: string): string {
   return fromHere.startsWith('..') ? path : fromHere
 }
 
-/** How the program was called, for lines that people paste. */
+/** How the program was called, for commands to paste. */
 function programName(): string {
   return import.meta.url.includes('$bunfs')
     ? shortest(process.execPath)
@@ -91,7 +91,7 @@ function banner(facts: Facts): string {
   return `Latchkey dev serves ${base_url}, with a test issuer at ${issuer_url} and the upstream ${upstream}. Not for production.
 Paste these into another terminal, in this folder:
 
-# 1. Mint a token at the test issuer; any claims you like, ?alg=ES256 for the other key
+# 1. Mint a token at the test issuer, with any claims; add ?alg=ES256 for the other key
 JWT=$(curl -s '${issuer_url}/mint' -d '{"sub":"${subject}","aud":"${audience}"}')
 
 # 2. Exchange it for an access token
@@ -101,7 +101,7 @@ TOKEN=$(echo "$ANSWER" | sed -n 's/.*"access_token":"\\([^"]*\\)".*/\\1/p')
 # 3. Call inference with it
 curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello from a workload"}]}'; echo
 
-# 4. Make a preset of a request once, and let callers name it: model, settings and system prompt
+# 4. Create a preset from a request, which callers then name: model, settings and system prompt
 echo '{"model":"${model}","temperature":0.2,"messages":[{"role":"system","content":"Answer in two sentences."}]}' | ${programName()} presets import - --as brief --database-url 'file:${database}'
 curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"@preset/brief","messages":[{"role":"user","content":"Hello by name"}]}'; echo
 
@@ -109,7 +109,7 @@ curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Con
 curl -s --unix-socket '${socket}' http://localhost/operations/usage.sum -d '{}'; echo
 ${programName()} usage --requests --database-url 'file:${database}'
 
-# 6. Go wrong: mint for another audience, repeat 2, and see what the caller is told and what the admin
+# 6. Make an exchange fail: mint for another audience, repeat 2, and compare the response with the audit log
 ${programName()} audit --database-url 'file:${database}'
 
 Stop with Ctrl+C`

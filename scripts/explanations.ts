@@ -1,4 +1,4 @@
-// Draws what `policies check` found: a line a policy, and every step of the one that was asked for or that accepts nearly.
+// Draws what `policies check` found: one line per policy, and every step of the policy that was named or that comes nearest.
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { stepNames } from '../src/federation/subject-token/refusal.ts'
 import { printable } from './shared/render.ts'
@@ -6,14 +6,14 @@ import { printable } from './shared/render.ts'
 export type Explanation = OperationResponse<'policies.check'>['data'][number]
 type ExplainedStep = Explanation['steps'][number]
 
-/** A single policy with all its steps; of several, nearest first, those of the first alone, and only where none accepts. */
+/** A single policy with all its steps. Of several, nearest first, only the first has steps, and only if no policy accepts the token. */
 export function drawExplanations(explanations: Explanation[]): string {
   const [nearest, ...others] = explanations
   if (nearest === undefined) return 'No policies to check against'
   if (others.length === 0) return drawExplanation(nearest)
   const lines = explanations.map(drawSummary)
   if (explanations.some(({ accepted }) => accepted)) return lines.join('\n')
-  return [...lines, '', drawExplanation(nearest), '', 'For the steps of another: --policy NAME'].join('\n')
+  return [...lines, '', drawExplanation(nearest), '', 'To see the steps of another policy: --policy NAME'].join('\n')
 }
 
 function drawSummary({ policy_id, policy_name, accepted, steps }: Explanation): string {
@@ -37,7 +37,7 @@ function drawExplanation({ policy_id, policy_name, accepted, steps, condition }:
   return [`${printable(policy_name)} (${policy_id}) ${verdict}`, ...lines, ...parts].join('\n')
 }
 
-/** A step that is missing could not be taken, since one before it failed, unless it is none of a check or depends on the policy. */
+/** Such a step is missing only because a step before it failed. The others do not belong to a check or depend on the policy. */
 function isAlwaysTaken(step: string): boolean {
   return !['form', 'replay', 'minting'].includes(step)
 }

@@ -6,7 +6,7 @@ import { print } from './shared/command-line.ts'
 import { renderMarkdown } from './shared/markdown.ts'
 import { paint, readTerminal } from './shared/terminal.ts'
 
-/** Wider lines are hard to read. */
+/** Longer lines are hard to read. */
 const widthMax = 100
 
 export function helpCommand(): Command {
@@ -33,7 +33,7 @@ function findCommand(program: Command, words: string[]): Command | undefined {
 function renderTopic(text: string): string {
   const terminal = readTerminal()
   const width = Math.min(terminal.columns ?? widthMax, widthMax)
-  // Where nothing is bold, capitals set headings apart.
+  // Without bold text, capitals mark the headings.
   return renderMarkdown(text, width, (heading) =>
     terminal.hasColor ? paint(heading, 'bold', terminal) : heading.toUpperCase(),
   )
@@ -41,5 +41,5 @@ function renderTopic(text: string): string {
 
 function unknownWords(words: string[]): Fault {
   const named = JSON.stringify(words.join(' '))
-  return new Fault('usage', `${named} is neither a command nor a topic: see latchkey --help and latchkey help help`)
+  return new Fault('usage', `${named} is neither a command nor a topic; see latchkey --help and latchkey help help`)
 }

@@ -1,4 +1,4 @@
-// `latchkey init`: makes the database and the first management key.
+// `latchkey init`: creates the database and the first management key.
 import type { Command } from 'commander'
 import { command, runAlone } from './shared/command-line.ts'
 import { flagsOf } from './shared/next-commands.ts'
@@ -8,9 +8,9 @@ import { printable } from './shared/render.ts'
 export function initCommand(): Command {
   const made = command(
     'init',
-    'Make the database, a default organization and workspace, and the first management key (shown once)',
+    'Create the database, a default organization and workspace, and the first management key (shown once)',
     ['init', 'init --database-url file:/var/lib/latchkey/latchkey.db', 'init --json'],
-  ).option('--owner <name>', 'who owns the first key (default: admin)')
+  ).option('--owner <name>', 'owner of the first key (default: admin)')
   return operationCommand(
     made,
     'init',
@@ -19,12 +19,12 @@ export function initCommand(): Command {
       const where = flagsOf(options, ['config', 'databaseUrl'])
       const masterKey = flagsOf(options, ['masterKeyFile'])
       return [
-        `Made ${printable(database)} with the organization "default" on the enterprise plan.`,
+        `Created ${printable(database)} with the organization "default" on the enterprise plan.`,
         master_key_file === null
-          ? 'The master key is the one in LATCHKEY_MASTER_KEY: serve needs it too.'
-          : `The master key is in ${printable(master_key_file)}: serve needs it; back it up apart from the database.`,
+          ? 'The master key is the value of LATCHKEY_MASTER_KEY, which serve also needs.'
+          : `The master key is in ${printable(master_key_file)}, which serve needs. Back it up separately from the database.`,
         '',
-        'First management key, shown only now:',
+        'First management key, which is shown only once:',
         `  ${key}`,
         '',
         'Next:',

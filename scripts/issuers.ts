@@ -1,4 +1,4 @@
-// `latchkey issuers`: the identity providers an organization trusts.
+// `latchkey issuers`: the identity providers that an organization trusts.
 import { X509Certificate } from 'node:crypto'
 import type { Command } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
@@ -24,14 +24,14 @@ const show = (issuer: Issuer) =>
     'issuer URL': issuer.issuer_url,
     'keys from': issuer.jwks_url ?? sources[issuer.key_source],
     'keys fetched (UTC)': moment(issuer.keys_fetched_at),
-    'keys at hand': keysAtHand(issuer),
+    keys: describeKeys(issuer),
     'keys stale after': issuer.key_source === 'jwks' ? 'never' : `${issuer.keys_stale_seconds} s without renewal`,
     'private CA': issuer.ca_pem === null ? 'none' : few(certificatesOf(issuer.ca_pem), 3),
     'clock skew': `${issuer.clock_skew_seconds} s`,
     'max token age': issuer.max_token_age_seconds === null ? 'any' : `${issuer.max_token_age_seconds} s`,
   })
 
-function keysAtHand({ keys }: Issuer): string {
+function describeKeys({ keys }: Issuer): string {
   const shown = keys.map(({ kid, algorithm }) => `${kid ?? '(no kid)'} ${algorithm}`)
   return shown.length === 0 ? 'none yet' : few(shown, 10)
 }
@@ -46,14 +46,61 @@ function certificatesOf(pem: string): string[] {
 }
 
 export function issuersCommand(): Command {
-  const add = command('add', 'Trust an identity provider', [
+  return group('issuers', 'Identity providers that an organization trusts', [
+    addCommand(),
+    listCommand(),
+    commandOnOne('issuer', 'show', 'Show an issuer', 'issuers.show', show),
+    updateCommand(),
+    verifyCommand(),
+    commandOnOne('issuer', 'refresh', "Fetch an issuer's keys now", 'issuers.refresh', show),
+    commandOnOne(
+      'issuer',
+      'delete',
+      'Stop trusting an issuer; new exchanges stop immediately',
+      'issuers.delete',
+      (issuer) => withAffected(`Deleted ${issuer.id}`, issuer),
+    ),
+  ])
+}
+
+function addCommand(): Command {
+  const made = command('add', 'Trust an identity provider', [
     'issuers add --name github --url https://token.actions.githubusercontent.com',
     'issuers add --name cluster --url https://kubernetes.default.svc --jwks-file jwks.json',
     'issuers add --name idp --url https://idp.example.com --jwks-url https://idp.example.com/keys',
   ])
-    .requiredOption('--name <name>', 'what to call it')
+    .requiredOption('--name <name>', 'name of the issuer')
     .requiredOption('--url <url>', 'issuer URL, exactly as in the iss claim')
-  const update = command('update <issuer>', 'Change an issuer; takes effect at once', [
+  return operationCommand(
+    keyOptions(made),
+    'issuers.add',
+    (given) => ({ name: given.options.name, issuer_url: given.options.url, ...keyInput(given) }),
+    (issuer) => [show(issuer), '', nextStep(issuer), 'Next: latchkey policies create --help'].join('\n'),
+  )
+}
+
+function listCommand(): Command {
+  return operationCommand(
+    inOrganization(command('list', 'List the issuers', ['issuers list', 'issuers list --json'])),
+    'issuers.list',
+    ({ options }) => ({ organization: options.organization }),
+    ({ data }) =>
+      table(
+        data,
+        [
+          ['NAME', (row) => row.name],
+          ['ISSUER URL', (row) => row.issuer_url],
+          ['KEYS FROM', (row) => sources[row.key_source]],
+          ['KEYS FETCHED (UTC)', (row) => moment(row.keys_fetched_at)],
+          ['ID', (row) => row.id],
+        ],
+        'No issuers. To add one: latchkey issuers add --name my-idp --url https://idp.example.com',
+      ),
+  )
+}
+
+function updateCommand(): Command {
+  const made = command('update <issuer>', 'Change an issuer; takes effect immediately', [
     'issuers update cluster --jwks-file new-jwks.json',
     'issuers update idp --discovery',
   ])
@@ -61,76 +108,45 @@ export function issuersCommand(): Command {
     .option('--url <url>', 'new issuer URL')
     .option('--discovery', 'find the keys by discovery again')
     .option('--no-ca-file', 'trust the public certificates again')
-    .option('--no-max-token-age', 'let tokens live as long as the issuer says')
-  const verify = command(
+    .option('--no-max-token-age', 'accept tokens of any age that have not expired')
+  return operationCommand(
+    keyOptions(made),
+    'issuers.update',
+    (given) => ({
+      issuer: given.words[0],
+      name: given.options.name,
+      issuer_url: given.options.url,
+      discovery: given.options.discovery,
+      ...keyInput(given),
+    }),
+    show,
+  )
+}
+
+function verifyCommand(): Command {
+  const made = command(
     'verify [issuer]',
-    'Try an issuer, saved or not: discovery, keys, certificates, clock; saves nothing',
+    'Test an issuer, saved or not: discovery, keys, certificates, clock; saves nothing',
     ['issuers verify idp', 'issuers verify --url https://idp.example.com --ca-file corporate-ca.pem'],
   )
-    .option('--url <url>', 'issuer URL of one that is not saved')
-    .option('--jwks-url <url>', 'fetch its keys here instead of by discovery')
-    .option('--jwks-file <file>', 'look at the keys of this JWKS file')
+    .option('--url <url>', 'issuer URL of an issuer that is not saved')
+    .option('--jwks-url <url>', 'fetch the keys from this URL instead of by discovery')
+    .option('--jwks-file <file>', 'test the keys of this JWKS file')
     .option('--ca-file <file>', 'certificates (PEM) to trust when fetching')
-  return group('issuers', 'Identity providers that an organization trusts', [
-    operationCommand(
-      keyOptions(add),
-      'issuers.add',
-      ({ options }) => ({ name: options.name, issuer_url: options.url, ...keyInput({ options, words: [] }) }),
-      (issuer) => [show(issuer), '', nextStep(issuer), 'Next: latchkey policies create --help'].join('\n'),
-    ),
-    operationCommand(
-      inOrganization(command('list', 'List the issuers', ['issuers list', 'issuers list --json'])),
-      'issuers.list',
-      ({ options }) => ({ organization: options.organization }),
-      ({ data }) =>
-        table(
-          data,
-          [
-            ['NAME', (row) => row.name],
-            ['ISSUER URL', (row) => row.issuer_url],
-            ['KEYS FROM', (row) => sources[row.key_source]],
-            ['KEYS FETCHED (UTC)', (row) => moment(row.keys_fetched_at)],
-            ['ID', (row) => row.id],
-          ],
-          'No issuers; add one with: latchkey issuers add --name my-idp --url https://idp.example.com',
-        ),
-    ),
-    commandOnOne('issuer', 'show', 'Show an issuer', 'issuers.show', show),
-    operationCommand(
-      keyOptions(update),
-      'issuers.update',
-      ({ words, options }) => ({
-        issuer: words[0],
-        name: options.name,
-        issuer_url: options.url,
-        discovery: options.discovery,
-        ...keyInput({ words, options }),
-      }),
-      show,
-    ),
-    operationCommand(
-      inOrganization(verify),
-      'issuers.verify',
-      ({ words, options }) => ({
-        organization: options.organization,
-        issuer: words[0],
-        issuer_url: options.url,
-        jwks_url: options.jwksUrl,
-        jwks: typeof options.jwksFile === 'string' ? readJsonFile(options.jwksFile) : undefined,
-        ca_pem: caFileText(options.caFile),
-      }),
-      drawVerification,
-      { moreShown: ['LATCHKEY_INSECURE_ISSUERS'], isNegative: ({ ok }) => !ok },
-    ),
-    commandOnOne('issuer', 'refresh', "Fetch the issuer's keys now", 'issuers.refresh', show),
-    commandOnOne(
-      'issuer',
-      'delete',
-      'Stop trusting an issuer; new exchanges stop at once',
-      'issuers.delete',
-      (issuer) => withAffected(`Deleted ${issuer.id}`, issuer),
-    ),
-  ])
+  return operationCommand(
+    inOrganization(made),
+    'issuers.verify',
+    ({ words, options }) => ({
+      organization: options.organization,
+      issuer: words[0],
+      issuer_url: options.url,
+      jwks_url: options.jwksUrl,
+      jwks: typeof options.jwksFile === 'string' ? readJsonFile(options.jwksFile) : undefined,
+      ca_pem: caFileText(options.caFile),
+    }),
+    drawVerification,
+    { moreShown: ['LATCHKEY_INSECURE_ISSUERS'], isNegative: ({ ok }) => !ok },
+  )
 }
 
 function drawVerification({ issuer_url, checks, keys }: OperationResponse<'issuers.verify'>): string {
@@ -141,23 +157,23 @@ function drawVerification({ issuer_url, checks, keys }: OperationResponse<'issue
 
 function nextStep({ name, key_source }: Issuer): string {
   return key_source === 'jwks'
-    ? 'Its keys are in place.'
-    : `Its keys are fetched at the first exchange; to try now: latchkey issuers refresh ${name}`
+    ? 'The keys are in place.'
+    : `The keys are fetched at the first exchange. To fetch them now: latchkey issuers refresh ${name}`
 }
 
 function keyOptions(made: Command): Command {
   return inOrganization(
     made
-      .option('--jwks-url <url>', 'fetch the keys here instead of by discovery')
-      .option('--jwks-file <file>', 'use the keys of this JWKS file and fetch nothing (air-gapped sites)')
+      .option('--jwks-url <url>', 'fetch the keys from this URL instead of by discovery')
+      .option('--jwks-file <file>', 'use the keys of this JWKS file and fetch nothing (for air-gapped sites)')
       .option('--ca-file <file>', 'certificates (PEM) to trust when fetching, instead of the public ones')
       .option(
         '--keys-stale <seconds>',
-        'how long keys that cannot be renewed stay usable (default: 86400)',
+        'how long cached keys stay usable while they cannot be fetched (default: 86400)',
         wholeNumber,
       )
-      .option('--clock-skew <seconds>', 'how far nbf and iat may lie ahead (default: 30)', wholeNumber)
-      .option('--max-token-age <seconds>', 'longest time from iat to exp of a token (default: any)', wholeNumber),
+      .option('--clock-skew <seconds>', 'how far nbf and iat may be in the future (default: 30)', wholeNumber)
+      .option('--max-token-age <seconds>', 'maximum time from iat to exp of a token (default: any)', wholeNumber),
   )
 }
 

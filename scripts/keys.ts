@@ -15,7 +15,7 @@ import {
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { futureText, money, removable, wholeNumber } from './shared/option-values.ts'
 import { dollars, moment, printable, record, withAffected } from './shared/render.ts'
-import { table } from './shared/table.ts'
+import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
 type Key = OperationResponse<'keys.show'>
@@ -32,10 +32,10 @@ const show = (row: Key & { key?: string }) => {
     owner,
     ...boundsShown(row),
   })
-  return key === undefined ? fields : `${fields}\n\nThe key, shown only now:\n  ${key}`
+  return key === undefined ? fields : `${fields}\n\nThe key, which is shown only once:\n  ${key}`
 }
 
-/** Only the bounds that there are. */
+/** Only the bounds that are set. */
 function boundsShown(row: Key): Record<string, unknown> {
   const { limit, limit_reset, limit_remaining } = row
   return {
@@ -43,8 +43,8 @@ function boundsShown(row: Key): Record<string, unknown> {
     ...(limit === null
       ? {}
       : { limit: `${dollars(limit)} USD ${limit_reset ?? 'in all'}, ${dollars(limit_remaining ?? 0)} left` }),
-    ...(row.requests_per_minute === null ? {} : { 'requests a minute': row.requests_per_minute }),
-    ...(row.tokens_per_minute === null ? {} : { 'tokens a minute': row.tokens_per_minute }),
+    ...(row.requests_per_minute === null ? {} : { 'requests per minute': row.requests_per_minute }),
+    ...(row.tokens_per_minute === null ? {} : { 'tokens per minute': row.tokens_per_minute }),
     ...(row.allowed_models === null ? {} : { models: row.allowed_models.join(' ') }),
     ...(row.allowed_presets === null ? {} : { presets: row.allowed_presets.join(' ') }),
     ...(row.expires_at === null ? {} : { 'expires (UTC)': moment(row.expires_at) }),
@@ -52,93 +52,107 @@ function boundsShown(row: Key): Record<string, unknown> {
 }
 
 export function keysCommand(): Command {
-  const create = command('create', 'Make an API key; its text is shown once', [
+  return group('keys', 'API keys, which workloads use and access tokens act as', [
+    createCommand(),
+    listCommand(),
+    updateCommand(),
+    commandOnOne('key', 'show', 'Show a key', 'keys.show', show),
+    onSome('disable', 'Reject keys and all access tokens that act as them, immediately', 'keys.disable', (response) =>
+      drawChanged('Disabled', response),
+    ),
+    onSome('enable', 'Accept disabled keys again', 'keys.enable', (response) => drawChanged('Enabled', response)),
+    onSome('delete', 'Delete keys permanently', 'keys.delete', drawDeleted),
+  ])
+}
+
+function createCommand(): Command {
+  const made = command('create', 'Create an API key; its text is shown once', [
     'keys create --name my-app',
     'keys create --name ci --owner platform-team --workspace staging',
     'keys create --name admin-laptop --management',
     'keys create --name dashboard --management read-only',
     "keys create --name team --limit 25 --limit-reset monthly --allowed-models 'meta/*'",
   ])
-    .requiredOption('--name <name>', 'what to call it')
-    .option('--management [access]', 'a management key, read-write or read-only, instead of an inference key')
-    .option('--owner <name>', 'user who owns it; made when new (default: admin)')
+    .requiredOption('--name <name>', 'name of the key')
+    .option('--management [access]', 'create a management key, read-write or read-only, instead of an inference key')
+    .option('--owner <name>', 'user who owns the key; created if it does not exist (default: admin)')
     .option('--workspace <workspace>', 'workspace, by name or id (default: default)')
-  const update = command('update <key>', 'Change a key; takes effect at the very next request', [
+  return operationCommand(
+    inOrganization(boundOptions(made)),
+    'keys.create',
+    ({ options }) => ({
+      ...boundsOf(options),
+      name: options.name,
+      kind: kindOf(options),
+      owner: options.owner,
+      workspace: options.workspace,
+      organization: options.organization,
+    }),
+    show,
+  )
+}
+
+function listCommand(): Command {
+  const made = command('list', 'List the keys', ['keys list', 'keys list --owner platform-team --state disabled'])
+    .option('--owner <owner>', 'only keys of this user, by name or id')
+    .addOption(new Option('--state <state>', 'only keys in this state').choices([...keyStates]))
+  return operationCommand(
+    inOrganization(made),
+    'keys.list',
+    ({ options: { organization, owner, state } }) => ({ organization, owner, state }),
+    ({ data }, { options }) =>
+      table(
+        data,
+        columns,
+        isNarrowed(options, ['owner', 'state'])
+          ? nothingMatches
+          : 'No keys. To create one: latchkey keys create --name my-app',
+      ),
+  )
+}
+
+const columns: Column<Key>[] = [
+  ['NAME', (row) => row.name],
+  ['KIND', (row) => row.kind],
+  ['STATE', (row) => row.state, stateTone],
+  ['LABEL', (row) => row.label],
+  [
+    'LEFT (USD)',
+    (row) => (row.limit === null ? null : `${dollars(row.limit_remaining ?? 0)} of ${dollars(row.limit)}`),
+  ],
+  ['WORKSPACE', (row) => row.workspace],
+  ['OWNER', (row) => row.owner],
+  ['ID', (row) => row.id],
+  ['CREATED (UTC)', (row) => moment(row.created_at)],
+]
+
+function updateCommand(): Command {
+  const made = command('update <key>', 'Change a key; takes effect at the next request', [
     'keys update team --limit 50',
     'keys update team --no-limit --expires-at 2027-01-01',
   ])
     .option('--name <name>', 'new name')
-    .option('--no-limit', 'take the limit away')
-    .option('--no-limit-reset', 'let the limit count for ever')
-    .option('--no-requests-per-minute', 'any number of requests')
-    .option('--no-tokens-per-minute', 'any number of tokens')
-    .option('--no-allowed-models', 'all models')
-    .option('--no-allowed-presets', 'all presets, or none')
-    .option('--no-expires-at', 'let it live for ever')
-  const list = command('list', 'List the keys', ['keys list', 'keys list --owner platform-team --state disabled'])
-    .option('--owner <owner>', 'only those of this user, by name or id')
-    .addOption(new Option('--state <state>', 'only those in this state').choices([...keyStates]))
-  return group('keys', 'API keys: what workloads use and access tokens act as', [
-    operationCommand(
-      inOrganization(boundOptions(create)),
-      'keys.create',
-      ({ options }) => ({
-        ...boundsOf(options),
-        name: options.name,
-        kind: kindOf(options),
-        owner: options.owner,
-        workspace: options.workspace,
-        organization: options.organization,
-      }),
-      show,
-    ),
-    operationCommand(
-      inOrganization(list),
-      'keys.list',
-      ({ options: { organization, owner, state } }) => ({ organization, owner, state }),
-      ({ data }, { options }) =>
-        table(
-          data,
-          [
-            ['NAME', (row) => row.name],
-            ['KIND', (row) => row.kind],
-            ['STATE', (row) => row.state, stateTone],
-            ['LABEL', (row) => row.label],
-            [
-              'LEFT (USD)',
-              (row) => (row.limit === null ? null : `${dollars(row.limit_remaining ?? 0)} of ${dollars(row.limit)}`),
-            ],
-            ['WORKSPACE', (row) => row.workspace],
-            ['OWNER', (row) => row.owner],
-            ['ID', (row) => row.id],
-            ['CREATED (UTC)', (row) => moment(row.created_at)],
-          ],
-          isNarrowed(options, ['owner', 'state'])
-            ? nothingMatches
-            : 'No keys; make one with: latchkey keys create --name my-app',
-        ),
-    ),
-    operationCommand(
-      inOrganization(boundOptions(update)),
-      'keys.update',
-      ({ words, options }) => ({
-        ...boundsOf(options),
-        key: words[0],
-        name: options.name,
-        organization: options.organization,
-      }),
-      show,
-    ),
-    commandOnOne('key', 'show', 'Show a key', 'keys.show', show),
-    onSome('disable', 'Refuse keys, and every token that acts as them, at once', 'keys.disable', (response) =>
-      drawChanged('Disabled', response),
-    ),
-    onSome('enable', 'Accept disabled keys again', 'keys.enable', (response) => drawChanged('Enabled', response)),
-    onSome('delete', 'Delete keys for good', 'keys.delete', drawDeleted),
-  ])
+    .option('--no-limit', 'remove the limit')
+    .option('--no-limit-reset', 'make it a lifetime limit')
+    .option('--no-requests-per-minute', 'remove the limit on requests')
+    .option('--no-tokens-per-minute', 'remove the limit on tokens')
+    .option('--no-allowed-models', 'remove the model restriction')
+    .option('--no-allowed-presets', 'remove the preset restriction')
+    .option('--no-expires-at', 'never expire')
+  return operationCommand(
+    inOrganization(boundOptions(made)),
+    'keys.update',
+    ({ words, options }) => ({
+      ...boundsOf(options),
+      key: words[0],
+      name: options.name,
+      organization: options.organization,
+    }),
+    show,
+  )
 }
 
-/** A command on keys named by its arguments, all or none of them. */
+/** A command on the keys that its arguments name. It changes all of them or none. */
 function onSome<Name extends 'keys.disable' | 'keys.enable' | 'keys.delete'>(
   verb: string,
   description: string,
@@ -151,7 +165,7 @@ function onSome<Name extends 'keys.disable' | 'keys.enable' | 'keys.delete'>(
   return operationCommand(inOrganization(made), name, toInput, draw)
 }
 
-/** One alone is printed whole, as `show` does. */
+/** A single key is printed as `show` prints it. */
 function drawChanged(done: string, response: OperationResponse<'keys.disable'>): string {
   return 'data' in response ? drawSome(done, response.data) : withAffected(show(response), response)
 }
@@ -169,17 +183,21 @@ function boundOptions(made: Command): Command {
   return made
     .option(
       '--limit <dollars>',
-      'what it may spend, in US dollars; counts what is priced (see: latchkey prices)',
+      'spending limit in US dollars; requests without a known cost do not count (see: latchkey prices)',
       money,
     )
     .addOption(
-      new Option('--limit-reset <period>', 'when the limit begins anew, UTC').choices(['daily', 'weekly', 'monthly']),
+      new Option('--limit-reset <period>', 'how often the limit resets, UTC').choices(['daily', 'weekly', 'monthly']),
     )
-    .option('--requests-per-minute <number>', 'how often it may ask', wholeNumber)
-    .option('--tokens-per-minute <number>', 'how many tokens it may use', wholeNumber)
-    .option('--allowed-models <pattern...>', 'the models it may use; * stands for any characters')
-    .option('--allowed-presets <pattern...>', 'the presets it may use, one of which every request must name')
-    .option('--expires-at <time>', 'when it ends, e.g. 2027-01-01T00:00:00Z or 30d from now', futureText)
+    .option('--requests-per-minute <number>', 'maximum number of requests per minute', wholeNumber)
+    .option('--tokens-per-minute <number>', 'maximum number of tokens per minute', wholeNumber)
+    .option('--allowed-models <pattern...>', 'models that the key may use; * matches any characters')
+    .option('--allowed-presets <pattern...>', 'presets that the key may use; every request must name one of them')
+    .option(
+      '--expires-at <time>',
+      'when the key expires: a time such as 2027-01-01T00:00:00Z, or 30d for 30 days from now',
+      futureText,
+    )
 }
 
 function boundsOf(options: Options): Record<string, unknown> {
@@ -198,7 +216,10 @@ function kindOf({ management }: Options): string {
   if (management === undefined) return 'inference'
   if (management === true || management === 'read-write') return 'management'
   if (management === 'read-only') return 'management_read_only'
-  throw new Fault('usage', `--management takes read-write or read-only, not ${JSON.stringify(management)}`)
+  throw new Fault(
+    'usage',
+    `${JSON.stringify(management)} is not a valid value for --management: use read-write or read-only`,
+  )
 }
 
 if (import.meta.main) await runAlone(keysCommand())

@@ -33,11 +33,14 @@ export function masterKeyCommand(): Command {
   ])
     .option(
       '--new-key-file <file>',
-      `file that holds the new key (64 hex digits), - for standard input; or set ${newKeyName} (default: a new random key)`,
+      `file that contains the new key (64 hex digits); - for standard input; or set ${newKeyName} (default: a new random key)`,
     )
-    .option('--lost', 'the old key is gone: make a new signing key, end all access tokens, drop upstream credentials')
-    .option('--yes', 'with --lost: do not ask')
-    .option('--dry-run', 'say what would be done and change nothing')
+    .option(
+      '--lost',
+      'the old key is lost: create a signing key, invalidate all access tokens, remove upstream credentials',
+    )
+    .option('--yes', 'with --lost: do not ask for confirmation')
+    .option('--dry-run', 'show what would change without changing it')
   const shown = ['LATCHKEY_DATABASE_URL', 'LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'] as const
   withSettings(replace, { shown }).action(async (...all: unknown[]) => replaceMasterKey(givenTo(all).options))
   return group('master-key', 'The key that encrypts signing keys and upstream credentials', [replace])
@@ -62,25 +65,25 @@ async function replaceMasterKey(options: Options): Promise<void> {
   )
 }
 
-/** Never an argument: others on the machine can read those. */
+/** Never an argument, which other users of the machine can read. */
 function newKeyOf({ newKeyFile }: Options): string | undefined {
   const value = process.env[newKeyName] || undefined
   if (newKeyFile === undefined) return value === undefined ? undefined : checked(value, newKeyName)
-  if (value !== undefined) throw new Fault('usage', `${newKeyName} and --new-key-file are both given; use one of them`)
+  if (value !== undefined) throw new Fault('usage', `${newKeyName} and --new-key-file are both set; use one of them`)
   return checked(readTextFile(String(newKeyFile), 1_024).trim(), JSON.stringify(newKeyFile))
 }
 
 function checked(key: string, place: string): string {
   if (isMasterKey(key)) return key
-  throw new Fault('usage', `${place} must hold 64 hex digits, e.g. from: openssl rand -hex 32`)
+  throw new Fault('usage', `${place} must contain 64 hex digits; to create a key: openssl rand -hex 32`)
 }
 
-/** @throws Fault unless somebody on a terminal agrees to what they are shown */
+/** @throws Fault unless someone at a terminal confirms the plan */
 async function confirm({ json }: Options, plan: () => Promise<Replaced>): Promise<void> {
   if (json === true || !process.stdin.isTTY || !process.stdout.isTTY)
     throw new Fault(
       'usage',
-      'What only the lost key opens is dropped for good: add --yes to agree, or --dry-run to see it',
+      'Everything that only the lost key decrypts is removed permanently; add --yes to confirm, or --dry-run to see it',
     )
   print(planLines(await plan()).join('\n'))
   const asking = createInterface({ input: process.stdin, output: process.stdout })
@@ -95,8 +98,8 @@ function draw(answer: Replaced, given: Given): string {
   const { dry_run, finished, database } = answer
   if (answer.signing_keys_reencrypted + answer.signing_keys_ended === 0)
     return finished
-      ? `Finished the replacement of the master key of ${printable(database)} that was interrupted before; nothing else was changed.`
-      : `${printable(database)} uses this master key already; nothing was changed.`
+      ? `Finished the interrupted replacement of the master key of ${printable(database)}; nothing else was changed.`
+      : `${printable(database)} already uses this master key; nothing was changed.`
   const lines = planLines(answer)
   if (dry_run) return [...lines, 'Nothing was changed: this was a dry run.'].join('\n')
   return [...lines, '', 'Next:', ...nextLines(answer, given).map((line) => `  ${line}`)].join('\n')
@@ -117,8 +120,8 @@ function keptLines({ signing_keys_reencrypted, credentials_reencrypted }: Replac
 
 function lostLines({ signing_keys_ended, credentials_dropped }: Replaced): string[] {
   return [
-    `  signing keys ended: ${signing_keys_ended}, and with them every access token; a new one takes their place`,
-    `  upstream credentials dropped: ${listOf(credentials_dropped)}`,
+    `  signing keys ended: ${signing_keys_ended}, which invalidates every access token; a new signing key was created`,
+    `  upstream credentials removed: ${listOf(credentials_dropped)}`,
   ]
 }
 
@@ -127,13 +130,13 @@ function nextLines(answer: Replaced, { isGiven, flags }: Given): string[] {
   const where =
     master_key_file === null
       ? lost && !isGiven
-        ? 'Keep the value of LATCHKEY_MASTER_KEY: it is the new key.'
+        ? 'Keep the value of LATCHKEY_MASTER_KEY, which is the new key.'
         : 'Set LATCHKEY_MASTER_KEY to the new key before you start the server.'
-      : `Back up the new key, in ${printable(master_key_file)}, apart from the database.`
+      : `Back up the new key, in ${printable(master_key_file)}, separately from the database.`
   const old =
     previous === null
-      ? 'Backups of the database from before still need the old key.'
-      : `The file from before is ${printable(previous)}. Older backups of the database need the old key; delete both together.`
+      ? 'Older backups of the database still need the old key.'
+      : `The previous key file is ${printable(previous)}. Older backups of the database need the old key; delete them together.`
   const stolen = `If the old key was stolen together with the database: latchkey signing-keys rotate --revoke${flags}, and new upstream credentials.`
   const credentials = credentials_dropped.map(
     (name) => `latchkey upstreams update ${shellWord(name)} --credential-file FILE${flags}`,

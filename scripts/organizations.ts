@@ -12,9 +12,9 @@ const show = ({ id, name, plan, workload_identity }: Organization) =>
   record({ id, name, plan, 'workload identity': workload_identity ? 'yes' : 'no' })
 
 export function organizationsCommand(): Command {
-  return group('organizations', 'Organizations and their plans; workload identity needs business or enterprise', [
+  return group('organizations', 'Organizations and their plans; workload identity requires business or enterprise', [
     operationCommand(
-      command('create <name>', 'Make an organization with a default workspace', [
+      command('create <name>', 'Create an organization with a default workspace', [
         'organizations create research',
         'organizations create trial --plan free',
       ]).option('--plan <plan>', 'free, business or enterprise (default: enterprise)'),
@@ -40,7 +40,7 @@ export function organizationsCommand(): Command {
         ),
     ),
     operationCommand(
-      command('plan <organization> <plan>', 'Change the plan; free stops new exchanges at once', [
+      command('plan <organization> <plan>', 'Change the plan; free stops new exchanges immediately', [
         'organizations plan research business',
       ]),
       'organizations.plan',
@@ -52,9 +52,9 @@ export function organizationsCommand(): Command {
 
 export function workspacesCommand(): Command {
   const organization: [string, string] = ['--organization <organization>', 'organization, by name or id']
-  return group('workspaces', 'Workspaces, which hold keys', [
+  return group('workspaces', 'Workspaces, which contain keys and presets', [
     operationCommand(
-      command('create <name>', 'Make a workspace', ['workspaces create staging']).option(...organization),
+      command('create <name>', 'Create a workspace', ['workspaces create staging']).option(...organization),
       'workspaces.create',
       ({ words, options }) => ({ name: words[0], organization: options.organization }),
       ({ id, name }) => record({ id, name }),

@@ -1,4 +1,4 @@
-// `latchkey policies`: which tokens of which issuer may act as which key.
+// `latchkey policies`: which tokens of an issuer are exchanged for access tokens of which key.
 import { type Command, Option } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { drawExplanations } from './explanations.ts'
@@ -7,7 +7,7 @@ import { readTextFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
 import { record } from './shared/render.ts'
-import { table } from './shared/table.ts'
+import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
 type Policy = OperationResponse<'policies.show'>
@@ -38,113 +38,128 @@ const show = (policy: Policy) =>
   })
 
 export function policiesCommand(): Command {
-  const create = command('create', 'Let tokens of an issuer act as a key', [
+  return group('policies', 'Which tokens of an issuer are exchanged for access tokens of which key', [
+    createCommand(),
+    listCommand(),
+    checkCommand(),
+    commandOnOne('policy', 'show', 'Show a policy', 'policies.show', show),
+    updateCommand(),
+    commandOnOne(
+      'policy',
+      'pause',
+      'Stop new exchanges immediately; issued tokens stay valid until they expire',
+      'policies.pause',
+      show,
+    ),
+    commandOnOne('policy', 'resume', 'Allow exchanges under a paused policy again', 'policies.resume', show),
+    commandOnOne(
+      'policy',
+      'delete',
+      'Delete a policy; new exchanges stop immediately',
+      'policies.delete',
+      ({ id }) => `Deleted ${id}`,
+    ),
+  ])
+}
+
+function createCommand(): Command {
+  const made = command('create', 'Create a policy', [
     'policies create --name ci --issuer github --audience https://llm.example.com --subject repo:acme/app:ref:refs/heads/main --key ci',
     'policies create --name batch --issuer idp --audience llm --subject svc-batch --require-scope inference --key batch --max-lifetime 300',
   ])
-    .requiredOption('--name <name>', 'what to call it')
-    .requiredOption('--issuer <issuer>', 'trusted issuer, by name or id')
-    .requiredOption('--audience <audience>', 'value that the aud claim must hold')
-    .requiredOption('--key <key>', 'inference key that the access token acts as, by name, id or hash')
-    .option('--dry-run', 'check everything and save nothing')
-  const update = command('update <policy>', 'Change a policy; takes effect at once', [
+    .requiredOption('--name <name>', 'name of the policy')
+    .requiredOption('--issuer <issuer>', 'issuer of the tokens, by name or id')
+    .requiredOption('--audience <audience>', 'value that the aud claim must equal or contain')
+    .requiredOption('--key <key>', 'target key, which access tokens act as, by name, id or hash')
+    .option('--dry-run', 'check the policy without saving it')
+  return operationCommand(
+    ruleOptions(made),
+    'policies.create',
+    (given) => ({ ...ruleInput(given), dry_run: given.options.dryRun }),
+    (policy) =>
+      'dry_run' in policy
+        ? 'The policy is valid. Run this without --dry-run to save it.'
+        : [show(policy), '', `Workloads send federation_policy_id=${policy.id} with every exchange.`].join('\n'),
+  )
+}
+
+function listCommand(): Command {
+  const made = command('list', 'List the policies', ['policies list', 'policies list --key ci', 'policies list --json'])
+    .option('--key <key>', 'only policies with this target key, by name, id or hash; give a deleted key by id')
+    .option('--issuer <issuer>', 'only policies of this issuer, by name or id; give a deleted issuer by id')
+    .addOption(new Option('--state <state>', 'only policies in this state').choices(['enabled', 'paused', 'inactive']))
+  return operationCommand(
+    inOrganization(made),
+    'policies.list',
+    ({ options: { organization, key, issuer, state } }) => ({ organization, key, issuer, state }),
+    ({ data }, { options }) =>
+      table(
+        data,
+        columns,
+        isNarrowed(options, ['key', 'issuer', 'state'])
+          ? nothingMatches
+          : 'No policies. To create one, see: latchkey policies create --help',
+      ),
+  )
+}
+
+const columns: Column<Policy>[] = [
+  ['NAME', (row) => row.name],
+  ['STATE', state, stateTone],
+  ['ISSUER', issuer],
+  ['AUDIENCE', (row) => row.audience],
+  ['SUBJECT', (row) => row.subject],
+  ['CONDITION', (row) => row.condition],
+  ['KEY', key],
+  ['ID', (row) => row.id],
+]
+
+function checkCommand(): Command {
+  const made = command('check', 'Explain why a token is accepted or refused, without exchanging it', [
+    'policies check --token-file jwt.txt --policy ci',
+    'policies check --token-file - < jwt.txt',
+  ])
+    .requiredOption('--token-file <file>', 'file that contains the token; - for standard input')
+    .option('--policy <policy>', 'show every step under this policy, by name or id (default: the nearest policies)')
+  return operationCommand(
+    inOrganization(made),
+    'policies.check',
+    ({ options }) => ({
+      organization: options.organization,
+      policy: options.policy,
+      token: readTextFile(String(options.tokenFile)).trim(),
+    }),
+    ({ data }) => drawExplanations(data),
+    {
+      moreShown: ['LATCHKEY_INSECURE_ISSUERS'],
+      isNegative: ({ data }) => !data.some(({ accepted }) => accepted),
+    },
+  )
+}
+
+function updateCommand(): Command {
+  const made = command('update <policy>', 'Change a policy; takes effect immediately', [
     'policies update ci --subject repo:acme/app:environment:production',
     'policies update ci --condition "claims.repository_owner_id == \'162148032\'" --no-subject',
     'policies update batch --no-require-scope',
   ])
     .option('--name <name>', 'new name')
-    .option('--issuer <issuer>', 'trusted issuer, by name or id')
-    .option('--audience <audience>', 'value that the aud claim must hold')
-    .option('--key <key>', 'inference key that the access token acts as')
-  const check = command('check', 'Walk a token through every step of an exchange, without exchanging it', [
-    'policies check --token-file jwt.txt --policy ci',
-    'policies check --token-file - < jwt.txt',
-  ])
-    .requiredOption('--token-file <file>', 'file that holds the token; - for standard input')
-    .option(
-      '--policy <policy>',
-      'policy, by name or id, with all its steps; without it a line for each of the nearest of the issuer',
-    )
-  const list = command('list', 'List the policies', ['policies list', 'policies list --key ci', 'policies list --json'])
-    .option('--key <key>', 'only those that act as this key, by name, id or hash; a deleted one by id')
-    .option('--issuer <issuer>', 'only those of this issuer, by name or id; a deleted one by id')
-    .addOption(new Option('--state <state>', 'only those in this state').choices(['enabled', 'paused', 'inactive']))
-  return group('policies', 'Federation policies: which tokens of which issuer may act as which key', [
-    operationCommand(
-      ruleOptions(create),
-      'policies.create',
-      (given) => ({ ...ruleInput(given), dry_run: given.options.dryRun }),
-      (policy) =>
-        'dry_run' in policy
-          ? 'It would be saved; without --dry-run it is'
-          : [show(policy), '', `Workloads send federation_policy_id=${policy.id} with every exchange.`].join('\n'),
-    ),
-    operationCommand(
-      inOrganization(list),
-      'policies.list',
-      ({ options: { organization, key, issuer, state } }) => ({ organization, key, issuer, state }),
-      ({ data }, { options }) =>
-        table(
-          data,
-          [
-            ['NAME', (row) => row.name],
-            ['STATE', state, stateTone],
-            ['ISSUER', issuer],
-            ['AUDIENCE', (row) => row.audience],
-            ['SUBJECT', (row) => row.subject],
-            ['CONDITION', (row) => row.condition],
-            ['KEY', key],
-            ['ID', (row) => row.id],
-          ],
-          isNarrowed(options, ['key', 'issuer', 'state'])
-            ? nothingMatches
-            : 'No policies; make one with: latchkey policies create --help',
-        ),
-    ),
-    operationCommand(
-      inOrganization(check),
-      'policies.check',
-      ({ options }) => ({
-        organization: options.organization,
-        policy: options.policy,
-        token: readTextFile(String(options.tokenFile)).trim(),
-      }),
-      ({ data }) => drawExplanations(data),
-      {
-        moreShown: ['LATCHKEY_INSECURE_ISSUERS'],
-        isNegative: ({ data }) => !data.some(({ accepted }) => accepted),
-      },
-    ),
-    commandOnOne('policy', 'show', 'Show a policy', 'policies.show', show),
-    operationCommand(
-      ruleOptions(update)
-        .option('--no-subject', 'let the condition alone say which subjects')
-        .option('--no-condition', 'let the subject alone say who may')
-        .option('--no-require-scope', 'remove the scope check')
-        .option('--no-require-token-type', 'remove the token type check')
-        .option('--no-replay-protection', 'accept a token more than once')
-        .option('--no-allowed-models', 'all models')
-        .option('--no-allowed-presets', 'all presets, or none'),
-      'policies.update',
-      (given) => ({ policy: given.words[0], ...ruleInput(given) }),
-      show,
-    ),
-    commandOnOne(
-      'policy',
-      'pause',
-      'Stop new exchanges at once; tokens already issued live on until they expire',
-      'policies.pause',
-      show,
-    ),
-    commandOnOne('policy', 'resume', 'Let a paused policy exchange again', 'policies.resume', show),
-    commandOnOne(
-      'policy',
-      'delete',
-      'Delete a policy; new exchanges stop at once',
-      'policies.delete',
-      ({ id }) => `Deleted ${id}`,
-    ),
-  ])
+    .option('--issuer <issuer>', 'issuer of the tokens, by name or id')
+    .option('--audience <audience>', 'value that the aud claim must equal or contain')
+    .option('--key <key>', 'target key, by name, id or hash')
+  return operationCommand(
+    ruleOptions(made)
+      .option('--no-subject', 'remove the subject; the condition then decides alone')
+      .option('--no-condition', 'remove the condition; the subject then decides alone')
+      .option('--no-require-scope', 'remove the scope check')
+      .option('--no-require-token-type', 'remove the token type check')
+      .option('--no-replay-protection', 'accept a token more than once')
+      .option('--no-allowed-models', 'remove the model restriction')
+      .option('--no-allowed-presets', 'remove the preset restriction'),
+    'policies.update',
+    (given) => ({ policy: given.words[0], ...ruleInput(given) }),
+    show,
+  )
 }
 
 function ruleOptions(made: Command): Command {
@@ -152,15 +167,18 @@ function ruleOptions(made: Command): Command {
     made
       .option(
         '--subject <subject>',
-        'value that the sub claim must equal; for GitHub, repo:OWNER@OWNER_ID/REPO@REPO_ID:… or the older repo:OWNER/REPO:…',
+        'value that the sub claim must equal; on GitHub repo:OWNER@OWNER_ID/REPO@REPO_ID:… or the older repo:OWNER/REPO:…',
       )
       .option('--condition <cel>', 'CEL condition on the token, e.g. "claims.environment == \'production\'"')
-      .option('--require-scope <scope>', 'the scopes claim must contain this value')
-      .option('--require-token-type <type>', 'the token_type claim must equal this value')
-      .option('--max-lifetime <seconds>', 'longest life of an access token, 60 to 900 (default: 900)', wholeNumber)
-      .option('--replay-protection', 'accept each token once; it must have a jti')
-      .option('--allowed-models <pattern...>', 'the models that its access tokens may use; * stands for any characters')
-      .option('--allowed-presets <pattern...>', 'the presets that they may use, one of which every request must name'),
+      .option('--require-scope <scope>', 'value that the scopes claim must contain')
+      .option('--require-token-type <type>', 'value that the token_type claim must equal')
+      .option('--max-lifetime <seconds>', 'maximum lifetime of an access token, 60 to 900 (default: 900)', wholeNumber)
+      .option('--replay-protection', 'accept each token once; tokens must have a jti claim')
+      .option('--allowed-models <pattern...>', 'models that access tokens may use; * matches any characters')
+      .option(
+        '--allowed-presets <pattern...>',
+        'presets that access tokens may use; every request must name one of them',
+      ),
   )
 }
 

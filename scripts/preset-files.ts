@@ -1,4 +1,4 @@
-// Presets as files: `latchkey presets import` and `export`, which take a large file apart for the operations behind them.
+// Presets as files: `latchkey presets import` and `export`, which send a large file in parts.
 import { type Command, Option } from 'commander'
 import type { OperationName, OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
@@ -36,21 +36,25 @@ export function readBodyFile(path: string): string {
     throw new Fault('usage', `${JSON.stringify(path)} cannot be read as JSON: ${(error as Error).message}`)
   }
   if (typeof body === 'object' && body !== null && 'presets' in body)
-    throw new Fault('usage', `${JSON.stringify(path)} is a list of presets, not the body of a request; leave --as out`)
+    throw new Fault('usage', `${JSON.stringify(path)} is a list of presets, not a request body; remove --as`)
   return text
 }
 
 export function importCommand(): Command {
-  const made = command('import <file>', 'Make or update all presets of a JSON file, or one of a request body', [
-    'presets import presets.json',
-    'presets import body.json --as support',
-    'presets import messages.json --as support --dialect messages',
-  ])
-    .option('--as <slug>', 'the file is the body of a request; make it the next version of this preset')
-    .addOption(new Option('--dialect <kind>', 'what kind of body it is').choices([...dialects]).default('chat'))
+  const made = command(
+    'import <file>',
+    'Create or update all presets in a JSON file, or one preset from a request body',
+    [
+      'presets import presets.json',
+      'presets import body.json --as support',
+      'presets import messages.json --as support --dialect messages',
+    ],
+  )
+    .option('--as <slug>', 'read the file as a request body and save it as the next version of this preset')
+    .addOption(new Option('--dialect <kind>', 'format of the body').choices([...dialects]).default('chat'))
     .addHelpText(
       'after',
-      '\nThe file, unless --as is given, is what export prints: { "presets": [{ "slug", "name", "description", "status", "system_prompt", "config" }] }.\nAll of it is checked before anything is saved, and what it says is in use at once. What is there already as it should be makes no new version.',
+      '\nWithout --as, the file has the format that export prints: { "presets": [{ "slug", "name", "description", "status", "system_prompt", "config" }] }.\nThe whole file is checked before anything is saved. Changes take effect immediately. A preset that does not change gets no new version.',
     )
   return withSettings(inWorkspace(made), { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
     const given = givenTo(all)
@@ -108,10 +112,11 @@ function readPresets(file: string): unknown[] {
   const read = readJsonFile(file, presetFileBytesMax) as { presets?: unknown } | null
   const presets: unknown = Array.isArray(read) ? read : read?.presets
   if (!Array.isArray(presets))
-    throw new Fault('usage', `${JSON.stringify(file)} has no list "presets"; for the body of a request, say --as SLUG`)
+    throw new Fault('usage', `${JSON.stringify(file)} has no list "presets"; to import a request body, add --as SLUG`)
   const slugs = new Set<unknown>()
   for (const { slug } of presets as { slug?: unknown }[]) {
-    if (slugs.has(slug)) throw new Fault('usage', `The preset ${JSON.stringify(slug)} is in the file twice`)
+    if (slugs.has(slug))
+      throw new Fault('usage', `The preset ${JSON.stringify(slug)} is in the file twice; remove one of the two`)
     slugs.add(slug)
   }
   return presets
@@ -127,7 +132,7 @@ function entryOf(preset: unknown): unknown {
 /** JSON has no number for what was written as 1e999, and null would mean that nothing was. */
 function withFiniteNumbers(name: string, value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value))
-    throw new Fault('usage', `${JSON.stringify(name)} is a number that is too large`)
+    throw new Fault('usage', `${JSON.stringify(name)} is a number that is too large for JSON; use a smaller one`)
   return value
 }
 
@@ -135,7 +140,7 @@ type Exported = OperationResponse<'presets.export'>
 
 export function exportCommand(): Command {
   const made = inWorkspace(
-    command('export [presets...]', 'Print presets as JSON, for import elsewhere or for a repository', [
+    command('export [presets...]', 'Print presets as JSON, to import elsewhere or to keep in a repository', [
       'presets export > presets.json',
       'presets export support triage',
     ]),

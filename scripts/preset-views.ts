@@ -10,7 +10,7 @@ type Version = OperationResponse<'presets.version'>
 type Preset = OperationResponse<'presets.show'>
 type Imported = OperationResponse<'presets.import'>['data'][number]
 
-/** Text of several lines, each made harmless. */
+/** Text of several lines, each safe for a terminal. */
 const lines = (text: string) => text.split('\n').map(printable).join('\n')
 export const pretty = (value: unknown) => lines(JSON.stringify(value, null, 2))
 
@@ -21,7 +21,7 @@ const showContent = ({ system_prompt, config }: { system_prompt: string | null; 
 
 export const showVersion = (row: Version) =>
   [
-    record({ version: row.version, 'made (UTC)': moment(row.created_at), by: row.creator_id }),
+    record({ version: row.version, 'created (UTC)': moment(row.created_at), by: row.creator_id }),
     '',
     showContent(row),
   ].join('\n')
@@ -35,11 +35,11 @@ export const show = (row: Preset) => {
 export const state = ({ slug, status, designated_version: { version } }: Preset) =>
   `${slug} is ${status}, with version ${version} in use`
 
-/** What of a body was kept; what it had besides was checked and forgotten. */
+/** What was stored of a body. Its other fields were validated but not stored. */
 export function stateAndKept(preset: Preset): string {
   const { config, system_prompt } = preset.designated_version
   const kept = [...Object.keys(config), ...(system_prompt === null ? [] : ['system prompt'])]
-  return `${state(preset)}; it keeps: ${kept.map(printable).join(', ')}`
+  return `${state(preset)}; stored: ${kept.map(printable).join(', ')}`
 }
 
 export function drawList({ data, total_count }: OperationResponse<'presets.list'>, { options }: Arguments): string {
@@ -52,7 +52,7 @@ export function drawList({ data, total_count }: OperationResponse<'presets.list'
       ['DESCRIPTION', (row) => row.description],
       ['UPDATED (UTC)', (row) => moment(row.updated_at)],
     ],
-    'No presets; make one with: latchkey presets import body.json --as my-preset',
+    'No presets. To create one: latchkey presets import body.json --as my-preset',
   )
   return withRest(drawn, data.length, total_count, options)
 }
@@ -66,7 +66,7 @@ export function drawVersions(
     [
       ['VERSION', (row) => row.version],
       ['', (row) => (row.version === designated_version ? 'in use' : '')],
-      ['MADE (UTC)', (row) => moment(row.created_at)],
+      ['CREATED (UTC)', (row) => moment(row.created_at)],
       ['BY', (row) => row.creator_id],
       ['MODEL', modelOf],
       ['SETTINGS', (row) => Object.keys(row.config).join(' ')],
@@ -86,11 +86,11 @@ function withRest(drawn: string, shown: number, total: number, { offset }: Argum
   return end < total && shown > 0 ? `${drawn}\n${total - end} more: --offset ${end}` : drawn
 }
 
-/** To compare texts of which every line differs takes minutes. */
+/** Comparing texts in which every line differs takes minutes. */
 const diffMillisecondsMax = 3_000
 
 export function drawDiff({ from, to, changes }: OperationResponse<'presets.diff'>): string {
-  if (changes.length === 0) return `${from.preset_version} and ${to.preset_version} say the same`
+  if (changes.length === 0) return `${from.preset_version} and ${to.preset_version} are identical`
   const terminal = readTerminal()
   const [one, other] = [from, to].map((found) => `${showContent(found)}\n`)
   const patch = createTwoFilesPatch(
@@ -105,7 +105,7 @@ export function drawDiff({ from, to, changes }: OperationResponse<'presets.diff'
     },
   ) as string | undefined
   if (patch === undefined)
-    return `${from.preset_version} and ${to.preset_version} differ too much to be shown line by line, in: ${changes.map(({ field }) => field).join(', ')}; see --json`
+    return `${from.preset_version} and ${to.preset_version} differ in too many lines to show. They differ in: ${changes.map(({ field }) => field).join(', ')}. See both with --json`
   return patch
     .split('\n')
     .filter((line) => !/^(=+|\\ No newline.*|)$/.test(line))
@@ -123,6 +123,6 @@ export function drawImported(data: Imported[]): string {
       ['VERSION', (row) => row.version],
       ['OUTCOME', (row) => row.outcome],
     ],
-    'The file has no presets in it',
+    'The file contains no presets',
   )
 }

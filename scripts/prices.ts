@@ -1,4 +1,4 @@
-// `latchkey prices`: what a million tokens cost, for inference servers that tell no cost themselves.
+// `latchkey prices`: US dollars per million tokens, for inference servers that do not report a cost.
 import type { Command } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { command, group, runAlone } from './shared/command-line.ts'
@@ -17,24 +17,28 @@ const draw = ({ data }: OperationResponse<'prices.list'>) =>
       ['COMPLETION', (row) => dollars(row.completion)],
       ['CACHED PROMPT', (row) => (row.cached === null ? null : dollars(row.cached))],
     ],
-    "No prices; set one with: latchkey prices set 'meta/*' --prompt 0.15 --completion 0.6",
+    "No prices. To set one: latchkey prices set 'meta/*' --prompt 0.15 --completion 0.6",
   )
 
 export function pricesCommand(): Command {
-  const set = command('set <model>', 'Set the price of a model or of a pattern of models', [
+  const set = command('set <model>', 'Set the price of a model, or of all models that match a pattern', [
     "prices set 'meta/*' --prompt 0.15 --completion 0.6",
     'prices set big --prompt 3 --completion 15 --cached 0.3',
   ])
     .requiredOption('--prompt <dollars>', 'US dollars per million prompt tokens', money)
     .requiredOption('--completion <dollars>', 'US dollars per million completion tokens', money)
-    .option('--cached <dollars>', 'the same for prompt tokens read from a cache (default: as the others)', money)
-  const importing = command('import <file>', 'Set all prices of a JSON file, or none', [
+    .option(
+      '--cached <dollars>',
+      'US dollars per million cached prompt tokens (default: the price of prompt tokens)',
+      money,
+    )
+  const importing = command('import <file>', 'Set all prices in a JSON file; if one is invalid, none is set', [
     'prices import prices.json',
   ]).addHelpText(
     'after',
     '\nThe file is a list: [{ "model": "meta/*", "prompt": 0.15, "completion": 0.6, "cached": 0.02 }]',
   )
-  return group('prices', 'US dollars per million tokens, where an inference server tells no cost itself', [
+  return group('prices', 'US dollars per million tokens, for inference servers that do not report a cost', [
     operationCommand(command('list', 'List the prices', ['prices list']), 'prices.list', () => ({}), draw),
     operationCommand(
       set,
@@ -47,7 +51,7 @@ export function pricesCommand(): Command {
     ),
     operationCommand(importing, 'prices.set', ({ words }) => ({ prices: readJsonFile(words[0] ?? '') }), draw),
     operationCommand(
-      command('remove <model>', 'Remove a price; what was recorded keeps its cost', ["prices remove 'meta/*'"]),
+      command('remove <model>', 'Remove a price; recorded requests keep their cost', ["prices remove 'meta/*'"]),
       'prices.remove',
       ({ words }) => ({ model: words[0] }),
       ({ model }) => `Removed ${model}`,

@@ -1,4 +1,4 @@
-// `latchkey serve`: runs the service until a signal ends it.
+// `latchkey serve`: runs the service until a signal stops it.
 import type { Command } from 'commander'
 import { formatAddress, socketPathFor } from '../src/config.ts'
 import { raiseOutboundLimit } from '../src/runtime/outbound.ts'
@@ -37,7 +37,7 @@ export function serveCommand(): Command {
   })
 }
 
-const noReload = 'Settings are read at start only: restart the server to apply a change'
+const noReload = 'Settings are read only at start; restart the server to apply a change'
 
 type Upstreams = { name: string; base_url: string }[]
 
@@ -48,13 +48,13 @@ function banner(fields: { listening: string; base_url: string; database: string;
     `  exchange   POST ${fields.base_url}/oauth/token`,
     `  token keys GET  ${fields.base_url}/oauth/jwks`,
     `  inference  POST ${fields.base_url}/chat/completions, GET ${fields.base_url}/models`,
-    `  upstreams  ${upstreams.join(', ') || 'none: set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add'}`,
+    `  upstreams  ${upstreams.join(', ') || 'none; set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add'}`,
     `  database   ${fields.database}`,
     'Stop with Ctrl+C',
   ].join('\n')
 }
 
-/** Resolves when the server has stopped in order; a second signal ends the process at once. */
+/** Resolves when the server has finished its requests and stopped. A second signal ends the process immediately. */
 export async function stopOnSignal(
   server: Pick<Server, 'stop'>,
   signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'],

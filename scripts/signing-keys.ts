@@ -12,14 +12,11 @@ type SigningKey = OperationResponse<'signing_keys.rotate'>
 export function signingKeysCommand(): Command {
   const rotate = command(
     'rotate',
-    'Make a new signing key: published now, signing in five minutes; no token in use is harmed',
+    'Create a signing key; it is published now and signs in five minutes, and issued tokens stay valid',
     ['signing-keys rotate', 'signing-keys rotate --revoke'],
   )
-    .option(
-      '--at-once',
-      'sign with it from now on; a verifier with an older key set may refuse a token for five minutes',
-    )
-    .option('--revoke', 'for a stolen key: the old keys end now, and with them every token they signed')
+    .option('--at-once', 'sign with it immediately; verifiers with a cached key set may reject tokens for five minutes')
+    .option('--revoke', 'for a stolen key: remove the old keys now, which invalidates every token they signed')
   return group('signing-keys', 'The keys that sign access tokens', [
     operationCommand(
       command('list', 'List the signing keys, oldest first', ['signing-keys list', 'signing-keys list --json']),

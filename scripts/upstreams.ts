@@ -21,107 +21,124 @@ const show = (row: Upstream) =>
     priority: row.priority,
     'private CA': row.ca_pem === null ? 'none' : 'set',
     'first byte within': `${row.first_byte_seconds} s`,
-    'silent for at most': `${row.idle_seconds} s`,
+    'silent at most': `${row.idle_seconds} s`,
     'extra request headers': row.forward_headers.join(' ') || 'none',
     'extra response headers': row.return_headers.join(' ') || 'none',
   })
 
 export function upstreamsCommand(): Command {
-  const add = command('add', 'Add an inference server', [
+  const about = 'Inference servers to which requests are forwarded, in addition to LATCHKEY_UPSTREAM_URL'
+  return group('upstreams', about, [
+    addCommand(),
+    listCommand(),
+    commandOnOne('upstream', 'show', 'Show an inference server', 'upstreams.show', show, { isCommon: true }),
+    updateCommand(),
+    commandOnOne(
+      'upstream',
+      'remove',
+      'Stop forwarding requests to an inference server',
+      'upstreams.remove',
+      ({ id }) => `Removed ${id}`,
+      { isCommon: true },
+    ),
+    checkCommand(),
+  ])
+}
+
+function addCommand(): Command {
+  const made = command('add', 'Add an inference server', [
     'upstreams add --name gpu --url http://10.0.0.5:8000/v1',
     "upstreams add --name big --url https://llm.example/v1 --credential-file key.txt --models 'meta/*' --priority 10",
   ])
-    .requiredOption('--name <name>', 'what to call it')
-    .requiredOption('--url <url>', 'base URL, usually ends in /v1')
-  const update = command('update <upstream>', 'Change an inference server; takes effect at once', [
+    .requiredOption('--name <name>', 'name of the upstream')
+    .requiredOption('--url <url>', 'base URL, which usually ends in /v1')
+  return operationCommand(fieldOptions(made), 'upstreams.add', fieldsOf, (row) =>
+    [show(row), '', `Next: latchkey upstreams check ${JSON.stringify(row.name)}`].join('\n'),
+  )
+}
+
+function listCommand(): Command {
+  return operationCommand(
+    command('list', 'List the inference servers in the order in which they are tried', ['upstreams list']),
+    'upstreams.list',
+    () => ({}),
+    ({ data }) =>
+      table(
+        data,
+        [
+          ['NAME', (row) => row.name],
+          ['PRIORITY', (row) => row.priority],
+          ['BASE URL', (row) => row.base_url],
+          ['MODELS', (row) => row.models.join(' ')],
+          ['CREDENTIAL', (row) => (row.has_credential ? 'set' : 'none')],
+          ['ID', (row) => row.id],
+        ],
+        'No upstreams. To add one: latchkey upstreams add --name gpu --url http://127.0.0.1:8000/v1',
+      ),
+  )
+}
+
+function updateCommand(): Command {
+  const made = command('update <upstream>', 'Change an inference server; takes effect immediately', [
     'upstreams update gpu --priority 1',
     "upstreams update gpu --models 'meta/*' 'mistral/*'",
   ])
     .option('--name <name>', 'new name')
     .option('--url <url>', 'new base URL')
-    .option('--no-credential-file', 'send no credential any more')
+    .option('--no-credential-file', 'remove the credential')
     .option('--no-ca-file', 'trust the public certificates again')
-    .option('--no-forward-header', 'pass on only the request headers that inference needs')
-    .option('--no-return-header', 'pass on only the response headers that clients use')
-  const check = command('check [upstream]', 'Ask an inference server, or all of them, for its models', [
+    .option('--no-forward-header', 'forward only the request headers that inference needs')
+    .option('--no-return-header', 'return only the response headers that clients use')
+  return operationCommand(
+    fieldOptions(made),
+    'upstreams.update',
+    (given) => ({ upstream: given.words[0], ...fieldsOf(given) }),
+    show,
+  )
+}
+
+function checkCommand(): Command {
+  const made = command('check [upstream]', 'Request the list of models from one inference server, or from all', [
     'upstreams check',
   ])
-  return group(
-    'upstreams',
-    'Inference servers that requests are forwarded to, beside the one of LATCHKEY_UPSTREAM_URL',
-    [
-      operationCommand(
-        fieldOptions(add),
-        'upstreams.add',
-        (given) => fieldsOf(given),
-        (row) => [show(row), '', `Next: latchkey upstreams check ${JSON.stringify(row.name)}`].join('\n'),
+  return operationCommand(
+    made,
+    'upstreams.check',
+    ({ words }) => ({ upstream: words[0] }),
+    ({ data }) =>
+      table(
+        data,
+        [
+          ['', (row) => (row.ok ? '✓' : '✗'), stateTone],
+          ['NAME', (row) => row.name],
+          ['BASE URL', (row) => row.base_url],
+          ['MODELS', (row) => row.models],
+          ['TIME', (row) => `${row.milliseconds} ms`],
+          ['PROBLEM', (row) => row.problem],
+        ],
+        'No upstreams',
       ),
-      operationCommand(
-        command('list', 'List the inference servers, in the order in which they are tried', ['upstreams list']),
-        'upstreams.list',
-        () => ({}),
-        ({ data }) =>
-          table(
-            data,
-            [
-              ['NAME', (row) => row.name],
-              ['PRIORITY', (row) => row.priority],
-              ['BASE URL', (row) => row.base_url],
-              ['MODELS', (row) => row.models.join(' ')],
-              ['CREDENTIAL', (row) => (row.has_credential ? 'set' : 'none')],
-              ['ID', (row) => row.id],
-            ],
-            'No upstreams; add one with: latchkey upstreams add --name gpu --url http://127.0.0.1:8000/v1',
-          ),
-      ),
-      commandOnOne('upstream', 'show', 'Show an inference server', 'upstreams.show', show, { isCommon: true }),
-      operationCommand(
-        fieldOptions(update),
-        'upstreams.update',
-        (given) => ({ upstream: given.words[0], ...fieldsOf(given) }),
-        show,
-      ),
-      commandOnOne(
-        'upstream',
-        'remove',
-        'Forward nothing to an inference server any more',
-        'upstreams.remove',
-        ({ id }) => `Removed ${id}`,
-        { isCommon: true },
-      ),
-      operationCommand(
-        check,
-        'upstreams.check',
-        ({ words }) => ({ upstream: words[0] }),
-        ({ data }) =>
-          table(
-            data,
-            [
-              ['', (row) => (row.ok ? '✓' : '✗'), stateTone],
-              ['NAME', (row) => row.name],
-              ['BASE URL', (row) => row.base_url],
-              ['MODELS', (row) => row.models],
-              ['TIME', (row) => `${row.milliseconds} ms`],
-              ['PROBLEM', (row) => row.problem],
-            ],
-            'No upstreams',
-          ),
-        { isNegative: ({ data }) => data.some(({ ok }) => !ok) },
-      ),
-    ],
+    { isNegative: ({ data }) => data.some(({ ok }) => !ok) },
   )
 }
 
 function fieldOptions(made: Command): Command {
   return made
-    .option('--credential-file <file>', 'file that holds the credential it asks for; - for standard input')
-    .option('--models <pattern...>', 'models it serves; * stands for any characters (default: all)')
-    .option('--priority <number>', 'the lowest is tried first, 0 to 100 (default: 100)', wholeNumber)
+    .option(
+      '--credential-file <file>',
+      'file that contains the credential that the server requires; - for standard input',
+    )
+    .option('--models <pattern...>', 'models that it serves; * matches any characters (default: all)')
+    .option(
+      '--priority <number>',
+      'order in which servers are tried, from 0 (first) to 100 (default: 100)',
+      wholeNumber,
+    )
     .option('--ca-file <file>', 'certificates (PEM) to trust instead of the public ones')
-    .option('--first-byte <seconds>', 'how long it may take to begin its answer (default: 600)', wholeNumber)
-    .option('--idle <seconds>', 'how long it may be silent within an answer (default: 300)', wholeNumber)
-    .option('--forward-header <name...>', 'also pass these request headers on to it; never credentials')
-    .option('--return-header <name...>', 'also pass these response headers on to callers')
+    .option('--first-byte <seconds>', 'maximum time until the response starts (default: 600)', wholeNumber)
+    .option('--idle <seconds>', 'maximum silence during a response (default: 300)', wholeNumber)
+    .option('--forward-header <name...>', 'also forward these request headers; never credentials')
+    .option('--return-header <name...>', 'also return these response headers to callers')
 }
 
 function fieldsOf({ options }: Arguments): Record<string, unknown> {

@@ -1,4 +1,4 @@
-// `latchkey usage`: what was used, by key or by something else, or the single requests; as a table, JSON or CSV.
+// `latchkey usage`: totals of requests, tokens and cost, or single requests; as a table, JSON or CSV.
 import { type Command, Option } from 'commander'
 import { usageGroupings } from '../db/usage-groupings.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
@@ -14,19 +14,17 @@ type Sum = OperationResponse<'usage.sum'>['data'][number]
 type Request = OperationResponse<'usage.requests'>['data'][number]
 
 export function usageCommand(): Command {
-  const made = command('usage', 'Show what was used: requests, tokens and cost', [
+  const made = command('usage', 'Show requests, tokens and cost', [
     'usage',
     'usage --by model --since 7d',
     'usage --by day --since 30d --csv > usage.csv',
     'usage --requests --policy ci --since 24h',
   ])
-    .addOption(new Option('--by <what>', 'one line for each').choices(usageGroupings).default('key'))
+    .addOption(new Option('--by <what>', 'show one row for each').choices(usageGroupings).default('key'))
     .option('--until <time>', 'before this time', momentText)
-    .option('--requests', 'list the single requests, newest first, with policy, issuer, subject and request id')
+    .option('--requests', 'list single requests, newest first, with policy, issuer, subject and request id')
     .option('--csv', 'print CSV')
-  const verify = command('verify', 'Prove that the totals of every key are what its requests add up to', [
-    'usage verify',
-  ])
+  const verify = command('verify', "Check that each key's totals match its requests", ['usage verify'])
   const list = operationCommand(
     reportOptions(traitOptions(made)),
     ({ options }) => (options.requests ? 'usage.requests' : 'usage.sum'),
@@ -48,14 +46,14 @@ export function usageCommand(): Command {
       () => ({}),
       ({ ok, data }) =>
         ok
-          ? 'The totals of every key are what its requests add up to'
-          : `The totals differ: ${data.map(({ key_id, day }) => `${key_id} on ${day}`).join(', ')}`,
+          ? "Each key's totals match its requests"
+          : `The totals do not match the requests: ${data.map(({ key_id, day }) => `${key_id} on ${day}`).join(', ')}`,
       { isNegative: ({ ok }) => !ok },
     ),
   )
 }
 
-/** The bars are for eyes: in a pipe there are none. */
+/** Bars are drawn only on a terminal. */
 function drawSums(rows: Sum[], given: Arguments): string {
   const most = Math.max(...rows.map((row) => row.total_tokens))
   return table(
@@ -76,16 +74,16 @@ function drawSums(rows: Sum[], given: Arguments): string {
   )
 }
 
-/** What is known of the cost, and of how many requests it is not. */
+/** The known cost, and the number of requests whose cost is unknown. */
 function costOf({ cost, requests, requests_without_cost }: Sum): string | null {
   if (requests_without_cost === requests) return null
   return `${dollars(cost)}${requests_without_cost === 0 ? '' : ` (${requests_without_cost} unknown)`}`
 }
 
-/** An error was answered whole, though nothing was completed. */
+/** An error is a whole response, although nothing was completed. */
 function statusOf({ status, completed, client_left }: Request): string {
   if (client_left) return `${status} client left`
-  return completed || status >= 400 ? String(status) : `${status} broken off`
+  return completed || status >= 400 ? String(status) : `${status} incomplete`
 }
 
 function nameOf(row: Sum): string {

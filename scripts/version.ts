@@ -1,4 +1,4 @@
-// `latchkey version`: which program this is, for a report of an error.
+// `latchkey version`: version and commit of this program, for error reports.
 import { type Command, CommanderError } from 'commander'
 import { migrations } from '../db/migrate.ts'
 import packageJson from '../package.json' with { type: 'json' }

@@ -38,7 +38,7 @@ export function withSettings(made: Command, { shown, defaults = {} }: SettingsSh
   return made
 }
 
-/** The same options for what has commands below it: given there, they count for the command. */
+/** The same options for a group of commands: given before the command, they apply to it. */
 export function withSettingsBefore(made: Command, { isShown = false }: { isShown?: boolean } = {}): Command {
   for (const option of commonOptions()) made.addOption(isShown ? option : option.hideHelp())
   for (const setting of settings) {
@@ -63,7 +63,7 @@ function settingOption(
   return new Option(`--${flagOf(env)} ${value === 'BOOLEAN' ? '[true|false]' : `<${value.toLowerCase()}>`}`, text)
 }
 
-/** The word after a switch is its value when it is one, and otherwise most likely the command. */
+/** The word after a switch is its value if it is a boolean. Otherwise it is probably the command. */
 function switchBeforeCommand({ long }: Option, text: string): string {
   if (isBoolean(text)) return text
   throw new InvalidArgumentError(`Before a command, write ${long}=true or ${long}=false.`)
@@ -78,7 +78,7 @@ export function readConfig(options: Options, defaults: Partial<Record<SettingNam
   return loadConfig({ flags, environment: process.env, defaults })
 }
 
-/** What a command has around it: real time, real network, a log on standard error. */
+/** The dependencies of a command: real time, real network, a log on standard error. */
 export const dependencies: Dependencies = {
   now: Date.now,
   monotonic: () => performance.now(),
@@ -88,12 +88,12 @@ export const dependencies: Dependencies = {
   usesProxy: isBehindProxy(),
   log: createLog((line) => process.stderr.write(line)),
   onBroken: () => {
-    // A moment for the running requests to be answered with 500; then a restart, since this connection may lose writes.
+    // Running requests get a 500 first. Then the process ends, since this connection may lose writes.
     setTimeout(() => process.exit(exitCodeFailed), 100)
   },
 }
 
-/** Commander hands over the arguments, the options and last the command itself. What was given before it counts too, unless repeated. */
+/** Commander passes the arguments, the options and last the command itself. Options given before the command apply unless repeated after it. */
 export function givenTo(all: unknown[]): Arguments {
   const made = all.at(-1) as Command
   return { words: made.args, options: { ...givenBefore(made), ...made.opts() } }
@@ -119,8 +119,8 @@ function longFlag(made: Command, name: string): string {
   return made.options.find((option) => option.attributeName() === name)?.long ?? name
 }
 
-/** What a list says instead of how to begin when a filter has left nothing of it. */
-export const nothingMatches = 'Nothing that matches'
+/** What a list says when rows exist, but none matches the filters. */
+export const nothingMatches = 'No matches'
 
 export function isNarrowed(options: Options, filters: string[]): boolean {
   return filters.some((name) => options[name] !== undefined)
@@ -130,11 +130,11 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-/** Runs a program to its exit code, telling errors on standard error. Every way out of the process goes through here. */
+/** Runs a program to its exit code, with errors on standard error. Every exit of the process goes through here. */
 export async function runProgram(program: Command, argv: string[]): Promise<void> {
-  // Whatever this process makes, the database and its keys above all, is for its user alone.
+  // Only its user can read the files that this process creates, such as the database and its keys.
   process.umask(0o077)
-  // A reader that has seen enough is no failure; a full disk is, and what was printed, a key above all, is lost.
+  // A reader that stops reading is not a failure. A full disk is: what was printed, such as a key, is lost.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
     const lost = new Fault('internal', `The command succeeded, but its output could not be written: ${error.message}`)
@@ -144,7 +144,7 @@ export async function runProgram(program: Command, argv: string[]): Promise<void
   try {
     await program.parseAsync(argv, { from: 'user' })
   } catch (error) {
-    // A command that failed half-way may have left a listener open; it is not to keep the process alive.
+    // A command that failed may have left a listener open, which would keep the process alive.
     process.exit(await reportError(error, argv.includes('--json')))
   }
 }

@@ -10,11 +10,11 @@ export function readJsonFile(path: string, bytesMax?: number): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Fault('usage', `${JSON.stringify(path)} cannot be read as JSON: ${(error as Error).message}`)
+    throw new Fault('usage', `${JSON.stringify(path)} is not valid JSON: ${(error as Error).message}`)
   }
 }
 
-/** A text file that a command sends, e.g. certificates; `-` is standard input. It may be a device that never ends. */
+/** A text file that a command sends, e.g. certificates; `-` is standard input. Reading is bounded, since a device may never end. */
 export function readTextFile(path: string, bytesMax = operationBodyBytesMax): string {
   const bytes = Buffer.alloc(bytesMax)
   let length = 0

@@ -1,8 +1,8 @@
-// Command lines that a command prints for its user to run next.
+// Commands that a command prints for its user to run next.
 import type { Options } from './command-line.ts'
 import { printable } from './render.ts'
 
-/** The flags that were given of these, as a shell reads them. */
+/** Those of the named flags that were given, quoted for a shell. */
 export function flagsOf(options: Options, names: string[]): string {
   const flags = names.map((name) => {
     const value = options[name]

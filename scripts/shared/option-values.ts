@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { readTime } from '../../src/values/time-text.ts'
 
-/** An option that `--no-…` removes: null then, and undefined when neither is given, which Commander tells as true. */
+/** An option that `--no-…` removes: null if it is removed, undefined if it is not given, which Commander reports as true. */
 export function removable(value: string | boolean | undefined): string | null | undefined {
   if (value === false) return null
   return value === true ? undefined : value
@@ -10,31 +10,35 @@ export function removable(value: string | boolean | undefined): string | null | 
 
 /** For options that are numbers. */
 export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Use a whole number.')
   return Number(text)
 }
 
 /** For options that are US dollars. */
 export function money(text: string): number {
-  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('It must be an amount such as 0.15.')
+  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('Use an amount such as 0.15.')
   return Number(text)
 }
 
-/** `2026-11-21`, `2026-11-21T09:30:00Z`, or a time ago such as `30m`, `24h`, `7d`. Without a zone it is UTC, as all times here are. */
+/** `2026-11-21`, `2026-11-21T09:30:00Z`, or a duration before now such as `30m`, `24h`, `7d`. Without a zone it is UTC. */
 export function momentText(text: string): string {
   const ago = durationOf(text)
   const moment = ago === undefined ? readTime(text) : Date.now() - ago
   if (moment === undefined)
-    throw new InvalidArgumentError('It must be a time such as 2026-11-21T09:30:00Z, or a time ago such as 24h.')
+    throw new InvalidArgumentError(
+      'Use a time such as 2026-11-21T09:30:00Z, or a duration such as 24h for the last 24 hours.',
+    )
   return new Date(moment).toISOString()
 }
 
-/** `2027-01-01`, `2027-01-01T09:30:00Z`, or a time ahead such as `12h` or `30d`. */
+/** `2027-01-01`, `2027-01-01T09:30:00Z`, or a duration from now such as `12h` or `30d`. */
 export function futureText(text: string): string {
   const ahead = durationOf(text)
   const moment = ahead === undefined ? readTime(text) : Date.now() + ahead
   if (moment === undefined)
-    throw new InvalidArgumentError('It must be a time such as 2027-01-01T00:00:00Z, or a time ahead such as 30d.')
+    throw new InvalidArgumentError(
+      'Use a time such as 2027-01-01T00:00:00Z, or a duration such as 30d for 30 days from now.',
+    )
   return new Date(moment).toISOString()
 }
 

@@ -1,4 +1,4 @@
-// Draws answers for people: short records and parts of lines, with everything that came from outside made harmless for a terminal.
+// Formats responses for people: records and parts of lines, with text from outside made safe for a terminal.
 
 /** Control and invisible characters escaped, so that a claim cannot move the cursor or hide. */
 export function printable(value: unknown): string {
@@ -12,7 +12,7 @@ function escaped(character: string): string {
   return code > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`
 }
 
-/** One `name  value` line a field. */
+/** One `name  value` line per field. */
 export function record(fields: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
   return Object.entries(fields)
@@ -22,17 +22,17 @@ export function record(fields: Record<string, unknown>): string {
 
 const barCharacters = 24
 
-/** A bar as long as its share of the longest. */
+/** A bar whose length is proportional to the value. */
 export function bar(value: number, longest: number): string {
   return longest > 0 ? '█'.repeat(Math.round((value / longest) * barCharacters)) : ''
 }
 
-/** An amount with as many digits as it takes to tell it from nothing. */
+/** An amount with enough digits to distinguish it from zero. */
 export function dollars(amount: number): string {
   return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(3)))
 }
 
-/** RFC 4180, with a heading. A text that a spreadsheet would take for a formula is told as a text. */
+/** RFC 4180, with a heading. Text that a spreadsheet would run as a formula is marked as text. */
 export function csv(rows: Record<string, unknown>[]): string {
   const names = Object.keys(rows[0] ?? {})
   const cell = (value: unknown) => {
@@ -50,18 +50,18 @@ export function moment(time: string | null): string {
   return time === null ? '-' : time.slice(0, 19).replace('T', ' ')
 }
 
-/** A few of many, and how many more there are. */
+/** The first few of a list, and the number of the others. */
 export function few(texts: string[], shownMax: number): string {
   const more = texts.length - shownMax
   return texts.slice(0, shownMax).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-/** The names that an answer has as `policies_affected`, below what else it says. */
+/** Adds the policies that a response lists as `policies_affected`. */
 export function withAffected(
   text: string,
   { policies_affected: names = [] }: { policies_affected?: string[] },
 ): string {
   if (names.length === 0) return text
-  const [what, does] = names.length === 1 ? ['policy', 'exchanges'] : ['policies', 'exchange']
-  return `${text}\n${names.length} ${what} ${does} no longer: ${few(names.map(printable), 5)}`
+  const [what, has] = names.length === 1 ? ['policy', 'has'] : ['policies', 'have']
+  return `${text}\n${names.length} ${what} ${has} become inactive: ${few(names.map(printable), 5)}`
 }

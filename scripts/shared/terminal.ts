@@ -1,12 +1,12 @@
-// What is known of the screen that a command prints to: its width, and whether colors are welcome.
+// The terminal that a command prints to: its width, and whether to use colors.
 
 export type Terminal = {
-  /** Undefined where the output goes to a file or another program, which have no width. */
+  /** Undefined if the output goes to a file or another program. */
   columns: number | undefined
   hasColor: boolean
 }
 
-/** Colors are for a screen alone, and not where NO_COLOR has a value (no-color.org). */
+/** Colors are only for terminals, and only if NO_COLOR is empty (no-color.org). */
 export function readTerminal(): Terminal {
   const { isTTY, columns } = process.stdout
   const { NO_COLOR = '', TERM } = process.env
@@ -17,7 +17,7 @@ export function readTerminal(): Terminal {
 const codes = { bold: 1, red: 31, green: 32, yellow: 33, cyan: 36 }
 export type Tone = keyof typeof codes
 
-/** For text that is harmless already. */
+/** The text must already be safe for a terminal. */
 export function paint(text: string, tone: Tone | undefined, { hasColor }: Pick<Terminal, 'hasColor'>): string {
   return tone === undefined || !hasColor || text === '' ? text : `\u001b[${codes[tone]}m${text}\u001b[0m`
 }

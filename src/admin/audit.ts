@@ -1,4 +1,4 @@
-// Admin operations that read what happened: who exchanged what and with which outcome, and what admins changed.
+// Admin operations that read the audit log: exchanges with their outcome, and changes by administrators.
 
 import { getTableColumns } from 'drizzle-orm'
 import { listChanges } from '../../db/admin-changes.ts'
@@ -50,7 +50,7 @@ async function listExchanges(context: OperationContext, input: typeof auditInput
 
 async function listAdminChanges(context: OperationContext, input: typeof changesInput.infer) {
   const { orm, onProgress, actor } = context
-  // The users of the machine are for those who run it.
+  // Only the operators of the machine see its users.
   const usersOf = ({ osUser, sudoUser }: AdminChange): { os_user?: string | null; sudo_user?: string | null } =>
     actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
   const show = (row: AdminChange) => ({ ...showChange(row, context), ...usersOf(row) })
@@ -101,7 +101,7 @@ function showAudit(row: ListedAudit, { policies, issuers }: Registry): typeof ex
   }
 }
 
-/** The step that refused; a reason that this program does not know has none. */
+/** The step that refused the token; null for a reason that this program does not know. */
 function stepOfRow(reason: string | null): StepName | null {
   return reason !== null && isReason(reason) ? stepOf(reason) : null
 }
@@ -131,7 +131,7 @@ const flags = new Set([
     .map(({ name }) => name),
 ])
 
-/** A row as SQLite wrote it, with flags and times as everywhere else; a key is named by its id and needs no hash. */
+/** A row as SQLite wrote it, with flags and times in the usual form, and without the hash of a key. */
 function showChangedRow(text: string | null): object | null {
   if (text === null) return null
   const { hash: _hash, ...row } = JSON.parse(text) as Record<string, unknown>

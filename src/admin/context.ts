@@ -1,4 +1,4 @@
-// What admin operations are given: the database that this process owns, and all that it keeps in memory.
+// The context of admin operations: the database that this process owns, and everything that it keeps in memory.
 import type { Database, Orm } from '../../db/open.ts'
 import type { Writer } from '../../db/write.ts'
 import type { Config } from '../config.ts'
@@ -11,7 +11,6 @@ import type { Registry } from '../registry.ts'
 import type { RunExclusive, RunShared } from '../scheduling/mutex.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 
-/** What admin operations need: a database that this process owns. */
 export type AdminContext = {
   config: Config
   database: Database
@@ -22,14 +21,14 @@ export type AdminContext = {
   outbound: Outbound
   spending: Spending
   presets: Presets
-  /** What changes the database takes its turn; what may change it together shares one. */
+  /** Changes of the database run one after the other. Changes that may run together share a turn. */
   runExclusive: RunExclusive
   runShared: RunShared
-  /** Where this process serves. */
+  /** Only in a process that serves. */
   signingKeys?: SigningKeys
-  /** Milliseconds since 1970, UTC. Operators set this clock, also back. */
+  /** Milliseconds since 1970, UTC. Operators may set this clock back. */
   now: () => number
-  /** Milliseconds that only ever grow. Whatever counts from a moment in this process counts with these. */
+  /** Milliseconds that never decrease, for durations within this process. */
   monotonic: () => number
   log: Log
 }

@@ -1,4 +1,4 @@
-// Why a token is refused: takes it through the very steps of an exchange, and goes on after the first that refuses.
+// Explains why a token is refused: runs it through the steps of an exchange, and continues after the first refusal.
 
 import type { Pace } from '../../db/pace.ts'
 import { findUsedSubjectToken } from '../../db/used-subject-tokens.ts'
@@ -18,16 +18,16 @@ export type Explanation = {
   policy_name: string
   accepted: boolean
   steps: ExplainedStep[]
-  /** What the parts of the condition are for this token. */
+  /** The parts of the condition with their values for this token. */
   condition?: SubExpression[]
 }
 
-/** What the steps came to under a policy; one that could not be taken, or that the policy does not ask for, is absent. */
+/** The outcome of each step under a policy. A step that could not run, or that the policy does not require, is absent. */
 export type Walk = { policy: Policy; facts: Facts; refusals: ReadonlyMap<StepName, Refusal | undefined> }
 
 /**
- * Takes one token through all steps under one policy after another. What is the same under every policy of an issuer is found out once.
- * Nothing is used up: whether the token was exchanged before is only looked at.
+ * Runs one token through all steps under one policy after another. What is the same for all policies of an issuer is checked once.
+ * The token is not used up: an earlier exchange is only looked up.
  */
 export function createWalker(context: AdminContext, subjectToken: string): (policy: Policy) => Promise<Walk> {
   const jwt = parseJwtText(subjectToken)
@@ -51,14 +51,14 @@ export function createWalker(context: AdminContext, subjectToken: string): (poli
       if (outcome === undefined || !isRefusal(outcome)) {
         Object.assign(facts, outcome)
         refusals.set(step.name, undefined)
-        // What belongs to an earlier step was refused there, and leaves this one nothing to judge.
+        // A refusal that belongs to an earlier step was recorded there; this step has nothing to check.
       } else if (stepOf(outcome.refused) === step.name) refusals.set(step.name, outcome)
     }
     return { policy, facts, refusals }
   }
 }
 
-/** A walk in words, with the parts of the condition. */
+/** The explanation of a walk, with the parts of the condition. */
 export async function explainWalk({ policy, facts, refusals }: Walk, pace: Pace): Promise<Explanation> {
   const explained = [...refusals].map(([step, refusal]) => explainStep(step, refusal))
   const condition = conditionOf(policy)
@@ -66,7 +66,7 @@ export async function explainWalk({ policy, facts, refusals }: Walk, pace: Pace)
   const showsCondition = typeof condition === 'object' && facts.token !== undefined
   if (showsCondition)
     for (const part of explainParts(condition, facts.token as SubjectToken)) {
-      // The whole payload, which `claims` by itself is, would only hide the parts that decide.
+      // `claims` alone is the whole payload, which would hide the parts that decide.
       if (part.source !== 'claims') parts.push(part)
       await pace()
     }
@@ -85,7 +85,7 @@ function explainStep(step: StepName, refusal: Refusal | undefined): ExplainedSte
   return detail === undefined ? { step, ok: false, reason } : { step, ok: false, reason, detail }
 }
 
-/** Uses are looked up in the database, which notes one before the exchange is answered: it is the same with and without a server. */
+/** Earlier uses are looked up in the database, so the result is the same with and without a server. */
 function dependenciesOf({ now, outbound, issuerKeys, orm }: AdminContext): Dependencies {
   return {
     now,

@@ -26,14 +26,14 @@ const issuerUrlShape = textCheckedLater(urlCharactersMax, `${url}, and without a
 
 const caShape = textCheckedLater(issuerCaCharactersMax, 'Certificates in PEM')
 
-/** Of two sources of keys, a request names one at the most. */
+/** A request names at most one of two key sources. */
 const twoSources = { required: ['jwks_url', 'jwks'] }
 
 const withDiscovery = [{ required: ['discovery', 'jwks_url'] }, { required: ['discovery', 'jwks'] }]
 
 const fields = {
   'jwks_url?': urlShape,
-  'jwks?': type('object').configure({ says: 'A JWKS of public keys, one of which can be used at least' }),
+  'jwks?': type('object').configure({ says: 'A JWKS of public keys, at least one of which is usable' }),
   'ca_pem?': caShape.or('null'),
   'keys_stale_seconds?': `0 <= number.integer <= ${issuerKeysStaleSecondsMax}`,
   'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
@@ -78,16 +78,17 @@ export const byDiscovery: KeySource = { keySource: 'discovery', jwksUrl: null, j
 
 type KeySourceInput = { jwks_url?: string; jwks?: unknown; discovery?: true }
 
-/** The key source that an input asks for, fit to be saved; nothing when it names none. */
+/** The key source that an input names, ready to be saved; empty if it names none. */
 export function readKeySource(context: AdminContext, input: KeySourceInput): Partial<KeySource> {
   const source = nameKeySource(context, input)
   return typeof source.jwks === 'string' ? { ...source, jwks: writeKeySet(readPastedKeySet(source.jwks)) } : source
 }
 
-/** The same with a pasted set as it came, for one that is only looked at. */
+/** The same with a pasted key set unchanged, for a test that saves nothing. */
 export function nameKeySource({ config }: AdminContext, input: KeySourceInput): Partial<KeySource> {
   const named = [input.jwks_url, input.jwks, input.discovery].filter((source) => source !== undefined)
-  if (named.length > 1) throw new Fault('invalid', 'Keys come from one source: discovery, a JWKS URL, or a pasted JWKS')
+  if (named.length > 1)
+    throw new Fault('invalid', 'An issuer has one key source; set only one of discovery, jwks_url and jwks')
   if (input.discovery) return byDiscovery
   if (input.jwks_url !== undefined) {
     const objection = urlProblem(input.jwks_url, config.insecureIssuers)
@@ -98,18 +99,22 @@ export function nameKeySource({ config }: AdminContext, input: KeySourceInput): 
   return input.jwks === undefined ? {} : { keySource: 'jwks', jwksUrl: null, jwks: JSON.stringify(input.jwks) }
 }
 
-/** PEM certificates that can be read; which of them signs for the issuer shows at the first fetch. */
+/** @throws Fault `invalid` unless the text is certificates in PEM. Whether one signs for the issuer shows at the first fetch. */
 export function checkCertificates(pem: string): void {
   if (pem.length > issuerCaCharactersMax)
     throw new Fault(
       'invalid',
-      `The CA must be at most ${issuerCaCharactersMax} characters: only the certificates that sign for this issuer, not a whole bundle`,
+      `The CA must have at most ${issuerCaCharactersMax} characters; give only the certificates that sign for this issuer, not a whole bundle`,
     )
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   try {
     if (blocks.length === 0 || /PRIVATE KEY/.test(pem)) throw new Error('Not a bundle')
     for (const block of blocks) new X509Certificate(block)
   } catch (cause) {
-    throw new Fault('invalid', 'The CA must be one or more certificates in PEM, and nothing private', { cause })
+    throw new Fault(
+      'invalid',
+      'The CA must be one or more certificates in PEM; remove everything else, private keys above all',
+      { cause },
+    )
   }
 }

@@ -1,4 +1,4 @@
-// Admin operations on issuers: where they are, and where their keys come from.
+// Admin operations on issuers: their URLs, and the sources of their keys.
 
 import type { Actor } from '../../db/admin-changes.ts'
 import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
@@ -33,9 +33,9 @@ export const issuerOperations = {
   'issuers.add': operation(addInput, addIssuer, { mutates: true }),
   'issuers.list': operation(listInput, listIssuers),
   'issuers.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
-  'issuers.update': operation(updateInput, updateOne, { mutates: true }),
+  'issuers.update': operation(updateInput, updateIssuerFields, { mutates: true }),
   'issuers.verify': operation(verifyInput, verify),
-  // Waits for the issuer's server, so it does not hold up other changes.
+  // It waits for the issuer's server, so it must not hold up other changes.
   'issuers.refresh': operation(oneInput, refresh),
   'issuers.delete': operation(oneInput, deleteIssuer, { mutates: true }),
 }
@@ -71,7 +71,7 @@ async function listIssuers(context: OperationContext, { organization }: typeof l
   return { data: await mapInSlices(rows, (row) => show(context, row.id)) }
 }
 
-async function updateOne(context: OperationContext, input: typeof updateInput.infer) {
+async function updateIssuerFields(context: OperationContext, input: typeof updateInput.infer) {
   checkChanges(input, ['organization', 'issuer'])
   const issuer = pick(context, input)
   const change = {
@@ -105,7 +105,7 @@ async function verify(context: OperationContext, input: typeof verifyInput.infer
   }
   const { issuer_url: issuerUrl } = input
   if (issuerUrl === undefined)
-    throw new Fault('invalid', 'Say which issuer: a saved one, or its URL', { hint: ' (--url)' })
+    throw new Fault('invalid', 'No issuer was named; give a saved issuer or an issuer URL', { hint: ' (--url)' })
   const caPem = input.ca_pem ?? null
   if (caPem !== null) checkCertificates(caPem)
   const source = { ...byDiscovery, ...nameKeySource(context, input) }
@@ -114,11 +114,11 @@ async function verify(context: OperationContext, input: typeof verifyInput.infer
 
 async function refresh(context: OperationContext, input: typeof oneInput.infer) {
   const issuer = pick(context, input)
-  await context.issuerKeys.refresh(issuer).catch((error: unknown) => tellUnreachable(error, issuer, context.actor))
+  await context.issuerKeys.refresh(issuer).catch((error: unknown) => explainUnreachable(error, issuer, context.actor))
   return show(context, issuer.id)
 }
 
-function tellUnreachable(error: unknown, { name }: Issuer, actor: Actor): never {
+function explainUnreachable(error: unknown, { name }: Issuer, actor: Actor): never {
   if (!(error instanceof Fault) || error.code !== 'unavailable') throw error
   const message = actor.kind === 'key' ? describeFor(actor, error) : error.message
   const hint = `${error.hint}; if the server cannot reach the issuer: latchkey issuers update ${name} --jwks-file FILE`
@@ -140,12 +140,12 @@ function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {
     if (other.organizationId !== row.organizationId || other.issuerUrl !== row.issuerUrl) continue
     throw new Fault(
       'conflict',
-      `The issuer ${JSON.stringify(other.name)} has the URL ${JSON.stringify(row.issuerUrl)} already`,
+      `The issuer ${JSON.stringify(other.name)} already has the URL ${JSON.stringify(row.issuerUrl)}; update that issuer instead`,
     )
   }
 }
 
-type KeyAtHand = { kid: string | null; algorithm: string }
+type UsableKey = { kid: string | null; algorithm: string }
 type IssuerShown = typeof issuerResponse.infer
 
 async function show({ orm, registry }: AdminContext, id: string): Promise<IssuerShown> {
@@ -172,8 +172,8 @@ async function show({ orm, registry }: AdminContext, id: string): Promise<Issuer
   }
 }
 
-/** Of the pasted set, or of the one that was fetched last, if that is still where the keys come from. A damaged set counts as none. */
-function listKeys(issuer: Issuer, fetched: IssuerKeySet | undefined): KeyAtHand[] {
+/** Keys of the pasted set, or of the last set fetched from the current source. A damaged set has no keys. */
+function listKeys(issuer: Issuer, fetched: IssuerKeySet | undefined): UsableKey[] {
   const isFromHere = fetched?.source === sourceOf(issuer)
   try {
     const keys = readKeySet(JSON.parse(issuer.jwks ?? (isFromHere ? fetched.jwks : '')))

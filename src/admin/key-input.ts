@@ -46,15 +46,16 @@ export const someInput = type({
   'key?': referenceShape,
   'keys?': referenceShape.array().moreThanLength(0).atMostLength(keysAtOnceMax),
 }).narrow(
-  ({ key, keys }, context) => (key === undefined) !== (keys === undefined) || context.mustBe('with either key or keys'),
+  ({ key, keys }, context) =>
+    (key === undefined) !== (keys === undefined) || context.mustBe('an object with either key or keys'),
 )
 
-/** The columns that the given bounds set; what is absent stays as it is. */
+/** The columns that the given bounds set. Absent bounds stay as they are. */
 export function boundsOf(input: typeof boundsInput.infer, now: number): Partial<ApiKey> {
   const { expires_at, limit, limit_reset, requests_per_minute, tokens_per_minute, allowed_models, allowed_presets } =
     input
   if (expires_at instanceof Date && expires_at.getTime() <= now)
-    throw new Fault('invalid', 'expires_at must be in the future')
+    throw new Fault('invalid', 'expires_at is in the past: give a time in the future')
   return {
     ...(expires_at === undefined ? {} : { expiresAt: expires_at?.getTime() ?? null }),
     ...(limit === undefined
@@ -68,16 +69,13 @@ export function boundsOf(input: typeof boundsInput.infer, now: number): Partial<
   }
 }
 
-/** A management key calls no inference, so that a bound on inference would promise what nothing keeps; and so would the period of no limit. */
+/** @throws Fault `invalid` for a bound that would have no effect: one on inference for a management key, or a period without a limit */
 export function checkBounds(key: ApiKey, { limit_reset }: typeof boundsInput.infer): void {
   const { kind, limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets } = key
   const bounds = [limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets]
   const isBounded = bounds.some((bound) => bound !== null)
   if (kind !== 'inference' && isBounded)
-    throw new Fault(
-      'invalid',
-      'Limits, rates, models and presets are for inference keys; a management key calls no inference',
-    )
+    throw new Fault('invalid', 'A management key cannot call inference: remove its limits, rates, models and presets')
   if (typeof limit_reset === 'string' && limitNanodollars === null)
-    throw new Fault('invalid', `There is no limit that could begin anew ${limit_reset}; give one with the period`)
+    throw new Fault('invalid', `limit_reset is ${JSON.stringify(limit_reset)}, but the key has no limit: set limit too`)
 }

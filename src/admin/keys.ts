@@ -1,4 +1,4 @@
-// Admin operations on API keys. A key's text leaves here once, when it is made.
+// Admin operations on API keys. The text of a key is returned once, when the key is created.
 
 import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
 import { findUser, findWorkspace } from '../../db/organizations.ts'
@@ -109,7 +109,7 @@ function showDeleted({ id, name }: KeyShown) {
   return { id, name, deleted: true as const }
 }
 
-/** One or several keys in one commit. A policy has one key, so each key names the policies that it stops. */
+/** Changes one or several keys in one commit. Each key lists the policies that become inactive; a policy has one key. */
 async function changeSome<Shown extends object>(
   context: OperationContext,
   { organization, key, keys = [] }: typeof someInput.infer,
@@ -148,7 +148,7 @@ async function show(context: AdminContext, id: string) {
   return showApiKey(row, context)
 }
 
-/** A new key as a row, and its text, which exists nowhere else. */
+/** The row of a new key, and its text, which is stored nowhere. */
 export function draftApiKey(
   fields: Pick<ApiKey, 'organizationId' | 'workspaceId' | 'ownerId' | 'name' | 'kind'>,
   now: number,

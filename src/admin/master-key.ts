@@ -1,5 +1,5 @@
 // The admin operation that replaces the master key. The database commits in one step and a key file is renamed in another, so the new key
-// waits as `.next` on disk before the commit: whichever key opens the database afterwards is there, and `keyring` finds it.
+// is written as `.next` before the commit. Whichever key opens the database after a crash is on disk, and `keyring` finds it.
 
 import type { Touched } from '../../db/admin-changes.ts'
 import type { Statement } from '../../db/rows.ts'
@@ -25,7 +25,7 @@ import { type } from '../values/shape.ts'
 import { commit } from './commit.ts'
 import { type OperationContext, operation } from './operation.ts'
 
-/** A refusal does not quote the key. */
+/** The error does not quote the key. */
 const keyShape = type('unknown')
   .narrow(
     (value, context) =>
@@ -35,7 +35,7 @@ const keyShape = type('unknown')
 const replaceInput = type({ '+': 'reject', 'lost?': 'boolean', 'dry_run?': 'boolean', 'new_key?': keyShape })
 type Input = typeof replaceInput.infer
 
-/** What is to be done, in order: a process that ends between two steps, or within one, leaves a database that opens. */
+/** The steps, in order. If the process ends between two steps or within one, the database still opens. */
 export type Replacement = { steps: (() => unknown)[]; answer: ReplacementResponse }
 export type ReplacementResponse = ReturnType<typeof responseOf>
 
@@ -51,8 +51,8 @@ async function replaceMasterKey(context: OperationContext, input: typeof replace
 }
 
 /**
- * Without `lost`, everything encrypted is encrypted again under the new key. With it, what only the old key opened is dropped: signing keys
- * end now, and with them every access token, and upstreams lose their credentials. A replacement that was interrupted is finished instead.
+ * Without `lost`, everything encrypted is encrypted again under the new key. With it, everything that only the old key decrypts is removed:
+ * signing keys end now, which invalidates every access token, and upstreams lose their credentials. An interrupted replacement is finished.
  * @throws Fault `conflict` in a server, or for `lost` when the key opens the database; `configuration` when no key does; `invalid` without a new key
  */
 export async function planReplacement(context: OperationContext, input: Input): Promise<Replacement> {
@@ -73,18 +73,18 @@ export async function planReplacement(context: OperationContext, input: Input): 
   }
   if (found.isFinished && given === undefined) return nothingToDo(context, { finished: true })
   if (input.lost === true)
-    throw new Fault('conflict', 'The master key is not lost: it opens this database; run this without --lost')
+    throw new Fault('conflict', 'The master key is not lost, since it opens this database: run this without --lost')
   const hex = given ?? draftKey(source)
   if (hex === undefined)
     throw new Fault(
       'invalid',
-      'The master key is a value (LATCHKEY_MASTER_KEY): give the new one with LATCHKEY_NEW_MASTER_KEY or --new-key-file',
+      'The master key is the value of LATCHKEY_MASTER_KEY: give the new one with LATCHKEY_NEW_MASTER_KEY or --new-key-file',
     )
   if (hex === found.hex) return nothingToDo(context, { finished: found.isFinished })
   return replaceKnown(context, rows, { oldKey: found.key, hex })
 }
 
-/** The key that an interrupted run has put aside, or a new one; none where the admin keeps it elsewhere. */
+/** The key that an interrupted run has written, or a new key; undefined if the administrator keeps the key elsewhere. */
 function draftKey(source: MasterKeySource): string | undefined {
   return source.kind === 'file' ? (readNextKeyFile(source.path) ?? newMasterKey()) : undefined
 }
@@ -112,8 +112,8 @@ async function replaceKnown(
     held.map(({ id }) => id),
     upstreams,
   )
-  const told = { signing_keys_reencrypted: held.length, credentials_reencrypted: namesOf(upstreams) }
-  return replacement(context, { hex, statements, touched }, told)
+  const summary = { signing_keys_reencrypted: held.length, credentials_reencrypted: namesOf(upstreams) }
+  return replacement(context, { hex, statements, touched }, summary)
 }
 
 async function replaceLost(
@@ -130,46 +130,46 @@ async function replaceLost(
   const upstreams = withCredential(context)
   const statements = [
     insertSigningKey(orm, row),
-    // Times that have passed stay.
+    // Times in the past stay.
     ...ended.map(({ id, retiredAt }) => dropPrivateKey(orm, id, Math.min(retiredAt ?? at, at))),
     ...upstreams.map(({ id }) => updateUpstream(orm, id, { credentialEncrypted: null, updatedAt: at })),
   ]
   const touched = touchedBy([row.id, ...ended.map(({ id }) => id)], upstreams)
-  const told = {
+  const summary = {
     lost: true,
     signing_keys_ended: ended.length,
     credentials_dropped: namesOf(upstreams),
     signing_key: row.id,
   }
-  return replacement(context, { hex, statements, touched }, told)
+  return replacement(context, { hex, statements, touched }, summary)
 }
 
 type Change = { hex: string; statements: Statement[]; touched: Touched[] }
 
-/** The commit is moved into the main file before the key in place changes, so that it survives a loss of power in between. */
+/** A checkpoint moves the commit into the main file before the key file changes, so that it survives a power loss in between. */
 function replacement(
   context: OperationContext,
   { hex, statements, touched }: Change,
-  told: Partial<ReplacementResponse>,
+  summary: Partial<ReplacementResponse>,
 ): Replacement {
   const { masterKey: source, databasePath } = context.config
   const database = [() => commit(context, statements, touched), () => context.database.checkpoint()]
-  if (source.kind === 'value') return { steps: database, answer: responseOf(context, { ...told, replaced: true }) }
+  if (source.kind === 'value') return { steps: database, answer: responseOf(context, { ...summary, replaced: true }) }
   const { path } = source
   return {
     steps: [() => writeNextKeyFile(path, hex, databasePath), ...database, () => installNextKeyFile(path)],
-    answer: responseOf(context, { ...told, replaced: true, previous_master_key_file: oldPathOf(path) ?? null }),
+    answer: responseOf(context, { ...summary, replaced: true, previous_master_key_file: oldPathOf(path) ?? null }),
   }
 }
 
-function nothingToDo(context: OperationContext, told: Partial<ReplacementResponse>): Replacement {
-  return { steps: [], answer: responseOf(context, told) }
+function nothingToDo(context: OperationContext, summary: Partial<ReplacementResponse>): Replacement {
+  return { steps: [], answer: responseOf(context, summary) }
 }
 
-function responseOf({ config }: OperationContext, told: object) {
+function responseOf({ config }: OperationContext, summary: object) {
   return {
     replaced: false,
-    /** A replacement that was interrupted earlier was completed. */
+    /** Whether an interrupted replacement was completed. */
     finished: false,
     lost: false,
     dry_run: false,
@@ -181,7 +181,7 @@ function responseOf({ config }: OperationContext, told: object) {
     signing_keys_ended: 0,
     credentials_dropped: [] as string[],
     signing_key: null as string | null,
-    ...told,
+    ...summary,
   }
 }
 

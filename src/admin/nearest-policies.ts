@@ -1,4 +1,4 @@
-// Which policies a token comes nearest to: it is judged under all policies of its issuer, and only then are they ranked.
+// The policies that a token comes nearest to. It is checked under all policies of its issuer, which are then ranked.
 
 import { createPace, type Pace } from '../../db/pace.ts'
 import { measureHeld } from '../federation/condition/explanation.ts'
@@ -28,7 +28,7 @@ export async function explainNearest(
   return explanations
 }
 
-/** Those of the token's issuer, or all where none has it. A text that names no issuer is refused by all alike. */
+/** The policies of the token's issuer, or all if no policy has it. A text without an issuer is refused by all in the same way. */
 async function chooseCandidates(
   { registry }: AdminContext,
   policies: Iterable<Policy>,
@@ -46,7 +46,7 @@ async function chooseCandidates(
   return ofIssuer.length === 0 ? all : ofIssuer
 }
 
-/** `token` where the condition refuses it: how much of it holds is still to be measured. */
+/** `token` is set if the condition refuses it. How many of its parts hold is measured later. */
 type Candidate = { policy: Policy; token: SubjectToken | undefined }
 
 /** Groups of equal rank by the steps alone, nearest first, as many as the nearest can be in. */
@@ -73,7 +73,7 @@ async function groupBySteps(
   return nearest
 }
 
-/** 0 where no step refuses; the number of those that do counts before the place of the first. */
+/** 0 if no step refuses. The number of refusing steps counts first, then the place of the first one. */
 function distanceOf(refusals: Walk['refusals']): number {
   let [count, first] = [0, 0]
   for (const [name, refusal] of refusals)

@@ -20,7 +20,7 @@ export type OperationContext = AdminContext & {
 export type Operation<Input extends type.Any = type.Any, Response = unknown> = {
   /** The shape of what it takes. */
   readonly input: Input
-  /** Operations that change something run one after the other, so that what one has read still holds when it writes. */
+  /** Operations that change something run one after the other, so that what one has read is still true when it writes. */
   readonly mutates: boolean
   /** Checks the input at once; what it returns does the work. @throws Fault `invalid` */
   readonly prepare: (value: unknown) => (context: OperationContext) => Promise<Response>
@@ -40,8 +40,8 @@ export function operation<Input extends type.Any, Response>(
 }
 
 /**
- * An operation by its name with an input that nobody has checked, as both arrive from outside. Without an actor it is a command, or whoever
- * holds the local socket.
+ * Runs an operation by its name with an unchecked input, as both arrive from outside. Without an actor, a command or a client of the local
+ * socket runs it.
  */
 export type RunByName = (name: string, input: unknown, actor?: Actor, onProgress?: OnProgress) => Promise<unknown>
 
@@ -67,7 +67,7 @@ export function createOperationRunner(
   }
 }
 
-/** What `JSON.stringify` would keep; of a list row by row, since one of many rows takes long. */
+/** What `JSON.stringify` would keep. A list is converted row by row, since a long one takes long. */
 async function toPlain(response: unknown): Promise<unknown> {
   if (!isList(response)) return JSON.parse(JSON.stringify(response)) as unknown
   const plain = JSON.parse(JSON.stringify({ ...response, data: [] })) as object
@@ -75,15 +75,15 @@ async function toPlain(response: unknown): Promise<unknown> {
   return { ...plain, data }
 }
 
-/** The key was in force when its request arrived; what it asks for begins now. */
+/** The key was valid when its request arrived, and must still be valid when the operation starts. */
 function checkActor(actor: Actor, { registry, now }: AdminContext): void {
   if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId), now())
 }
 
-/** A unique constraint is the last word on what an operation has already checked. */
+/** A unique constraint decides if two changes pass the same check. */
 function mapConflict(error: unknown): never {
   if (error instanceof LibsqlError && /UNIQUE constraint/.test(error.message)) {
-    throw new Fault('conflict', 'Something of that name or address exists already', { cause: error })
+    throw new Fault('conflict', 'This name or address is already in use; choose another one', { cause: error })
   }
   throw error
 }

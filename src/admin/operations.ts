@@ -50,7 +50,7 @@ type Jsonified<Value> = Value extends readonly (infer Item)[]
       ? { [Field in keyof Value]: Jsonified<Value[Field]> }
       : Value
 
-/** Runs one operation; a command, or whoever holds the local socket, asks without an actor. */
+/** Runs one operation. Commands and clients of the local socket have no actor. */
 export type RunOperation = <Name extends OperationName>(
   name: Name,
   input: OperationInput<Name>,

@@ -48,7 +48,7 @@ export const organizationOperations = {
 
 async function createOrganization(context: OperationContext, { name, plan = 'enterprise' }: typeof createInput.infer) {
   if ([...context.registry.organizations.values()].some((row) => row.name === name)) {
-    throw new Fault('conflict', `There is an organization named ${JSON.stringify(name)} already`)
+    throw new Fault('conflict', `An organization named ${JSON.stringify(name)} already exists; choose another name`)
   }
   const { organization, workspace } = draftOrganization(name, plan, context.now())
   const statements = [insertOrganization(context.orm, organization), insertWorkspace(context.orm, workspace)]
@@ -73,7 +73,7 @@ async function createWorkspace(
 ) {
   const organization = findOrganization(context.registry, reference)
   if ((await findWorkspace(context.orm, organization.id, name)) !== undefined) {
-    throw new Fault('conflict', `There is a workspace named ${JSON.stringify(name)} already`)
+    throw new Fault('conflict', `A workspace named ${JSON.stringify(name)} already exists; choose another name`)
   }
   const workspace = draftWorkspace(organization.id, name, context.now())
   await commit(context, [insertWorkspace(context.orm, workspace)], [{ kind: 'workspace', id: workspace.id }])
@@ -85,12 +85,12 @@ async function listOf({ orm, registry }: OperationContext, { organization }: typ
   return { data: rows.map(showWorkspace) }
 }
 
-/** Makes the default organization with a workspace, a first user, a management key and a signing key: all or nothing, and once only. */
+/** Creates the default organization with a workspace, a user, a management key and a signing key, all in one commit. It runs only once. */
 async function initialize(context: OperationContext, { owner = 'admin' }: typeof initInput.infer) {
   if (isInitialized(context))
     throw new Fault(
       'conflict',
-      `The database ${JSON.stringify(context.config.databasePath)} is initialized already; another management key: latchkey keys create --management --name NAME`,
+      `The database ${JSON.stringify(context.config.databasePath)} is already initialized; to create another management key: latchkey keys create --management --name NAME`,
     )
   const { orm, now } = context
   const signingKey = await createSigningKey(await readMasterKey(context.config.masterKey, { create: true }), now())

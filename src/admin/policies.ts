@@ -1,4 +1,4 @@
-// Admin operations on federation policies (reference: Policy). What is saved here is what the exchange obeys.
+// Admin operations on federation policies (reference: Policy). The exchange follows what is saved here.
 
 import { mapInSlices } from '../../db/pace.ts'
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
@@ -41,7 +41,7 @@ const checkInput = type({
   'policy?': referenceShape,
   token: type(`0 < string <= ${subjectTokenBytesMax}`).configure({
     pattern: withoutNul.source,
-    says: 'A JWT, whether it can be exchanged or not',
+    says: 'A JWT, valid or not',
   }),
 })
 const listInput = type({
@@ -49,7 +49,9 @@ const listInput = type({
   ...organizationInput,
   'key?': keyShape,
   'issuer?': issuerShape,
-  'state?': type.enumerated(...policyStates).configure({ says: 'Only in this state; `inactive_reason` says why' }),
+  'state?': type
+    .enumerated(...policyStates)
+    .configure({ says: 'Only policies in this state; `inactive_reason` explains the state' }),
 })
 const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceShape })
 
@@ -58,7 +60,7 @@ export const policyOperations = {
   'policies.list': operation(listInput, listPolicies),
   'policies.show': operation(oneInput, async (context, input) => show(context, pick(context, input))),
   'policies.update': operation(policyChange, changePolicy, { mutates: true }),
-  // May wait for the issuer's server, and changes nothing.
+  // It may wait for the issuer's server.
   'policies.check': operation(checkInput, check),
   'policies.pause': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: false }), {
     mutates: true,
@@ -164,7 +166,7 @@ async function change(context: OperationContext, policy: Policy, fields: Partial
   return show(context, row)
 }
 
-/** Saved under the environment in force, which is what it is checked under. */
+/** A condition is saved with the environment in which it was checked. */
 function conditionColumns(condition: string | null): Pick<PolicyRow, 'condition' | 'conditionEnvironment'> {
   return { condition, conditionEnvironment: condition === null ? null : conditionEnvironment }
 }
@@ -175,14 +177,14 @@ function findTargetKey({ registry }: AdminContext, reference: string, organizati
   if (key.kind !== 'inference')
     throw new Fault(
       'invalid',
-      `The key ${JSON.stringify(key.name)} is a management key; a policy targets an inference key`,
+      `The key ${JSON.stringify(key.name)} is a management key: choose an inference key as the target`,
     )
   return key.id
 }
 
 function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
   if (row.subject === null && row.condition === null)
-    throw new Fault('invalid', 'A policy must say which subjects it is for: set subject, condition or both', {
+    throw new Fault('invalid', 'A policy must restrict its subjects: set subject, condition or both', {
       hint: ' (--subject, --condition)',
     })
   if (row.condition !== null && row.conditionEnvironment === conditionEnvironment) {
@@ -191,11 +193,11 @@ function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
       throw new Fault('invalid', `The condition cannot be saved: ${describeConditionFault(row.condition, compiled)}`)
   }
   const bounds = [...(row.allowedModels ?? []), ...(row.allowedPresets ?? [])]
-  // As the token writes them: a character may take six bytes there.
+  // Counted as the token contains them, where a character may take six bytes.
   if (Buffer.byteLength(JSON.stringify(bounds)) > policyBoundsBytesMax)
     throw new Fault(
       'invalid',
-      `The models and presets of a policy must take at most ${policyBoundsBytesMax} bytes in all, since every access token carries them`,
+      `The models and presets of a policy are in every access token and must take at most ${policyBoundsBytesMax} bytes in total: use fewer or shorter patterns`,
     )
   checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
 }

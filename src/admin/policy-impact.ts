@@ -1,13 +1,13 @@
-// Which policies exchange no longer once something that they name is taken away.
+// The policies that become inactive when something that they refer to is removed or disabled.
 
 import type { Policy } from '../federation/policy.ts'
 import { checkEligibility, readBinding } from '../federation/policy-binding.ts'
 import type { AdminContext } from './context.ts'
 
-/** What an answer says of them: nothing when there are none, so that it is as it always was. */
+/** A response lists them only if there are any. */
 export type Affected = { policies_affected?: string[] }
 
-/** The names of those that exchange now and rest on what `names` tells. To be asked before the change. */
+/** The names of the active policies that `names` selects. Call it before the change. */
 export function readAffected(
   { registry, now }: Pick<AdminContext, 'registry' | 'now'>,
   names: (policy: Policy) => boolean,

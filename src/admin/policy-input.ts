@@ -1,4 +1,4 @@
-// What admins say of a policy when they create or change one (reference: Policy).
+// What admins send to create or change a policy (reference: Policy).
 import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin, conditionCharactersMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import {
@@ -11,12 +11,12 @@ import {
 } from '../values/shapes.ts'
 import { organizationInput } from './references.ts'
 
-/** The rest of its rules, and where one is broken, are told when it is compiled. */
+/** Compiling it checks the other rules, and reports where one is broken. */
 const conditionShape = textCheckedLater(
   conditionCharactersMax,
   'A CEL expression of type bool over `subject`, `audience`, `scopes`, `token_type` and `claims`',
 )
-/** Null removes what may be absent. */
+/** Null removes an optional value. */
 const fields = {
   'subject?': claimValueShape.or('null'),
   'condition?': conditionShape.or('null'),

@@ -5,7 +5,7 @@ import type { AdminContext } from './context.ts'
 import { timeOf } from './references.ts'
 import type { policyDraftResponse, policyResponse } from './responses.ts'
 
-/** Why it exchanges nothing right now, in the words of the audit. */
+/** Why the policy is inactive, as a reason of the audit log. */
 function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): string | null {
   const organization = registry.organizations.get(policy.organizationId)
   const issuer = registry.issuers.get(policy.issuerId)
@@ -49,7 +49,7 @@ export function show(context: AdminContext, row: PolicyRow): typeof policyRespon
   }
 }
 
-/** What is not saved has neither id nor times. */
+/** A draft has neither an id nor times. */
 export function showDraft(context: AdminContext, row: PolicyRow): typeof policyDraftResponse.infer {
   const { id: _id, created_at: _created, updated_at: _updated, ...draft } = show(context, row)
   return { ...draft, dry_run: true }

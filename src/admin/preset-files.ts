@@ -1,4 +1,4 @@
-// Presets as files: what `latchkey presets export` prints and `import` takes, so that they can be kept in a repository or moved.
+// Presets as files: what `latchkey presets export` prints and `import` reads, to keep presets in a repository or to move them.
 
 import { isDeepStrictEqual } from 'node:util'
 import { mapInSlices } from '../../db/pace.ts'
@@ -32,7 +32,7 @@ const importInput = type({
   ...within,
   presets: importedShape.array().atMostLength(presetsAtOnceMax),
   'dry_run?': 'boolean',
-  // How many presets the parts of the same file create that come before this one, while none of them is saved.
+  // The number of presets that earlier parts of the same file will create.
   'created_before?': 'number.integer >= 0',
 })
 
@@ -41,7 +41,7 @@ export const presetFileOperations = {
   'presets.import': operation(importInput, importAll, { mutates: true }),
 }
 
-/** Those that are named (`support@3` for its third version), or all in the order of their slugs, by pages: what `presets.import` takes. */
+/** The named presets (`support@3` for its third version), or all in the order of their slugs, by pages, in the format of `presets.import`. */
 async function exportSome(context: AdminContext, input: typeof exportInput.infer) {
   const { id } = await findWorkspaceOf(context, input)
   const all = [...(context.registry.presetsOf.get(id)?.values() ?? [])].filter(({ status }) => status !== 'archived')
@@ -57,11 +57,11 @@ async function exportSome(context: AdminContext, input: typeof exportInput.infer
 
 type Described = Partial<Pick<Preset, 'name' | 'description' | 'status'>>
 type Wanted = { slug: string; described: Described; content: PresetContent }
-/** What an import makes of a preset: a version where it differs, and what else is said of it where that does. */
+/** What an import changes of a preset: a new version if the content differs, and the other fields that differ. */
 type Plan = { before: Preset | undefined; after: Preset; version?: NewVersion; change: Partial<PresetRow> }
 type Imported = { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }
 
-/** All are checked, then committed together; with `dry_run` that is all. What is there already as it should be stays as it is. */
+/** Checks all presets, then commits them together unless it is a dry run. Presets that do not differ stay as they are. */
 async function importAll(context: OperationContext, input: typeof importInput.infer) {
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
   const wanted = await readWanted(input.presets)
@@ -79,7 +79,8 @@ function readWanted(presets: (typeof importInput.infer)['presets']): Promise<Wan
   const slugs = new Set<string>()
   return mapInSlices(presets, ({ slug, content, ...described }) => {
     checkPresetSlug(slug)
-    if (slugs.has(slug)) throw new Fault('invalid', `The preset ${JSON.stringify(slug)} is in the file twice`)
+    if (slugs.has(slug))
+      throw new Fault('invalid', `The preset ${JSON.stringify(slug)} is in the file twice: remove one of the two`)
     slugs.add(slug)
     return { slug, described, content: readPresetContent(slug, content) }
   })
@@ -111,7 +112,7 @@ async function commitPlans(context: OperationContext, owner: Owner, plans: Plan[
   const changed = plans.filter(isChanged)
   if (changed.length === 0) return
   const versions = changed.flatMap(({ version }) => version ?? [])
-  // A preset that is new is made with what is said of it.
+  // A new preset is inserted with its other fields.
   const updated = changed.filter(({ before, change }) => before !== undefined && Object.keys(change).length > 0)
   await commit(
     context,

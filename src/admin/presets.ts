@@ -1,4 +1,4 @@
-// Admin operations on presets (reference: Presets): what the commands and the preset endpoints call, within one workspace.
+// Admin operations on the presets of one workspace (reference: Presets), for commands and preset endpoints.
 
 import { isDeepStrictEqual } from 'node:util'
 import { findWorkspace } from '../../db/organizations.ts'
@@ -25,9 +25,9 @@ import { type OperationContext, operation } from './operation.ts'
 import { checkChanges, findOrganization, notFound, organizationInput } from './references.ts'
 
 export const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
-/** Archived ones are there for commands alone. */
+/** Only commands see archived presets. */
 const one = { ...within, preset: referenceShape, 'archived?': 'boolean' } as const
-/** Bodies and settings come as the text of their JSON: they nest deeper than any other input, and order matters in them. */
+/** Bodies and settings are sent as JSON text: they nest deeper than any other input, and their order matters. */
 export const jsonText = 'string'
 
 const listInput = type({ ...within, ...presetPage, 'archived?': 'boolean' })
@@ -82,7 +82,7 @@ async function showWhole({ presets }: AdminContext, preset: Preset) {
   return showDesignated(preset, version)
 }
 
-/** One by one, since a page of long versions is many megabytes. */
+/** Reads one at a time, since a page of long versions has many megabytes. */
 async function listVersions(context: AdminContext, input: typeof versionsInput.infer) {
   const { id, latestVersion, designatedVersion } = await findPreset(context, input)
   const { offset, limit } = pageOf(input)
@@ -97,7 +97,7 @@ async function listVersions(context: AdminContext, input: typeof versionsInput.i
   return { data, total_count: latestVersion, designated_version: designatedVersion }
 }
 
-/** The fields in which two versions differ, of one preset or of two; what one of them lacks is absent on its side. */
+/** The fields in which two versions differ, of one preset or of two. A field that a version lacks is absent on its side. */
 async function diff(context: AdminContext, { from, to, ...within }: typeof diffInput.infer) {
   const one = await findVersion(context, { ...within, preset: from, archived: true })
   const other = await findVersion(context, { ...within, preset: to, archived: true })
@@ -117,14 +117,14 @@ function showFound({ preset, version }: { preset: Preset; version: Version }) {
   return { preset_version: `${preset.slug}@${number}`, system_prompt: systemPrompt, config }
 }
 
-/** What the preset makes of a caller's body, which need not name it. */
+/** Completes a caller's body with the preset. The body need not name it. */
 async function apply(context: AdminContext, input: typeof applyInput.infer) {
   const { preset, version } = await findVersion(context, input)
   const { fields: asked } = await parseJsonObject(new TextEncoder().encode(input.body))
   const named = readPresetReference(asked)
   const isAnother = named !== undefined && named.slug !== preset.slug
   if (isAnother || (named?.version ?? version.version) !== version.version)
-    throw new Fault('invalid', 'The request names another preset, or another version of this one')
+    throw new Fault('invalid', 'The request names a different preset or version: remove the name, or name this one')
   const body = applyPreset(input.target, version, asked)
   return { preset_version: `${preset.slug}@${version.version}`, target: input.target, body }
 }
@@ -133,10 +133,7 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
   const { fields } = await parseJsonObject(new TextEncoder().encode(input.body))
   const content = readPreset(input.dialect, fields)
   if (content.systemPrompt === null && Object.keys(content.config).length === 0)
-    throw new Fault(
-      'invalid',
-      'The body has nothing in it that a preset keeps: no model, no settings, no system prompt',
-    )
+    throw new Fault('invalid', 'The body has no model, settings or system prompt: add what the preset should store')
   checkPresetSlug(input.preset)
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
   const owner = await findOrDraftOwner(context, organizationId, 'admin')
@@ -153,7 +150,7 @@ async function update(context: OperationContext, input: typeof updateInput.infer
   if (designated !== undefined && designated > preset.latestVersion)
     throw new Fault(
       'invalid',
-      `designated_version must be a version of the preset; the latest is ${preset.latestVersion}`,
+      `Version ${designated} does not exist: designated_version must be at most ${preset.latestVersion}`,
     )
   const now = context.now()
   const saved = await change(context, preset, {
@@ -166,7 +163,7 @@ async function update(context: OperationContext, input: typeof updateInput.infer
   return showWhole(context, saved)
 }
 
-/** Doing it again succeeds, and a disabled preset conflicts with both (reference: Preset endpoints). */
+/** Repeating it succeeds. A disabled preset conflicts with both (reference: Preset endpoints). */
 async function setArchived(context: OperationContext, input: One, isArchived: boolean) {
   const preset = await findPreset(context, { ...input, archived: true })
   if (preset.status === 'disabled')
@@ -201,10 +198,7 @@ type Named = Within & { preset: string; archived?: boolean | undefined }
 async function findPreset(context: AdminContext, input: Named): Promise<Preset> {
   const { slug, version } = parsePresetReference(input.preset)
   if (version !== undefined)
-    throw new Fault(
-      'invalid',
-      `This is for a preset with all its versions: write ${slug} instead of ${slug}@${version}`,
-    )
+    throw new Fault('invalid', `This applies to a whole preset: write ${slug} instead of ${slug}@${version}`)
   return find(context, input, slug)
 }
 
@@ -226,6 +220,9 @@ async function find(context: AdminContext, input: Within & { archived?: boolean 
   const preset = context.registry.presetsOf.get(id)?.get(slug)
   if (preset === undefined) throw notFound('preset', slug)
   if (preset.status === 'archived' && input.archived !== true)
-    throw new Fault('not_found', `The preset ${JSON.stringify(slug)} is archived; see: latchkey presets restore`)
+    throw new Fault(
+      'not_found',
+      `The preset ${JSON.stringify(slug)} is archived; to restore it: latchkey presets restore ${slug}`,
+    )
   return preset
 }

@@ -1,4 +1,4 @@
-// Admin operations on prices: US dollars per million tokens, by pattern of the model. They count where an upstream tells no cost of its own.
+// Admin operations on prices: US dollars per million tokens, by model pattern. They apply if an upstream does not report a cost.
 import { mapInSlices } from '../../db/pace.ts'
 import type { Price } from '../../db/schema.ts'
 import { deletePrice, listPrices, putPrices } from '../../db/upstreams.ts'

@@ -1,4 +1,4 @@
-// Finds what an admin names, by id or by name, within one organization and among what is not deleted.
+// Finds what an admin names, by id or name, in one organization. Deleted rows are not found.
 
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
@@ -7,7 +7,7 @@ import type { Policy } from '../federation/policy.ts'
 import type { Registry } from '../registry.ts'
 import { referenceShape } from '../values/shapes.ts'
 
-/** What every operation within an organization takes: the organization by id or name; without it the only one, or `default`. */
+/** Input of every operation within an organization: its id or name. The default is the only organization, or `default`. */
 export const organizationInput = { 'organization?': referenceShape } as const
 
 type Named = { id: string; name: string; organizationId: string; deletedAt: number | null }
@@ -17,7 +17,10 @@ export function findOrganization({ organizations }: Registry, reference: string 
   if (reference === undefined) {
     const chosen = all.length === 1 ? all[0] : all.find(({ name }) => name === 'default')
     if (chosen !== undefined) return chosen
-    throw new Fault('invalid', `Say which organization with --organization: ${all.map(({ name }) => name).join(', ')}`)
+    throw new Fault(
+      'invalid',
+      `There are several organizations: name one with --organization: ${all.map(({ name }) => name).join(', ')}`,
+    )
   }
   const found = all.find(({ id, name }) => id === reference || name === reference)
   if (found === undefined) throw notFound('organization', reference)
@@ -31,8 +34,8 @@ export function findKey(registry: Registry, reference: string, organizationId: s
 }
 
 /**
- * What is deleted is still named where it was used: by id or hash, since its name may be another's by now. Without an organization an id is
- * looked for in all of them.
+ * Finds deleted rows too, for reports: by id or hash, since another row may have the name now. Without an organization, ids are searched
+ * in all organizations.
  */
 export function findKeyIdEver(registry: Registry, reference: string, organization?: string): string {
   const known = registry.keys.get(reference) ?? registry.keysByHash.get(reference)
@@ -85,7 +88,7 @@ function find<Row extends Named>(
   throw notFound(kind, reference, organizations.size > 1 ? organizations.get(organizationId)?.name : undefined)
 }
 
-/** Refuses a name that something else of the organization has. */
+/** @throws Fault `conflict` if another row of the organization has the name */
 export function checkNameIsFree(
   kind: string,
   rows: Iterable<Named>,
@@ -98,18 +101,18 @@ export function checkNameIsFree(
       continue
     throw new Fault(
       'conflict',
-      `There is ${kind === 'issuer' ? 'an' : 'a'} ${kind} named ${JSON.stringify(name)} already`,
+      `${kind === 'issuer' ? 'An' : 'A'} ${kind} named ${JSON.stringify(name)} already exists; choose another name`,
     )
   }
 }
 
-/** Refuses an update that names a thing and changes nothing of it. */
+/** @throws Fault `invalid` for an update without a field to change */
 export function checkChanges(input: object, naming: string[]): void {
   if (Object.keys(input).every((field) => naming.includes(field)))
-    throw new Fault('invalid', 'Nothing to change: give at least one field to change', { hint: '; see --help' })
+    throw new Fault('invalid', 'Nothing to change: set at least one field', { hint: '; see --help' })
 }
 
-/** `organization` is told where there is more than one, since the thing may be in another. */
+/** Names the organization if there is more than one, since the row may be in another. */
 export function notFound(kind: string, reference: string, organization?: string): Fault {
   const listing = kind === 'policy' ? 'policies' : `${kind}s`
   const [within, option] =

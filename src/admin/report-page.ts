@@ -1,4 +1,4 @@
-// What reports take: what to narrow them by, a time to begin at, how many rows, and where the next page begins.
+// The input of reports: filters, a start time, the number of rows, and where the next page starts.
 
 import { offsetMax, reportRowsDefault, reportRowsMax } from '../limits.ts'
 import { claimValueShape, referenceShape, timeShape } from '../values/shapes.ts'
@@ -12,18 +12,20 @@ export const page = {
 } as const
 
 export const keyShape = referenceShape.configure({
-  says: 'Only of this key, by name, id or hash; a deleted one by id or hash',
+  says: 'Only this key, by name, id or hash; give a deleted key by id or hash',
 })
-export const issuerShape = referenceShape.configure({ says: 'Only of this issuer, by name or id; a deleted one by id' })
-/** What narrows both the audit and the ledger. */
+export const issuerShape = referenceShape.configure({
+  says: 'Only this issuer, by name or id; give a deleted issuer by id',
+})
+/** Filters of both the audit log and the ledger. */
 export const traits = {
   'key?': keyShape,
-  'policy?': referenceShape.configure({ says: 'Only under this policy, by name or id; a deleted one by id' }),
+  'policy?': referenceShape.configure({ says: 'Only this policy, by name or id; give a deleted policy by id' }),
   'issuer?': issuerShape,
-  'subject?': claimValueShape.configure({ says: 'Only with tokens of this subject' }),
+  'subject?': claimValueShape.configure({ says: 'Only tokens of this subject' }),
 } as const
 
-/** The same as columns; what is deleted by now is named by its id. */
+/** The filters as columns. Deleted rows are named by their id. */
 export function traitsOf(
   { registry }: AdminContext,
   input: { organization?: string; key?: string; policy?: string; issuer?: string; subject?: string },
@@ -37,7 +39,7 @@ export function traitsOf(
   }
 }
 
-/** Without an organization a report covers all of them, and for the audit also exchanges that named no policy of ours. */
+/** Without an organization, a report covers all of them; the audit log then includes exchanges that named an unknown policy. */
 export function pageOf(
   { registry }: AdminContext,
   input: { organization?: string; since?: Date; limit?: number; before_id?: number },

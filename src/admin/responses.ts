@@ -1,4 +1,4 @@
-// What admin operations answer with, as shapes: the functions that show a row are held to them, and the OpenAPI document tells them.
+// The responses of admin operations, as shapes: the functions that show a row return them, and the OpenAPI document contains them.
 import { keySources } from '../../db/schema.ts'
 import { stepNames } from '../federation/subject-token/refusal.ts'
 import { type } from '../values/shape.ts'
@@ -55,7 +55,7 @@ const policyFields = {
 export const policyResponse = type({ id: 'string', ...policyFields, created_at: time, updated_at: time }).configure({
   title: 'Policy',
 })
-/** What would be saved. */
+/** A policy that would be saved. */
 export const policyDraftResponse = type({ ...policyFields, dry_run: 'true' }).configure({ title: 'PolicyDraft' })
 export const verificationResponse = type({
   issuer_url: 'string',
@@ -120,9 +120,9 @@ const requestFields = {
   first_byte_milliseconds: 'number.integer | null',
   duration_milliseconds: 'number.integer',
 } as const
-/** An inference request, as the ledger has it. */
+/** An inference request in the ledger. */
 export const requestResponse = type(requestFields)
-/** What a request id stands for. */
+/** What a request id refers to. */
 export const auditedResponse = type({ kind: "'exchange'", ...exchangeFields })
   .configure({ title: 'AuditedExchange' })
   .or(type({ kind: "'inference'", ...requestFields }).configure({ title: 'AuditedInference' }))
@@ -151,8 +151,8 @@ export const deletedResponse = type({ id: 'string', deleted: 'true', 'policies_a
   title: 'Deleted',
 })
 
-/** `{ "data": … }`, as every answer over HTTP is. */
+/** `{ "data": … }`, as in every response over HTTP. */
 export const dataOf = (item: type.Any) => type({ data: item })
 export const listOf = (item: type.Any) => type({ data: item.array() })
-/** Filters look at so many rows and no more; `more_before_id`, as `before_id`, goes on where they stopped. */
+/** A filtered report searches a limited number of rows. To continue, send `more_before_id` as `before_id`. */
 export const exchangesResponse = type({ data: exchangeResponse.array(), 'more_before_id?': 'number.integer' })

@@ -1,4 +1,4 @@
-// Admin operations on the keys that sign access tokens (reference: Signing keys): which there are, and a new one in place of the old.
+// Admin operations on the keys that sign access tokens (reference: Signing keys): list them, and rotate to a new one.
 
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { endSigningKeys, insertSigningKey, listSigningKeys } from '../../db/signing-keys.ts'
@@ -29,9 +29,9 @@ async function listKeys(context: OperationContext) {
 }
 
 /**
- * A new key, published now. It signs once every verifier has had the time to see it, and the others stay published until the last
- * token they signed has expired. `at_once`: it signs from now on, and one that waits never does. `revoke`: the others end now, and with
- * them every token they signed.
+ * Publishes a new key now. It signs as soon as every verifier can have fetched it, and the others stay published until the last token they
+ * signed has expired. `at_once`: it signs now, and a waiting key never does. `revoke`: the others end now, which invalidates every token
+ * they signed.
  * @throws Fault `conflict` while a key waits, `configuration` when the master key is not the one that belongs to the database
  */
 async function rotate(context: OperationContext, { at_once = false, revoke = false }: typeof rotateInput.infer) {
@@ -41,8 +41,11 @@ async function rotate(context: OperationContext, { at_once = false, revoke = fal
   const waiting = rows.find((row) => signingKeyState(row, now) === 'next')
   const isAtOnce = at_once || revoke
   if (waiting !== undefined && !isAtOnce)
-    throw new Fault('conflict', `The key ${waiting.id} takes over at ${timeOf(waiting.activeAt)} already`)
-  // Keys under different master keys would make a database that none of them opens.
+    throw new Fault(
+      'conflict',
+      `The key ${waiting.id} already starts to sign at ${timeOf(waiting.activeAt)}; wait for it, or use --at-once`,
+    )
+  // With keys under different master keys, no master key would open the database.
   const masterKey = await openMasterKey(context.config.masterKey, rows)
   const row = await createSigningKey(masterKey, now, isAtOnce ? now : now + publicationMilliseconds)
   const end = revoke ? now : row.activeAt + retirementMilliseconds

@@ -8,10 +8,10 @@ import { upstreamCheckMillisecondsMax } from '../limits.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
 import type { AdminContext } from './context.ts'
 
-/** Asks an upstream for its models, as a request would. */
+/** Requests the models of an upstream, as an inference request would. */
 export async function checkUpstream(context: AdminContext, upstream: Upstream) {
   const startedAt = performance.now()
-  const told = (answer: { ok: boolean; models: number | null; problem: string | null }) => ({
+  const report = (answer: { ok: boolean; models: number | null; problem: string | null }) => ({
     name: upstream.name,
     base_url: upstream.baseUrl,
     ...answer,
@@ -33,14 +33,14 @@ export async function checkUpstream(context: AdminContext, upstream: Upstream) {
     const problem = problemOf(response)
     if (problem !== undefined) {
       await response.body?.cancel()
-      return told({ ok: false, models: null, problem })
+      return report({ ok: false, models: null, problem })
     }
     const models = modelsIn(await readListBody(response))
     return models === undefined
-      ? told({ ok: false, models: null, problem: 'its answer is no list of models' })
-      : told({ ok: true, models: models.length, problem: null })
+      ? report({ ok: false, models: null, problem: 'its response is not a list of models' })
+      : report({ ok: true, models: models.length, problem: null })
   } catch (error) {
-    return told({ ok: false, models: null, problem: describeError(error) })
+    return report({ ok: false, models: null, problem: describeError(error) })
   }
 }
 
@@ -49,5 +49,7 @@ function problemOf({ status, headers }: Response): string | undefined {
   if (status === 404) return 'it answers 404: its base URL usually ends in /v1'
   if (status !== 200) return `it answers ${status}`
   const encoding = headers.get('content-encoding') ?? 'identity'
-  return encoding === 'identity' ? undefined : 'its answer is encoded, which it was not asked for'
+  return encoding === 'identity'
+    ? undefined
+    : 'its response is encoded, although the request did not accept an encoding'
 }

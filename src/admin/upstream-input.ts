@@ -14,7 +14,7 @@ import { modelPatternsShape, nameShape, referenceShape } from '../values/shapes.
 
 const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
 
-/** Written as it is used, so that an admin sees where requests go. What may hold a credential is not told back. */
+/** Must be written as it is used, so that an admin sees where requests go. An error does not quote it, since it may contain a credential. */
 const urlShape = type('string').narrow((text, context) => {
   const url = URL.canParse(text) && text.length <= urlCharactersMax ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || /[?#@]/.test(text)) {
@@ -24,7 +24,7 @@ const urlShape = type('string').narrow((text, context) => {
   return withoutSlash(text) === withoutSlash(url.href) || context.mustBe(`written as ${withoutSlash(url.href)}`)
 })
 
-/** What goes into a header of every request. A refusal does not tell what it was, as those of other shapes do. */
+/** It goes into a header of every request. An error does not quote it, unlike those of other shapes. */
 const credentialShape = type('unknown')
   .narrow(
     (value, context) =>

@@ -1,4 +1,4 @@
-// Admin operations on upstreams: the inference servers of the installation, which models each serves, and whether it answers.
+// Admin operations on upstreams: the inference servers of the installation, the models that each serves, and whether it responds.
 
 import type { Upstream as UpstreamRow } from '../../db/schema.ts'
 import { listSigningKeys } from '../../db/signing-keys.ts'
@@ -102,17 +102,17 @@ function findAny({ registry }: AdminContext, reference: string): Upstream {
   return found
 }
 
-/** One that was added, and so can be changed. */
+/** An upstream that was added. Only these can be changed. */
 function find(context: AdminContext, reference: string): Upstream {
   if (reference === configuredUpstreamName)
-    throw new Fault('invalid', 'The upstream "configured" is the one of LATCHKEY_UPSTREAM_URL; change it there')
+    throw new Fault('invalid', 'The upstream "configured" comes from LATCHKEY_UPSTREAM_URL: change it there')
   return findAny(context, reference)
 }
 
 function checkName({ registry }: AdminContext, name: string, exceptId?: string): void {
   const isTaken = registry.upstreamsInOrder.some((row) => row.name === name && row.id !== exceptId)
   if (name === configuredUpstreamName || isTaken)
-    throw new Fault('conflict', `There is an upstream named ${JSON.stringify(name)} already`)
+    throw new Fault('conflict', `An upstream named ${JSON.stringify(name)} already exists; choose another name`)
 }
 
 function showUpstream(row: Upstream) {

@@ -1,4 +1,4 @@
-// Admin operations that read what was used: sums by key or something else, the single requests, and the proof that both agree.
+// Admin operations that read usage: totals by key or another field, single requests, and a check that the two agree.
 
 import { mapInSlices } from '../../db/pace.ts'
 import { type ListedUsage, listUsage, type UsageFilter } from '../../db/usage.ts'
@@ -24,7 +24,7 @@ export const usageOperations = {
 }
 
 async function sum(context: OperationContext, { by = 'key', ...input }: typeof sumInput.infer) {
-  // A sum that ends somewhere in the middle is none, so that only who asks for fewer groups gets fewer.
+  // Totals must be complete, so there are fewer groups only on request.
   const filter = usageFilter(context, { limit: reportRowsMax, ...input })
   const sums = await sumUsage(context.orm, by, filter, context.onProgress)
   const show = (sum: UsageSum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })
@@ -66,7 +66,7 @@ type GroupName =
   | 'day'
 type Group = { [Name in GroupName]?: string | number | null } & { key_deleted?: boolean }
 
-/** What a row of totals is about, under the names that the other responses have, with names as they are today. */
+/** The group of a row of totals, with the field names of the other responses and the current names of rows. */
 function groupOf(by: UsageGrouping, group: UsageSum['group'], registry: Registry): Group {
   const [keyId, policyId, issuerId] = [group.keyId, group.policyId, group.issuerId].map(String)
   switch (by) {

@@ -1,4 +1,4 @@
-// A dry run against a real issuer, before or after it is saved: discovery, keys, certificates and clock, as an exchange would meet them.
+// Tests an issuer, saved or not, as an exchange would use it: discovery, keys, certificates and clock.
 
 import type { Actor } from '../../db/admin-changes.ts'
 import { describeError, Fault, tellForCommands } from '../fault.ts'
@@ -17,10 +17,10 @@ export type IssuerVerification = {
   checks: Check[]
   keys: { kid: string | null; algorithm: string }[]
 }
-/** `jwks`: a pasted set as it came, whether it can be used or not. */
+/** `jwks` is a pasted set, usable or not. */
 export type IssuerToVerify = Pick<Issuer, 'issuerUrl' | 'jwksUrl' | 'jwks' | 'caPem' | 'clockSkewSeconds'>
 
-/** Fetches what an exchange would fetch and saves nothing. What goes wrong is told, not thrown. */
+/** Fetches what an exchange would fetch, and saves nothing. Problems are reported, not thrown. */
 export async function verifyIssuer(
   { outbound, now, log, actor }: Pick<OperationContext, 'outbound' | 'now' | 'log' | 'actor'>,
   issuer: IssuerToVerify,
@@ -46,13 +46,13 @@ export async function verifyIssuer(
   return { issuer_url: issuer.issuerUrl, ok: checks.every(({ ok }) => ok), checks, keys }
 }
 
-/** Why an issuer could not be fetched, for the operator; a tenant who may not know learns where it is said. */
+/** Why an issuer could not be fetched, for the operator. A tenant learns only that the log has the reason. */
 export function describeFor({ kind }: Actor, fault: Fault): string {
   if (kind !== 'key') return tellForCommands(fault)
   return fault.hint === '' ? fault.message : `${fault.message}; the log of the server says why`
 }
 
-/** Keys that an exchange cannot tell apart refuse every token that is signed with one of them. */
+/** If two keys have the same kid and algorithm, an exchange refuses every token signed with either. */
 function checkKeys(keys: IssuerVerification['keys']): Check {
   const counts = new Map<string, number>()
   for (const { kid, algorithm } of keys) {
@@ -62,8 +62,8 @@ function checkKeys(keys: IssuerVerification['keys']): Check {
   const alike = [...counts].filter(([, count]) => count > 1).map(([named, count]) => `${count} ${named}`)
   if (alike.length === 0) return { step: 'keys', ok: true, detail: `${keys.length} usable` }
   const more = alike.length > alikeShownMax ? ` and ${alike.length - alikeShownMax} more such` : ''
-  const told = alike.slice(0, alikeShownMax).join(', ') + more
-  return { step: 'keys', ok: false, detail: `${told}: exchanges refuse their tokens as kid_ambiguous` }
+  const listed = alike.slice(0, alikeShownMax).join(', ') + more
+  return { step: 'keys', ok: false, detail: `${listed}: exchanges refuse their tokens as kid_ambiguous` }
 }
 
 const alikeShownMax = 3
@@ -71,7 +71,7 @@ const alikeShownMax = 3
 /** By the Date header of the answer: an `iat` from a clock ahead of ours is refused beyond the skew. */
 function checkClock(date: string, now: number, clockSkewSeconds: number): Check {
   const ahead = Math.round((Date.parse(date) - now) / 1_000)
-  if (Number.isNaN(ahead)) return { step: 'clock', ok: true, detail: 'its answer has no readable Date' }
+  if (Number.isNaN(ahead)) return { step: 'clock', ok: true, detail: 'its response has no readable Date' }
   const detail = `${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} ours (${clockSkewSeconds} s ahead are allowed)`
   return { step: 'clock', ok: ahead <= clockSkewSeconds, detail }
 }

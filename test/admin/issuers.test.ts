@@ -79,6 +79,6 @@ describe('an issuer URL', () => {
 
   test('keys come from one source', async () => {
     const sources = { jwks_url: 'https://idp.example.com/keys', jwks: { keys: [] } }
-    await expect(served.admin('issuers.add', issuer(sources))).rejects.toThrow('one source')
+    await expect(served.admin('issuers.add', issuer(sources))).rejects.toThrow('one key source')
   })
 })

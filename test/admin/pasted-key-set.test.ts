@@ -21,7 +21,7 @@ describe('a set is refused that holds, beside a good key,', () => {
         [publicJwk, key],
         [key, publicJwk],
       ])
-        expect(() => readPastedKeySet(JSON.stringify({ keys }))).toThrow('holds a private or secret key')
+        expect(() => readPastedKeySet(JSON.stringify({ keys }))).toThrow('contains a private or secret key')
       expect(() => readPastedKeySet(JSON.stringify({ keys: [publicJwk] }, null, 2))).not.toThrow()
       expect(() => readPastedKeySet(JSON.stringify({ keys: [publicJwk], beside: key }, null, 2))).toThrow('secret')
     })

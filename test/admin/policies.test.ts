@@ -45,10 +45,10 @@ describe('a policy targets an inference key, so it cannot target', () => {
 
 describe('a policy is refused alike when it is to be saved and when it is only tried:', () => {
   const rows: [name: string, change: object, message: string][] = [
-    ['no subject and no condition', { subject: null }, 'A policy must say which subjects it is for'],
+    ['no subject and no condition', { subject: null }, 'A policy must restrict its subjects'],
     ['a condition that is no expression', { condition: 'subject ==' }, 'The condition cannot be saved'],
     ['a condition that is not allowed', { condition: 'subject.matches("a")' }, 'matches() is not available'],
-    ['a name that is taken', { name: 'policy' }, 'There is a policy named "policy" already'],
+    ['a name that is taken', { name: 'policy' }, 'A policy named "policy" already exists'],
     ['an unknown issuer', { issuer: 'other' }, 'There is no issuer "other"'],
     ['an unknown key', { key: 'other' }, 'There is no key "other"'],
     ['models that take too many bytes', { allowed_models: models(4_097) }, 'must take at most 4096 bytes'],

@@ -158,7 +158,7 @@ test('a body of which nothing would be kept makes no version by command', async 
   const body = '{"temprature":1,"messages":[{"role":"user","content":"x"}]}'
   await expect(latchkey.admin('presets.save', { preset: 'empty', dialect: 'chat', body })).rejects.toMatchObject({
     code: 'invalid',
-    message: 'The body has nothing in it that a preset keeps: no model, no settings, no system prompt',
+    message: 'The body has no model, settings or system prompt: add what the preset should store',
   })
 })
 

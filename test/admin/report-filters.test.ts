@@ -74,7 +74,7 @@ describe('requests and their sums are narrowed by', () => {
     expect(heading).toEndWith('REQUEST ID')
     expect(row).toEndWith(calls.byToken)
     const none = await commands.run('usage', '--requests', '--subject', 'none')
-    expect(none.stdout).toBe('Nothing that matches\n')
+    expect(none.stdout).toBe('No matches\n')
   })
 })
 

@@ -90,7 +90,7 @@ describe('an issuer', () => {
 
   test('is told to have one key source', async () => {
     const two = { issuer_url: 'https://idp.invalid', jwks_url: 'https://idp.invalid/keys', jwks: { keys: [] } }
-    await expect(verify(two)).rejects.toThrow('one source')
+    await expect(verify(two)).rejects.toThrow('one key source')
   })
 
   test('that is saved is shown with the keys at hand, and without those of another source', async () => {
@@ -106,6 +106,6 @@ describe('an issuer', () => {
   })
 
   test('that is not said is asked for', async () => {
-    await expect(verify({})).rejects.toThrow('or its URL')
+    await expect(verify({})).rejects.toThrow('or an issuer URL')
   })
 })

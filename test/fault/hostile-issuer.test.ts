@@ -239,7 +239,7 @@ describe('200 for an issuer that', () => {
     const trusted = await trust('leaky', { keys: () => keySet(...keys) })
     expect(await expectAnswer('leaky', trusted, issued)).toBe('refreshed')
     const refusal = String(await served.ask('issuers.update', { issuer: 'leaky', jwks: { keys } }).catch(String))
-    expect(refusal).toContain('holds a private or secret key')
+    expect(refusal).toContain('contains a private or secret key')
 
     const commands = [['show', 'leaky'], ['list'], ['verify', 'leaky']]
     const shown = await Promise.all(commands.map((words) => installation.run('issuers', ...words, '--json')))

@@ -243,7 +243,9 @@ describe('an access token carries', () => {
       'any',
       ...Array.from({ length: 16 }, (_, index) => `${index}`.padEnd(count, character)),
     ]
-    await expect(createPolicy({ allowed_models: patterns(255) })).rejects.toThrow('must take at most 4096 bytes in all')
+    await expect(createPolicy({ allowed_models: patterns(255) })).rejects.toThrow(
+      'must take at most 4096 bytes in total',
+    )
     const credential = await tokenOf(await createPolicy({ allowed_models: patterns(40) }))
     expect(credential.length).toBeLessThan(8_192)
     expect(await ask(credential, { ...question, model: 'any' })).toEqual(allowed)
@@ -288,10 +290,10 @@ describe('bounds that nobody could mean are refused, and nothing is saved', () =
   test.each(['management', 'management_read_only'])('for a %s key, which calls no inference', async (kind) => {
     const { hash } = await createKey({}, { kind })
     for (const bounds of [{ allowed_presets: ['lab'] }, { allowed_models: ['small'] }]) {
-      await expect(createKey(bounds, { kind })).rejects.toThrow('a management key calls no inference')
+      await expect(createKey(bounds, { kind })).rejects.toThrow('A management key cannot call inference')
       expect(await latchkey.call('PATCH', `/keys/${hash}`, { body: bounds })).toMatchObject({
         status: 400,
-        error: { message: expect.stringContaining('a management key calls no inference') },
+        error: { message: expect.stringContaining('A management key cannot call inference') },
       })
     }
     expect((await latchkey.call('GET', `/keys/${hash}`)).data).toMatchObject({

@@ -105,7 +105,7 @@ test('an expired key is refused, and so is a token that acts as it', async () =>
 })
 
 test('bounds of inference are not for management keys', async () => {
-  await expect(create({ kind: 'management', limit: 1 })).rejects.toThrow('management key calls no inference')
+  await expect(create({ kind: 'management', limit: 1 })).rejects.toThrow('management key cannot call inference')
 })
 
 test('the totals of every key are what its requests add up to', async () => {

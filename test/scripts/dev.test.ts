@@ -49,7 +49,7 @@ test.skipIf(!Bun.which('bash') || !Bun.which('curl'))('its lines work when paste
   expect(pasted).toMatchObject({ code: 0, stderr: '' })
   expect(pasted.stdout).toContain('"content":"Hello from a workload"')
   expect(pasted.stdout).toContain('"content":"Hello by name"')
-  expect(pasted.stdout).toContain('brief is active, with version 1 in use; it keeps: model, temperature, system prompt')
+  expect(pasted.stdout).toContain('brief is active, with version 1 in use; stored: model, temperature, system prompt')
   expect(pasted.stdout).toContain('"requests":2')
   expect(pasted.stdout).toMatch(/^TIME.*\n.* dev +echo +brief@1 +configured +200 +\d+ +- +dev +my-workload /m)
   expect(pasted.stdout).toMatch(/^TIME.*OUTCOME.*\n.* issued /m)
@@ -101,7 +101,7 @@ describe('it refuses', () => {
   test('to start twice', async () => {
     const dev = await startServing(['dev', ...anyPort], { cwd })
     const { code, stderr } = await refuses()
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('runs here already') })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is already running') })
     await exchangeAt(dev)
     await dev.stop()
   })

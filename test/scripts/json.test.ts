@@ -228,7 +228,7 @@ test('what stops policies from exchanging tells which, and nothing where none wa
   expect(await json('keys', 'enable', 'shared')).not.toHaveProperty('policies_affected')
   await json('policies', 'pause', 'one')
   const { stdout } = await run('issuers', 'delete', 'brief')
-  expect(stdout).toEndWith('\n1 policy exchanges no longer: two\n')
+  expect(stdout).toEndWith('\n1 policy has become inactive: two\n')
   expect((await run('keys', 'delete', 'shared')).stdout).toMatch(/^Deleted \S+\n$/)
   for (const name of policies_affected) await json('policies', 'delete', name)
 })
@@ -239,7 +239,7 @@ test('an issuer is shown with its CA, how long its keys last, and the keys thems
       (await run('issuers', 'show', name)).stdout.split('\n').map((line) => line.split(/ {2,}/) as [string, string]),
     )
   expect(await linesOf('idp')).toMatchObject({
-    'keys at hand': 'es ES256',
+    keys: 'es ES256',
     'keys stale after': 'never',
     'private CA': 'none',
   })
@@ -247,7 +247,7 @@ test('an issuer is shown with its CA, how long its keys last, and the keys thems
   const made = await json('issuers', 'add', '--name', 'site', '--url', 'https://site.example.com', '--ca-file', ca)
   expect(made).toMatchObject({ keys: [] })
   expect(await linesOf('site')).toMatchObject({
-    'keys at hand': 'none yet',
+    keys: 'none yet',
     'keys stale after': '86400 s without renewal',
     'private CA': expect.stringMatching(/^CN=Latchkey test CA \(SHA-256 ([0-9A-F]{2}:){7}[0-9A-F]{2}…\)$/),
   })
@@ -348,7 +348,7 @@ describe('a failure is { error: { code, message } } on standard error, with its 
     ['an update of nothing', ['policies', 'update', 'ci'], 2, 'invalid', /Nothing to change/],
     ['an update of nothing', ['issuers', 'update', 'idp'], 2, 'invalid', /Nothing to change/],
     ['a name that is taken', ['keys', 'create', '--name', 'app'], 1, 'conflict', /"app"/],
-    ['a second init', ['init'], 1, 'conflict', /initialized already/],
+    ['a second init', ['init'], 1, 'conflict', /already initialized/],
     [
       'a plain http issuer',
       ['issuers', 'add', '--name', 'h', '--url', 'http://idp.example.com'],
@@ -425,7 +425,7 @@ test('the changes are told as the service shows things, in text with kind, name 
 test('the audit is narrowed by policy and reason, and a word that is no reason is refused', async () => {
   await json('policies', 'create', '--name', 'narrow', '--issuer', 'idp', '--key', 'app', ...rules)
   expect(await json('audit', '--policy', 'narrow', '--reason', 'audience_mismatch')).toEqual({ data: [] })
-  expect((await run('audit', '--policy', 'narrow')).stdout).toBe('Nothing that matches\n')
+  expect((await run('audit', '--policy', 'narrow')).stdout).toBe('No matches\n')
   expect(await failure('audit', '--policy', 'none')).toMatchObject({ code: 1, error: { code: 'not_found' } })
   expect(await failure('audit', '--reason', 'audience')).toMatchObject({ code: 2, error: { code: 'invalid' } })
 })

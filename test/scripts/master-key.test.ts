@@ -205,7 +205,7 @@ describe('with the old key at hand', () => {
     expect(await replace(['--dry-run'])).toMatchObject({ replaced: false, dry_run: true, signing_keys_reencrypted: 1 })
     expect({ hex: hexOf(file), rows: encrypted(), files: keyFiles() }).toEqual(before)
     const same = await runWith({ LATCHKEY_NEW_MASTER_KEY: before.hex }, 'master-key', 'replace', '--dry-run')
-    expect(same.stdout).toContain('uses this master key already')
+    expect(same.stdout).toContain('already uses this master key')
   })
 
   test('a link to the file stays a link, and the file keeps its mode', async () => {

@@ -84,6 +84,6 @@ test('two versions that differ in every line are told apart in a sentence', asyn
   await json('presets', 'import', 'a.json', '--as', 'long')
   await json('presets', 'import', 'b.json', '--as', 'long')
   expect((await run('presets', 'diff', 'long@1', 'long@2')).stdout).toMatch(
-    /differ too much .*, in: system_prompt; see --json/,
+    /differ in too many lines to show. They differ in: system_prompt. See both with --json/,
   )
 })

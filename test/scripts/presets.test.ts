@@ -89,7 +89,7 @@ test('diff shows what two versions differ in', async () => {
   expect(stdout.split('\n')).toEqual(
     expect.arrayContaining(['--- support@1', '+++ support@2', '-  "temperature": 0.2', '+  "temperature": 0.7,']),
   )
-  expect((await run('presets', 'diff', 'support@1', 'support@1')).stdout).toMatch(/say the same/)
+  expect((await run('presets', 'diff', 'support@1', 'support@1')).stdout).toMatch(/are identical/)
 })
 
 test('an older version is designated, and the list of versions says which is in use', async () => {
@@ -139,7 +139,7 @@ describe('a file of presets', () => {
   test('that is none is told apart from the body of a request', async () => {
     expect(await failure('presets', 'import', 'body.json')).toMatchObject({
       code: 2,
-      error: { message: expect.stringMatching(/has no list "presets"; for the body of a request, say --as SLUG/) },
+      error: { message: expect.stringMatching(/has no list "presets"; to import a request body, add --as SLUG/) },
     })
   })
 })

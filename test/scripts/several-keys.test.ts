@@ -35,7 +35,7 @@ test('disable and enable take several, named in any way, each once', async () =>
 test('delete takes several, and the text names what was deleted and the policies that stop', async () => {
   const { code, stdout } = await commands.run('keys', 'delete', 'one', 'target')
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^Deleted one\nDeleted target\n1 policy exchanges no longer: policy\n$/)
+  expect(stdout).toMatch(/^Deleted one\nDeleted target\n1 policy has become inactive: policy\n$/)
   expect(Object.keys(await statesOf()).toSorted()).toEqual(['first management key', 'two'])
 })
 

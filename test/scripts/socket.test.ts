@@ -40,7 +40,7 @@ test('a claim cannot write to the terminal of the one who reads the audit', asyn
   expect(code).toBe(0)
   const [, row, more] = stdout.split('\n')
   expect(row).toContain('subject_mismatch')
-  expect(more).toMatch(/^More may follow: --before-id \d+$/)
+  expect(more).toMatch(/^There may be more rows. To continue: --before-id \d+$/)
   expect(stdout).not.toMatch(/[^\P{C}\n]|[\u2028\u2029]/u)
   expect(stdout).toContain(String.raw`a\u001b[2J\u000d\u000afake line`)
 })

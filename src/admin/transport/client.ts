@@ -1,4 +1,4 @@
-// Asks a running server for an admin operation, over its local socket.
+// Runs an admin operation in a running server, over its local socket.
 import { type IncomingMessage, request } from 'node:http'
 import { describeDenial } from '../../../db/access.ts'
 import type { OnProgress } from '../../../db/slices.ts'
@@ -56,7 +56,7 @@ function post(
   })
 }
 
-/** @throws when it breaks off */
+/** @throws if the connection closes before the end */
 async function readResponse(response: IncomingMessage, onProgress: OnProgress): Promise<unknown> {
   const lines = createLineReader(onProgress)
   const isLines = response.headers['content-type'] === progressMediaType
@@ -80,7 +80,7 @@ function notOurs(socketPath: string, cause: Error): Fault {
 function lostServer(cause: Error): Fault {
   return new Fault(
     'unavailable',
-    'The server went away during the operation; see whether the change is in force before trying again',
+    'The server closed the connection during the operation; check whether the change was made before you try again',
     { cause },
   )
 }

@@ -1,4 +1,4 @@
-// The admin operations over HTTP, for management keys: the same operations that the commands call, within the key's own organization.
+// The admin operations over HTTP, for management keys: the operations of the commands, limited to the key's organization.
 
 import { Fault } from '../../fault.ts'
 import { readJson } from '../../http/body.ts'
@@ -20,7 +20,7 @@ const segments = {
   request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
 }
 
-/** What the service fills in: the organization is the key's, and what the path names is in the path. */
+/** The fields that the service sets: the organization of the key, and what the path names. */
 function filledInBy(path: string): string[] {
   return ['organization', ...[...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')]
 }
@@ -41,7 +41,7 @@ async function handle(
   context: BearerContext,
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
-  // Whether nothing is to be saved is in the body, which is read for those alone who may ask for that much.
+  // Only the body says whether it is a dry run, and it is read only for keys that may do at least that.
   let key = await authenticateManagement(request, context, { writes: isReading !== true && draft === undefined })
   if (takesBody(method)) readQuery(request, noQuery)
   const given = takesBody(method)
@@ -63,12 +63,9 @@ function takesBody(method: AdminRoute['method']): boolean {
 function checkFields(given: object, path: string, isBare: boolean): void {
   for (const name of filledInBy(path))
     if (name in given)
-      throw new Fault(
-        'invalid',
-        `${name} must be removed: it is told by ${name === 'organization' ? 'the key' : 'the path'}`,
-      )
+      throw new Fault('invalid', `Remove ${name}: it is taken from ${name === 'organization' ? 'the key' : 'the path'}`)
   const [name] = Object.keys(given)
-  if (isBare && name !== undefined) throw new Fault('invalid', `${name} must be removed: the path tells everything`)
+  if (isBare && name !== undefined) throw new Fault('invalid', `Remove ${name}: this path takes no fields`)
 }
 
 function shapeOf(operation: OperationName): Shape {
@@ -92,13 +89,13 @@ function describe(route: AdminRoute): OperationDoc {
       ? { body: { mediaType: 'application/json', shape, filledIn: filledInBy(path) } }
       : {}),
     responses: {
-      ...(draft === undefined ? none : { 200: { description: 'It could be saved, and is not', shape: draft } }),
+      ...(draft === undefined ? none : { 200: { description: 'The policy is valid and was not saved', shape: draft } }),
       [status]: { description: 'Done', shape: answer },
       ...errorResponses(
         400,
         401,
         403,
-        // A name may be a word that is a path by itself.
+        // A name may be the last segment of another path.
         ...(path.endsWith('{issuer}') || path.endsWith('{policy}') ? [405] : []),
         ...(isNamed || ['audit.list', 'policies.list'].includes(operation) ? [404] : []),
         ...(takesBody(method) ? [404, 408, 409, 413] : []),

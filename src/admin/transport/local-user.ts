@@ -1,5 +1,5 @@
-// Who runs a command, as the operating system names them, on its way to the record of a change. Behind the socket it is a claim: whoever
-// can open the socket can claim anything. (Bun does not reveal who is at the other end of a local socket.)
+// The operating system's user who runs a command, for the record of a change. Over the socket it is only a claim: anyone who can open the
+// socket can claim any name. (Bun does not reveal the user at the other end of a local socket.)
 import { userName } from '../../../db/user-name.ts'
 import { Fault } from '../../fault.ts'
 
@@ -8,7 +8,7 @@ export type LocalUser = { osUser: string | null; sudoUser: string | null }
 const headers = { osUser: 'x-latchkey-os-user', sudoUser: 'x-latchkey-sudo-user' } as const
 const nameCharactersMax = 256
 
-/** The user of this process, and who became that user with sudo. */
+/** The user of this process, and the user who ran sudo. */
 export function readLocalUser(environment: Partial<Record<string, string>>): LocalUser {
   const uid = process.getuid?.()
   return { osUser: uid === undefined ? null : userName(uid), sudoUser: environment.SUDO_USER || null }
@@ -21,7 +21,7 @@ export function toHeaders(user: LocalUser): Record<string, string> {
   )
 }
 
-/** @throws Fault `invalid` when what was sent is not a name */
+/** @throws Fault `invalid` if a header is not a name */
 export function fromHeaders(request: Request): LocalUser {
   const read = (name: string) => {
     const text = request.headers.get(name)

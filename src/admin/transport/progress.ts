@@ -1,20 +1,20 @@
-// How far a long report is, on its way over the local socket: lines of JSON, `{"progress":{"done":…,"total":…}}` from time to time and at
-// the end `{"answer":…}`. What ends soon is answered as it always was.
+// The progress of a long report over the local socket: lines of JSON, `{"progress":{"done":…,"total":…}}` from time to time and
+// `{"answer":…}` at the end. A short report is a plain response.
 import type { OnProgress } from '../../../db/slices.ts'
 import { Fault } from '../../fault.ts'
 
-/** Whoever asks for it understands the lines. */
+/** A client that accepts it understands the lines. */
 export const progressMediaType = 'application/x-ndjson'
-/** A command gives up on a server that says nothing for a minute. */
-const tellEveryMilliseconds = 1_000
+/** A command gives up on a server that is silent for a minute. */
+const progressEveryMilliseconds = 1_000
 
 type Line = { progress: { done: number; total: number } } | { answer: unknown }
 
-/** Answers with what `run` does, which never rejects: at once when it ends before it has told of progress, and otherwise line by line. */
+/** Returns the response of `run`, which never rejects. If `run` reports progress first, the response is a stream of lines. */
 export function respondWithProgress(
   request: Request,
   run: (onProgress?: OnProgress) => Promise<Response>,
-  everyMilliseconds = tellEveryMilliseconds,
+  everyMilliseconds = progressEveryMilliseconds,
 ): Promise<Response> {
   if (request.headers.get('accept') !== progressMediaType) return run()
   return new Promise((resolve) => {
@@ -23,14 +23,14 @@ export function respondWithProgress(
     const write = (text: string) => writer.write(new TextEncoder().encode(text))
     let isStreaming = false
     let isGone = false
-    let toldAt = performance.now()
+    let reportedAt = performance.now()
     const onProgress: OnProgress = (done, total) => {
-      if (isGone || request.signal.aborted) throw new Fault('unavailable', 'Nobody waits for the answer')
-      if (performance.now() - toldAt < everyMilliseconds) return
-      toldAt = performance.now()
+      if (isGone || request.signal.aborted) throw new Fault('unavailable', 'The client closed the connection')
+      if (performance.now() - reportedAt < everyMilliseconds) return
+      reportedAt = performance.now()
       if (!isStreaming) resolve(new Response(lines.readable, { headers: { 'content-type': progressMediaType } }))
       isStreaming = true
-      // A reader that is gone shows at the next write.
+      // A closed connection shows at the next write.
       write(`${JSON.stringify({ progress: { done, total } } satisfies Line)}\n`).catch(() => {
         isGone = true
       })
@@ -48,7 +48,7 @@ export function respondWithProgress(
   })
 }
 
-/** Takes such lines in pieces as they come, and gives the answer once the last has come. @throws SyntaxError for what is no JSON */
+/** Reads such lines in pieces; `answer` returns the answer after the last one. @throws SyntaxError for invalid JSON */
 export function createLineReader(onProgress: OnProgress): { take: (piece: Buffer) => void; answer: () => unknown } {
   let line: Buffer[] = []
   let answer: unknown

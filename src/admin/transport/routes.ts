@@ -1,4 +1,4 @@
-// The route table of administration over HTTP: which operation answers where, with what, and who may ask.
+// The routes of administration over HTTP: the operation of each path, its response, and who may call it.
 import type { Shape } from '../../http/operation-doc.ts'
 import type { OperationName } from '../operations.ts'
 import {
@@ -19,19 +19,19 @@ export type AdminRoute = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   operation: OperationName
-  /** Where one operation has two routes. */
+  /** For an operation with two routes. */
   name?: string
   summary: string
   /** See `OperationDoc`. */
   rules?: string
   /** Without `data` around it, unless the operation's own answer is a list, which brings that along. */
   answer: Shape
-  /** 200 where none is given. */
+  /** Default: 200. */
   status?: number
   isList?: true
-  /** What the answer is, with 200, when `dry_run` is asked for. */
+  /** The response to a dry run, with status 200. */
   draft?: Shape
-  /** Everything is told by the path. */
+  /** The path contains all input. */
   isBare?: true
   /** What a read-only management key may call. */
   isReading?: true
@@ -69,12 +69,12 @@ export const routes: AdminRoute[] = [
     answer: issuer,
     status: 201,
   },
-  // It fetches what it is told to, so it is not for keys that only read.
+  // It fetches any URL that it is given, so read-only keys may not call it.
   {
     method: 'POST',
     path: `${issuers}/verify`,
     operation: 'issuers.verify',
-    summary: 'Try an issuer before it is saved: discovery, keys, certificates, clock',
+    summary: 'Test an issuer before it is saved: discovery, keys, certificates, clock',
     rules: issuerRules,
     answer: verification,
   },
@@ -114,7 +114,7 @@ export const routes: AdminRoute[] = [
     path: `${issuers}/{issuer}/verify`,
     operation: 'issuers.verify',
     name: 'issuersVerifySaved',
-    summary: 'Try an issuer as it is saved: discovery, keys, certificates, clock',
+    summary: 'Test a saved issuer: discovery, keys, certificates, clock',
     answer: verification,
     isBare: true,
   },
@@ -131,7 +131,7 @@ export const routes: AdminRoute[] = [
     method: 'POST',
     path: policies,
     operation: 'policies.create',
-    summary: 'Create a policy, or with dry_run see whether it could be; a read-only key may ask for the latter',
+    summary: 'Create a policy, or check it with dry_run, which a read-only key may do',
     rules: policyRules,
     answer: policy,
     status: 201,
@@ -141,7 +141,7 @@ export const routes: AdminRoute[] = [
     method: 'POST',
     path: `${policies}/check`,
     operation: 'policies.check',
-    summary: 'Walk a token through every step of an exchange, without exchanging it',
+    summary: 'Explain why a token is accepted or refused, without exchanging it',
     answer: listOf(explanationResponse),
     isList: true,
     isReading: true,
@@ -181,7 +181,7 @@ export const routes: AdminRoute[] = [
     method: 'POST',
     path: `${policies}/{policy}/resume`,
     operation: 'policies.resume',
-    summary: 'Let a paused policy exchange again',
+    summary: 'Allow exchanges under a paused policy again',
     answer: policy,
     isBare: true,
   },
@@ -198,7 +198,7 @@ export const routes: AdminRoute[] = [
     method: 'GET',
     path: `${audit}/changes`,
     operation: 'audit.changes',
-    summary: 'List what admins changed, newest first',
+    summary: 'List the changes by administrators, newest first',
     answer: listOf(changeResponse),
     isList: true,
     isReading: true,
@@ -207,7 +207,7 @@ export const routes: AdminRoute[] = [
     method: 'GET',
     path: `${audit}/{request_id}`,
     operation: 'audit.show',
-    summary: 'Show the exchange or inference request with a request id',
+    summary: 'Show an exchange or an inference request by its request id',
     answer: dataOf(auditedResponse),
     isReading: true,
   },

@@ -1,4 +1,4 @@
-// The admin door of a running server: `POST /operations/NAME` on its local socket, which only the owner of the data folder can open.
+// The admin operations of a running server: `POST /operations/NAME` on its local socket, which only the owner of the data folder can open.
 
 import type { OnProgress } from '../../../db/slices.ts'
 import { describeError, Fault, tellForCommands } from '../../fault.ts'
@@ -41,6 +41,6 @@ function parseInput(text: string): unknown {
   try {
     return text === '' ? {} : JSON.parse(text)
   } catch {
-    throw new Fault('invalid', 'The input must be JSON')
+    throw new Fault('invalid', 'The input is not valid JSON; send a JSON object')
   }
 }

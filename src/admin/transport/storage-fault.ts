@@ -1,8 +1,8 @@
-// The error that the operator of the machine gets when the disk does not take a change. Callers over HTTP get the generic one.
+// The error for the operator of the machine when a change cannot be written to disk. Callers over HTTP get the generic error.
 import { writeObstacle } from '../../../db/open.ts'
 import { Fault } from '../../fault.ts'
 
-/** Undefined when the error is about something else. */
+/** Undefined for any other error. */
 export function storageFault(error: unknown, databasePath: string): Fault | undefined {
   const obstacle = writeObstacle(error)
   if (obstacle === undefined) return undefined

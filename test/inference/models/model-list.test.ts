@@ -72,8 +72,8 @@ describe('an inference server that sends', () => {
   for (const [name, answer, problem] of [
     ['without end', endless, 'is larger than 4194304 bytes'],
     ['what inflates', inflating, 'is encoded'],
-    ['no list', () => Response.json({ data: {} }), 'no list of models'],
-    ['null', () => Response.json(null), 'no list of models'],
+    ['no list', () => Response.json({ data: {} }), 'not a list of models'],
+    ['null', () => Response.json(null), 'not a list of models'],
   ] as const)
     test(`${name} is left out of the list, and a check says why`, async () => {
       bad.answer.current = answer

@@ -62,9 +62,9 @@ test('of many a few are told, and how many more', () => {
 
 test('policies that exchange no longer are told below', () => {
   expect(withAffected('Done', {})).toBe('Done')
-  expect(withAffected('Done', { policies_affected: ['a'] })).toBe('Done\n1 policy exchanges no longer: a')
+  expect(withAffected('Done', { policies_affected: ['a'] })).toBe('Done\n1 policy has become inactive: a')
   const policies_affected = [...'abcdefg']
   expect(withAffected('Done', { policies_affected })).toBe(
-    'Done\n7 policies exchange no longer: a, b, c, d, e and 2 more',
+    'Done\n7 policies have become inactive: a, b, c, d, e and 2 more',
   )
 })
