@@ -1,10 +1,12 @@
 // `latchkey serve`: runs the service until a signal stops it.
 import type { Command } from 'commander'
-import { formatAddress, socketPathFor } from '../src/config.ts'
+import packageJson from '../package.json' with { type: 'json' }
+import { formatAddress, parseSettings, readSettingTexts, socketPathFor } from '../src/config.ts'
+import { describeSettings } from '../src/effective-settings.ts'
 import { raiseOutboundLimit } from '../src/runtime/outbound.ts'
 import type { Server } from '../src/server.ts'
 import { settings } from '../src/settings.ts'
-import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
+import { command, dependencies, givenTo, print, runAlone, settingSources, withSettings } from './shared/command-line.ts'
 
 export function serveCommand(): Command {
   const made = command('serve', 'Run the service', [
@@ -15,7 +17,8 @@ export function serveCommand(): Command {
   return withSettings(made, { shown: settings.map(({ env }) => env) }).action(async (...all: unknown[]) => {
     raiseOutboundLimit()
     const { options } = givenTo(all)
-    const config = readConfig(options)
+    const texts = readSettingTexts(settingSources(options))
+    const config = parseSettings(texts)
     process.on('SIGHUP', () => dependencies.log('warn', 'signal_ignored', { signal: 'SIGHUP', reason: noReload }))
     // Every command loads this file, and only this one needs a server.
     const { startServer } = await import('../src/server.ts')
@@ -31,9 +34,12 @@ export function serveCommand(): Command {
     }
     if (options.json === true) print(JSON.stringify(fields))
     else print(banner(fields))
+    const { log } = server.context
+    const { version } = packageJson
+    log('info', 'started', { version, listening: fields.listening, settings: describeSettings(texts) })
     if (server.baseUrl.startsWith('http:') && config.baseUrl !== undefined)
-      dependencies.log('warn', 'base_url_not_https', { base_url: server.baseUrl })
-    await stopOnSignal(server)
+      log('warn', 'base_url_not_https', { base_url: server.baseUrl })
+    await stopOnSignal({ stop: () => server.stop().then(() => log('info', 'stopped', { version })) })
   })
 }
 

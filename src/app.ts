@@ -17,10 +17,13 @@ import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
 import { isPlainPath } from './http/sent-path.ts'
+import { parseTraceparent } from './http/traceparent.ts'
 import { inferenceEndpoints } from './inference/endpoint.ts'
 import { listModels, showModel } from './inference/models/endpoint.ts'
 import { modelDescription, modelsDescription } from './inference/openapi.ts'
 import { createKeyEndpoints } from './keys/endpoints.ts'
+import { accessLine } from './observe/access-log.ts'
+import { withFields } from './observe/log.ts'
 import { createPresetEndpoints } from './presets/endpoints.ts'
 import type { Handler } from './runtime/listener.ts'
 import { publishJwks } from './tokens/jwks-endpoint.ts'
@@ -63,33 +66,61 @@ export function createApp(context: Context, runByName: RunByName): Handler {
   const basePath = new URL(context.baseUrl).pathname
   const route = createRouter(basePath, listEndpoints(runByName))
   return async (request, peer) => {
+    const startedAt = context.monotonic()
     const path = pathOf(request)
     const match = isPlainPath(path, peer.sentSegments) ? route(request.method, path) : undefined
     const info: RequestInfo = {
       requestId: createRequestId(context.now()),
       peer,
-      clientAddress: clientAddressOf(request, peer.address, context.config.trustedProxies),
+      clientAddress: clientAddressOf(request, peer.address, context.inEffect.read().trustedProxies),
       params: match !== undefined && 'params' in match ? match.params : {},
     }
+    const traceId = parseTraceparent(request.headers.get('traceparent'))?.traceId
+    const own = traceId === undefined ? context : { ...context, log: withFields(context.log, { trace_id: traceId }) }
+    const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
     let response: Response
     try {
       if (context.writer.isBroken()) throw stopping()
       if (match === undefined) throw notFound(findNearestPath(path, basePath, route))
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
-      response = await match.found.handle(request, context, info)
+      response = await match.found.handle(request, own, info)
     } catch (error) {
       const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
-      logFault(context, fault, {
+      logFault(own, fault, {
         request_id: info.requestId,
+        client_address: info.clientAddress,
         method: request.method,
         path: loggablePath(path),
       })
-      const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
       response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
     }
     response.headers.set('x-request-id', info.requestId)
+    const template = endpoint === undefined ? null : basePath + endpoint.path
+    recordRequest(request, response, { ...info, traceId, template, startedAt }, context)
     return response
   }
+}
+
+type Answered = RequestInfo & { traceId: string | undefined; template: string | null; startedAt: number }
+
+/** Once the response begins; a stream may go on for long. */
+function recordRequest(request: Request, response: Response, answered: Answered, context: Context): void {
+  const { accessLog, callers, log, monotonic, now } = context
+  const isDebugging = context.inEffect.read().logLevel === 'debug'
+  if (!accessLog.isOn() && !isDebugging) return
+  const { requestId, clientAddress, traceId, template, startedAt } = answered
+  const line = accessLine({
+    requestId,
+    traceId,
+    method: request.method,
+    path: template,
+    status: response.status,
+    milliseconds: monotonic() - startedAt,
+    keyId: callers.get(request),
+    clientAddress,
+  })
+  accessLog.write(now(), line)
+  if (isDebugging) log('debug', 'request', line)
 }
 
 /** Until the process has ended: what memory holds may be true no more. */
@@ -119,7 +150,9 @@ function methodNotAllowed(method: string, allowed: string[]): Fault {
   })
 }
 
-function logFault({ log }: Context, fault: Fault, request: { request_id: string; method: string; path: string }): void {
+type RequestFields = { request_id: string; client_address: string | null; method: string; path: string }
+
+function logFault({ log }: Context, fault: Fault, request: RequestFields): void {
   const status = statusOf(fault)
   if (status >= 500) log('error', 'request_failed', { ...request, status, reason: describeError(fault) })
   else log('warn', 'request_refused', { ...request, status, reason: fault.reason })

@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Fault } from './fault.ts'
 import { bodyMegabytesMax } from './limits.ts'
+import type { AccessLogTarget } from './observe/access-log.ts'
+import { type LogLevel, logLevels } from './observe/log.ts'
 import {
   type ListenAddress,
   parseBaseUrl,
@@ -42,6 +44,8 @@ export type Config = {
   signingKeyDays: number | undefined
   /** Whether issuers on `http://` loopback addresses may be trusted: for a laptop and for tests. */
   insecureIssuers: boolean
+  logLevel: LogLevel
+  accessLog: AccessLogTarget | undefined
 }
 
 export type ConfigSources = {
@@ -55,12 +59,26 @@ export type ConfigSources = {
 /** The text of a setting; undefined where nothing sets it. */
 type Read = (name: SettingName) => string | undefined
 
+/** The text of every setting that has one, by default or because it is set. */
+export type SettingTexts = Readonly<Partial<Record<SettingName, string>>>
+
+/** @throws Fault `configuration` when the settings file cannot be read or has a line that sets nothing */
+export function readSettingTexts(sources: ConfigSources): SettingTexts {
+  const read = readerOf(sources)
+  return Object.fromEntries(settings.map(({ env }) => [env, read(env)]))
+}
+
+/** @throws Fault `configuration` that names the setting and says what to use */
+export function loadConfig(sources: ConfigSources): Config {
+  return parseSettings(readSettingTexts(sources))
+}
+
 /**
- * Reads and checks every setting. The result is frozen.
+ * Checks every setting. The result is frozen.
  * @throws Fault `configuration` that names the setting and says what to use
  */
-export function loadConfig(sources: ConfigSources): Config {
-  const read = readerOf(sources)
+export function parseSettings(texts: SettingTexts): Config {
+  const read: Read = (name) => texts[name]
   /** A setting that may be left out. */
   const optional = <T>(name: SettingName, parse: (name: SettingName, text: string) => T): T | undefined => {
     const text = read(name)
@@ -88,6 +106,8 @@ export function loadConfig(sources: ConfigSources): Config {
     issuerNetworks: optional('LATCHKEY_ISSUER_NETWORKS', parseNetworks),
     signingKeyDays: count('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
     insecureIssuers: required('LATCHKEY_INSECURE_ISSUERS', parseBoolean),
+    logLevel: required('LATCHKEY_LOG_LEVEL', (name, text) => parseChoice(name, text, logLevels)),
+    accessLog: optional('LATCHKEY_ACCESS_LOG', (_, text) => accessLogTarget(text)),
   })
 }
 
@@ -176,6 +196,10 @@ function masterKeySource(read: Read, databasePath: string): MasterKeySource {
   if (file !== undefined)
     throw new Fault('configuration', 'LATCHKEY_MASTER_KEY and LATCHKEY_MASTER_KEY_FILE are both set: set one of them')
   return { kind: 'value', hex: parseMasterKey('LATCHKEY_MASTER_KEY', value) }
+}
+
+function accessLogTarget(text: string): AccessLogTarget {
+  return text === 'stderr' ? { kind: 'stderr' } : { kind: 'file', path: resolve(text) }
 }
 
 function isUnspecified(hostname: string): boolean {

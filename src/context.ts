@@ -12,13 +12,14 @@ import { createWriter } from '../db/write.ts'
 import { createCommitVersion } from './admin/commit.ts'
 import { type AdminContext, isInitialized } from './admin/context.ts'
 import type { Config } from './config.ts'
+import { createSettingsInEffect } from './effective-settings.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
 import type { Outbound } from './federation/issuer/guarded-fetch.ts'
 import { createIssuerKeys } from './federation/issuer/issuer-keys.ts'
 import { privateNetworksFor } from './federation/issuer/issuer-url.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
 import type { ExchangeContext } from './federation/token-endpoint.ts'
-import { createRateLimiter, noRateLimit } from './http/rate-limit.ts'
+import { createRateLimiter } from './http/rate-limit.ts'
 import type { InferenceContext } from './inference/endpoint.ts'
 import type { ModelsContext } from './inference/models/endpoint.ts'
 import { createModelLists } from './inference/models/model-lists.ts'
@@ -29,7 +30,8 @@ import { createKeyRates } from './keys/key-rates.ts'
 import { createSpending, type Spending } from './keys/spending.ts'
 import { createTokenCache } from './keys/token-cache.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
-import type { Log } from './observe/log.ts'
+import { type AccessLog, openAccessLog } from './observe/access-log.ts'
+import { atLevel, type Log } from './observe/log.ts'
 import type { PresetContext } from './presets/endpoints.ts'
 import { createPresets } from './presets/versions.ts'
 import { loadRegistry, type Registry } from './registry.ts'
@@ -39,7 +41,11 @@ import { openMasterKey } from './tokens/keyring.ts'
 import { openSigningKeys } from './tokens/signing-keys.ts'
 
 /** What all endpoints need, each its part of it. */
-export type Context = AdminContext & ExchangeContext & InferenceContext & ModelsContext & PresetContext
+export type Context = AdminContext &
+  ExchangeContext &
+  InferenceContext &
+  ModelsContext &
+  PresetContext & { accessLog: AccessLog }
 
 /** What comes from outside and differs in tests. */
 export type Dependencies = {
@@ -77,7 +83,9 @@ export async function openContext(
   dependencies: Dependencies,
   { create }: { create: boolean },
 ): Promise<AdminContext> {
-  const { now, monotonic, random, fetch, resolve, usesProxy, log, onBroken } = dependencies
+  const { now, monotonic, random, fetch, resolve, usesProxy, onBroken } = dependencies
+  const inEffect = createSettingsInEffect(config)
+  const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
   if (create) createFolder(dirname(config.databasePath))
   const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
   if ('refused' in database) {
@@ -106,7 +114,7 @@ export async function openContext(
     },
   })
   const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry, now }) })
-  const stored = { config, database, orm, writer, registry, spending, presets, ...createMutex() }
+  const stored = { config, inEffect, database, orm, writer, registry, spending, presets, ...createMutex() }
   return { ...stored, issuerKeys, outbound, now, monotonic, log }
 }
 
@@ -157,20 +165,21 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   const rows = await listSigningKeys(admin.orm)
   const masterKey = await openMasterKey(admin.config.masterKey, rows)
   const signingKeys = await openSigningKeys(rows, masterKey)
-  const { rateLimit } = admin.config
-  const exchangeRate = rateLimit === undefined ? noRateLimit : createRateLimiter(rateLimit)
+  const { inEffect } = admin
   return {
     ...admin,
+    accessLog: openAccessLog(admin.config.accessLog, { databasePath: admin.config.databasePath, log: admin.log }),
+    callers: new WeakMap(),
     baseUrl,
     signingKeys,
     fetch,
-    exchangeRate,
+    exchangeRate: createRateLimiter(() => inEffect.read().rateLimit),
     replayGuard: await openReplayGuard(admin),
     keyRates: createKeyRates(),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
     via: nameInstallation(admin.registry),
-    credentialOf: createCredentials(masterKey, admin.config.upstreamApiKey),
+    credentialOf: createCredentials(masterKey, () => inEffect.read().upstreamApiKey),
   }
 }
 

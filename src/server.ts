@@ -53,12 +53,12 @@ export async function startServer(
     const runOperation = withTypes(runByName)
     listeners.push(listener)
     removeDeadSocket(socketPath)
-    listeners.push(await listen({ socketPath }, createSocketHandler(runByName, config.databasePath, dependencies.log)))
+    listeners.push(await listen({ socketPath }, createSocketHandler(runByName, config.databasePath, admin.log)))
     chmodSync(socketPath, 0o600)
     const stopRotating = await rotateOnSchedule(context, runOperation)
     const stop = () => {
       stopRotating()
-      return stopServer(listeners, admin, socketPath)
+      return stopServer(listeners, admin, socketPath).then(context.accessLog.close)
     }
     return { baseUrl: context.baseUrl, address, context, runOperation, runByName, stop }
   } catch (error) {
@@ -91,8 +91,7 @@ async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation
   const rotateWhenDue = async () => {
     const newest = (await listSigningKeys(orm)).find(({ retiredAt }) => retiredAt === null)
     if (newest === undefined || now() < newest.activeAt + signingKeyDays * 24 * 60 * 60 * 1_000) return
-    const { id } = await runOperation('signing_keys.rotate', {}, { kind: 'server' })
-    log('info', 'signing_key_rotated', { id })
+    await runOperation('signing_keys.rotate', {}, { kind: 'server' })
   }
   const tell = (error: unknown) => log('error', 'signing_key_rotation_failed', { reason: describeError(error) })
   await rotateWhenDue().catch(tell)

@@ -6,6 +6,10 @@ export type Setting = {
   value: string
   help: string
   default?: string
+  /** Shown as "set", never by its value. */
+  isSecret?: true
+  /** A running server takes a new value when it reloads; any other setting needs a restart. */
+  isReloadable?: true
 }
 
 export const settings = [
@@ -25,6 +29,7 @@ export const settings = [
     env: 'LATCHKEY_MASTER_KEY',
     value: 'HEX',
     help: 'the key itself, 64 hex digits; set it in the environment, because other users can read flags',
+    isSecret: true,
   },
   {
     env: 'LATCHKEY_LISTEN',
@@ -46,6 +51,8 @@ export const settings = [
     env: 'LATCHKEY_UPSTREAM_API_KEY',
     value: 'KEY',
     help: 'credential for the inference server; set it in the environment',
+    isSecret: true,
+    isReloadable: true,
   },
   {
     env: 'LATCHKEY_MAX_BODY_MB',
@@ -58,17 +65,20 @@ export const settings = [
     value: 'NUMBER',
     help: 'exchanges per minute from one client address; 0 removes the limit',
     default: '600',
+    isReloadable: true,
   },
   {
     env: 'LATCHKEY_RATE_BURST',
     value: 'NUMBER',
     help: 'exchanges in one burst from one client address',
     default: '200',
+    isReloadable: true,
   },
   {
     env: 'LATCHKEY_TRUSTED_PROXIES',
     value: 'ADDRESSES',
     help: 'proxies whose X-Forwarded-For is trusted, for example 10.0.0.0/8,::1',
+    isReloadable: true,
   },
   {
     env: 'LATCHKEY_ISSUER_NETWORKS',
@@ -86,6 +96,19 @@ export const settings = [
     value: 'BOOLEAN',
     help: 'true accepts issuers at http:// loopback addresses; for tests only',
     default: 'false',
+  },
+  {
+    env: 'LATCHKEY_LOG_LEVEL',
+    value: 'LEVEL',
+    help: 'least important lines of the log: error, warn, info or debug',
+    default: 'info',
+    isReloadable: true,
+  },
+  {
+    env: 'LATCHKEY_ACCESS_LOG',
+    value: 'FILE',
+    help: 'file that gets one JSON line for each request, or stderr',
+    isReloadable: true,
   },
 ] as const satisfies Setting[]
 

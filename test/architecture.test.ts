@@ -35,6 +35,7 @@ const plan = [
     'settings',
     'setting-values',
     'config',
+    'effective-settings',
     'registry',
     'admin',
     'admin/transport',

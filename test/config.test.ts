@@ -86,6 +86,12 @@ const values: Record<
   ],
   LATCHKEY_SIGNING_KEY_DAYS: [['1', '2', '3'], (config) => config.signingKeyDays, Number],
   LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
+  LATCHKEY_LOG_LEVEL: [['debug', 'warn', 'error'], (config) => config.logLevel, (text) => text],
+  LATCHKEY_ACCESS_LOG: [
+    ['/a.log', 'stderr', 'b.log'],
+    (config) => config.accessLog,
+    (text) => (text === 'stderr' ? { kind: 'stderr' } : { kind: 'file', path: resolve(text) }),
+  ],
 }
 
 describe('every setting', () => {
@@ -146,6 +152,8 @@ describe('every setting', () => {
       issuerNetworks: undefined,
       signingKeyDays: 90,
       insecureIssuers: false,
+      logLevel: 'info',
+      accessLog: undefined,
     })
     expect(Object.isFrozen(config)).toBe(true)
   })
@@ -167,6 +175,7 @@ describe('a wrong value is refused with the name of the setting:', () => {
     ].map((value): [SettingName, string] => ['LATCHKEY_DATABASE_URL', value]),
     ['LATCHKEY_DATABASE_SYNCHRONOUS', 'off'],
     ['LATCHKEY_DATABASE_SYNCHRONOUS', 'FULL'],
+    ['LATCHKEY_LOG_LEVEL', 'verbose'],
     ...[
       '8787',
       'localhost',

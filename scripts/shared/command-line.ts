@@ -1,6 +1,6 @@
 // What all commands share: settings as flags, what was given, and how a program runs. Each command itself is in the file of its name.
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type Config, loadConfig } from '../../src/config.ts'
+import { type Config, type ConfigSources, loadConfig } from '../../src/config.ts'
 import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
 import { createLog } from '../../src/observe/log.ts'
@@ -70,12 +70,17 @@ function switchBeforeCommand({ long }: Option, text: string): string {
 }
 
 export function readConfig(options: Options, defaults: Partial<Record<SettingName, string>> = {}): Config {
+  return loadConfig(settingSources(options, defaults))
+}
+
+/** Where the settings of this command come from: its flags, the environment of this process and the settings file. */
+export function settingSources(options: Options, defaults: Partial<Record<SettingName, string>> = {}): ConfigSources {
   const flags: Record<string, string> = {}
   for (const name of [configFileSetting, ...settings.map(({ env }) => env)]) {
     const value = options[flagOf(name).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())]
     if (value !== undefined) flags[name] = String(value)
   }
-  return loadConfig({ flags, environment: process.env, defaults })
+  return { flags, environment: process.env, defaults }
 }
 
 /** The dependencies of a command: real time, real network, a log on standard error. */

@@ -2,6 +2,7 @@
 import type { Database, Orm } from '../../db/open.ts'
 import type { Writer } from '../../db/write.ts'
 import type { Config } from '../config.ts'
+import type { SettingsInEffect } from '../effective-settings.ts'
 import type { Outbound } from '../federation/issuer/guarded-fetch.ts'
 import type { IssuerKeys } from '../federation/issuer/issuer-keys.ts'
 import type { Spending } from '../keys/spending.ts'
@@ -12,7 +13,9 @@ import type { RunExclusive, RunShared } from '../scheduling/mutex.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 
 export type AdminContext = {
+  /** As of the start. What a reload changes is read from `inEffect`. */
   config: Config
+  inEffect: SettingsInEffect
   database: Database
   orm: Orm
   writer: Writer

@@ -58,6 +58,7 @@ async function rotate(context: OperationContext, { at_once = false, revoke = fal
     [row.id, ...ending].map((id) => ({ kind: 'signing_key', id })),
     async () => context.signingKeys?.load(await listSigningKeys(orm)),
   )
+  if (context.signingKeys !== undefined) context.log('info', 'signing_key_rotated', { id: row.id })
   return show(row, context.now())
 }
 

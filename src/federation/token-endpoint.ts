@@ -129,6 +129,7 @@ function refusalFromError(error: unknown, { log }: ExchangeContext, { requestId 
 function logRefusal(record: AuditRow, { log }: ExchangeContext): void {
   log('warn', 'exchange_refused', {
     request_id: record.requestId,
+    client_address: record.clientAddress,
     error: record.error ?? undefined,
     reason: record.reason ?? undefined,
     detail: record.detail ?? undefined,

@@ -7,19 +7,19 @@ export type RateLimiter = {
   take: (address: string | null, now: number) => number
 }
 
-export const noRateLimit: RateLimiter = { take: () => 0 }
-
 type Limit = { perMinute: number; burst: number }
 type Bucket = { left: number; at: number }
 
 /**
  * Keeps the buckets of the `rateBucketsMax` networks seen last; a network that returns after that starts with a full bucket. A client with
- * more networks than that cannot be limited by address.
+ * more networks than that cannot be limited by address. The limit is read for each request; undefined removes it.
  */
-export function createRateLimiter(limit: Limit): RateLimiter {
+export function createRateLimiter(limitInEffect: () => Limit | undefined): RateLimiter {
   const buckets = new Map<string, Bucket>()
   return {
     take: (address, now) => {
+      const limit = limitInEffect()
+      if (limit === undefined) return 0
       const bucket = moveToEnd(buckets, networkOf(address ?? ''), { left: limit.burst, at: now })
       refill(bucket, limit, now)
       if (bucket.left < 1) return secondsUntilOne(bucket, limit)

@@ -22,6 +22,8 @@ export type BearerContext = {
   verifiedTokens: TokenCache
   signingKeys: SigningKeys
   baseUrl: string
+  /** The id of the key that each authenticated request acts as, for the access log. */
+  callers: WeakMap<Request, string>
   now: () => number
 }
 
@@ -40,7 +42,11 @@ export async function authenticate(request: Request, context: BearerContext): Pr
   const credential = /^bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(header)?.[1]
   if (credential === undefined)
     throw invalidCredential('header_malformed', 'The Authorization header must be "Bearer", a space and one credential')
-  return isApiKeyText(credential) ? fromApiKey(credential, context) : fromAccessToken(credential, context)
+  const principal = isApiKeyText(credential)
+    ? fromApiKey(credential, context)
+    : await fromAccessToken(credential, context)
+  context.callers.set(request, principal.key.id)
+  return principal
 }
 
 /** Anthropic's clients send their key in this header. When both are sent, the Authorization header wins. */

@@ -93,7 +93,8 @@ describe('openai', () => {
   test('streams, and passes on what it is told to', async () => {
     latchkey.upstream.answer.current = () =>
       streamReply('data: {"choices":[{"delta":{"content":"hi"}}]}\n\ndata: [DONE]\n\n')
-    const headers = { 'Idempotency-Key': 'once', 'OpenAI-Beta': 'assistants=v2', traceparent: '00-1-2-01' }
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const headers = { 'Idempotency-Key': 'once', 'OpenAI-Beta': 'assistants=v2', traceparent }
     const stream = await client().chat.completions.create({ model: 'm', messages, stream: true }, { headers })
     let text = ''
     for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''
@@ -101,7 +102,7 @@ describe('openai', () => {
     expect(sent()).toMatchObject({
       'idempotency-key': 'once',
       'openai-beta': 'assistants=v2',
-      traceparent: '00-1-2-01',
+      traceparent,
     })
   })
 })

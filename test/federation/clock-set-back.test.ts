@@ -151,7 +151,7 @@ describe('of rates', () => {
   const key = { id: 'key', requestsPerMinute: 2, tokensPerMinute: null }
 
   test('a client that was heard while it was ahead waits no longer than any other', () => {
-    const limiter = createRateLimiter({ perMinute: 60, burst: 1 })
+    const limiter = createRateLimiter(() => ({ perMinute: 60, burst: 1 }))
     limiter.take('192.0.2.1', now + month)
     expect(limiter.take('192.0.2.1', now)).toBe(1)
     expect(limiter.take('192.0.2.1', now + second)).toBe(0)

@@ -9,7 +9,7 @@ const take = (limiter: ReturnType<typeof createRateLimiter>, times: number, now:
   Array.from({ length: times }, () => limiter.take(address, now))
 
 test('a burst passes, and then one a second', () => {
-  const limiter = createRateLimiter(limit)
+  const limiter = createRateLimiter(() => limit)
   expect(take(limiter, 5, 0)).toEqual([0, 0, 0, 1, 1])
   expect(take(limiter, 2, 1_000)).toEqual([0, 1])
   expect(take(limiter, 2, 1_500)).toEqual([1, 1])
@@ -20,7 +20,7 @@ test('the returned wait is long enough', () => {
   const settings = fc.record({ perMinute: fc.integer({ min: 1, max: 1_000 }), burst: fc.integer({ min: 1, max: 9 }) })
   fc.assert(
     fc.property(settings, fc.nat(100_000), (given, now) => {
-      const limiter = createRateLimiter(given)
+      const limiter = createRateLimiter(() => given)
       let wait = 0
       while (wait === 0) wait = limiter.take('a', now)
       expect(limiter.take('a', now + wait * 1_000)).toBe(0)
@@ -31,7 +31,7 @@ test('the returned wait is long enough', () => {
 test('no order of requests lets more through than the burst and what flowed in', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(3_000), { maxLength: 100 }), (steps) => {
-      const limiter = createRateLimiter(limit)
+      const limiter = createRateLimiter(() => limit)
       let now = 0
       let passed = 0
       for (const step of steps) {
@@ -44,19 +44,19 @@ test('no order of requests lets more through than the burst and what flowed in',
 })
 
 test('each network has its own bucket; addresses of one network share it', () => {
-  const limiter = createRateLimiter({ perMinute: 1, burst: 1 })
+  const limiter = createRateLimiter(() => ({ perMinute: 1, burst: 1 }))
   expect(['1.1.1.1', '1.1.1.2', '2001:db8::1'].map((address) => limiter.take(address, 0))).toEqual([0, 0, 0])
   expect(limiter.take('2001:db8::ffff', 0)).toBeGreaterThan(0)
 })
 
 test('a clock that goes back gives nothing', () => {
-  const limiter = createRateLimiter(limit)
+  const limiter = createRateLimiter(() => limit)
   take(limiter, 3, 10_000)
   expect(limiter.take('a', 0)).toBeGreaterThan(0)
 })
 
 test('only so many networks are remembered, those heard last', () => {
-  const limiter = createRateLimiter({ perMinute: 1, burst: 1 })
+  const limiter = createRateLimiter(() => ({ perMinute: 1, burst: 1 }))
   limiter.take('kept', 0)
   limiter.take('forgotten', 0)
   for (let index = 0; index < rateBucketsMax - 1; index++) limiter.take(`n${index}`, 0)
@@ -67,7 +67,7 @@ test('only so many networks are remembered, those heard last', () => {
 })
 
 test('a network heard again outlives those heard before that', () => {
-  const limiter = createRateLimiter({ perMinute: 1, burst: 1 })
+  const limiter = createRateLimiter(() => ({ perMinute: 1, burst: 1 }))
   const hear = (address: string) => limiter.take(address, 0)
   hear('again')
   for (let index = 0; index < rateBucketsMax - 1; index++) hear(`n${index}`)

@@ -40,8 +40,14 @@ export async function readDocument(baseUrl: string): Promise<OpenApiDocument> {
 /** The document of an app without a server, which is the same but for its address. */
 export async function readOwnDocument(): Promise<OpenApiDocument> {
   const baseUrl = 'http://127.0.0.1/v1'
-  const config = { trustedProxies: { has: () => false } }
-  const context = { baseUrl, now: Date.now, config, writer: { isBroken: () => false } } as unknown as Context
+  const context = {
+    baseUrl,
+    now: Date.now,
+    monotonic: Date.now,
+    inEffect: { read: () => ({ trustedProxies: { has: () => false } }) },
+    accessLog: { isOn: () => false },
+    writer: { isBroken: () => false },
+  } as unknown as Context
   const peer = { address: null, liftIdleLimit: () => () => {}, isCut: () => false, outlives: () => {} }
   const app = createApp(context, async () => undefined)
   return (await (await app(new Request(`${baseUrl}/openapi.json`), peer)).json()) as OpenApiDocument

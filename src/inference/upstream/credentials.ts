@@ -2,14 +2,14 @@
 import { decrypt, encrypt } from '../../tokens/master-key.ts'
 import { configuredUpstreamName, type Upstream } from './targets.ts'
 
-/** Decrypted credentials, kept by the immutable value of an upstream: an edit makes a new value. */
+/** Decrypted credentials, kept by the immutable value of an upstream: an edit makes a new value. `configured` is read for each request. */
 export function createCredentials(
   masterKey: CryptoKey,
-  configured: string | undefined,
+  configured: () => string | undefined,
 ): (upstream: Upstream) => Promise<string | undefined> {
   const opened = new WeakMap<Upstream, Promise<string>>()
   return async (upstream) => {
-    if (upstream.id === configuredUpstreamName) return configured
+    if (upstream.id === configuredUpstreamName) return configured()
     if (upstream.credentialEncrypted === null) return undefined
     const known = opened.get(upstream) ?? openCredential(masterKey, upstream.id, upstream.credentialEncrypted)
     opened.set(upstream, known)

@@ -1,5 +1,6 @@
 // Forwards a request to one inference server, with that server's credential. Without ledger, keys or routing.
 import { Fault } from '../../fault.ts'
+import { parseTraceparent } from '../../http/traceparent.ts'
 import type { Fetch } from '../../runtime/outbound.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
 import type { Upstream } from './targets.ts'
@@ -99,6 +100,11 @@ async function headersFor(
 ): Promise<Record<string, string>> {
   const before = request.headers.get('via')
   const headers = selectForwarded(request.headers, upstream.forwardedHeaders)
+  // A proxy does not pass on a trace that it cannot read (W3C Trace Context §4.3).
+  if (parseTraceparent(headers.traceparent ?? null) === undefined) {
+    delete headers.traceparent
+    delete headers.tracestate
+  }
   headers.via = before === null ? via : `${before}, ${via}`
   headers['accept-encoding'] = 'identity'
   if (body !== undefined) headers['content-type'] = 'application/json'

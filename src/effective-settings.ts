@@ -1,0 +1,31 @@
+// The settings of a running server: those that a reload can change, as one value that is read where it is needed, and how settings are shown.
+import type { Config, SettingTexts } from './config.ts'
+import { type Setting, type SettingName, settings } from './settings.ts'
+
+/** What a reload can change without touching a file or the listener. */
+export type ReloadableSettings = Readonly<Pick<Config, 'logLevel' | 'rateLimit' | 'trustedProxies' | 'upstreamApiKey'>>
+
+/** Readers keep no copy: the next request must see a new value. */
+export type SettingsInEffect = {
+  read: () => ReloadableSettings
+  replace: (next: ReloadableSettings) => void
+}
+
+export function createSettingsInEffect(first: ReloadableSettings): SettingsInEffect {
+  let current = first
+  return {
+    read: () => current,
+    replace: (next) => {
+      current = next
+    },
+  }
+}
+
+/** Every setting with its text, null where nothing sets it, and `set` in place of a secret. */
+export function describeSettings(texts: SettingTexts): Record<SettingName, string | null> {
+  const shown = settings.map((setting: Setting) => {
+    const text = texts[setting.env as SettingName] ?? null
+    return [setting.env, text !== null && setting.isSecret === true ? 'set' : text]
+  })
+  return Object.fromEntries(shown)
+}

@@ -1,0 +1,114 @@
+// The access log: one JSON line for each request, in a file or on standard error. It never gets a body, a query or a credential.
+import { closeSync, openSync, statSync, writeSync } from 'node:fs'
+import { Fault } from '../fault.ts'
+import type { Log } from './log.ts'
+
+export type AccessLogTarget = { kind: 'stderr' } | { kind: 'file'; path: string }
+
+/** `path` is the route, such as `/v1/keys/{hash}`; null when no route matches. */
+export type AccessRecord = {
+  requestId: string
+  traceId: string | undefined
+  method: string
+  path: string | null
+  status: number
+  milliseconds: number
+  keyId: string | undefined
+  clientAddress: string | null
+}
+
+export type AccessLog = {
+  isOn: () => boolean
+  /** Never fails: the first line that cannot be written is reported in the log. */
+  write: (now: number, line: object) => void
+  /**
+   * Opens a target, also the one in use, whose file may have been moved away. The returned function starts using it.
+   * @throws Fault `configuration` when the file cannot be opened; the one in use stays
+   */
+  prepare: (target: AccessLogTarget | undefined) => { use: () => void; discard: () => void }
+  close: () => void
+}
+
+type Environment = { databasePath: string; log: Log }
+
+/** @throws Fault `configuration` when the file cannot be opened */
+export function openAccessLog(target: AccessLogTarget | undefined, { databasePath, log }: Environment): AccessLog {
+  let file = openTarget(target, databasePath)
+  let hasFailed = false
+  return {
+    isOn: () => file !== undefined,
+    write: (now, line) => {
+      if (file === undefined) return
+      try {
+        writeSync(file, `${JSON.stringify({ time: new Date(now).toISOString(), ...line })}\n`)
+      } catch (error) {
+        if (!hasFailed) log('error', 'access_log_failed', { reason: (error as Error).message })
+        hasFailed = true
+      }
+    },
+    prepare: (next) => {
+      const opened = openTarget(next, databasePath)
+      return {
+        use: () => {
+          closeFile(file)
+          file = opened
+          hasFailed = false
+        },
+        discard: () => closeFile(opened),
+      }
+    },
+    close: () => {
+      closeFile(file)
+      file = undefined
+    },
+  }
+}
+
+const stderr = 2
+
+function openTarget(target: AccessLogTarget | undefined, databasePath: string): number | undefined {
+  if (target === undefined) return undefined
+  if (target.kind === 'stderr') return stderr
+  const { path } = target
+  const found = statSync(path, { throwIfNoEntry: false })
+  const database = statSync(databasePath, { throwIfNoEntry: false })
+  // Closing any descriptor of the database file would drop this process's lock on it.
+  if (found !== undefined && found.ino === database?.ino && found.dev === database.dev)
+    throw cannotUse(path, 'it is the database; name another file')
+  if (found !== undefined && !found.isFile()) throw cannotUse(path, 'it is not a regular file; name a file, or stderr')
+  try {
+    return openSync(path, 'a', 0o600)
+  } catch (error) {
+    throw cannotUse(path, (error as Error).message)
+  }
+}
+
+function cannotUse(path: string, why: string): Fault {
+  return new Fault('configuration', `LATCHKEY_ACCESS_LOG is ${JSON.stringify(path)}, which cannot be used: ${why}`)
+}
+
+function closeFile(file: number | undefined): void {
+  if (file !== undefined && file !== stderr) closeSync(file)
+}
+
+/** A request as its line has it. */
+export function accessLine({
+  requestId,
+  traceId,
+  method,
+  path,
+  status,
+  milliseconds,
+  ...caller
+}: AccessRecord): Record<string, unknown> {
+  return {
+    request_id: requestId,
+    trace_id: traceId,
+    method,
+    path,
+    status,
+    milliseconds: Math.round(milliseconds * 10) / 10,
+    key_id: caller.keyId ?? null,
+    client_address: caller.clientAddress,
+  }
+}
