@@ -1,20 +1,10 @@
-// The one way to write. Admin changes and ledger rows (audit, usage) queue, and those that wait together are committed together.
-import { setImmediate } from 'node:timers'
+// The one way to write. Admin changes and ledger rows queue, and those that wait together are committed together.
 import type { InStatement, InValue } from '@libsql/client'
-import { getTableColumns, getTableName } from 'drizzle-orm'
 import { type CommitChange, createChangeQueue } from './change-queue.ts'
+import { createLedgerQueue } from './ledger-queue.ts'
 import { type Database, isBusy } from './open.ts'
-import { type Insertion, insertion, insertOf, type Statement } from './rows.ts'
-import {
-  type AuditRow,
-  exchangeAudit,
-  type UsageDay,
-  type UsageRow,
-  type UsedSubjectToken,
-  usage,
-  usageDays,
-  usedSubjectTokens,
-} from './schema.ts'
+import type { Statement } from './rows.ts'
+import type { AuditRow, UsageRow, UsedSubjectToken } from './schema.ts'
 
 export type Writer = {
   /** Commits all statements or none, in order; resolves after the commit. */
@@ -35,12 +25,6 @@ export type Writer = {
   close: () => Promise<void>
 }
 
-type Row = AuditRow | UsageRow | UsedSubjectToken
-type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
-type Ledger = { into: Insertion; waiting: Waiting[] }
-
-/** Rows of one insert statement: 250 rows of 20 columns stay far below SQLite's 32,766 parameters. */
-const rowsPerStatement = 250
 const quietMilliseconds = 1_000
 
 /**
@@ -48,12 +32,7 @@ const quietMilliseconds = 1_000
  * write fails from then on, and the process should end.
  */
 export function createWriter(database: Database, onBroken: (error: unknown) => void): Writer {
-  const auditQueue = ledgerOf(exchangeAudit)
-  const usageQueue = ledgerOf(usage)
-  const usedTokenQueue = ledgerOf(usedSubjectTokens)
   let broken: unknown
-  let isScheduled = false
-  let flushing: Promise<void> = Promise.resolve()
   let lastCommitAt = 0
   let quietTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -82,110 +61,24 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     if (isQuiet && broken === undefined) database.checkpoint().catch(() => {})
   }
 
-  async function flush(): Promise<void> {
-    isScheduled = false
-    await commitGroups(
-      [auditQueue, usageQueue, usedTokenQueue].map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) })),
-    )
-  }
-
-  /** A row that the database or its driver refuses fails alone: the others of its commit belong to other callers. */
-  async function commitGroups(groups: { ledger: Ledger; rows: Waiting[] }[]): Promise<void> {
-    const rows = groups.flatMap((group) => group.rows)
-    if (rows.length === 0) return
-    try {
-      const usageRows = groups.flatMap(({ ledger, rows }) => (ledger === usageQueue ? rows.map(({ row }) => row) : []))
-      await commit([
-        ...groups.flatMap(({ ledger, rows }) => insertsOf(ledger, rows)),
-        ...totalsOf(usageRows as UsageRow[]),
-      ])
-      for (const row of rows) row.done()
-    } catch (error) {
-      if (rows.length === 1 || isBusy(error)) for (const row of rows) row.failed(error)
-      else for (const { ledger, rows } of groups) for (const row of rows) await commitGroups([{ ledger, rows: [row] }])
-    }
-  }
-
-  function append(ledger: Ledger, row: Row): Promise<void> {
-    return new Promise((done, failed) => {
-      ledger.waiting.push({ row, done, failed })
-      if (isScheduled) return
-      isScheduled = true
-      setImmediate(() => {
-        flushing = flush()
-      })
-    })
-  }
-
   const write = (statements: Statement[]) => commit(statements.map(toStatement))
   const changes = createChangeQueue(write)
+  const ledgers = createLedgerQueue(commit)
 
   return {
     write,
     change: changes.change,
-    appendAudit: (row) => append(auditQueue, row),
-    appendUsage: (row) => append(usageQueue, row),
-    appendUsedToken: (row) => append(usedTokenQueue, row),
+    appendAudit: ledgers.appendAudit,
+    appendUsage: ledgers.appendUsage,
+    appendUsedToken: ledgers.appendUsedToken,
     giveUp,
     isBroken: () => broken !== undefined,
     close: async () => {
-      await flush()
-      await flushing
+      await ledgers.close()
       await changes.close()
       clearTimeout(quietTimer)
     },
   }
-}
-
-function ledgerOf(table: typeof exchangeAudit | typeof usage | typeof usedSubjectTokens): Ledger {
-  return { into: insertion(table, table === usedSubjectTokens ? 'insert or replace' : 'insert'), waiting: [] }
-}
-
-function insertsOf(ledger: Ledger, waiting: Waiting[]): InStatement[] {
-  const statements: InStatement[] = []
-  for (let start = 0; start < waiting.length; start += rowsPerStatement) {
-    statements.push(
-      insertOf(
-        ledger.into,
-        waiting.slice(start, start + rowsPerStatement).map(({ row }) => row),
-      ),
-    )
-  }
-  return statements
-}
-
-const dayMilliseconds = 24 * 60 * 60 * 1_000
-const dayColumns = Object.entries(getTableColumns(usageDays))
-const summed = dayColumns.map(([, { name }]) => name).filter((name) => name !== 'key_id' && name !== 'day')
-
-/** What the rows of a commit add to the totals of their keys by day, in one statement. */
-function totalsOf(rows: UsageRow[]): InStatement[] {
-  if (rows.length === 0) return []
-  const totals = new Map<string, UsageDay>()
-  for (const row of rows) {
-    const day = Math.floor(row.at / dayMilliseconds)
-    const known = totals.get(`${row.keyId} ${day}`)
-    totals.set(`${row.keyId} ${day}`, {
-      keyId: row.keyId,
-      day,
-      requests: (known?.requests ?? 0) + 1,
-      promptTokens: sumOf(known?.promptTokens, row.promptTokens),
-      completionTokens: sumOf(known?.completionTokens, row.completionTokens),
-      totalTokens: sumOf(known?.totalTokens, row.totalTokens),
-      costNanodollars: sumOf(known?.costNanodollars, row.costNanodollars),
-    })
-  }
-  const tuple = `(${dayColumns.map(() => '?').join(',')})`
-  const sql = `insert into ${getTableName(usageDays)} (${dayColumns.map(([, { name }]) => name).join(',')})
-    values ${new Array(totals.size).fill(tuple).join(',')}
-    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
-  const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
-  return [{ sql, args }]
-}
-
-/** libSQL cannot read what it has written beyond the safe integers. */
-function sumOf(known = 0, more: number | null): number {
-  return Math.min(known + (more ?? 0), Number.MAX_SAFE_INTEGER)
 }
 
 function toStatement(statement: Statement): InStatement {

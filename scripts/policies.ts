@@ -1,8 +1,8 @@
 // `latchkey policies`: which tokens of an issuer are exchanged for access tokens of which key.
 import { type Command, Option } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
-import { drawExplanations } from './explanations.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
+import { drawExplanations } from './shared/explanations.ts'
 import { readTextFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'

@@ -4,7 +4,6 @@ import type { OperationName, OperationResponse } from '../src/admin/operations.t
 import { Fault } from '../src/fault.ts'
 import { presetBodyBytesMax, presetFileBytesMax, presetsAtOnceCharactersMax, presetsAtOnceMax } from '../src/limits.ts'
 import { dialects } from '../src/presets/preset.ts'
-import { drawImported, stateAndKept } from './preset-views.ts'
 import { type CommandInput, callOperation } from './shared/call-operation.ts'
 import {
   type Arguments,
@@ -17,6 +16,7 @@ import {
 } from './shared/command-line.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
 import { inOrganization } from './shared/operation-command.ts'
+import { drawImported, stateAndKept } from './shared/preset-views.ts'
 
 export function inWorkspace(made: Command): Command {
   return inOrganization(made).option('--workspace <workspace>', 'workspace, by name or id (default: default)')

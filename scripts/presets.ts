@@ -3,10 +3,10 @@ import { type Command, Option } from 'commander'
 import { Fault } from '../src/fault.ts'
 import { targets } from '../src/presets/apply.ts'
 import { exportCommand, importCommand, inWorkspace, inWorkspaceOf, readBodyFile } from './preset-files.ts'
-import { drawDiff, drawList, drawVersions, pretty, show, showVersion, state } from './preset-views.ts'
 import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
+import { drawDiff, drawList, drawVersions, pretty, show, showVersion, state } from './shared/preset-views.ts'
 
 export function presetsCommand(): Command {
   return group('presets', 'Named, versioned request settings, which callers use by name', [

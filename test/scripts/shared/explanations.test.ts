@@ -1,7 +1,7 @@
 // What `policies check` shows: a line a policy, and the steps of the one that matters.
 import { describe, expect, test } from 'bun:test'
-import { drawExplanations, type Explanation } from '../../scripts/explanations.ts'
-import type { StepName } from '../../src/federation/subject-token/refusal.ts'
+import { drawExplanations, type Explanation } from '../../../scripts/shared/explanations.ts'
+import type { StepName } from '../../../src/federation/subject-token/refusal.ts'
 
 const walked: StepName[] = [
   'policy',

@@ -1,10 +1,10 @@
 // What `latchkey presets` prints for people: presets, versions, and what differs between two.
 import { createTwoFilesPatch } from 'diff'
-import type { OperationResponse } from '../src/admin/operations.ts'
-import type { Arguments } from './shared/command-line.ts'
-import { moment, printable, record } from './shared/render.ts'
-import { table } from './shared/table.ts'
-import { paint, readTerminal, stateTone, type Tone } from './shared/terminal.ts'
+import type { OperationResponse } from '../../src/admin/operations.ts'
+import type { Arguments } from './command-line.ts'
+import { moment, printable, record } from './render.ts'
+import { table } from './table.ts'
+import { paint, readTerminal, stateTone, type Tone } from './terminal.ts'
 
 type Version = OperationResponse<'presets.version'>
 type Preset = OperationResponse<'presets.show'>

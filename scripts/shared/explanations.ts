@@ -1,7 +1,7 @@
 // Draws what `policies check` found: one line per policy, and every step of the policy that was named or that comes nearest.
-import type { OperationResponse } from '../src/admin/operations.ts'
-import { stepNames } from '../src/federation/subject-token/refusal.ts'
-import { printable } from './shared/render.ts'
+import type { OperationResponse } from '../../src/admin/operations.ts'
+import { stepNames } from '../../src/federation/subject-token/refusal.ts'
+import { printable } from './render.ts'
 
 export type Explanation = OperationResponse<'policies.check'>['data'][number]
 type ExplainedStep = Explanation['steps'][number]
