@@ -29,7 +29,7 @@ export type LedgerQueue = {
   close: () => Promise<void>
 }
 type Group = { ledger: Ledger; rows: Waiting[] }
-type Commit = (statements: InStatement[]) => Promise<void>
+type Commit = (statements: InStatement[], rows: number) => Promise<void>
 
 export function createLedgerQueue(commit: Commit): LedgerQueue {
   const ledgers = { audit: ledgerOf(exchangeAudit), usage: ledgerOf(usage), usedTokens: ledgerOf(usedSubjectTokens) }
@@ -72,10 +72,8 @@ async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
     const usageRows = groups.flatMap(({ ledger, rows }) =>
       ledger.into.table === usageTable ? rows.map(({ row }) => row) : [],
     )
-    await commit([
-      ...groups.flatMap(({ ledger, rows }) => insertsOf(ledger, rows)),
-      ...totalsOf(usageRows as UsageRow[]),
-    ])
+    const inserts = groups.flatMap(({ ledger, rows }) => insertsOf(ledger, rows))
+    await commit([...inserts, ...totalsOf(usageRows as UsageRow[])], rows.length)
     for (const row of rows) row.done()
   } catch (error) {
     if (rows.length === 1 || isBusy(error)) for (const row of rows) row.failed(error)

@@ -6,6 +6,7 @@ import presets from './migrations/0004_presets.sql' with { type: 'text' }
 import revokedSigningKeys from './migrations/0005_revoked_signing_keys.sql' with { type: 'text' }
 import upstreamHeaders from './migrations/0006_upstream_headers.sql' with { type: 'text' }
 import localUsers from './migrations/0007_local_users.sql' with { type: 'text' }
+import writeProbe from './migrations/0008_write_probe.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -17,6 +18,7 @@ export const migrations: Migration[] = [
   { version: 5, name: 'revoked_signing_keys', statements: statementsOf(revokedSigningKeys) },
   { version: 6, name: 'upstream_headers', statements: statementsOf(upstreamHeaders) },
   { version: 7, name: 'local_users', statements: statementsOf(localUsers) },
+  { version: 8, name: 'write_probe', statements: statementsOf(writeProbe) },
 ]
 
 /** Splits a migration at semicolons that end a line, keeping trigger bodies whole. */

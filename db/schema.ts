@@ -272,6 +272,12 @@ export const usageDays = sqliteTable(
   (table) => [primaryKey({ columns: [table.keyId, table.day] })],
 )
 
+/** One row, rewritten by health checks (write-probe.ts). */
+export const writeProbe = sqliteTable('write_probe', {
+  id: integer('id').primaryKey(),
+  at: time('at').notNull(),
+})
+
 export type Organization = typeof organizations.$inferSelect
 export type Workspace = typeof workspaces.$inferSelect
 export type User = typeof users.$inferSelect

@@ -27,11 +27,18 @@ export type Writer = {
 
 const quietMilliseconds = 1_000
 
+/** A commit that was tried: its rows (or statements, of a change) and how long it took. */
+export type CommitOutcome = { isCommitted: boolean; rows: number; milliseconds: number }
+
 /**
- * `onBroken` is called when the connection can no longer be trusted (SQLITE_BUSY after the open, db/README.md), or by `giveUp`; every
- * write fails from then on, and the process should end.
+ * `onCommit` is called after every commit. `onBroken` is called when the connection can no longer be trusted (SQLITE_BUSY
+ * after the open, db/README.md), or by `giveUp`; every write fails from then on, and the process should end.
  */
-export function createWriter(database: Database, onBroken: (error: unknown) => void): Writer {
+export function createWriter(
+  database: Database,
+  onBroken: (error: unknown) => void,
+  onCommit: (outcome: CommitOutcome) => void = () => {},
+): Writer {
   let broken: unknown
   let lastCommitAt = 0
   let quietTimer: ReturnType<typeof setTimeout> | undefined
@@ -42,14 +49,19 @@ export function createWriter(database: Database, onBroken: (error: unknown) => v
     onBroken(error)
   }
 
-  async function commit(statements: InStatement[]): Promise<void> {
+  async function commit(statements: InStatement[], rows = statements.length): Promise<void> {
     if (broken !== undefined) throw broken
+    const startedAt = performance.now()
+    const report = (isCommitted: boolean) =>
+      onCommit({ isCommitted, rows, milliseconds: performance.now() - startedAt })
     try {
       await database.client.batch(statements, 'write')
     } catch (error) {
+      report(false)
       if (isBusy(error)) giveUp(error)
       throw error
     }
+    report(true)
     lastCommitAt = performance.now()
     quietTimer ??= setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
   }

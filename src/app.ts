@@ -23,6 +23,7 @@ import { listModels, showModel } from './inference/models/endpoint.ts'
 import { modelDescription, modelsDescription } from './inference/openapi.ts'
 import { createKeyEndpoints } from './keys/endpoints.ts'
 import { accessLine } from './observe/access-log.ts'
+import { healthEndpoints } from './observe/endpoints/health-endpoints.ts'
 import { withFields } from './observe/log.ts'
 import { createPresetEndpoints } from './presets/endpoints.ts'
 import type { Handler } from './runtime/listener.ts'
@@ -46,6 +47,7 @@ function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
     ...createKeyEndpoints(runOperation),
     ...createPresetEndpoints(runOperation),
     ...createAdminEndpoints(runByName),
+    ...healthEndpoints,
   ]
   const openapi: OperationDoc = {
     summary: 'This document (OpenAPI 3.1)',
@@ -61,14 +63,31 @@ function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
   return endpoints
 }
 
+/** The folder of the base path: empty for `/v1`. */
+function besidePathOf(basePath: string): string {
+  return basePath.slice(0, basePath.lastIndexOf('/'))
+}
+
+/** Finds endpoints below the base path. `below` knows these alone; `anywhere` also those beside it, such as `/readyz`. */
+function createRoutes(basePath: string, endpoints: readonly Endpoint<Context>[]) {
+  const besidePath = besidePathOf(basePath)
+  const [inside, outside] = [false, true].map((isBeside) =>
+    endpoints.filter(({ isBesideBase = false }) => isBesideBase === isBeside),
+  )
+  const below = createRouter(basePath, inside ?? [])
+  const beside = createRouter(besidePath, outside ?? [])
+  const anywhere: typeof below = (method, path) => below(method, path) ?? beside(method, path)
+  return { below, anywhere }
+}
+
 /** The whole service as one function from request to response; it never rejects. */
 export function createApp(context: Context, runByName: RunByName): Handler {
   const basePath = new URL(context.baseUrl).pathname
-  const route = createRouter(basePath, listEndpoints(runByName))
+  const { below, anywhere } = createRoutes(basePath, listEndpoints(runByName))
   return async (request, peer) => {
     const startedAt = context.monotonic()
     const path = pathOf(request)
-    const match = isPlainPath(path, peer.sentSegments) ? route(request.method, path) : undefined
+    const match = isPlainPath(path, peer.sentSegments) ? anywhere(request.method, path) : undefined
     const info: RequestInfo = {
       requestId: createRequestId(context.now()),
       peer,
@@ -81,7 +100,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     let response: Response
     try {
       if (context.writer.isBroken()) throw stopping()
-      if (match === undefined) throw notFound(findNearestPath(path, basePath, route))
+      if (match === undefined) throw notFound(findNearestPath(path, basePath, below))
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
       response = await match.found.handle(request, own, info)
     } catch (error) {
@@ -95,7 +114,8 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
     }
     response.headers.set('x-request-id', info.requestId)
-    const template = endpoint === undefined ? null : basePath + endpoint.path
+    const before = endpoint?.isBesideBase === true ? besidePathOf(basePath) : basePath
+    const template = endpoint === undefined ? null : before + endpoint.path
     recordRequest(request, response, { ...info, traceId, template, startedAt }, context)
     return response
   }

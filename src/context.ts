@@ -9,6 +9,7 @@ import { listSigningKeys } from '../db/signing-keys.ts'
 import { listSpentDays } from '../db/usage.ts'
 import { dropExpiredSubjectTokens, dropSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
 import { createWriter } from '../db/write.ts'
+import { touchWriteProbe } from '../db/write-probe.ts'
 import { createCommitVersion } from './admin/commit.ts'
 import { type AdminContext, isInitialized } from './admin/context.ts'
 import type { Config } from './config.ts'
@@ -25,13 +26,17 @@ import type { ModelsContext } from './inference/models/endpoint.ts'
 import { createModelLists } from './inference/models/model-lists.ts'
 import { createCredentials } from './inference/upstream/credentials.ts'
 import { nameInstallation } from './inference/upstream/forwarding-loop.ts'
+import { createReachability } from './inference/upstream/reachability.ts'
 import { configuredUpstream } from './inference/upstream/targets.ts'
 import { createKeyRates } from './keys/key-rates.ts'
 import { createSpending, type Spending } from './keys/spending.ts'
 import { createTokenCache } from './keys/token-cache.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
 import { type AccessLog, openAccessLog } from './observe/access-log.ts'
+import type { HealthContext } from './observe/endpoints/health-endpoints.ts'
+import { createReadiness } from './observe/endpoints/readiness.ts'
 import { atLevel, type Log } from './observe/log.ts'
+import { createWriteCheck } from './observe/write-check.ts'
 import type { PresetContext } from './presets/endpoints.ts'
 import { createPresets } from './presets/versions.ts'
 import { loadRegistry, type Registry } from './registry.ts'
@@ -45,7 +50,8 @@ export type Context = AdminContext &
   ExchangeContext &
   InferenceContext &
   ModelsContext &
-  PresetContext & { accessLog: AccessLog }
+  PresetContext &
+  HealthContext & { accessLog: AccessLog }
 
 /** What comes from outside and differs in tests. */
 export type Dependencies = {
@@ -95,10 +101,13 @@ export async function openContext(
     })
   }
   const { orm } = database
-  const writer = createWriter(database, (error) => {
+  const writeCheck = createWriteCheck(monotonic)
+  const reportBroken = (error: unknown) => {
     log('error', 'database_broken', { reason: describeError(error) })
     onBroken(error)
-  })
+  }
+  const writer = createWriter(database, reportBroken, ({ isCommitted }) => writeCheck.note(isCommitted))
+  const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
   const { insecureIssuers } = config
   const { registry, spending } = await loadOrRefuse(database, config, now())
   const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
@@ -115,7 +124,7 @@ export async function openContext(
   })
   const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry, now }) })
   const stored = { config, inEffect, database, orm, writer, registry, spending, presets, ...createMutex() }
-  return { ...stored, issuerKeys, outbound, now, monotonic, log }
+  return { ...stored, isWritable, issuerKeys, outbound, now, monotonic, log }
 }
 
 /** The open finds damage of the file's head; damage further in shows when the rows are read. */
@@ -166,12 +175,15 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   const masterKey = await openMasterKey(admin.config.masterKey, rows)
   const signingKeys = await openSigningKeys(rows, masterKey)
   const { inEffect } = admin
+  const reachability = createReachability()
   return {
     ...admin,
     accessLog: openAccessLog(admin.config.accessLog, { databasePath: admin.config.databasePath, log: admin.log }),
     callers: new WeakMap(),
     baseUrl,
     signingKeys,
+    reachability,
+    readiness: createReadiness({ ...admin, signingKeys, reachability }),
     fetch,
     exchangeRate: createRateLimiter(() => inEffect.read().rateLimit),
     replayGuard: await openReplayGuard(admin),

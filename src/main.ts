@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { auditCommand } from '../scripts/audit.ts'
 import { devCommand } from '../scripts/dev.ts'
+import { healthCommand } from '../scripts/health.ts'
 import { helpCommand } from '../scripts/help.ts'
 import { initCommand } from '../scripts/init.ts'
 import { issuersCommand } from '../scripts/issuers.ts'
@@ -54,6 +55,7 @@ const commands = [
   pricesCommand,
   usageCommand,
   auditCommand,
+  healthCommand,
   versionCommand,
   helpCommand,
 ]

@@ -57,6 +57,7 @@ export async function startServer(
     chmodSync(socketPath, 0o600)
     const stopRotating = await rotateOnSchedule(context, runOperation)
     const stop = () => {
+      context.readiness.beginStop()
       stopRotating()
       return stopServer(listeners, admin, socketPath).then(context.accessLog.close)
     }
@@ -100,7 +101,8 @@ async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation
 }
 
 async function stopServer(listeners: Listener[], admin: AdminContext, socketPath: string): Promise<void> {
-  await Promise.all(listeners.map((listener) => listener.drain()))
+  // The local socket last, so that `latchkey health` reports a server that is stopping.
+  for (const listener of listeners) await listener.drain()
   await closeContext(admin)
   if (listeners.length > 1) rmSync(socketPath, { force: true })
 }

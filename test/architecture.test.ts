@@ -30,7 +30,7 @@ const plan = [
   ...['limits', 'fault', 'runtime', 'scheduling', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation'],
   ...['presets/schema', 'presets/dialects', 'presets'],
-  ...['inference/upstream', 'inference/models', 'inference'],
+  ...['inference/upstream', 'inference/models', 'inference', 'observe/endpoints'],
   ...[
     'settings',
     'setting-values',

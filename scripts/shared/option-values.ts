@@ -42,6 +42,14 @@ export function futureText(text: string): string {
   return new Date(moment).toISOString()
 }
 
+/** `500ms`, `15s` or `2m`, in milliseconds. */
+export function waitText(text: string): number {
+  const given = /^(\d{1,6})(ms|s|m)$/.exec(text)
+  const unit = { ms: 1, s: 1_000, m: 60_000 }[given?.[2] ?? '']
+  if (unit === undefined) throw new InvalidArgumentError('It must be a duration such as 15s or 2m.')
+  return Number(given?.[1]) * unit
+}
+
 function durationOf(text: string): number | undefined {
   const given = /^(\d{1,6})([mhd])$/.exec(text)
   const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[given?.[2] ?? '']

@@ -6,6 +6,7 @@ import type { SettingsInEffect } from '../effective-settings.ts'
 import type { Outbound } from '../federation/issuer/guarded-fetch.ts'
 import type { IssuerKeys } from '../federation/issuer/issuer-keys.ts'
 import type { Spending } from '../keys/spending.ts'
+import type { Readiness } from '../observe/endpoints/readiness.ts'
 import type { Log } from '../observe/log.ts'
 import type { Presets } from '../presets/versions.ts'
 import type { Registry } from '../registry.ts'
@@ -29,6 +30,9 @@ export type AdminContext = {
   runShared: RunShared
   /** Only in a process that serves. */
   signingKeys?: SigningKeys
+  readiness?: Readiness
+  /** Whether the database takes commits. */
+  isWritable: () => Promise<boolean>
   /** Milliseconds since 1970, UTC. Operators may set this clock back. */
   now: () => number
   /** Milliseconds that never decrease, for durations within this process. */

@@ -2,6 +2,7 @@
 import type { Actor } from '../../db/admin-changes.ts'
 import type { OnProgress } from '../../db/slices.ts'
 import { auditOperations } from './audit.ts'
+import { healthOperations } from './health.ts'
 import { issuerOperations } from './issuers.ts'
 import { keyOperations } from './keys.ts'
 import { masterKeyOperations } from './master-key.ts'
@@ -20,6 +21,7 @@ export const operations = {
   ...keyOperations,
   ...issuerOperations,
   ...policyOperations,
+  ...healthOperations,
   ...auditOperations,
   ...usageOperations,
   ...signingKeyOperations,

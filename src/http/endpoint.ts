@@ -9,8 +9,12 @@ export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string
 
 export type Handle<Context> = (request: Request, context: Context, info: RequestInfo) => Promise<Response>
 
-/** `toResponse` makes the response to a fault where the endpoint does not use the common error shape. */
+/**
+ * `toResponse` makes the response to a fault where the endpoint does not use the common error shape. `isBesideBase`: its path is relative to
+ * the folder of the base path, `/readyz` beside `/v1`.
+ */
 export type Endpoint<Context> = Route<Handle<Context>> & {
   openapi: OperationDoc
+  isBesideBase?: true
   toResponse?: (fault: Fault, requestId: string) => Response
 }

@@ -33,10 +33,13 @@ const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${n
 export function createOpenApiDocument(endpoints: readonly Endpoint<never>[], baseUrl: string, version: string): object {
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas: Record<string, object> = {}
-  for (const { method, path, openapi } of endpoints) {
+  const besideUrl = baseUrl.slice(0, baseUrl.lastIndexOf('/'))
+  for (const { method, path, openapi, isBesideBase } of endpoints) {
     const template = path.replace('+}', '}')
+    const servers = isBesideBase === true ? { servers: [{ url: besideUrl }] } : {}
     paths[template] ??= {}
-    paths[template][method.toLowerCase()] = hoistSchema(operationOf(method, template, openapi), schemas)
+    const operation = { ...operationOf(method, template, openapi), ...servers }
+    paths[template][method.toLowerCase()] = hoistSchema(operation, schemas)
   }
   return {
     openapi: '3.1.0',

@@ -6,6 +6,7 @@ import configuration from './configuration.md' with { type: 'text' }
 import glossary from './glossary.md' with { type: 'text' }
 import inference from './inference.md' with { type: 'text' }
 import issuers from './issuers.md' with { type: 'text' }
+import monitoring from './monitoring.md' with { type: 'text' }
 import operating from './operating.md' with { type: 'text' }
 import policies from './policies.md' with { type: 'text' }
 import presets from './presets.md' with { type: 'text' }
@@ -25,6 +26,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['administration', administration],
   ['configuration', configuration],
   ['operating', operating],
+  ['monitoring', monitoring],
   ['troubleshooting', troubleshooting],
   ['security', security],
   ['glossary', glossary],

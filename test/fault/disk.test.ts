@@ -9,6 +9,7 @@ import { socketPathFor } from '../../src/config.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install, trust } from '../support/installation.ts'
 import { fromSource, postExchange, runCommand, startTestServer, type TestServer } from '../support/latchkey.ts'
+import { until } from '../support/until.ts'
 
 let installation: Installation
 beforeEach(async () => {
@@ -25,7 +26,12 @@ test('a data folder that cannot be made is told with exit code 3', async () => {
 })
 
 // A bound on the size of files stands in for a full disk: writes fail with an error instead of ending the process.
-const limitedTo = (blocks: number) => ['sh', '-c', `trap "" XFSZ; ulimit -f ${blocks}; exec "$0" "$@"`, ...fromSource]
+const limitedTo = (blocks: number) => [
+  'sh',
+  '-c',
+  `trap "" XFSZ; ulimit -S -f ${blocks}; exec "$0" "$@"`,
+  ...fromSource,
+]
 const limited = limitedTo(400)
 
 /** Sets so many prices in one commit, with no server, on a disk that has no room for a larger database. */
@@ -114,6 +120,28 @@ describe('when the database of a server is full', () => {
     expect(await response.json()).toEqual({ error: { code: 500, message: 'Internal server error' } })
   })
 })
+
+const prlimit = Bun.which('prlimit')
+test.skipIf(prlimit === null)(
+  'a full disk makes the server not ready until there is room (needs prlimit)',
+  async () => {
+    const served = await installation.serve(limited)
+    const trusted = await trust(served, await installation.startIssuer())
+    const fields = { federation_policy_id: trusted.policyId, subject_token: trusted.subjectToken }
+    const readyUrl = new URL('/readyz', served.baseUrl)
+    expect((await fetch(readyUrl)).status).toBe(200)
+    while ((await postExchange(served.baseUrl, fields)).status === 200);
+    const full = await fetch(readyUrl)
+    const body: unknown = await full.json()
+    expect({ status: full.status, body }).toMatchObject({ status: 503, body: { failing: ['writer'] } })
+    expect(await installation.run('health')).toMatchObject({ code: 1, stdout: 'not_ready: writer\n' })
+    expect((await fetch(new URL('/livez', served.baseUrl))).status).toBe(200)
+    Bun.spawnSync([prlimit ?? '', '--pid', String(served.serving.process.pid), '--fsize=unlimited'])
+    await until('the server to be ready', async () => (await fetch(readyUrl)).status === 200)
+    expect((await postExchange(served.baseUrl, fields)).status).toBe(200)
+    expect(await served.serving.stop()).toBe(0)
+  },
+)
 
 test('when the disk is full exchanges fail, and none that was answered is missing', async () => {
   const served = await installation.serve(limited)

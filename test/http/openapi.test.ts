@@ -71,7 +71,7 @@ test('answers that carry a credential or administration are those that the harne
   const open = operations.filter(({ method, path }) => !isPrivate(method, path)).map(({ path }) => path)
   expect(new Set(open)).toEqual(
     new Set([
-      ...['/oauth/jwks', '/openapi.json', '/models', '/models/{model}'],
+      ...['/oauth/jwks', '/openapi.json', '/models', '/models/{model}', '/livez', '/readyz'],
       ...['/chat/completions', '/completions', '/responses', '/messages', '/embeddings', '/rerank'],
     ]),
   )
@@ -96,7 +96,8 @@ test('parameters of paths and headers of responses are described', () => {
 
 test('every path in it answers, and no method but the ones in it', async () => {
   for (const [path, operations] of Object.entries(document.paths)) {
-    const url = federation.server.baseUrl + path.replaceAll(/\{\w+\}/g, 'x')
+    const [beside] = Object.values(operations).flatMap(({ servers = [] }) => servers)
+    const url = (beside?.url ?? federation.server.baseUrl) + path.replaceAll(/\{\w+\}/g, 'x')
     const response = await fetch(url, { method: 'OPTIONS' })
     expect({ path, status: response.status }).toEqual({ path, status: 405 })
     const allowed = (response.headers.get('allow') ?? '').split(', ').filter((method) => method !== 'HEAD')

@@ -17,7 +17,7 @@ async function fetchAndCheck(...call: Parameters<typeof fetch>): Promise<Respons
 
 /** What is no path of the service, or no method of the path, is a 404 or a 405, and in no document. A stream is left to its reader. */
 async function checkAnswer(method: string, response: Response): Promise<void> {
-  const path = new URL(response.url).pathname.replace(/^.*?\/v1(?=\/)/, '')
+  const path = pathIn(new URL(response.url))
   if (check.isPrivate(method, path) || !check.knows(method, path)) checkNoStore(method, path, response)
   if (!check.knows(method, path)) {
     if (response.status !== 404 && response.status !== 405)
@@ -26,6 +26,12 @@ async function checkAnswer(method: string, response: Response): Promise<void> {
   }
   const isJson = method !== 'HEAD' && response.headers.get('content-type') === 'application/json'
   check(method, path, response.status, isJson ? await response.clone().json() : undefined)
+}
+
+/** Relative to the base path; `../readyz` is beside it. */
+function pathIn({ pathname }: URL): string {
+  const isBelow = /\/v1(\/|$)/.test(pathname)
+  return isBelow ? pathname.replace(/^.*?\/v1(?=\/)/, '') : `..${pathname.slice(pathname.lastIndexOf('/'))}`
 }
 
 /** The token endpoint says it twice, for caches that know HTTP/1.0 alone (reference: Token exchange). */

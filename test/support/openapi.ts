@@ -10,10 +10,13 @@ export type Parameter = { name: string; in: 'path' | 'query'; required: boolean;
 type Operation = {
   operationId: string
   security: object[]
+  /** Of an operation beside the base path. */
+  servers?: { url: string }[]
   parameters?: Parameter[]
   requestBody?: Content
   responses: Record<string, Content>
 }
+/** A path beside the base path begins with `..`, as in `../readyz`. */
 type AnswerCheck = {
   /** Expects that an answer is one that the document tells of, and has the shape that it tells. */
   (method: string, path: string, status: number, body: unknown): void
@@ -78,7 +81,9 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
   const paths = Object.entries(document.paths)
     .toSorted(([one], [other]) => Number(one.includes('{')) - Number(other.includes('{')))
     .map(([path, operations]) => ({
-      is: new RegExp(`^${path.replace('{model}', '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+      is: new RegExp(
+        `^${isBeside(operations) ? '\\.\\.' : ''}${path.replace('{model}', '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`,
+      ),
       operations,
     }))
   const find = (method: string, path: string) =>
@@ -101,6 +106,10 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
     knows: (method: string, path: string) => find(method, path) !== undefined,
     isPrivate,
   })
+}
+
+function isBeside(operations: OpenApiDocument['paths'][string]): boolean {
+  return Object.values(operations).some(({ servers }) => servers !== undefined)
 }
 
 export async function createApiCaller(baseUrl: string) {

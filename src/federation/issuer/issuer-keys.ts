@@ -18,6 +18,18 @@ export type IssuerKeys = {
   find: (issuer: Issuer, token: Wanted) => Promise<VerificationKey | Refusal>
   /** Fetches the set now and keeps it. @throws Fault `unavailable` telling what is wrong */
   refresh: (issuer: Issuer) => Promise<IssuerKeySet>
+  /** What is known of the keys, for health checks and metrics. Fetches nothing. */
+  stateOf: (issuer: Issuer) => IssuerKeysState
+}
+
+/**
+ * `failures` are the failed fetches since the last good one, `failuresTotal` all since the start or the last edit. Undefined without a
+ * fetched key set; the keys are usable for `usableMilliseconds` more, which is negative afterward.
+ */
+export type IssuerKeysState = {
+  failures: number
+  failuresTotal: number
+  keySet: { ageMilliseconds: number; usableMilliseconds: number } | undefined
 }
 
 export type IssuerKeysOptions = {
@@ -39,8 +51,10 @@ export type IssuerKeysOptions = {
  */
 type Cached = {
   keys: VerificationKey[]
+  fetchedAt: number
   freshUntil: number
   failures: number
+  failuresTotal: number
   retryAt: number
   /** When a fetch was last started for an unknown `kid`. */
   lastKidFetchAt: number
@@ -64,6 +78,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       }
       return refresh(cache, issuer)
     },
+    stateOf: (issuer) => stateOf(cache, issuer),
   }
 }
 
@@ -94,8 +109,10 @@ function entryOf({ entries, now, monotonic }: KeyCache, issuer: Issuer): Cached 
   const never = Number.NEGATIVE_INFINITY
   const empty = {
     keys: [],
+    fetchedAt: never,
     freshUntil: never,
     failures: 0,
+    failuresTotal: 0,
     retryAt: never,
     lastKidFetchAt: never,
     fetchesStarted: 0,
@@ -116,6 +133,14 @@ function isUsable(cache: KeyCache, issuer: Issuer): boolean {
   return keys.length > 0 && cache.monotonic() < freshUntil + issuer.keysStaleSeconds * 1_000
 }
 
+function stateOf(cache: KeyCache, issuer: Issuer): IssuerKeysState {
+  const { fetchedAt, freshUntil, failures, failuresTotal } = entryOf(cache, issuer)
+  const now = cache.monotonic()
+  const usableMilliseconds = freshUntil + issuer.keysStaleSeconds * 1_000 - now
+  const keySet = Number.isFinite(fetchedAt) ? { ageMilliseconds: now - fetchedAt, usableMilliseconds } : undefined
+  return { failures, failuresTotal, keySet }
+}
+
 /** Starts a fetch, or joins the one that is running. */
 function refresh(cache: KeyCache, issuer: Issuer): Promise<IssuerKeySet> {
   const cached = entryOf(cache, issuer)
@@ -134,7 +159,8 @@ async function fetchInto(cache: KeyCache, issuer: Issuer): Promise<IssuerKeySet>
   const { keys, freshMilliseconds } = await fetchKeys(issuer, outbound)
   const fetchedAt = now()
   cached.keys = keys
-  cached.freshUntil = monotonic() + freshMilliseconds
+  cached.fetchedAt = monotonic()
+  cached.freshUntil = cached.fetchedAt + freshMilliseconds
   cached.keysFromFetch = cached.fetchesStarted
   cached.failures = 0
   const keySet: IssuerKeySet = {
@@ -153,6 +179,7 @@ function noteFailure(cache: KeyCache, issuer: Issuer, error: unknown): never {
   const cached = entryOf(cache, issuer)
   const seconds = isUsable(cache, issuer) ? issuerKeysCooldownSeconds : backoffSeconds(cached.failures, cache.random())
   cached.failures += 1
+  cached.failuresTotal += 1
   cached.retryAt = cache.monotonic() + seconds * 1_000
   const { id: issuer_id, issuerUrl: issuer_url } = issuer
   cache.log('warn', 'issuer_keys_fetch_failed', { issuer_id, issuer_url, reason: describeError(error) })
@@ -215,7 +242,12 @@ function restore(issuer: Issuer, { now, monotonic }: Pick<IssuerKeysOptions, 'no
   if (lastKeySet === null || lastKeySet.source !== sourceOf(issuer)) return {}
   const { jwks, fetchedAt, freshUntil } = lastKeySet
   const freshMilliseconds = fetchedAt > now() ? 0 : freshUntil - now()
-  return { keys: readStored(jwks), freshUntil: monotonic() + freshMilliseconds }
+  const ageMilliseconds = Math.max(0, now() - fetchedAt)
+  return {
+    keys: readStored(jwks),
+    fetchedAt: monotonic() - ageMilliseconds,
+    freshUntil: monotonic() + freshMilliseconds,
+  }
 }
 
 /** A set that passed `readKeySet` before it was stored; a damaged one counts as none. */

@@ -3,6 +3,7 @@ import { Fault } from '../../fault.ts'
 import { parseTraceparent } from '../../http/traceparent.ts'
 import type { Fetch } from '../../runtime/outbound.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
+import type { Reachability } from './reachability.ts'
 import type { Upstream } from './targets.ts'
 
 /** What forwarding needs. */
@@ -11,6 +12,7 @@ export type UpstreamContext = {
   via: string
   /** The credential for an upstream, if it needs one. */
   credentialOf: (upstream: Upstream) => Promise<string | undefined>
+  reachability: Reachability
   fetch: Fetch
 }
 
@@ -70,6 +72,7 @@ export async function forward(
       ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
     })
     rejectUnusable(response)
+    context.reachability.note(upstream, true)
     const whenClientLeaves = (act: () => void) => {
       leave = act
     }
@@ -81,6 +84,7 @@ export async function forward(
       whenClientLeaves,
     }
   } catch (cause) {
+    if (!request.signal.aborted) context.reachability.note(upstream, false)
     if (cause instanceof Fault) {
       abort()
       throw cause

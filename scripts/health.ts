@@ -1,0 +1,102 @@
+// `latchkey health`: whether the server is ready, by exit code, for service units, containers and scripts.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { askServer } from '../src/admin/transport/client.ts'
+import { socketPathFor } from '../src/config.ts'
+import { Fault } from '../src/fault.ts'
+import type { Health } from '../src/observe/health.ts'
+import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
+import { waitText } from './shared/option-values.ts'
+import { exitCodeFailed } from './shared/program.ts'
+
+/** `unreachable` when no server responds. */
+type Found = { status: Health['status'] | 'unreachable'; failing: string[]; degraded: string[] }
+
+const requestMilliseconds = 5_000
+const pauseMilliseconds = 200
+const unreachable: Found = { status: 'unreachable', failing: [], degraded: [] }
+
+export function healthCommand(): Command {
+  const made = command('health', 'Check whether the server is ready; exit code 0 if it is, 1 if not', [
+    'health',
+    'health --wait 15s',
+    'health --url https://llm.example.com/v1 --json',
+  ])
+    .option('--wait <duration>', 'try again until the server is ready, at most this long, for example 15s', waitText)
+    .option('--url <url>', "ask this base URL over HTTP instead of the database's local socket")
+    .addHelpText(
+      'after',
+      `
+Results:
+  ready        every check passes (exit code 0)
+  degraded     it serves, but an upstream or an issuer fails (exit code 0)
+  not_ready    a check fails: stopping, writer, signing_key or registry (exit code 1)
+  unreachable  no server responds (exit code 1)
+
+In a systemd unit:      ExecStartPost=/usr/local/bin/latchkey health --wait 15s
+In a Containerfile:     HEALTHCHECK CMD ["latchkey", "health"]
+Without this program:   GET /livez and GET /readyz, beside /v1`,
+    )
+  return withSettings(made, { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
+    const { options } = givenTo(all)
+    const { url } = options
+    const ask = typeof url === 'string' ? askUrl(readyUrl(url)) : askSocket(socketPathFor(readConfig(options)))
+    const found = await askUntilReady(ask, Number(options.wait ?? 0))
+    print(options.json === true ? JSON.stringify(found, null, 2) : draw(found))
+    if (!isReady(found)) process.exitCode = exitCodeFailed
+  })
+}
+
+function isReady({ status }: Found): boolean {
+  return status === 'ready' || status === 'degraded'
+}
+
+async function askUntilReady(ask: () => Promise<Found>, waitMilliseconds: number): Promise<Found> {
+  const deadline = dependencies.monotonic() + waitMilliseconds
+  for (;;) {
+    const found = await ask()
+    if (isReady(found) || dependencies.monotonic() >= deadline) return found
+    await pause(pauseMilliseconds)
+  }
+}
+
+function askSocket(socketPath: string): () => Promise<Found> {
+  return async () => {
+    try {
+      return ((await askServer(socketPath, 'health.show', {}))?.result as Found | undefined) ?? unreachable
+    } catch (error) {
+      // It went away while it was asked.
+      if (error instanceof Fault && error.code === 'unavailable') return unreachable
+      throw error
+    }
+  }
+}
+
+function askUrl(url: string): () => Promise<Found> {
+  return async () => {
+    try {
+      const signal = AbortSignal.timeout(requestMilliseconds)
+      const response = await dependencies.fetch(url, { redirect: 'manual', signal })
+      const body = (await response.json()) as Partial<Found>
+      if (body.status !== undefined)
+        return { status: body.status, failing: body.failing ?? [], degraded: body.degraded ?? [] }
+    } catch {}
+    return unreachable
+  }
+}
+
+/** `/readyz` lies beside the version segment of the base URL. */
+function readyUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:/.test(text)) return `${text.replace(/\/+$/, '').replace(/\/v1$/, '')}/readyz`
+  throw new Fault(
+    'usage',
+    `${JSON.stringify(text)} is not a valid value for --url: use the base URL of the service, for example https://llm.example.com/v1`,
+  )
+}
+
+function draw({ status, failing, degraded }: Found): string {
+  const named = [...failing, ...degraded].join(', ')
+  return named === '' ? status : `${status}: ${named}`
+}
+
+if (import.meta.main) await runAlone(healthCommand())

@@ -1,0 +1,40 @@
+// What makes a server ready, degraded or not ready (manual: monitoring). Rules only: it asks nobody.
+
+/** What a check found. Counts are of upstreams and issuers in use. */
+export type HealthFacts = {
+  isStopping: boolean
+  /** Whether a commit succeeded a moment ago. */
+  isWritable: boolean
+  hasSigningKey: boolean
+  isRegistryLoaded: boolean
+  unreachableUpstreams: number
+  failingIssuers: number
+}
+
+export const failingChecks = ['stopping', 'writer', 'signing_key', 'registry'] as const
+export const degradedChecks = ['upstreams', 'issuers'] as const
+
+/** Only the names of checks, since anyone may ask. */
+export type Health = {
+  status: 'ready' | 'degraded' | 'not_ready'
+  failing: (typeof failingChecks)[number][]
+  degraded: (typeof degradedChecks)[number][]
+}
+
+/** A degraded server still serves: a restart or a load balancer cannot repair upstreams and issuers. */
+export function judgeHealth(facts: HealthFacts): Health {
+  const fails: Record<Health['failing'][number], boolean> = {
+    stopping: facts.isStopping,
+    writer: !facts.isWritable,
+    signing_key: !facts.hasSigningKey,
+    registry: !facts.isRegistryLoaded,
+  }
+  const degrades: Record<Health['degraded'][number], boolean> = {
+    upstreams: facts.unreachableUpstreams > 0,
+    issuers: facts.failingIssuers > 0,
+  }
+  const failing = failingChecks.filter((name) => fails[name])
+  const degraded = degradedChecks.filter((name) => degrades[name])
+  const status = failing.length > 0 ? 'not_ready' : degraded.length > 0 ? 'degraded' : 'ready'
+  return { status, failing, degraded }
+}
