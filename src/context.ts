@@ -122,7 +122,7 @@ export async function openContext(
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
     },
   })
-  const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry, now }) })
+  const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry }) })
   const stored = { config, inEffect, database, orm, writer, registry, spending, presets, ...createMutex() }
   return { ...stored, isWritable, issuerKeys, outbound, now, monotonic, log }
 }

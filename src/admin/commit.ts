@@ -53,17 +53,13 @@ function giveUp(writer: Writer, cause: unknown): never {
 }
 
 /** Commits new versions of presets, each planned when its transaction begins. What they leave is known, so nothing is read again. */
-export function createCommitVersion({
-  writer,
-  registry,
-  now,
-}: Pick<Changing, 'writer' | 'registry' | 'now'>): CommitVersion {
+export function createCommitVersion({ writer, registry }: Pick<Changing, 'writer' | 'registry'>): CommitVersion {
   return (plan) =>
     writer.change((transaction) => {
       const planned = plan(transaction)
       const { version, actor, operation, touched } = planned
       const { before, after } = version
-      const by = { at: now(), ...columnsOf(actor), operation }
+      const by = { at: after.updatedAt, ...columnsOf(actor), operation }
       const record = recordKnownChange({
         ...by,
         kind: 'preset',

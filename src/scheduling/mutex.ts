@@ -20,7 +20,8 @@ export function createMutex(): { runExclusive: RunExclusive; runShared: RunShare
     runShared: (work) => {
       sharedStart ??= last
       const result = sharedStart.then(work)
-      last = Promise.all([last, result.catch(() => {})])
+      // Without their values, which would be kept as long as shared work follows shared work.
+      last = Promise.all([last, result.catch(() => {})]).then(() => {})
       return result
     },
   }

@@ -47,7 +47,7 @@ beforeEach(async () => {
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const commitVersion = createCommitVersion({ writer, registry, now: () => now })
+  const commitVersion = createCommitVersion({ writer, registry })
   presets = createPresets({ orm, registry, now: () => now, commit: commitVersion })
 })
 afterEach(async () => {
