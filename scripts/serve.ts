@@ -17,12 +17,16 @@ export function serveCommand(): Command {
   return withSettings(made, { shown: settings.map(({ env }) => env) }).action(async (...all: unknown[]) => {
     raiseOutboundLimit()
     const { options } = givenTo(all)
-    const texts = readSettingTexts(settingSources(options))
+    const reread = () => readSettingTexts(settingSources(options))
+    const texts = reread()
     const config = parseSettings(texts)
-    process.on('SIGHUP', () => dependencies.log('warn', 'signal_ignored', { signal: 'SIGHUP', reason: noReload }))
+    let reload: Server['reload']
+    // It must not end a server that is starting.
+    process.on('SIGHUP', () => reloadOnSignal(reload))
     // Every command loads this file, and only this one needs a server.
     const { startServer } = await import('../src/server.ts')
-    const server = await startServer(config, dependencies)
+    const server = await startServer(config, dependencies, { settings: { texts, reread } })
+    reload = server.reload
     const upstreams = server.context.registry.upstreamsInOrder.map(({ name, baseUrl }) => ({ name, base_url: baseUrl }))
     const fields = {
       listening: formatAddress(server.address),
@@ -43,7 +47,12 @@ export function serveCommand(): Command {
   })
 }
 
-const noReload = 'Settings are read only at start; restart the server to apply a change'
+/** A failure is in the log. */
+function reloadOnSignal(reload: Server['reload']): void {
+  try {
+    reload?.()
+  } catch {}
+}
 
 type Upstreams = { name: string; base_url: string }[]
 

@@ -29,3 +29,32 @@ export function describeSettings(texts: SettingTexts): Record<SettingName, strin
   })
   return Object.fromEntries(shown)
 }
+
+/** By name: the settings whose new values are in effect, and those that differ from the ones in effect until the server restarts. */
+export type Reloaded = { changed: SettingName[]; needs_restart: SettingName[] }
+export type Reload = () => Reloaded
+
+/** The settings whose texts differ, by whether a running server takes them. */
+export function settingsThatDiffer(current: SettingTexts, next: SettingTexts): Reloaded {
+  const differing = settings.filter(({ env }) => current[env] !== next[env])
+  const [changed, needsRestart] = [
+    differing.filter(isReloadable),
+    differing.filter((setting) => !isReloadable(setting)),
+  ]
+  return { changed: changed.map(nameOf), needs_restart: needsRestart.map(nameOf) }
+}
+
+/** The settings in effect after a reload: those that need a restart keep their texts. */
+export function mergeReloadable(current: SettingTexts, next: SettingTexts): SettingTexts {
+  return Object.fromEntries(
+    settings.map((setting) => [setting.env, (isReloadable(setting) ? next : current)[setting.env]]),
+  )
+}
+
+function isReloadable(setting: Setting): boolean {
+  return setting.isReloadable === true
+}
+
+function nameOf({ env }: { env: SettingName }): SettingName {
+  return env
+}

@@ -14,6 +14,7 @@ import { organizationsCommand, workspacesCommand } from '../scripts/organization
 import { policiesCommand } from '../scripts/policies.ts'
 import { presetsCommand } from '../scripts/presets.ts'
 import { pricesCommand } from '../scripts/prices.ts'
+import { reloadCommand } from '../scripts/reload.ts'
 import { serveCommand } from '../scripts/serve.ts'
 import { runProgram, withSettingsBefore } from '../scripts/shared/command-line.ts'
 import { signingKeysCommand } from '../scripts/signing-keys.ts'
@@ -42,6 +43,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 wrong configuration`,
 const commands = [
   initCommand,
   serveCommand,
+  reloadCommand,
   devCommand,
   organizationsCommand,
   workspacesCommand,

@@ -8,10 +8,12 @@ import { operations, type RunOperation, withTypes } from './admin/operations.ts'
 import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'
 import { createApp } from './app.ts'
-import { baseUrlFor, type Config, socketPathFor } from './config.ts'
+import { baseUrlFor, type Config, type SettingTexts, socketPathFor } from './config.ts'
 import { type Context, closeContext, type Dependencies, openContext, openServing, retryWhileOwned } from './context.ts'
+import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
 import { signingKeyCheckMilliseconds, socketPathBytesMax } from './limits.ts'
+import { createReload } from './operating/reload.ts'
 import { type Listener, listen } from './runtime/listen.ts'
 import type { Handler } from './runtime/listener.ts'
 import type { ListenAddress } from './setting-values.ts'
@@ -22,18 +24,29 @@ export type Server = {
   context: Context
   runOperation: RunOperation
   runByName: RunByName
+  /** Undefined unless the server was given a way to read its settings again. @throws Fault `configuration` */
+  reload: Reload | undefined
   /** Ends in order: no new requests, running ones finish, queued rows are committed. */
   stop: () => Promise<void>
 }
 
+export type StartOptions = {
+  /** Makes a missing database. */
+  create?: boolean
+  /** Runs before anything is served. */
+  prepare?: (runOperation: RunOperation) => Promise<unknown>
+  /** The texts behind the configuration, and how to read them again. */
+  settings?: { texts: SettingTexts; reread: () => SettingTexts }
+}
+
 /**
- * Starts on an initialized database. With `create` a missing one is made; `prepare` runs before anything is served.
+ * Starts on an initialized database.
  * @throws Fault `configuration`, or `conflict` while another process owns the database
  */
 export async function startServer(
   config: Config,
   dependencies: Dependencies,
-  { create = false, prepare }: { create?: boolean; prepare?: (runOperation: RunOperation) => Promise<unknown> } = {},
+  { create = false, prepare, settings }: StartOptions = {},
 ): Promise<Server> {
   const socketPath = socketPathFor(config)
   checkSocketPath(socketPath)
@@ -49,7 +62,7 @@ export async function startServer(
   const listeners: Listener[] = []
   try {
     await prepare?.(withTypes(createOperationRunner(operations, admin)))
-    const { context, address, listener, runByName } = await serve(admin, dependencies)
+    const { context, address, listener, runByName, reload } = await serve(admin, dependencies, settings)
     const runOperation = withTypes(runByName)
     listeners.push(listener)
     removeDeadSocket(socketPath)
@@ -61,7 +74,7 @@ export async function startServer(
       stopRotating()
       return stopServer(listeners, admin, socketPath).then(context.accessLog.close)
     }
-    return { baseUrl: context.baseUrl, address, context, runOperation, runByName, stop }
+    return { baseUrl: context.baseUrl, address, context, runOperation, runByName, reload, stop }
   } catch (error) {
     await stopServer(listeners, admin, socketPath)
     throw error
@@ -69,16 +82,19 @@ export async function startServer(
 }
 
 /** Listens first, since the base URL may follow from the port that was free. */
-async function serve(admin: AdminContext, { fetch }: Dependencies) {
+async function serve(admin: AdminContext, { fetch }: Dependencies, settings: StartOptions['settings']) {
   let handler: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
   const { hostname } = admin.config.listen
   const listener = await listen(admin.config.listen, (request, peer) => handler(request, peer))
   try {
     const address = { hostname, port: listener.port }
     const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
-    const runByName = createOperationRunner(operations, context)
+    const { inEffect, accessLog, log } = context
+    const prepare = [(config: Config) => accessLog.prepare(config.accessLog)]
+    const reload = settings && createReload({ ...settings, inEffect, prepare, log })
+    const runByName = createOperationRunner(operations, { ...context, reload })
     handler = createApp(context, runByName)
-    return { context, address, listener, runByName }
+    return { context, address, listener, runByName, reload }
   } catch (error) {
     await listener.drain()
     throw error

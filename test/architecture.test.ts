@@ -41,6 +41,7 @@ const plan = [
     'admin/transport',
     'dev',
     'context',
+    'operating',
     'app',
     'server',
     'main',

@@ -2,7 +2,7 @@
 import type { Database, Orm } from '../../db/open.ts'
 import type { Writer } from '../../db/write.ts'
 import type { Config } from '../config.ts'
-import type { SettingsInEffect } from '../effective-settings.ts'
+import type { Reload, SettingsInEffect } from '../effective-settings.ts'
 import type { Outbound } from '../federation/issuer/guarded-fetch.ts'
 import type { IssuerKeys } from '../federation/issuer/issuer-keys.ts'
 import type { Spending } from '../keys/spending.ts'
@@ -33,6 +33,8 @@ export type AdminContext = {
   readiness?: Readiness
   /** Whether the database takes commits. */
   isWritable: () => Promise<boolean>
+  /** Only in a process that serves and can read its settings again. */
+  reload?: Reload | undefined
   /** Milliseconds since 1970, UTC. Operators may set this clock back. */
   now: () => number
   /** Milliseconds that never decrease, for durations within this process. */

@@ -12,6 +12,7 @@ import { policyOperations } from './policies.ts'
 import { presetFileOperations } from './preset-files.ts'
 import { presetOperations } from './presets.ts'
 import { priceOperations } from './prices.ts'
+import { serverOperations } from './server.ts'
 import { signingKeyOperations } from './signing-keys.ts'
 import { upstreamOperations } from './upstreams.ts'
 import { usageOperations } from './usage.ts'
@@ -25,6 +26,7 @@ export const operations = {
   ...auditOperations,
   ...usageOperations,
   ...signingKeyOperations,
+  ...serverOperations,
   ...masterKeyOperations,
   ...upstreamOperations,
   ...priceOperations,

@@ -23,6 +23,7 @@ const others: OperationName[] = [
   'usage.verify',
   'usage.requests',
   'signing_keys.list',
+  'server.reload',
   'upstreams.list',
   'upstreams.show',
   'upstreams.check',

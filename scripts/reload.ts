@@ -1,0 +1,46 @@
+// `latchkey reload`: makes a running server read its settings again.
+import type { Command } from 'commander'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { askServer } from '../src/admin/transport/client.ts'
+import { readLocalUser } from '../src/admin/transport/local-user.ts'
+import { socketPathFor } from '../src/config.ts'
+import { Fault } from '../src/fault.ts'
+import { command, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
+
+type Reloaded = OperationResponse<'server.reload'>
+
+export function reloadCommand(): Command {
+  const made = command('reload', 'Make the running server read its settings again, like SIGHUP', [
+    'reload',
+    'reload --config /etc/latchkey.conf',
+    'reload --json',
+  ]).addHelpText(
+    'after',
+    `
+The server reads the settings file that it was started with, and reopens its access log. If anything is wrong, it keeps what it has and
+the exit code is 1. Flags and environment of a running server cannot change; settings that need a restart are listed.`,
+  )
+  return withSettings(made, { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
+    const { options } = givenTo(all)
+    const config = readConfig(options)
+    const asked = await askServer(socketPathFor(config), 'server.reload', {}, { user: readLocalUser(process.env) })
+    if (asked === undefined) {
+      const database = JSON.stringify(config.databasePath)
+      throw new Fault(
+        'conflict',
+        `No server runs on the database ${database}; a server reads its settings when it starts`,
+      )
+    }
+    const reloaded = asked.result as Reloaded
+    print(options.json === true ? JSON.stringify(reloaded, null, 2) : draw(reloaded))
+  })
+}
+
+function draw({ changed, needs_restart }: Reloaded): string {
+  return [
+    changed.length === 0 ? 'Reloaded; no setting changed' : `Reloaded; now in effect: ${changed.join(', ')}`,
+    ...(needs_restart.length === 0 ? [] : [`Changed, but needs a restart: ${needs_restart.join(', ')}`]),
+  ].join('\n')
+}
+
+if (import.meta.main) await runAlone(reloadCommand())
