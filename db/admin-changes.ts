@@ -2,10 +2,9 @@
 import { and, desc, eq, getTableColumns, getTableName, gte, lt, max } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
+import { type AdminChange, adminChanges } from './record-schema.ts'
 import { createBulk, insertion, insertRows, type Statement } from './rows.ts'
 import {
-  type AdminChange,
-  adminChanges,
   apiKeys,
   issuers,
   organizations,

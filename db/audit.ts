@@ -1,8 +1,8 @@
 // Reads the exchange audit. Rows are written by write.ts alone and never change.
 import { and, desc, eq, gte, lt, max } from 'drizzle-orm'
 import type { Orm } from './open.ts'
+import { exchangeAudit } from './record-schema.ts'
 import { timeOfRequest } from './request-time.ts'
-import { exchangeAudit } from './schema.ts'
 import { listInSlices, type OnProgress, type RowRange, readInSlices } from './slices.ts'
 
 /** A row as it is listed. */

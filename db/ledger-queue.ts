@@ -3,17 +3,9 @@ import { setImmediate } from 'node:timers'
 import type { InStatement } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { isBusy } from './open.ts'
+import { type AuditRow, exchangeAudit, type UsageDay, type UsageRow, usage, usageDays } from './record-schema.ts'
 import { type Insertion, insertion, insertOf } from './rows.ts'
-import {
-  type AuditRow,
-  exchangeAudit,
-  type UsageDay,
-  type UsageRow,
-  type UsedSubjectToken,
-  usage,
-  usageDays,
-  usedSubjectTokens,
-} from './schema.ts'
+import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
 
 type Row = AuditRow | UsageRow | UsedSubjectToken
 type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }

@@ -5,7 +5,10 @@ import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import { describeDenial } from './access.ts'
 import { connect } from './connection.ts'
 import { migrations } from './migrate.ts'
-import * as schema from './schema.ts'
+import * as records from './record-schema.ts'
+import * as settings from './schema.ts'
+
+const schema = { ...settings, ...records }
 
 export type Orm = LibSQLDatabase<typeof schema>
 

@@ -2,8 +2,8 @@
 import { and, desc, eq, getTableColumns, gte, lt, max, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
+import { usage, usageDays } from './record-schema.ts'
 import { timeOfRequest } from './request-time.ts'
-import { usage, usageDays } from './schema.ts'
 import { listInSlices, type OnProgress, type RowRange, readInSlices } from './slices.ts'
 
 export type UsageFilter = {

@@ -3,8 +3,9 @@ import type { InStatement, InValue } from '@libsql/client'
 import { type CommitChange, createChangeQueue } from './change-queue.ts'
 import { createLedgerQueue } from './ledger-queue.ts'
 import { type Database, isBusy } from './open.ts'
+import type { AuditRow, UsageRow } from './record-schema.ts'
 import type { Statement } from './rows.ts'
-import type { AuditRow, UsageRow, UsedSubjectToken } from './schema.ts'
+import type { UsedSubjectToken } from './schema.ts'
 
 export type Writer = {
   /** Commits all statements or none, in order; resolves after the commit. */

@@ -151,7 +151,7 @@ describe('files', () => {
   })
 
   test('stay small enough to read in one go', () => {
-    const long = files.filter((file) => (sources.get(file) ?? '').split('\n').length > 300)
+    const long = files.filter((file) => (sources.get(file) ?? '').split('\n').length > 251)
     expect(long).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 // What the audit keeps of an exchange: who asked, under which policy, and how it ended. It decides nothing.
 import { hash } from 'node:crypto'
-import type { AuditRow } from '../../db/schema.ts'
+import type { AuditRow } from '../../db/record-schema.ts'
 import { withoutSecrets } from '../fault.ts'
 import type { RequestInfo } from '../http/endpoint.ts'
 import { claimCharactersMax } from '../limits.ts'

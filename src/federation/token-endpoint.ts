@@ -1,5 +1,5 @@
 // The token endpoint (reference: Token exchange), one exchange from top to bottom: form, the steps of the pipeline, minting, audit, reply.
-import type { AuditRow } from '../../db/schema.ts'
+import type { AuditRow } from '../../db/record-schema.ts'
 import type { Writer } from '../../db/write.ts'
 import { describeError, Fault } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'

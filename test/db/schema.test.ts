@@ -8,6 +8,7 @@ import { insertApiKey } from '../../db/api-keys.ts'
 import { insertIssuer } from '../../db/issuers.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
+import * as records from '../../db/record-schema.ts'
 import type { Statement } from '../../db/rows.ts'
 import * as schema from '../../db/schema.ts'
 import { createWriter, type Writer } from '../../db/write.ts'
@@ -20,7 +21,7 @@ import {
   usageRow,
 } from '../support/rows.ts'
 
-const tables = Object.values(schema).filter((value) => is(value, SQLiteTable))
+const tables = Object.values({ ...schema, ...records }).filter((value) => is(value, SQLiteTable))
 const acme = organizationRows('acme')
 const other = organizationRows('other')
 

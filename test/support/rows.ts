@@ -5,8 +5,9 @@ import { insertIssuer } from '../../db/issuers.ts'
 import { type Database, openDatabase } from '../../db/open.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
 import { insertPolicy } from '../../db/policies.ts'
+import type { AuditRow, UsageRow } from '../../db/record-schema.ts'
 import type { Statement } from '../../db/rows.ts'
-import type { ApiKey, AuditRow, Issuer, Organization, Policy, UsageRow, User, Workspace } from '../../db/schema.ts'
+import type { ApiKey, Issuer, Organization, Policy, User, Workspace } from '../../db/schema.ts'
 import { temporaryFolder } from './latchkey.ts'
 
 const times = { createdAt: 1, updatedAt: 1, deletedAt: null }

@@ -9,7 +9,8 @@ import { type Refusal, refuse } from '../subject-token/refusal.ts'
 import { fetchKeys } from './fetch-keys.ts'
 import type { Outbound } from './guarded-fetch.ts'
 import { type Issuer, sourceOf } from './issuer.ts'
-import { readKeySet, type VerificationKey, writeKeySet } from './key-set.ts'
+import { type VerificationKey, writeKeySet } from './key-set.ts'
+import { readStoredKeys, restoreKeys } from './stored-keys.ts'
 
 type Wanted = Pick<SubjectToken, 'kid' | 'algorithm'>
 
@@ -121,8 +122,8 @@ function entryOf({ entries, now, monotonic }: KeyCache, issuer: Issuer): Cached 
   }
   const cached: Cached =
     issuer.jwks === null
-      ? { ...empty, ...restore(issuer, { now, monotonic }) }
-      : { ...empty, keys: readStored(issuer.jwks), freshUntil: Number.POSITIVE_INFINITY }
+      ? { ...empty, ...restoreKeys(issuer, { now, monotonic }) }
+      : { ...empty, keys: readStoredKeys(issuer.jwks), freshUntil: Number.POSITIVE_INFINITY }
   entries.set(issuer, cached)
   return cached
 }
@@ -234,27 +235,4 @@ function pick(keys: VerificationKey[], { kid, algorithm }: Wanted): Verification
 
 function isRefusalOf(value: VerificationKey | Refusal, reason: Refusal['refused']): boolean {
   return 'refused' in value && value.refused === reason
-}
-
-/** The set that the database has. Nobody knows the age of one from the future, so it is stale at once. */
-function restore(issuer: Issuer, { now, monotonic }: Pick<IssuerKeysOptions, 'now' | 'monotonic'>): Partial<Cached> {
-  const { lastKeySet } = issuer
-  if (lastKeySet === null || lastKeySet.source !== sourceOf(issuer)) return {}
-  const { jwks, fetchedAt, freshUntil } = lastKeySet
-  const freshMilliseconds = fetchedAt > now() ? 0 : freshUntil - now()
-  const ageMilliseconds = Math.max(0, now() - fetchedAt)
-  return {
-    keys: readStored(jwks),
-    fetchedAt: monotonic() - ageMilliseconds,
-    freshUntil: monotonic() + freshMilliseconds,
-  }
-}
-
-/** A set that passed `readKeySet` before it was stored; a damaged one counts as none. */
-function readStored(jwks: string): VerificationKey[] {
-  try {
-    return readKeySet(JSON.parse(jwks))
-  } catch {
-    return []
-  }
 }

@@ -1,0 +1,104 @@
+// The tables of records, to which rows are only added: exchanges, inference requests with their totals by day, and changes by administrators.
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { flag, time } from './columns.ts'
+
+export const exchangeAudit = sqliteTable('exchange_audit', {
+  id: integer('id').primaryKey(),
+  at: time('at').notNull(),
+  requestId: text('request_id').notNull(),
+  outcome: text('outcome', { enum: ['issued', 'refused'] }).notNull(),
+  error: text('error'),
+  reason: text('reason'),
+  detail: text('detail'),
+  organizationId: text('organization_id'),
+  policyId: text('policy_id'),
+  issuerId: text('issuer_id'),
+  keyId: text('key_id'),
+  policyNamed: text('policy_named'),
+  subject: text('subject'),
+  subjectTokenId: text('subject_token_id'),
+  subjectTokenSha256: text('subject_token_sha256'),
+  accessTokenId: text('access_token_id'),
+  accessTokenExpiresAt: time('access_token_expires_at'),
+  clientAddress: text('client_address'),
+})
+
+export const changeActors = ['local', 'key', 'server'] as const
+export const changeKinds = [
+  'organization',
+  'workspace',
+  'key',
+  'issuer',
+  'policy',
+  'signing_key',
+  'upstream',
+  'price',
+  'preset',
+  'user',
+] as const
+
+export const adminChanges = sqliteTable('admin_changes', {
+  id: integer('id').primaryKey(),
+  at: time('at').notNull(),
+  actor: text('actor', { enum: changeActors }).notNull(),
+  actorKeyId: text('actor_key_id'),
+  requestId: text('request_id'),
+  operation: text('operation').notNull(),
+  organizationId: text('organization_id'),
+  kind: text('kind').$type<(typeof changeKinds)[number]>().notNull(),
+  targetId: text('target_id').notNull(),
+  before: text('before'),
+  after: text('after'),
+  osUser: text('os_user'),
+  sudoUser: text('sudo_user'),
+})
+
+export const usage = sqliteTable('usage', {
+  id: integer('id').primaryKey(),
+  at: time('at').notNull(),
+  requestId: text('request_id').notNull(),
+  organizationId: text('organization_id').notNull(),
+  workspaceId: text('workspace_id').notNull(),
+  keyId: text('key_id').notNull(),
+  policyId: text('policy_id'),
+  issuerId: text('issuer_id'),
+  subject: text('subject'),
+  accessTokenId: text('access_token_id'),
+  endpoint: text('endpoint').notNull(),
+  model: text('model'),
+  status: integer('status').notNull(),
+  streamed: flag('streamed').notNull(),
+  completed: flag('completed').notNull(),
+  promptTokens: integer('prompt_tokens'),
+  completionTokens: integer('completion_tokens'),
+  totalTokens: integer('total_tokens'),
+  usageSource: text('usage_source', { enum: ['upstream', 'none'] }).notNull(),
+  durationMilliseconds: integer('duration_milliseconds').notNull(),
+  modelAsked: text('model_asked'),
+  upstream: text('upstream'),
+  presetVersion: text('preset_version'),
+  cachedTokens: integer('cached_tokens'),
+  reasoningTokens: integer('reasoning_tokens'),
+  costNanodollars: integer('cost_nanodollars'),
+  firstByteMilliseconds: integer('first_byte_milliseconds'),
+  clientLeft: flag('client_left').notNull(),
+})
+
+export const usageDays = sqliteTable(
+  'usage_days',
+  {
+    keyId: text('key_id').notNull(),
+    day: integer('day').notNull(),
+    requests: integer('requests').notNull(),
+    promptTokens: integer('prompt_tokens').notNull(),
+    completionTokens: integer('completion_tokens').notNull(),
+    totalTokens: integer('total_tokens').notNull(),
+    costNanodollars: integer('cost_nanodollars').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.keyId, table.day] })],
+)
+
+export type UsageDay = typeof usageDays.$inferSelect
+export type AdminChange = typeof adminChanges.$inferSelect
+export type AuditRow = Omit<typeof exchangeAudit.$inferSelect, 'id'>
+export type UsageRow = Omit<typeof usage.$inferSelect, 'id'>

@@ -1,0 +1,30 @@
+// Key sets that the database keeps: the last good set of each issuer, and pasted sets. It fetches nothing.
+import { type Issuer, sourceOf } from './issuer.ts'
+import { readKeySet, type VerificationKey } from './key-set.ts'
+
+type Clocks = { now: () => number; monotonic: () => number }
+/** Times in monotonic milliseconds. */
+export type RestoredKeys = { keys: VerificationKey[]; fetchedAt: number; freshUntil: number }
+
+/** The set that the database has. Nobody knows the age of one from the future, so it is stale at once. */
+export function restoreKeys(issuer: Issuer, { now, monotonic }: Clocks): RestoredKeys | undefined {
+  const { lastKeySet } = issuer
+  if (lastKeySet === null || lastKeySet.source !== sourceOf(issuer)) return undefined
+  const { jwks, fetchedAt, freshUntil } = lastKeySet
+  const freshMilliseconds = fetchedAt > now() ? 0 : freshUntil - now()
+  const ageMilliseconds = Math.max(0, now() - fetchedAt)
+  return {
+    keys: readStoredKeys(jwks),
+    fetchedAt: monotonic() - ageMilliseconds,
+    freshUntil: monotonic() + freshMilliseconds,
+  }
+}
+
+/** A set that passed `readKeySet` before it was stored; a damaged one counts as none. */
+export function readStoredKeys(jwks: string): VerificationKey[] {
+  try {
+    return readKeySet(JSON.parse(jwks))
+  } catch {
+    return []
+  }
+}
