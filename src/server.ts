@@ -128,7 +128,10 @@ function removeDeadSocket(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found?.isSocket() === true) rmSync(path)
   else if (found !== undefined)
-    throw new Fault('configuration', `The local socket ${JSON.stringify(path)} cannot be made: move away what is there`)
+    throw new Fault(
+      'configuration',
+      `Cannot create the local socket ${JSON.stringify(path)}: another file is in the way; move it away`,
+    )
 }
 
 function checkSocketPath(path: string): void {

@@ -60,14 +60,17 @@ export const exchangeDescription: OperationDoc = {
   responses: {
     200: { description: 'The access token', shape: reply },
     400: { description: 'The form is wrong, or the token was not accepted under the policy', shape: oauthError },
-    405: { description: 'Another method than POST', shape: oauthError },
+    405: { description: 'The method is not POST', shape: oauthError },
     413: { description: 'The body is too large', shape: oauthError },
     429: {
-      description: 'Too many exchanges from one address; Retry-After tells when to come again',
+      description: 'Too many exchanges from one address; try again after the time in Retry-After',
       shape: oauthError,
     },
     500: { description: 'Something unforeseen; the log has the details', shape: oauthError },
-    503: { description: "The issuer's keys cannot be had; Retry-After tells when to come again", shape: oauthError },
+    503: {
+      description: "The issuer's keys could not be fetched; try again after the time in Retry-After",
+      shape: oauthError,
+    },
   },
 }
 
