@@ -1,4 +1,5 @@
-// Why this user may not use a file: who owns what stands in the way, with which mode, and what to type. It opens none of the files it looks at.
+// Explains why the current user cannot use a file: the path, its owner, its mode and the command that fixes it. It
+// opens none of the files that it checks.
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { userName } from './user-name.ts'
@@ -6,8 +7,9 @@ import { userName } from './user-name.ts'
 const { R_OK, W_OK, X_OK } = constants
 
 /**
- * A clause about the file, its folder or a folder above that is closed to this user; undefined when none is, or when that is not known.
- * `toWrite` is for a file that has others made beside it, as a database has.
+ * Returns a clause about the file, its folder or the ancestor folder that is closed to this user, or undefined when
+ * none is closed or the cause is unknown. Set `toWrite` for a file that gets companion files in its folder, such as a
+ * database.
  */
 export function describeDenial(path: string, { toWrite }: { toWrite: boolean }): string | undefined {
   const folder = dirname(path)
@@ -23,7 +25,7 @@ function foldersAbove(folder: string): string[] {
   return above === folder ? [] : [...foldersAbove(above), above]
 }
 
-/** What is not there is not closed. */
+/** A missing file counts as open. */
 function isClosed(path: string, mode: number): boolean {
   try {
     accessSync(path, mode)

@@ -1,4 +1,4 @@
-// What admins changed: written in the very commit of the change, read newest first.
+// The log of admin changes. Each record is written in the same commit as its change; records are read newest first.
 import { and, desc, eq, getTableColumns, getTableName, gte, lt, max } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
@@ -23,7 +23,7 @@ export type ChangeKind = AdminChange['kind']
 /** A row that a change touches. */
 export type Touched = { kind: ChangeKind; id: string }
 
-/** Who makes a change: a command or the local socket, a management key over HTTP, or the server on its own account. */
+/** Who makes a change: a command or the local socket, a management key over HTTP, or the server itself. */
 export type Actor =
   | { kind: 'local'; osUser?: string | null; sudoUser?: string | null }
   | { kind: 'server' }
@@ -33,7 +33,7 @@ export type NewChange = Pick<
   AdminChange,
   'at' | 'actor' | 'actorKeyId' | 'requestId' | 'osUser' | 'sudoUser' | 'operation' | 'kind' | 'targetId'
 > & {
-  /** The row before the change, as drizzle gives it. */
+  /** The row before the change, as drizzle returns it. */
   before: object | undefined
 }
 
@@ -49,16 +49,18 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   preset: presets,
   user: users,
 }
-/** What belongs to the installation, not to one organization. */
+/** Kinds that belong to the installation instead of one organization. */
 const common: ChangeKind[] = ['signing_key', 'upstream', 'price']
-/** Ciphertext helps no reader of the changes; whether an upstream has a credential does. */
+/** Records omit ciphertext; for an upstream they show only whether it has a credential. */
 const omitted = ['private_key_encrypted']
 const credential = { column: 'credential_encrypted', shownAs: 'has_credential' }
 
-/** Who changes rows of one kind, and how the rows were before, as drizzle gives them. */
+/** Who changes rows of one kind, with each row before the change, as drizzle returns it. */
 export type NewChanges = Omit<NewChange, 'targetId' | 'before'> & { targets: Map<string, object | undefined> }
 
-/** A statement to follow those that make the changes: it notes each row as they leave it, whatever the number of rows. */
+/**
+ * Returns one statement that records the new state of every target. Run it after the statements that make the changes.
+ */
 export function recordChanges({ targets, ...change }: NewChanges): Statement {
   const table = tables[change.kind]
   const name = getTableName(table)
@@ -70,25 +72,25 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
   })
   const owner = change.kind === 'organization' ? 'id' : 'organization_id'
   const organization = common.includes(change.kind) ? 'null' : `${name}.${owner}`
-  // Joined in this order, so that the rows are looked up by their key, and recorded in the order of `targets`.
+  // The join order looks rows up by their key and records them in the order of `targets`.
   const sql = `insert into ${getTableName(adminChanges)}
     (at, actor, actor_key_id, request_id, os_user, sudo_user, operation, kind, target_id, before, organization_id, after)
     select ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
       ${organization}, json_object(${values.join(', ')})
     from json_each(?) as target
       cross join ${name} on ${name}.${change.kind === 'price' ? 'model' : 'id'} = target.value ->> 'id'`
-  const told = [...targets].map(([id, before]) => ({
+  const rows = [...targets].map(([id, before]) => ({
     id,
     before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
   }))
   const { at, actor, actorKeyId, requestId, osUser, sudoUser, operation, kind } = change
-  const params = [at, actor, actorKeyId, requestId, osUser, sudoUser, operation, kind, JSON.stringify(told)]
+  const params = [at, actor, actorKeyId, requestId, osUser, sudoUser, operation, kind, JSON.stringify(rows)]
   return { toSQL: () => ({ sql, params }) }
 }
 
 const newChanges = insertion(adminChanges)
 
-/** Records a change of which is known beforehand what it leaves: `before` and `after` are recorded as they are. */
+/** Records a change whose result is already known: `before` and `after` are stored unchanged. */
 export const recordKnownChange = createBulk((changes: (NewChange & { organizationId: string; after: object })[]) => {
   const rows = changes.map((change) => ({
     ...change,
@@ -98,7 +100,7 @@ export const recordKnownChange = createBulk((changes: (NewChange & { organizatio
   return [insertRows(newChanges, rows)]
 })
 
-/** The same JSON as SQLite makes of a row: by column name, flags as numbers. */
+/** Returns the JSON that SQLite builds from a row: column names as keys, flags as numbers. */
 function columnsOf(columns: [string, { name: string }][], row: object): Record<string, unknown> {
   const values = row as Record<string, unknown>
   return Object.fromEntries(
@@ -112,7 +114,7 @@ function columnsOf(columns: [string, { name: string }][], row: object): Record<s
 
 export type ChangeFilter = { organizationId?: string; since?: number; beforeId?: number; limit: number }
 
-/** Newest first, each as `show` gives it. */
+/** Lists changes newest first, each mapped by `show`. */
 export async function listChanges<Shown>(
   orm: Orm,
   { organizationId, since, beforeId, limit }: ChangeFilter,

@@ -1,4 +1,4 @@
-// API keys: the SHA-256 of each, its kind, state, workspace and owner. The key itself is never here.
+// API keys: the SHA-256 hash, kind, state, workspace and owner of each. The key itself is not stored.
 import { eq, inArray } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
@@ -14,12 +14,12 @@ function selectWithNames(orm: Orm) {
     .innerJoin(users, eq(users.id, apiKeys.ownerId))
 }
 
-/** Keys with the names around them, by id: as many as a slice may hold. */
+/** Reads the keys with these ids, with the names of their workspace and owner. Pass at most one slice of ids. */
 export function listApiKeys(orm: Orm, ids: string[]): Promise<ApiKeyWithNames[]> {
   return selectWithNames(orm).where(inArray(apiKeys.id, ids))
 }
 
-/** One key with the names around it, deleted or not. */
+/** Reads one key with the names of its workspace and owner, even if the key is deleted. */
 export async function readApiKey(orm: Orm, id: string): Promise<ApiKeyWithNames | undefined> {
   const [row] = await selectWithNames(orm).where(eq(apiKeys.id, id))
   return row

@@ -1,11 +1,11 @@
-// Reads the exchange audit. Rows are written by write.ts alone and never change.
+// Reads the exchange audit. Only write.ts adds rows, and rows never change.
 import { and, desc, eq, gte, lt, max } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { exchangeAudit } from './record-schema.ts'
 import { timeOfRequest } from './request-time.ts'
 import { listInSlices, type OnProgress, type RowRange, readInSlices } from './slices.ts'
 
-/** A row as it is listed. */
+/** An audit row as listed. */
 export type ListedAudit = typeof exchangeAudit.$inferSelect
 
 export type AuditFilter = {
@@ -16,19 +16,19 @@ export type AuditFilter = {
   subject?: string
   outcome?: 'issued' | 'refused'
   reason?: string
-  /** Milliseconds since 1970, UTC; from this moment on. */
+  /** Earliest time to include, in milliseconds since 1970 UTC. */
   since?: number
-  /** Rows older than this one, for the next page. */
+  /** Returns only rows older than this id; used for the next page. */
   beforeId?: number
   limit: number
 }
 
-/** There is no index, so a filter that finds little reads row by row: so many at once, and then its caller goes on. */
+/** The most rows that one listing reads. The table has no index on these filters, so a rare match needs a full scan. */
 export const auditRowsReadMax = 200_000
 
 /**
- * Newest first, each as `show` gives it. It ends at `rowsReadMax` rows, found or not; `moreBeforeId` tells that, and goes on there as
- * `beforeId`.
+ * Lists rows newest first, each mapped by `show`. Reads at most `rowsReadMax` rows. If it stops there, `moreBeforeId`
+ * is the `beforeId` that continues the listing.
  */
 export async function listAudit<Shown>(
   orm: Orm,
@@ -64,18 +64,19 @@ function matching({ organizationId, policyId, keyId, issuerId, subject, outcome,
   )
 }
 
-/** Whether rows before this one may be as new as that. */
+/** Reports whether rows before this id can be as recent as `time`. */
 async function mayBeSince(orm: Orm, time: number, id: number): Promise<boolean> {
   const [row] = await orm.select({ at: exchangeAudit.at }).from(exchangeAudit).where(eq(exchangeAudit.id, id))
   return row === undefined || row.at >= time - disorderMilliseconds
 }
 
-/** Rows are written in the order of time but for the longest that an exchange can take. */
+/** Rows are in time order, except that two rows can be swapped by up to the longest duration of an exchange. */
 const disorderMilliseconds = 120_000
 
 /**
- * The row of a request. Its id begins with its time (UUID version 7) and rows are in the order of time, so the place is found by halving,
- * without an index that every exchange would pay for. Where the clock was set back they are not, and the newest rows are searched as well.
+ * Finds the audit row of a request. The request id starts with its time (UUID version 7) and rows are in time order, so
+ * a binary search finds the row without an index that would slow every exchange. A clock that was set back breaks that
+ * order, so the newest rows are searched as well.
  */
 export async function findAudit(orm: Orm, requestId: string): Promise<ListedAudit | undefined> {
   const at = timeOfRequest(requestId)
@@ -98,7 +99,9 @@ async function findWithin(orm: Orm, requestId: string, rows: RowRange): Promise<
   return undefined
 }
 
-/** The number of about the first row at or after a time; one more than the last when there is none. */
+/**
+ * Returns the approximate id of the first row at or after a time, or the last id plus one if there are no such rows.
+ */
 async function firstRowSince(orm: Orm, time: number): Promise<number> {
   let low = 1
   let high = (await lastRowId(orm)) + 1
@@ -111,7 +114,7 @@ async function firstRowSince(orm: Orm, time: number): Promise<number> {
   return low
 }
 
-/** 0 when there is none. */
+/** Returns 0 for an empty table. */
 async function lastRowId(orm: Orm): Promise<number> {
   const [last] = await orm.select({ id: max(exchangeAudit.id) }).from(exchangeAudit)
   return last?.id ?? 0

@@ -1,17 +1,17 @@
-// Commits admin changes. Those that wait in the same turn of the event loop share a transaction, and each fails alone.
+// Commits admin changes. Changes queued in the same turn of the event loop share a transaction, and each fails alone.
 import { setImmediate } from 'node:timers'
 import { isBusy } from './open.ts'
 import { type Bulk, mergeBulks, type Statement } from './rows.ts'
 
-/** How many changes share a transaction at most. */
+/** The most changes that share a transaction. */
 export const changesPerCommitMax = 100
 
-/** Stands for one attempt to commit, so that a plan can find what the plans before it in the same attempt have made. */
+/** Identifies one attempt to commit, so that a plan can find what earlier plans in the same attempt created. */
 export type Transaction = object
 
 export type Change = {
   statements: (Statement | Bulk)[]
-  /** Puts the change in force once it is committed, before the next transaction is planned. */
+  /** Applies the change in memory after its commit, before the next transaction is planned. */
   load: () => void | Promise<void>
 }
 
@@ -24,8 +24,8 @@ type Waiting = {
 type Commit = (statements: Statement[]) => Promise<void>
 
 /**
- * `change` plans a change when its transaction begins, after the changes before it; resolves when it is committed and loaded. When a
- * transaction fails, each of its changes is planned again and committed alone.
+ * Creates a queue. `change` plans a change when its transaction begins, after all earlier changes, and resolves once
+ * the change is committed and loaded. If a transaction fails, each of its changes is planned again and committed alone.
  */
 export function createChangeQueue(commit: Commit): { change: CommitChange; close: () => Promise<void> } {
   const queue: Waiting[] = []

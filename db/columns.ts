@@ -1,7 +1,7 @@
-// Kinds of columns that several tables have.
+// Column types that several tables share.
 import { integer, text } from 'drizzle-orm/sqlite-core'
 
-/** Milliseconds since 1970, UTC. */
+/** Milliseconds since 1970 UTC. */
 export const time = (name: string) => integer(name)
 export const flag = (name: string) => integer(name, { mode: 'boolean' })
 export const names = (name: string) => text(name, { mode: 'json' }).$type<string[]>()

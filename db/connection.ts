@@ -1,26 +1,32 @@
-// The connection beneath @libsql/client, with its prepared statements kept: the client prepares one for every call, which takes longer than
-// running it. The client itself stays as it is.
+// Opens the connection for @libsql/client and caches its prepared statements. Unpatched, the client prepares a
+// statement for every call, which takes longer than running it. The client itself is unmodified.
 
 import type { Client } from '@libsql/client'
 import { ConnectionPool, Sqlite3Client } from '@libsql/client/sqlite3'
 import type Libsql from 'libsql'
 import { LRUCache } from 'lru-cache'
 
-/** Statements kept at most, and the longest source of one: inserts of many rows have a text for each number of rows. */
+/**
+ * Limits of the cache. An insert of many rows has a different text for each number of rows, so long texts are not
+ * cached.
+ */
 const statementsMax = 128
 const sourceCharactersMax = 8_192
-/** What is run often. Anything else, such as a change of the schema, may change what kept statements return. */
+/** Frequent statements. Any other statement, such as a schema change, can change the results of cached ones. */
 const keepable = /^\s*(select|insert|update|delete|begin|commit|rollback|with)\b/i
 
 type Connection = ReturnType<ConnectionPool['acquireSync']>
 type Statement = ReturnType<typeof Libsql.prototype.prepare<unknown[]>>
 
-/** Opens the file as one connection. @throws when it cannot be opened */
+/**
+ * Opens the file as one connection.
+ * @throws when the file cannot be opened
+ */
 export function connect(path: string): Client {
   const pool = new ConnectionPool(path, {}, 1)
   const connection = pool.acquireSync()
   keepStatements(connection)
-  // From here on every call gets this connection, since the pool holds no other.
+  // From here on, every call gets this connection, because the pool holds only this one.
   pool.release(connection)
   return new Sqlite3Client(pool, 'number')
 }
@@ -45,7 +51,9 @@ function keepStatements(connection: Connection): void {
   Object.assign(connection, { prepare: prepareKept })
 }
 
-/** The client sets a statement up at every use. A statement that failed is dropped: libSQL does not reset it. */
+/**
+ * Configures a statement once instead of on every use. Drops a statement that failed, because libSQL does not reset it.
+ */
 function prepareOnce(statement: Statement, drop: () => void): Statement {
   const { reader } = statement
   statement.safeIntegers(true)

@@ -6,7 +6,7 @@ import { type Issuer, type IssuerKeySet, issuerKeySets, issuers } from './schema
 
 export type IssuerWithKeySet = Issuer & { lastKeySet: IssuerKeySet | null }
 
-/** All issuers, or those with these ids, deleted or not, each with its last good key set. */
+/** Lists all issuers, or the issuers with these ids, including deleted ones, each with its last good key set. */
 export async function listIssuers(orm: Orm, ids?: string[]): Promise<IssuerWithKeySet[]> {
   const rows = await orm
     .select()
@@ -30,7 +30,7 @@ export async function readIssuerKeySet(orm: Orm, issuerId: string): Promise<Issu
   return row
 }
 
-/** Keeps the newest good key set of an issuer. */
+/** Stores the newest good key set of an issuer. */
 export function putIssuerKeySet(orm: Orm, row: IssuerKeySet): Statement {
   return orm.insert(issuerKeySets).values(row).onConflictDoUpdate({ target: issuerKeySets.issuerId, set: row })
 }

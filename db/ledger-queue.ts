@@ -1,4 +1,5 @@
-// The ledgers: exchanges, usage and used subject tokens. Rows of one turn of the event loop share a commit, and each fails alone.
+// The write queue for exchanges, usage and used subject tokens. Rows queued in the same turn of the event loop share a
+// commit, and each fails alone.
 import { setImmediate } from 'node:timers'
 import type { InStatement } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
@@ -11,13 +12,13 @@ type Row = AuditRow | UsageRow | UsedSubjectToken
 type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
 type Ledger = { into: Insertion; waiting: Waiting[] }
 
-/** Rows of one insert statement: 250 rows of 20 columns stay far below SQLite's 32,766 parameters. */
+/** Rows per insert statement. 250 rows of 20 columns stay far below SQLite's limit of 32,766 parameters. */
 const rowsPerStatement = 250
 export type LedgerQueue = {
   appendAudit: (row: AuditRow) => Promise<void>
   appendUsage: (row: UsageRow) => Promise<void>
   appendUsedToken: (row: UsedSubjectToken) => Promise<void>
-  /** Commits what is queued, and waits for it. */
+  /** Commits the queued rows and waits for the commit. */
   close: () => Promise<void>
 }
 type Group = { ledger: Ledger; rows: Waiting[] }
@@ -56,7 +57,10 @@ export function createLedgerQueue(commit: Commit): LedgerQueue {
   }
 }
 
-/** A row that the database or its driver refuses fails alone: the others of its commit belong to other callers. */
+/**
+ * Commits the rows. If the database or its driver rejects a row, only that row fails: the other rows belong to other
+ * callers.
+ */
 async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
   const rows = groups.flatMap((group) => group.rows)
   if (rows.length === 0) return
@@ -98,7 +102,7 @@ const dayMilliseconds = 24 * 60 * 60 * 1_000
 const dayColumns = Object.entries(getTableColumns(usageDays))
 const summed = dayColumns.map(([, { name }]) => name).filter((name) => name !== 'key_id' && name !== 'day')
 
-/** What the rows of a commit add to the totals of their keys by day, in one statement. */
+/** Returns one statement that adds the rows of a commit to the daily totals of their keys. */
 function totalsOf(rows: UsageRow[]): InStatement[] {
   if (rows.length === 0) return []
   const totals = new Map<string, UsageDay>()
@@ -123,7 +127,7 @@ function totalsOf(rows: UsageRow[]): InStatement[] {
   return [{ sql, args }]
 }
 
-/** libSQL cannot read what it has written beyond the safe integers. */
+/** Adds up to the largest safe integer, because libSQL cannot read larger ones. */
 function sumOf(known = 0, more: number | null): number {
   return Math.min(known + (more ?? 0), Number.MAX_SAFE_INTEGER)
 }

@@ -1,4 +1,5 @@
-// The migrations that ship inside the program, in order. A new one is a new file and a new line here; an old one never changes.
+// The migrations that ship inside the program, in order. Add a migration as a new file and a new line here; never
+// change an existing one.
 import start from './migrations/0001_start.sql' with { type: 'text' }
 import federation from './migrations/0002_federation.sql' with { type: 'text' }
 import inference from './migrations/0003_inference.sql' with { type: 'text' }
@@ -21,7 +22,7 @@ export const migrations: Migration[] = [
   { version: 8, name: 'write_probe', statements: statementsOf(writeProbe) },
 ]
 
-/** Splits a migration at semicolons that end a line, keeping trigger bodies whole. */
+/** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */
 export function statementsOf(sql: string): string[] {
   const statements: string[] = []
   let current: string[] = []

@@ -1,4 +1,4 @@
-// Opens a database file as its only owner and brings its schema up to date. It holds every trick that is SQLite's alone.
+// Opens a database file as its only owner and migrates its schema. All SQLite-specific workarounds are in this file.
 import { existsSync } from 'node:fs'
 import { type Client, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
@@ -16,13 +16,19 @@ export type Database = {
   client: Client
   orm: Orm
   path: string
-  /** Moves what the write-ahead log holds into the main file; for a quiet moment. */
+  /** Moves the write-ahead log into the main file. Call it when the server is idle. */
   checkpoint: () => Promise<void>
-  /** Lets go of the connection, with the log moved into the main file if the disk has room. The lock on the file ends with the process. */
+  /**
+   * Moves the write-ahead log into the main file if the disk has room, then closes the connection. The process keeps
+   * its lock on the file until it ends.
+   */
   close: () => Promise<void>
 }
 
-/** Why a file was not opened: it is not there, another process owns it, a newer program made it, or it is damaged or not a database. */
+/**
+ * Why a file was not opened: it is missing, another process owns it, a newer program migrated it, or it is damaged or
+ * not a database.
+ */
 export type OpenRefusal = {
   refused: 'missing' | 'owned' | 'newer_schema' | 'unreadable'
   message: string
@@ -31,18 +37,20 @@ export type OpenRefusal = {
 
 export type OpenOptions = {
   path: string
-  /** Whether a missing file is made. */
+  /** Whether to create a missing file. */
   create: boolean
-  /** `full` survives power loss, `normal` a killed process. */
+  /** Commits survive a power loss with `full`, and a killed process with `normal`. */
   synchronous: 'normal' | 'full'
 }
 
-/** Pages after which a commit checkpoints by itself, so that the log stays bounded even if no quiet moment comes (64 MiB). */
+/**
+ * Pages in the log that make a commit run a checkpoint (64 MiB). This limits the log even if the server is never idle.
+ */
 const checkpointPages = 16_384
 
 /**
- * Opens the file with an exclusive lock that lasts as long as this process, so that SQLITE_BUSY cannot arise afterwards
- * (the reason is in db/README.md), then runs the migrations it lacks. Never opens a file that a newer program has migrated.
+ * Opens the file with an exclusive lock that lasts as long as this process, so SQLITE_BUSY cannot occur afterwards
+ * (db/README.md explains why). Then runs the missing migrations. Refuses a file that a newer program has migrated.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database | OpenRefusal> {
   const denial = describeDenial(options.path, { toWrite: true })
@@ -65,7 +73,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     await setPragma(client, 'journal_mode', 'wal')
     await setPragma(client, 'synchronous', options.synchronous, options.synchronous === 'full' ? 2 : 1)
     await setPragma(client, 'foreign_keys', 'on', 1)
-    // So that `insert or replace` meets the triggers that keep audit and usage.
+    // Makes `insert or replace` run the triggers that protect audit and usage.
     await setPragma(client, 'recursive_triggers', 'on', 1)
     await setPragma(client, 'wal_autocheckpoint', String(checkpointPages), checkpointPages)
     const newer = await migrate(client)
@@ -91,7 +99,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
       try {
         await opened.execute('pragma wal_checkpoint(truncate)')
       } catch (error) {
-        // What was committed is safe in the log, and the next to open the file goes on from there.
+        // The log holds every commit, and the next process that opens the file recovers it.
         if (writeObstacle(error) === undefined) throw error
       } finally {
         opened.close()
@@ -101,8 +109,9 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
 }
 
 /**
- * libSQL finalises the statement that failed only when it is collected, and until then this process would keep a shared lock on a file it
- * was refused, in everybody's way. Deno offers no collection; there the lock goes when the process does.
+ * Forces a garbage collection. libSQL finalizes a failed statement only when it is collected; until then, this process
+ * would keep a shared lock on a file that it failed to open and block other processes. Deno has no such call, so there
+ * the lock ends with the process.
  */
 function letGo(): void {
   const { Bun: runtime } = globalThis as { Bun?: { gc: (force: boolean) => void } }
@@ -122,12 +131,12 @@ function refusalOf(error: unknown, path: string): OpenRefusal {
   }
 }
 
-/** Whether an error is SQLITE_BUSY, after which libSQL may lose writes that it acknowledges. */
+/** Reports whether an error is SQLITE_BUSY. After SQLITE_BUSY, libSQL can lose writes that it acknowledges. */
 export function isBusy(error: unknown): boolean {
   return error instanceof LibsqlError && /SQLITE_BUSY|database is locked/.test(`${error.code} ${error.message}`)
 }
 
-/** What kept a write from the disk, by SQLite's own words; undefined for any other error. */
+/** Returns why a write did not reach the disk, in SQLite's words, or undefined for any other error. */
 export function writeObstacle(error: unknown): { kind: 'full' | 'failed'; text: string } | undefined {
   if (!(error instanceof Error)) return undefined
   const code = error instanceof LibsqlError ? String(error.code) : ''
@@ -136,7 +145,7 @@ export function writeObstacle(error: unknown): { kind: 'full' | 'failed'; text: 
   return { kind: code.startsWith('SQLITE_FULL') ? 'full' : 'failed', text }
 }
 
-/** Whether the file holds tables, but not ours. Only read: another program's file stays as it is. */
+/** Reports whether the file holds only another program's tables. It reads the file but never changes it. */
 async function isForeign(client: Client): Promise<boolean> {
   const { rows } = await client.execute(
     "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
@@ -155,7 +164,9 @@ async function setPragma(
   if (actual !== expected) throw new Error(`pragma ${name} is ${String(actual)} where ${String(expected)} was asked`)
 }
 
-/** Runs what is missing, each migration whole or not at all. Answers a sentence when the file is newer than the program. */
+/**
+ * Runs the missing migrations, each in one transaction. Returns an error message if the file is newer than the program.
+ */
 async function migrate(client: Client): Promise<string | undefined> {
   await client.batch(
     [

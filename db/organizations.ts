@@ -1,4 +1,4 @@
-// Organizations and what they hold for others: workspaces, and users (the owners of keys).
+// Organizations, their workspaces and their users (the owners of keys).
 import { and, eq, or } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'

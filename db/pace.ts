@@ -1,18 +1,21 @@
-// Long work in slices: the event loop turns to others between any two slices of this process, whatever they belong to.
+// Splits long work into slices. The event loop handles other work between any two slices in this process.
 import { setImmediate } from 'node:timers/promises'
 
-/** What a slice should take. Requests that are served meanwhile wait so long, a few times each. */
+/** Target duration of a slice. A request that arrives meanwhile waits about this long, a few times in total. */
 export const sliceMilliseconds = 5
 
 let last: Promise<unknown> = Promise.resolve()
 
-/** Resolves when the event loop has turned since the last slice began: several reports at once hold it no longer than one. */
+/**
+ * Resolves after the event loop has turned since the last slice began. Several concurrent reports therefore block the
+ * loop no longer than one.
+ */
 export function nextSlice(): Promise<unknown> {
   last = last.then(() => setImmediate())
   return last
 }
 
-/** To be awaited in every round of a loop: gives way when the loop has taken as long as a slice should. */
+/** Await it in every iteration of a loop. It yields once the loop has run for the duration of a slice. */
 export type Pace = () => Promise<unknown> | undefined
 
 export function createPace(): Pace {
@@ -25,7 +28,7 @@ export function createPace(): Pace {
   }
 }
 
-/** As `map` of an array does, in slices. */
+/** Maps rows like `Array.map`, in slices. */
 export async function mapInSlices<Row, Mapped>(
   rows: Iterable<Row>,
   map: (row: Row) => Mapped | Promise<Mapped>,

@@ -1,14 +1,15 @@
-// Presets and their versions (reference: Presets; Preset versions). A version never changes; a preset says which of its versions counts.
+// Presets and their versions (reference: Presets; Preset versions). A version never changes; a preset designates one of
+// its versions.
 import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { insertion, insertRows } from './rows.ts'
 import { type Preset, type PresetVersion, presets, presetVersions } from './schema.ts'
 
-/** A preset with what its designated version is called by and which models it names. */
+/** A preset with the id of its designated version and the models that the version names. */
 export type DesignatedPreset = Preset & { designatedVersionId: string; models: string[] }
 
-/** All presets, archived ones included, or those with these ids. */
+/** Lists all presets, or the presets with these ids, including archived ones. */
 export async function listPresets(orm: Orm, ids?: string[]): Promise<DesignatedPreset[]> {
   const { config } = presetVersions
   const rows = await orm
@@ -27,7 +28,7 @@ export async function listPresets(orm: Orm, ids?: string[]): Promise<DesignatedP
   return rows.map(({ model, fallbacks, ...row }) => ({ ...row, models: modelsOf({ model, models: fallbacks }) }))
 }
 
-/** The models that settings name; `models` as a list, or as its JSON. */
+/** Returns the models that a config names. `models` is a list or its JSON. */
 export function modelsOf({ model, models }: { model?: unknown; models?: unknown }): string[] {
   const fallbacks = (typeof models === 'string' ? JSON.parse(models) : (models ?? [])) as string[]
   return [...(typeof model === 'string' ? [model] : []), ...fallbacks]
@@ -48,10 +49,10 @@ export async function readPresetVersion(
 const newPresets = insertion(presets)
 const newVersions = insertion(presetVersions)
 
-/** How many versions more presets have, by id; all of them since that time. */
+/** How many versions each preset gains, by preset id, and the time of the change. */
 export type Advance = { at: number; versionsMore: Map<string, number> }
 
-/** Makes the versions, and the presets that are new with them; the others go on to their latest version, and designate it. */
+/** Inserts the versions and any new presets. Existing presets designate their latest version. */
 export function insertPresetVersions(made: Preset[], advance: Advance, versions: PresetVersion[]): Statement[] {
   const alike = Map.groupBy(advance.versionsMore, ([, more]) => more)
   return [
@@ -67,7 +68,7 @@ export function insertPresetVersions(made: Preset[], advance: Advance, versions:
   ]
 }
 
-/** Not by way of the versions, whose numbers it would have to look up one by one. */
+/** Counts up in the presets table, because a lookup of each preset's version numbers is slower. */
 function advancePresets(ids: string[], more: number, at: number): Statement {
   const sql = `update presets set designated_version = latest_version + ?, latest_version = latest_version + ?, updated_at = ?
     where id in (${ids.map(() => '?').join(',')})`

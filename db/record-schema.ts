@@ -1,4 +1,4 @@
-// The tables of records, to which rows are only added: exchanges, inference requests with their totals by day, and changes by administrators.
+// The append-only tables: exchanges, inference requests with their daily totals, and admin changes.
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { flag, time } from './columns.ts'
 

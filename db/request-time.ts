@@ -1,6 +1,6 @@
-// When a request was made, by its id.
+// Reads the time of a request from its id.
 
-/** Milliseconds since 1970: a request id (UUID version 7) begins with its time. */
+/** Returns milliseconds since 1970 UTC. A request id (UUID version 7) starts with its time. */
 export function timeOfRequest(requestId: string): number {
   return Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
 }

@@ -1,21 +1,22 @@
-// Rows as one insert statement. drizzle's builder takes longer for the text of many rows than SQLite takes for them.
+// Builds insert statements for many rows. drizzle's builder takes longer to build the text than SQLite takes to insert
+// the rows.
 import type { InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 
-/** Anything drizzle can turn into SQL. */
+/** Anything that drizzle can turn into SQL. */
 export type Statement = { toSQL: () => { sql: string; params: unknown[] } }
 
-/** An item that can share statements with items of the same kind from other changes, which takes a fraction of the time. */
+/** An item that can share statements with items of the same kind from other changes, which is several times faster. */
 export type Bulk = { item: unknown; toStatements: (items: unknown[]) => Statement[] }
 
-/** A kind of item: `toStatements` makes the statements of any number of them, in their order. */
+/** Defines a kind of item. `toStatements` builds the statements for any number of items, in order. */
 export function createBulk<Item>(toStatements: (items: Item[]) => Statement[]): (item: Item) => Bulk {
   const toMerged = (items: unknown[]) => toStatements(items as Item[])
   return (item) => ({ item, toStatements: toMerged })
 }
 
-/** Merges the items of each kind between two statements of their own. Kinds keep the order in which they first occur. */
+/** Merges the items of each kind between two plain statements. Kinds keep the order in which they first occur. */
 export function mergeBulks(all: (Statement | Bulk)[]): Statement[] {
   const merged: Statement[] = []
   const itemsOf = new Map<Bulk['toStatements'], unknown[]>()
@@ -37,7 +38,7 @@ export function mergeBulks(all: (Statement | Bulk)[]): Statement[] {
   return merged
 }
 
-/** Where rows go; of a table that numbers its rows the number is left out. */
+/** The target of an insert. The columns omit the id of a table that numbers its own rows. */
 export type Insertion = { verb: string; table: string; columns: [field: string, name: string][] }
 
 export function insertion(table: SQLiteTable, verb: 'insert' | 'insert or replace' = 'insert'): Insertion {
@@ -48,8 +49,9 @@ export function insertion(table: SQLiteTable, verb: 'insert' | 'insert or replac
 }
 
 /**
- * What is bound costs more than what is stored: a value that all rows share is bound once, and a column that no row has a value for is
- * left out. Of several rows each has its own first column, so that rows that are the same are still as many.
+ * Builds one insert statement. Binding a value costs more than storing it, so a value shared by all rows is bound once,
+ * and a column without values is omitted. With several rows, the first column is always bound per row, so that
+ * identical rows remain separate rows.
  */
 export function insertOf(
   { verb, table, columns }: Insertion,
@@ -77,13 +79,13 @@ export function insertOf(
   }
 }
 
-/** The same as a statement among others of a batch. */
+/** Wraps the insert as a statement for a batch. */
 export function insertRows(into: Insertion, rows: readonly object[]) {
   const { sql, args } = insertOf(into, rows)
   return { toSQL: () => ({ sql, params: args }) }
 }
 
-/** Places for so many values that all rows share, then for as many of each row's own. */
+/** Returns placeholders for the values that all rows share, followed by the values of each row. */
 function valuesOf(shared: number, own: number, rows: number): string {
   const sharedPlaces = new Array<string>(shared).fill('?')
   if (own === 0) return `values (${sharedPlaces.join(',')})`

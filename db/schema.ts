@@ -1,4 +1,5 @@
-// The tables of what administrators set up and of working state, as drizzle knows them. migrations/ creates all tables; a test compares the two.
+// The tables of configuration and working state, as drizzle sees them. migrations/ creates all tables; a test compares
+// the two.
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { flag, names, time } from './columns.ts'
 

@@ -1,10 +1,10 @@
-// The keys that sign access tokens; the private half is here only as ciphertext.
+// The keys that sign access tokens. Private keys are stored only as ciphertext.
 import { eq, inArray } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { type SigningKey, signingKeys } from './schema.ts'
 
-/** All signing keys, oldest first. */
+/** Lists all signing keys, oldest first. */
 export function listSigningKeys(orm: Orm): Promise<SigningKey[]> {
   return orm.select().from(signingKeys).orderBy(signingKeys.activeAt)
 }
@@ -17,7 +17,7 @@ export function updatePrivateKey(orm: Orm, id: string, privateKeyEncrypted: stri
   return orm.update(signingKeys).set({ privateKeyEncrypted }).where(eq(signingKeys.id, id))
 }
 
-/** Revokes a key whose private half nobody can decrypt any more, and drops that. */
+/** Revokes a key whose private key can no longer be decrypted, and deletes the ciphertext. */
 export function dropPrivateKey(orm: Orm, id: string, retiredAt: number): Statement {
   return orm
     .update(signingKeys)
@@ -25,7 +25,7 @@ export function dropPrivateKey(orm: Orm, id: string, retiredAt: number): Stateme
     .where(eq(signingKeys.id, id))
 }
 
-/** Sets the time at which keys end; a revoked one has ended whatever the time. */
+/** Sets the time at which the keys retire. A revoked key is already invalid, whatever that time is. */
 export function endSigningKeys(orm: Orm, ids: string[], end: Pick<SigningKey, 'retiredAt' | 'revoked'>): Statement {
   return orm.update(signingKeys).set(end).where(inArray(signingKeys.id, ids))
 }

@@ -1,21 +1,21 @@
-// Reads long tables in slices. libSQL steps all rows of a statement without giving way, so a report is many statements of few rows, and
-// the event loop turns to others in between. It knows no table.
+// Reads long tables in slices. libSQL blocks the event loop for the whole of a statement, so a report runs many
+// statements over few rows each and yields in between. This file knows no table.
 import { nextSlice, sliceMilliseconds } from './pace.ts'
 
-/** Rows by their numbers: `from` on, and before `until`. */
+/** A range of row ids: includes `from`, excludes `until`. */
 export type RowRange = { from: number; until: number }
 
-/** Told after each slice: how many rows a report has looked at, and of how many. What it throws ends the report. */
+/** Called after each slice with the number of rows read and the total. An error thrown here aborts the report. */
 export type OnProgress = (done: number, total: number) => void
 
-/** How many rows a slice may look at, whatever the last one took: the next may hold more of what is looked for. */
+/** Row limits of a slice, however fast the last one was: the next can contain more matches. */
 const sliceRowsFirst = 500
 const sliceRowsMin = 500
 const sliceRowsMax = 4_000
-/** Rows that a slice gives back one by one; each costs as much as it takes to look at ten. */
+/** The most rows that a listing slice returns. Returning a row costs about as much as scanning ten. */
 const sliceRowsListedMax = 100
 
-/** What `read` gives for each slice, the oldest rows first. */
+/** Yields the result of `read` for each slice, oldest rows first. */
 export async function* readInSlices<Result>(
   { from, until }: RowRange,
   read: (slice: RowRange) => Promise<Result>,
@@ -35,12 +35,12 @@ export async function* readInSlices<Result>(
 export type Listing<Row, Shown> = {
   rows: RowRange
   limit: number
-  /** Those of a slice, in descending order of their ids, and no more than it is told. */
+  /** Returns the matching rows of a slice in descending order of id, at most `limit`. */
   read: (slice: RowRange, limit: number) => Promise<Row[]>
   show: (row: Row) => Shown
 }
 
-/** The newest rows first, up to a limit, each as `show` gives it. */
+/** Lists the newest rows first, up to a limit, each mapped by `show`. */
 export async function listInSlices<Row extends { id: number }, Shown>(
   { rows: { from, until }, limit, read, show }: Listing<Row, Shown>,
   onProgress: OnProgress = () => {},
@@ -52,7 +52,7 @@ export async function listInSlices<Row extends { id: number }, Shown>(
     const most = Math.min(limit - shown.length, sliceRowsListedMax)
     const { result, milliseconds } = await readTimed(() => read({ from: start, until: end }, most))
     for (const row of result) shown.push(show(row))
-    // Where a slice gives as many as it may, there may be more in it.
+    // A slice that returns its maximum can contain more rows.
     end = result.length < most ? start : (result.at(-1)?.id ?? start)
     width = nextRows(width, milliseconds)
     onProgress(until - end, until - from)

@@ -1,4 +1,4 @@
-// Inference servers, and what their models cost.
+// Upstreams (inference servers) and the prices of models.
 import { and, asc, eq, gt, inArray, isNull } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { nextSlice } from './pace.ts'
@@ -14,10 +14,10 @@ export function updateUpstream(orm: Orm, id: string, change: Partial<Upstream>):
   return orm.update(upstreams).set(change).where(eq(upstreams.id, id))
 }
 
-/** Rows of prices that are read at once. */
+/** Prices read per slice. */
 const pricesPerSlice = 500
 
-/** Those in force, by model, in slices: a price list of a provider has thousands. */
+/** Lists the current prices by model, in slices: the price list of a provider can have thousands. */
 export async function listPrices(orm: Orm): Promise<Price[]> {
   const listed: Price[] = []
   for (;;) {
@@ -33,7 +33,7 @@ export async function listPrices(orm: Orm): Promise<Price[]> {
   }
 }
 
-/** Those of these models, deleted ones included, in slices. */
+/** Finds the prices of these models in slices, including deleted ones. */
 export async function findPrices(orm: Orm, models: string[]): Promise<Price[]> {
   const found: Price[] = []
   for (let start = 0; start < models.length; start += pricesPerSlice) {
@@ -47,7 +47,7 @@ export async function findPrices(orm: Orm, models: string[]): Promise<Price[]> {
 const newPrices = insertion(prices, 'insert or replace')
 const rowsPerStatement = 1_000
 
-/** One that is there already is replaced; of two for one model the last stays. */
+/** Replaces existing prices. If a model occurs twice, the last price wins. */
 export function putPrices(rows: Price[]): Statement[] {
   const statements: Statement[] = []
   for (let start = 0; start < rows.length; start += rowsPerStatement)

@@ -1,4 +1,4 @@
-// What usage is summed up by. On its own, since commands need the names and nothing of a database.
+// The groupings for usage totals. They have their own file because commands need the names without the database.
 
 export const usageGroupings = ['key', 'policy', 'subject', 'model', 'preset', 'upstream', 'day'] as const
 export type UsageGrouping = (typeof usageGroupings)[number]

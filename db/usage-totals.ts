@@ -1,4 +1,4 @@
-// Sums up the usage ledger: by key or by something else, and against the totals by day that were kept with it.
+// Sums the usage ledger by key or another grouping, and compares the sums with the stored daily totals.
 import { and, count, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
@@ -8,10 +8,10 @@ import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
 import { matching, rangeOf, readable, type UsageFilter } from './usage.ts'
 import type { UsageGrouping } from './usage-groupings.ts'
 
-/** What is added up, in this order in a slice. `unpriced` are requests whose cost nobody knows. */
+/** The summed fields, in the order in which a slice returns them. `unpriced` counts requests with an unknown cost. */
 const added = ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costNanodollars', 'unpriced'] as const
 export type UsageSum = Record<(typeof added)[number], number> & {
-  /** What the requests have in common, by the names of `groups`. */
+  /** The values that the requests share, by the column names in `groups`. */
   group: Record<string, string | number | null>
   lastUsedAt: number
 }
@@ -28,14 +28,14 @@ const groups: Record<UsageGrouping, Record<string, SQLiteColumn | SQL>> = {
   day: { day },
 }
 
-/** SQLite's total is a float: a sum that leaves the safe integers stays readable. */
+/** SQLite's `total` returns a float, so a sum beyond the safe integers stays readable. */
 function total(column: SQLiteColumn) {
   return sql<number>`total(${column})`.mapWith(Number)
 }
 
 /**
- * One row a group; the one that has used the most tokens first, days in their order. Rows are summed up slice by slice, and what is
- * committed meanwhile is left out.
+ * Returns one row per group: days in order, other groups by most tokens first. It sums slice by slice and omits rows
+ * committed meanwhile.
  */
 export async function sumUsage(
   orm: Orm,
@@ -45,7 +45,8 @@ export async function sumUsage(
 ): Promise<UsageSum[]> {
   const names = Object.keys(groups[by])
   const columns = sql.join(Object.values(groups[by]), sql`, `)
-  // As one text: a slice may have as many groups as rows, and libSQL takes several times as long to give them as rows.
+  // Returns the slice as one text: a slice can have as many groups as rows, and libSQL takes several times longer to
+  // return rows.
   const read = async ({ from, until }: RowRange) => {
     const [slice] = await orm.all<{ sums: string }>(sql`
       select '[' || coalesce(group_concat(sum), '') || ']' as sums from (
@@ -64,10 +65,12 @@ export async function sumUsage(
   return firstOf(sums.values(), order, filter.limit)
 }
 
-/** What the requests have in common, then what is `added`, and the time of the last request. */
+/** The shared values, then the fields of `added`, then the time of the last request. */
 type SliceSum = [values: (string | number | null)[], ...numbers: number[]]
 
-/** After the count of requests. Whole numbers, since JSON has floats with fifteen digits. */
+/**
+ * The sums after the request count. They are cast to integers because SQLite writes floats to JSON with fifteen digits.
+ */
 const summedUp = [
   ...[usage.promptTokens, usage.completionTokens, usage.totalTokens, usage.costNanodollars].map(
     (column) => sql`cast(total(${column}) as integer)`,
@@ -93,7 +96,7 @@ const inSlice = and(gte(usage.id, sql.placeholder('from')), lt(usage.id, sql.pla
 
 const sortedAtOnce = 5_000
 
-/** The first of many in an order, without sorting all of them in one go. */
+/** Returns the first rows in an order without sorting all rows at once. */
 async function firstOf<Row>(
   rows: Iterable<Row>,
   order: (one: Row, other: Row) => number,
@@ -111,20 +114,23 @@ async function firstOf<Row>(
   return [...first, ...more].toSorted(order).slice(0, limit)
 }
 
-/** Rows of earlier versions may hold larger counts; their totals were added up to this bound (0003_inference.sql). */
+/** Earlier versions can have stored larger counts; the totals cap each count at this value (0003_inference.sql). */
 const countMax = 1_000_000_000
 
 function counted(column: SQLiteColumn) {
   return sql<number>`coalesce(sum(min(${column}, ${sql.raw(String(countMax))})), 0)`.mapWith(Number)
 }
 
-/** The columns of a day's totals. */
+/** The summed columns of a day. */
 const summed = ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costNanodollars'] as const
 type DayTotals = Record<(typeof summed)[number], number> & { keyId: string; day: number }
-/** Totals that were kept, by key and day, and the last row of the ledger that is in them. */
+/** Stored totals by key and day, with the id of the last ledger row that they include. */
 type KeptSlice = { rows: DayTotals[]; upto: number }
 
-/** The days of keys whose totals are not what their rows add up to; there are none. Requests that end meanwhile are no drift. */
+/**
+ * Returns the days of keys whose stored totals differ from the sum of their rows. A correct ledger returns an empty
+ * list. Requests that end during the check do not count as drift.
+ */
 export async function findDrift(orm: Orm, onProgress?: OnProgress): Promise<{ keyId: string; day: number }[]> {
   const kept = await readKeptTotals(orm)
   const found = await addUpDays(orm, kept, onProgress)
@@ -146,7 +152,7 @@ export async function findDrift(orm: Orm, onProgress?: OnProgress): Promise<{ ke
 const nameOf = ({ keyId, day }: { keyId: string; day: number }) => `${keyId} ${day}`
 const keptRowsPerSlice = 500
 
-/** All of them in slices, of which the last holds what comes after the others, if only nothing. */
+/** Reads all stored totals in slices. The last slice covers all remaining keys, even if it is empty. */
 async function readKeptTotals(orm: Orm): Promise<KeptSlice[]> {
   const kept: KeptSlice[] = []
   for (;;) {
@@ -164,7 +170,7 @@ async function readKeptTotals(orm: Orm): Promise<KeptSlice[]> {
   }
 }
 
-/** What the rows add up to, each day of a key up to the row that was the last when its totals were read. */
+/** Sums the ledger by key and day. Each sum ends at the row that was the last when the stored total was read. */
 async function addUpDays(orm: Orm, kept: KeptSlice[], onProgress?: OnProgress): Promise<Map<string, DayTotals>> {
   const slice = orm
     .select({

@@ -1,4 +1,4 @@
-// Reads the usage ledger: the single requests, and what keys have spent. Rows are written by write.ts alone and never change.
+// Reads the usage ledger: single requests, and the cost of each key. Only write.ts adds rows, and rows never change.
 import { and, desc, eq, getTableColumns, gte, lt, max, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
@@ -12,14 +12,14 @@ export type UsageFilter = {
   policyId?: string
   issuerId?: string
   subject?: string
-  /** Milliseconds since 1970, UTC; from this moment on, and before that one. */
+  /** Milliseconds since 1970 UTC: includes `since`, excludes `until`. */
   since?: number
   until?: number
   beforeId?: number
   limit: number
 }
 
-/** What a filter says of a row, whichever rows are looked at. */
+/** Builds the conditions of a filter on row values. The range of row ids is separate. */
 export function matching({ organizationId, keyId, policyId, issuerId, subject, since, until }: UsageFilter) {
   return and(
     organizationId === undefined ? undefined : eq(usage.organizationId, organizationId),
@@ -32,22 +32,22 @@ export function matching({ organizationId, keyId, policyId, issuerId, subject, s
   )
 }
 
-/** A number as far as libSQL can read it: earlier versions wrote costs beyond the safe integers. */
+/** Caps a column at the largest number that libSQL can read: earlier versions stored costs beyond the safe integers. */
 export function readable<Column extends SQLiteColumn>(column: Column) {
   return sql<Column['_']['data']>`min(${column}, ${sql.raw(String(Number.MAX_SAFE_INTEGER))})`
 }
 
-/** What each key has spent by day. */
+/** Lists the cost of each key by day. */
 export function listSpentDays(orm: Orm) {
   const { keyId, day } = usageDays
   return orm.select({ keyId, day, costNanodollars: readable(usageDays.costNanodollars) }).from(usageDays)
 }
 
-/** A row as it is listed. */
+/** A usage row as listed. */
 export type ListedUsage = typeof usage.$inferSelect
 const readableUsage = { ...getTableColumns(usage), costNanodollars: readable(usage.costNanodollars) }
 
-/** Single requests, newest first, each as `show` gives it. */
+/** Lists single requests newest first, each mapped by `show`. */
 export async function listUsage<Shown>(
   orm: Orm,
   filter: UsageFilter,
@@ -64,10 +64,13 @@ export async function listUsage<Shown>(
   return listInSlices({ rows: await rangeOf(orm, filter), limit: filter.limit, read, show }, onProgress)
 }
 
-/** More requests than end while one runs. */
+/** More than the number of requests that end while one request runs. */
 const usageRowsReadMax = 200_000
 
-/** The row of a request. Its id begins with its time, so it is looked for from there on, among as many rows as may have come before it. */
+/**
+ * Finds the usage row of a request. The request id starts with its time, so the search starts there and reads at most
+ * `rowsReadMax` rows, more than can end before this one.
+ */
 export async function findUsage(
   orm: Orm,
   requestId: string,
@@ -84,19 +87,25 @@ export async function findUsage(
   return undefined
 }
 
-/** The rows that a filter may match, of those that are there by now. */
+/** Returns the range of row ids that a filter can match, up to the last row now. */
 export async function rangeOf(orm: Orm, { since, beforeId }: UsageFilter): Promise<RowRange> {
   const [last] = await orm.select({ id: max(usage.id) }).from(usage)
   const until = Math.min(beforeId ?? Number.POSITIVE_INFINITY, (last?.id ?? 0) + 1)
   return { from: since === undefined ? 1 : await firstRowSince(orm, since, until), until }
 }
 
-/** Rows are committed in the order in which requests end, but for so long; so much may a clock be off for a moment. */
+/** Rows are in the order in which requests end, except for short delays. This also covers brief clock errors. */
 const disorderMilliseconds = 120_000
-/** Rows that are looked at to find where a time begins. However the clock was set meanwhile, no more is missed than lies between two. */
+/**
+ * Rows sampled to find where a time begins. If the clock was changed, the search misses at most the rows between two
+ * samples.
+ */
 const samples = 1_000
 
-/** A row number at or shortly before the first row that may be of that time; a request ends after its time, which is that of its begin. */
+/**
+ * Returns a row id at or shortly before the first row that can have that time. The stored time is the start of the
+ * request, so its end is later.
+ */
 async function firstRowSince(orm: Orm, since: number, until: number): Promise<number> {
   const step = Math.ceil(until / samples)
   const read = ({ from, until: end }: RowRange) => {

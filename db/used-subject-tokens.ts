@@ -1,15 +1,15 @@
-// Which subject tokens were used under replay protection. Rows are written by write.ts and dropped once the token has expired.
+// Subject tokens used under replay protection. write.ts adds rows, and expired tokens are deleted.
 import { and, eq, gt, lte } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
 
-/** Those that have not expired; `now` in milliseconds. */
+/** Lists the tokens that have not expired. `now` is in milliseconds since 1970 UTC. */
 export function listUsedSubjectTokens(orm: Orm, now: number): Promise<UsedSubjectToken[]> {
   return orm.select().from(usedSubjectTokens).where(gt(usedSubjectTokens.expiresAt, now))
 }
 
-/** One of them, if it is there. */
+/** Returns one unexpired token, or undefined if it is not recorded. */
 export async function findUsedSubjectToken(
   orm: Orm,
   issuerId: string,
@@ -24,7 +24,7 @@ export async function findUsedSubjectToken(
   return row
 }
 
-/** Found by their key, so that the cost is that of these rows alone. */
+/** Deletes tokens by primary key, so the cost depends only on the number of tokens. */
 export function dropSubjectTokens(tokens: { issuerId: string; tokenIdSha256: string }[]): Statement[] {
   const ofIssuers = Map.groupBy(tokens, ({ issuerId }) => issuerId)
   return [...ofIssuers].map(([issuerId, ofIssuer]) => {

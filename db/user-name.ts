@@ -1,8 +1,11 @@
-// The names of this machine's users.
+// Looks up the names of this machine's users.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 
-/** By the machine's own list, or else by its directory service; the number where neither knows one. The environment has no say. */
+/**
+ * Reads the name from /etc/passwd, then from the directory service, and otherwise returns the number. It ignores the
+ * environment.
+ */
 export function userName(uid: number): string {
   const list = existsSync('/etc/passwd') ? readFileSync('/etc/passwd', 'utf8') : ''
   const line = list.split('\n').find((entry) => entry.split(':')[2] === String(uid))

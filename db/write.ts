@@ -1,4 +1,4 @@
-// The one way to write. Admin changes and ledger rows queue, and those that wait together are committed together.
+// The only way to write to the database. Admin changes and ledger rows are queued, and queued writes share commits.
 import type { InStatement, InValue } from '@libsql/client'
 import { type CommitChange, createChangeQueue } from './change-queue.ts'
 import { createLedgerQueue } from './ledger-queue.ts'
@@ -8,32 +8,36 @@ import type { Statement } from './rows.ts'
 import type { UsedSubjectToken } from './schema.ts'
 
 export type Writer = {
-  /** Commits all statements or none, in order; resolves after the commit. */
+  /** Commits all statements or none, in order. Resolves after the commit. */
   write: (statements: Statement[]) => Promise<void>
-  /** Commits an admin change, together with others that wait (change-queue.ts). */
+  /** Commits an admin change together with other queued changes (change-queue.ts). */
   change: CommitChange
-  /** Queues one row and resolves once the commit that holds it is done. Rows of one turn of the event loop share a commit. */
+  /** Queues one row and resolves after its commit. Rows queued in the same turn of the event loop share a commit. */
   appendAudit: (row: AuditRow) => Promise<void>
-  /** The same, and the day's totals of its key grow in the same commit. */
+  /** Queues one usage row. The same commit updates the daily totals of its key. */
   appendUsage: (row: UsageRow) => Promise<void>
-  /** One that is there already is replaced. */
+  /** Queues one used subject token. It replaces an existing row. */
   appendUsedToken: (row: UsedSubjectToken) => Promise<void>
-  /** For what was committed and cannot be loaded: as after SQLITE_BUSY, nothing is written any more and the process should end. */
+  /**
+   * Stops all writes, as after SQLITE_BUSY. Call it when a committed change cannot be loaded; the process should then
+   * end.
+   */
   giveUp: (error: unknown) => void
-  /** Whether nothing is written any more. */
+  /** Reports whether writes have stopped. */
   isBroken: () => boolean
-  /** Waits for what is queued and stops the quiet-moment checkpoints. */
+  /** Commits the queued writes and stops the idle checkpoints. */
   close: () => Promise<void>
 }
 
 const quietMilliseconds = 1_000
 
-/** A commit that was tried: its rows (or statements, of a change) and how long it took. */
+/** The result of a commit: the number of rows (or statements of a change) and the duration. */
 export type CommitOutcome = { isCommitted: boolean; rows: number; milliseconds: number }
 
 /**
- * `onCommit` is called after every commit. `onBroken` is called when the connection can no longer be trusted (SQLITE_BUSY
- * after the open, db/README.md), or by `giveUp`; every write fails from then on, and the process should end.
+ * Creates the writer. `onCommit` is called after every commit. `onBroken` is called by `giveUp` and when the connection
+ * can no longer be trusted (SQLITE_BUSY after opening, db/README.md). From then on every write fails, and the process
+ * should end.
  */
 export function createWriter(
   database: Database,
@@ -70,7 +74,7 @@ export function createWriter(
   function checkpointWhenQuiet(): void {
     const isQuiet = performance.now() - lastCommitAt >= quietMilliseconds
     quietTimer = isQuiet ? undefined : setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
-    // An error here harms nothing: the log is only longer until the next checkpoint.
+    // An error here is harmless: the log stays longer until the next checkpoint.
     if (isQuiet && broken === undefined) database.checkpoint().catch(() => {})
   }
 
