@@ -35,6 +35,7 @@ export function serveCommand(): Command {
       socket: socketPathFor(config),
       upstream: config.upstreamUrl ?? null,
       upstreams,
+      metrics: metricsUrl(server.metricsAddress),
     }
     if (options.json === true) print(JSON.stringify(fields))
     else print(banner(fields))
@@ -54,9 +55,17 @@ function reloadOnSignal(reload: Server['reload']): void {
   } catch {}
 }
 
+/** A socket as curl and Prometheus name one. */
+function metricsUrl(address: Server['metricsAddress']): string | null {
+  if (address === undefined) return null
+  return 'socketPath' in address ? `unix:${address.socketPath}` : `http://${formatAddress(address)}/metrics`
+}
+
 type Upstreams = { name: string; base_url: string }[]
 
-function banner(fields: { listening: string; base_url: string; database: string; upstreams: Upstreams }): string {
+type Fields = { listening: string; base_url: string; database: string; upstreams: Upstreams; metrics: string | null }
+
+function banner(fields: Fields): string {
   const upstreams = fields.upstreams.map(({ name, base_url }) => `${base_url} (${name})`)
   return [
     `Latchkey serves ${fields.base_url} on ${fields.listening}`,
@@ -65,6 +74,7 @@ function banner(fields: { listening: string; base_url: string; database: string;
     `  inference  POST ${fields.base_url}/chat/completions, GET ${fields.base_url}/models`,
     `  upstreams  ${upstreams.join(', ') || 'none; set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add'}`,
     `  database   ${fields.database}`,
+    ...(fields.metrics === null ? [] : [`  metrics    ${fields.metrics}`]),
     'Stop with Ctrl+C',
   ].join('\n')
 }

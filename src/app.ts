@@ -24,6 +24,7 @@ import { modelDescription, modelsDescription } from './inference/openapi.ts'
 import { createKeyEndpoints } from './keys/endpoints.ts'
 import { accessLine } from './observe/access-log.ts'
 import { healthEndpoints } from './observe/endpoints/health-endpoints.ts'
+import { metricsEndpoint } from './observe/endpoints/metrics-endpoint.ts'
 import { withFields } from './observe/log.ts'
 import { createPresetEndpoints } from './presets/endpoints.ts'
 import type { Handler } from './runtime/listener.ts'
@@ -47,6 +48,7 @@ function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
     ...createKeyEndpoints(runOperation),
     ...createPresetEndpoints(runOperation),
     ...createAdminEndpoints(runByName),
+    metricsEndpoint,
     ...healthEndpoints,
   ]
   const openapi: OperationDoc = {
@@ -105,6 +107,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       response = await match.found.handle(request, own, info)
     } catch (error) {
       const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
+      context.metrics.countFault(fault, statusOf(fault))
       logFault(own, fault, {
         request_id: info.requestId,
         client_address: info.clientAddress,

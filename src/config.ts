@@ -16,6 +16,7 @@ import {
   parseHttpUrl,
   parseListen,
   parseMasterKey,
+  parseMetricsListen,
   parseNetworks,
 } from './setting-values.ts'
 import { configFileSetting, type Setting, type SettingName, settings } from './settings.ts'
@@ -40,6 +41,8 @@ export type Config = {
   trustedProxies: AddressList
   /** Private networks that issuers may be fetched from; undefined for any. */
   issuerNetworks: AddressList | undefined
+  /** Where metrics are served without a credential; undefined for nowhere. */
+  metricsListen: ListenAddress | { socketPath: string } | undefined
   /** Age in days at which the signing key is rotated; undefined for never. */
   signingKeyDays: number | undefined
   /** Whether issuers on `http://` loopback addresses may be trusted: for a laptop and for tests. */
@@ -104,6 +107,7 @@ export function parseSettings(texts: SettingTexts): Config {
     rateLimit: rateLimitOf(count('LATCHKEY_RATE_LIMIT', 0), count('LATCHKEY_RATE_BURST', 1)),
     trustedProxies: required('LATCHKEY_TRUSTED_PROXIES', parseNetworks),
     issuerNetworks: optional('LATCHKEY_ISSUER_NETWORKS', parseNetworks),
+    metricsListen: optional('LATCHKEY_METRICS_LISTEN', parseMetricsListen),
     signingKeyDays: count('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
     insecureIssuers: required('LATCHKEY_INSECURE_ISSUERS', parseBoolean),
     logLevel: required('LATCHKEY_LOG_LEVEL', (name, text) => parseChoice(name, text, logLevels)),

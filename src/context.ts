@@ -8,7 +8,7 @@ import { type Database, openDatabase } from '../db/open.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
 import { listSpentDays } from '../db/usage.ts'
 import { dropExpiredSubjectTokens, dropSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
-import { createWriter } from '../db/write.ts'
+import { type CommitOutcome, createWriter } from '../db/write.ts'
 import { touchWriteProbe } from '../db/write-probe.ts'
 import { createCommitVersion } from './admin/commit.ts'
 import { type AdminContext, isInitialized } from './admin/context.ts'
@@ -34,8 +34,10 @@ import { createTokenCache } from './keys/token-cache.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
 import { type AccessLog, openAccessLog } from './observe/access-log.ts'
 import type { HealthContext } from './observe/endpoints/health-endpoints.ts'
+import type { MetricsEndpointContext } from './observe/endpoints/metrics-endpoint.ts'
 import { createReadiness } from './observe/endpoints/readiness.ts'
 import { atLevel, type Log } from './observe/log.ts'
+import { countRows, createMetrics } from './observe/metrics.ts'
 import { createWriteCheck } from './observe/write-check.ts'
 import type { PresetContext } from './presets/endpoints.ts'
 import { createPresets } from './presets/versions.ts'
@@ -51,7 +53,8 @@ export type Context = AdminContext &
   InferenceContext &
   ModelsContext &
   PresetContext &
-  HealthContext & { accessLog: AccessLog }
+  HealthContext &
+  MetricsEndpointContext & { accessLog: AccessLog }
 
 /** What comes from outside and differs in tests. */
 export type Dependencies = {
@@ -106,7 +109,12 @@ export async function openContext(
     log('error', 'database_broken', { reason: describeError(error) })
     onBroken(error)
   }
-  const writer = createWriter(database, reportBroken, ({ isCommitted }) => writeCheck.note(isCommitted))
+  const metrics = createMetrics(monotonic)
+  const reportCommit = (outcome: CommitOutcome) => {
+    writeCheck.note(outcome.isCommitted)
+    metrics.countCommit(outcome)
+  }
+  const writer = countRows(createWriter(database, reportBroken, reportCommit), metrics, now)
   const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
   const { insecureIssuers } = config
   const { registry, spending } = await loadOrRefuse(database, config, now())
@@ -124,7 +132,7 @@ export async function openContext(
   })
   const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry }) })
   const stored = { config, inEffect, database, orm, writer, registry, spending, presets, ...createMutex() }
-  return { ...stored, isWritable, issuerKeys, outbound, now, monotonic, log }
+  return { ...stored, metrics, isWritable, issuerKeys, outbound, now, monotonic, log }
 }
 
 /** The open finds damage of the file's head; damage further in shows when the rows are read. */

@@ -179,6 +179,8 @@ export const rateBucketsMax = 20_000
 export const connectionIdleSecondsMax = 60
 /** A running exchange or answer gets this long to end after a stop signal. */
 export const drainMillisecondsMax = 10_000
+/** Values of one label of the metrics; what has no room counts as `other`. A Prometheus keeps some 3 KB for a series. */
+export const labelValuesMax = 200
 /** A health check takes the last commit for proof this long, then commits a row: a page of the log, so 17,280 pages a day at most. */
 export const writeCheckMilliseconds = 5_000
 /** How long a command or a starting server waits for another command, or for a server that is draining, to let go of the database. */

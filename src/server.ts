@@ -13,6 +13,7 @@ import { type Context, closeContext, type Dependencies, openContext, openServing
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
 import { signingKeyCheckMilliseconds, socketPathBytesMax } from './limits.ts'
+import { createMetricsHandler } from './observe/endpoints/metrics-handler.ts'
 import { createReload } from './operating/reload.ts'
 import { type Listener, listen } from './runtime/listen.ts'
 import type { Handler } from './runtime/listener.ts'
@@ -21,6 +22,8 @@ import type { ListenAddress } from './setting-values.ts'
 export type Server = {
   baseUrl: string
   address: ListenAddress
+  /** Where metrics are served without a credential, if anywhere. */
+  metricsAddress: ListenAddress | { socketPath: string } | undefined
   context: Context
   runOperation: RunOperation
   runByName: RunByName
@@ -68,13 +71,14 @@ export async function startServer(
     removeDeadSocket(socketPath)
     listeners.push(await listen({ socketPath }, createSocketHandler(runByName, config.databasePath, admin.log)))
     chmodSync(socketPath, 0o600)
+    const metricsAddress = await serveMetrics(context, listeners)
     const stopRotating = await rotateOnSchedule(context, runOperation)
     const stop = () => {
       context.readiness.beginStop()
       stopRotating()
       return stopServer(listeners, admin, socketPath).then(context.accessLog.close)
     }
-    return { baseUrl: context.baseUrl, address, context, runOperation, runByName, reload, stop }
+    return { baseUrl: context.baseUrl, address, metricsAddress, context, runOperation, runByName, reload, stop }
   } catch (error) {
     await stopServer(listeners, admin, socketPath)
     throw error
@@ -99,6 +103,24 @@ async function serve(admin: AdminContext, { fetch }: Dependencies, settings: Sta
     await listener.drain()
     throw error
   }
+}
+
+/** Serves metrics where the settings say so, and adds the listener to those that a stop drains. */
+async function serveMetrics(context: Context, listeners: Listener[]): Promise<Server['metricsAddress']> {
+  const { metricsListen } = context.config
+  if (metricsListen === undefined) return undefined
+  const isSocket = 'socketPath' in metricsListen
+  if (isSocket) removeDeadSocket(metricsListen.socketPath)
+  const options = { ...metricsListen, setting: 'LATCHKEY_METRICS_LISTEN' }
+  const listener = await listen(options, createMetricsHandler(context))
+  const drain = async () => {
+    await listener.drain()
+    if (isSocket) rmSync(metricsListen.socketPath, { force: true })
+  }
+  listeners.push({ ...listener, drain })
+  // The collector usually runs as another user of the same group.
+  if (isSocket) chmodSync(metricsListen.socketPath, 0o660)
+  return isSocket ? metricsListen : { ...metricsListen, port: listener.port }
 }
 
 /** Rotates the signing key when it is due, now and from time to time. Gives the function that ends this. */

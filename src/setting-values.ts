@@ -3,9 +3,9 @@ import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Fault } from './fault.ts'
-import { urlCharactersMax } from './limits.ts'
+import { socketPathBytesMax, urlCharactersMax } from './limits.ts'
 import type { SettingName } from './settings.ts'
-import { type AddressList, parseAddressList } from './values/ip-address.ts'
+import { type AddressList, addressList, parseAddressList } from './values/ip-address.ts'
 
 export type ListenAddress = { hostname: string; port: number }
 
@@ -66,12 +66,34 @@ function pathOfFileUrl(text: string): string | undefined {
 }
 
 export function parseListen(name: SettingName, text: string): ListenAddress {
+  const address = readListen(text)
+  if (address !== undefined) return address
+  throw invalidSetting(name, text, 'use ADDRESS:PORT, for example 127.0.0.1:8787 or [::1]:8787')
+}
+
+function readListen(text: string): ListenAddress | undefined {
   const match = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<host>[A-Za-z0-9.-]+)):(?<port>\d{1,5})$/.exec(text)
   const port = Number(match?.groups?.port)
   const hostname = match?.groups?.v6 ?? match?.groups?.host
-  if (hostname === undefined || port > 65_535)
-    throw invalidSetting(name, text, 'use ADDRESS:PORT, for example 127.0.0.1:8787 or [::1]:8787')
-  return { hostname, port }
+  return hostname === undefined || port > 65_535 ? undefined : { hostname, port }
+}
+
+const loopback = addressList('127.0.0.0/8', '::1')
+
+/** Whoever reaches it reads it without a credential, so it must not be reachable from other machines. */
+export function parseMetricsListen(name: SettingName, text: string): ListenAddress | { socketPath: string } {
+  const rule = 'use a loopback address such as 127.0.0.1:9464, or unix:/run/latchkey/metrics.sock'
+  if (text.startsWith('unix:')) {
+    const socketPath = resolve(text.slice('unix:'.length))
+    const bytes = Buffer.byteLength(socketPath)
+    if (text === 'unix:' || bytes > socketPathBytesMax)
+      throw invalidSetting(name, text, `use unix: and a path of at most ${socketPathBytesMax} bytes`)
+    return { socketPath }
+  }
+  const address = readListen(text)
+  if (address === undefined || !(address.hostname === 'localhost' || loopback.has(address.hostname)))
+    throw invalidSetting(name, text, rule)
+  return address
 }
 
 /** The URL without trailing slashes. */

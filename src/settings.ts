@@ -86,6 +86,11 @@ export const settings = [
     help: 'private networks that issuers may be fetched from, for example 10.1.0.0/16 (default: any; none with several organizations)',
   },
   {
+    env: 'LATCHKEY_METRICS_LISTEN',
+    value: 'ADDRESS',
+    help: 'loopback address and port, or unix:PATH, that serves /metrics to Prometheus without a credential (default: off)',
+  },
+  {
     env: 'LATCHKEY_SIGNING_KEY_DAYS',
     value: 'DAYS',
     help: 'age at which the server rotates its signing key; 0 turns rotation off',

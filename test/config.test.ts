@@ -84,6 +84,14 @@ const values: Record<
     (config) => ['10.0.0.1', '10.0.0.2', '10.0.0.3'].filter((address) => config.issuerNetworks?.has(address)),
     (text) => [text.slice(0, 8)],
   ],
+  LATCHKEY_METRICS_LISTEN: [
+    ['127.0.0.1:1', '[::1]:2', 'unix:/run/m.sock'],
+    (config) => config.metricsListen,
+    (text) =>
+      text.startsWith('unix:')
+        ? { socketPath: text.slice('unix:'.length) }
+        : { hostname: text.replace(/:\d$|[[\]]/g, ''), port: Number(text.at(-1)) },
+  ],
   LATCHKEY_SIGNING_KEY_DAYS: [['1', '2', '3'], (config) => config.signingKeyDays, Number],
   LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
   LATCHKEY_LOG_LEVEL: [['debug', 'warn', 'error'], (config) => config.logLevel, (text) => text],
@@ -150,6 +158,7 @@ describe('every setting', () => {
       rateLimit: { perMinute: 600, burst: 200 },
       trustedProxies: { has: expect.any(Function) },
       issuerNetworks: undefined,
+      metricsListen: undefined,
       signingKeyDays: 90,
       insecureIssuers: false,
       logLevel: 'info',
@@ -187,6 +196,15 @@ describe('a wrong value is refused with the name of the setting:', () => {
       'http://localhost:1',
       'a b:1',
     ].map((value): [SettingName, string] => ['LATCHKEY_LISTEN', value]),
+    ...[
+      '0.0.0.0:9464',
+      '10.0.0.1:9464',
+      '[::]:9464',
+      '127.0.0.1',
+      'metrics.example:9464',
+      'unix:',
+      `unix:/${'x'.repeat(103)}`,
+    ].map((value): [SettingName, string] => ['LATCHKEY_METRICS_LISTEN', value]),
     ...[
       'llm.example/v1',
       'https://llm.example',

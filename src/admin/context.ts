@@ -8,6 +8,7 @@ import type { IssuerKeys } from '../federation/issuer/issuer-keys.ts'
 import type { Spending } from '../keys/spending.ts'
 import type { Readiness } from '../observe/endpoints/readiness.ts'
 import type { Log } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import type { Presets } from '../presets/versions.ts'
 import type { Registry } from '../registry.ts'
 import type { RunExclusive, RunShared } from '../scheduling/mutex.ts'
@@ -31,6 +32,7 @@ export type AdminContext = {
   /** Only in a process that serves. */
   signingKeys?: SigningKeys
   readiness?: Readiness
+  metrics: Metrics
   /** Whether the database takes commits. */
   isWritable: () => Promise<boolean>
   /** Only in a process that serves and can read its settings again. */

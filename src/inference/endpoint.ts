@@ -3,6 +3,7 @@ import type { Endpoint, RequestInfo } from '../http/endpoint.ts'
 import { messagesErrorReply } from '../http/reply.ts'
 import { type AdmissionContext, checkBudget, checkPreset, refresh, takeRate } from '../keys/admission.ts'
 import { authenticateInference, type BearerContext } from '../keys/bearer.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { completeCall, type Path, readSentBody } from './call.ts'
 import { forwardToBest } from './fallback.ts'
@@ -20,6 +21,7 @@ export type InferenceContext = BearerContext &
   UpstreamContext &
   LedgerContext & {
     registry: PresetRegistry & UpstreamRegistry
+    metrics: Pick<Metrics, 'countFailover'>
     presets: Presets
     config: { bodyBytesMax: number }
   }

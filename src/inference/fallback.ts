@@ -3,6 +3,7 @@ import { Fault } from '../fault.ts'
 import { giveWayAfter } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
 import type { Log } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import type { Call } from './call.ts'
 import type { LedgerEntry } from './ledger.ts'
 import { outgoingBody } from './outgoing-body.ts'
@@ -11,7 +12,7 @@ import type { Attempt } from './upstream/targets.ts'
 
 /** The response of an upstream, whose body is not read yet, or the fault of an attempt that got none. */
 type Outcome = { attempt: Attempt; status: number } & ({ forwarded: Forwarded } | { fault: Fault })
-type FallbackContext = UpstreamContext & { log: Log }
+type FallbackContext = UpstreamContext & { log: Log; metrics: Pick<Metrics, 'countFailover'> }
 
 /**
  * Statuses by which an upstream says only that it cannot serve the request: its credential, its path, or the model is
@@ -45,7 +46,7 @@ export async function forwardToBest(
         return outcome.forwarded
       }
       const isBetter = best === undefined || usefulnessOf(outcome) >= usefulnessOf(best)
-      if (!isBetter || attempt !== attempts.at(-1)) logFallback(context, entry.requestId, outcome)
+      if (!isBetter || attempt !== attempts.at(-1)) reportFallback(context, entry.requestId, outcome)
       end(isBetter ? best : outcome)
       if (isBetter) best = outcome
     }
@@ -99,8 +100,9 @@ function end(outcome: Outcome | undefined): void {
   if (outcome !== undefined && 'forwarded' in outcome) outcome.forwarded.abort()
 }
 
-function logFallback({ log }: { log: Log }, requestId: string, outcome: Outcome): void {
+function reportFallback({ log, metrics }: FallbackContext, requestId: string, outcome: Outcome): void {
   const { upstream, model } = outcome.attempt
+  metrics.countFailover(upstream.name)
   const reason = 'fault' in outcome ? outcome.fault.message : `status ${outcome.status}`
   log('warn', 'upstream_fallback', { request_id: requestId, upstream: upstream.name, model, reason })
 }

@@ -52,9 +52,10 @@ export async function listen(
 
 function cannotListen(options: ListenOptions, cause: unknown): Fault {
   const where = 'socketPath' in options ? options.socketPath : `${options.hostname}:${options.port}`
+  const { setting = 'LATCHKEY_LISTEN' } = options
   const { code, message } = cause as NodeJS.ErrnoException
   const isInUse = code === 'EADDRINUSE' || code === 'AddrInUse'
-  const why = isInUse ? 'it is in use; choose another with LATCHKEY_LISTEN' : message
+  const why = isInUse ? `it is in use; choose another with ${setting}` : message
   return new Fault('configuration', `Cannot listen on ${where}: ${why}`, { cause })
 }
 

@@ -13,7 +13,8 @@ export type Peer = {
   outlives: (work: Promise<unknown>) => void
 }
 export type Handler = (request: Request, peer: Peer) => Promise<Response>
-export type ListenOptions = { hostname: string; port: number } | { socketPath: string }
+/** `setting` is the one that has the address, if it is not LATCHKEY_LISTEN; a failure names it. */
+export type ListenOptions = ({ hostname: string; port: number } | { socketPath: string }) & { setting?: string }
 export type Bounds = { idleSeconds: number; drainMilliseconds: number }
 
 /** How handlers and a stop know of each other. */

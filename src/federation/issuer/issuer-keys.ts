@@ -10,7 +10,7 @@ import { fetchKeys } from './fetch-keys.ts'
 import type { Outbound } from './guarded-fetch.ts'
 import { type Issuer, sourceOf } from './issuer.ts'
 import { type VerificationKey, writeKeySet } from './key-set.ts'
-import { readStoredKeys, restoreKeys } from './stored-keys.ts'
+import { readStoredKeys, restoreKeys, restoreTimes } from './stored-keys.ts'
 
 type Wanted = Pick<SubjectToken, 'kid' | 'algorithm'>
 
@@ -135,11 +135,13 @@ function isUsable(cache: KeyCache, issuer: Issuer): boolean {
 }
 
 function stateOf(cache: KeyCache, issuer: Issuer): IssuerKeysState {
-  const { fetchedAt, freshUntil, failures, failuresTotal } = entryOf(cache, issuer)
+  const known = cache.entries.get(issuer)
+  const { failures = 0, failuresTotal = 0 } = known ?? {}
+  const times = known ?? restoreTimes(issuer, cache)
+  if (times === undefined || !Number.isFinite(times.fetchedAt)) return { failures, failuresTotal, keySet: undefined }
   const now = cache.monotonic()
-  const usableMilliseconds = freshUntil + issuer.keysStaleSeconds * 1_000 - now
-  const keySet = Number.isFinite(fetchedAt) ? { ageMilliseconds: now - fetchedAt, usableMilliseconds } : undefined
-  return { failures, failuresTotal, keySet }
+  const usableMilliseconds = times.freshUntil + issuer.keysStaleSeconds * 1_000 - now
+  return { failures, failuresTotal, keySet: { ageMilliseconds: now - times.fetchedAt, usableMilliseconds } }
 }
 
 /** Starts a fetch, or joins the one that is running. */

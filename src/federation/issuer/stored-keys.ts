@@ -6,18 +6,20 @@ type Clocks = { now: () => number; monotonic: () => number }
 /** Times in monotonic milliseconds. */
 export type RestoredKeys = { keys: VerificationKey[]; fetchedAt: number; freshUntil: number }
 
-/** The set that the database has. Nobody knows the age of one from the future, so it is stale at once. */
-export function restoreKeys(issuer: Issuer, { now, monotonic }: Clocks): RestoredKeys | undefined {
+/** The set that the database has. */
+export function restoreKeys(issuer: Issuer, clocks: Clocks): RestoredKeys | undefined {
+  const times = restoreTimes(issuer, clocks)
+  return times === undefined ? undefined : { ...times, keys: readStoredKeys(issuer.lastKeySet?.jwks ?? '') }
+}
+
+/** The times of that set. Nobody knows the age of one from the future, so it is stale at once. */
+export function restoreTimes(issuer: Issuer, { now, monotonic }: Clocks): Omit<RestoredKeys, 'keys'> | undefined {
   const { lastKeySet } = issuer
   if (lastKeySet === null || lastKeySet.source !== sourceOf(issuer)) return undefined
-  const { jwks, fetchedAt, freshUntil } = lastKeySet
+  const { fetchedAt, freshUntil } = lastKeySet
   const freshMilliseconds = fetchedAt > now() ? 0 : freshUntil - now()
   const ageMilliseconds = Math.max(0, now() - fetchedAt)
-  return {
-    keys: readStoredKeys(jwks),
-    fetchedAt: monotonic() - ageMilliseconds,
-    freshUntil: monotonic() + freshMilliseconds,
-  }
+  return { fetchedAt: monotonic() - ageMilliseconds, freshUntil: monotonic() + freshMilliseconds }
 }
 
 /** A set that passed `readKeySet` before it was stored; a damaged one counts as none. */

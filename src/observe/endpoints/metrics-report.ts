@@ -1,0 +1,142 @@
+// The text of a scrape: what was counted, and the state of the server at this moment, under names instead of ids.
+import { statSync } from 'node:fs'
+import type { Organization } from '../../../db/schema.ts'
+import packageJson from '../../../package.json' with { type: 'json' }
+import type { Issuer } from '../../federation/issuer/issuer.ts'
+import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
+import type { Reachability } from '../../inference/upstream/reachability.ts'
+import type { UpstreamRegistry } from '../../inference/upstream/targets.ts'
+import type { Key } from '../../keys/api-key.ts'
+import type { Spending } from '../../keys/spending.ts'
+import { labelValuesMax, nanodollarsPerDollar } from '../../limits.ts'
+import type { SigningKeys } from '../../tokens/signing-keys.ts'
+import { type Family, type FamilyName, families } from '../metric-families.ts'
+import type { Metrics } from '../metrics.ts'
+import { familyText, prometheusMediaType } from '../prometheus-text.ts'
+import type { Sample } from '../series.ts'
+import type { Readiness } from './readiness.ts'
+
+/** What a scrape reads. */
+export type MetricsContext = {
+  metrics: Metrics
+  registry: UpstreamRegistry & {
+    readonly organizations: ReadonlyMap<string, Readonly<Organization>>
+    readonly keys: ReadonlyMap<string, Key>
+    readonly issuers: ReadonlyMap<string, Issuer>
+  }
+  database: { path: string }
+  spending: Spending
+  signingKeys: Pick<SigningKeys, 'current'>
+  issuerKeys: Pick<IssuerKeys, 'stateOf'>
+  reachability: Reachability
+  readiness: Readiness
+  now: () => number
+}
+
+type Samples = Partial<Record<FamilyName, Sample[]>>
+
+/** The same as a response. */
+export async function metricsResponse(context: MetricsContext, organizationId?: string): Promise<Response> {
+  const headers = { 'content-type': prometheusMediaType, 'cache-control': 'no-store' }
+  return new Response(await metricsText(context, organizationId), { headers })
+}
+
+/** All metrics, or only the series of one organization, given by its id. */
+export async function metricsText(context: MetricsContext, organizationId?: string): Promise<string> {
+  const samples: Samples = {
+    ...context.metrics.read(),
+    ...issuerSamples(context),
+    ...keySamples(context),
+    ...(organizationId === undefined ? await serverSamples(context) : {}),
+  }
+  const nameOf = createNaming(context)
+  const texts = Object.entries(families).map(([name, family]: [string, Family]) => {
+    const found = samples[name as FamilyName] ?? []
+    const isScoped = family.labels[0] === 'organization'
+    if (organizationId !== undefined && !isScoped) return ''
+    const shown = organizationId === undefined ? found : found.filter(({ labels }) => labels[0] === organizationId)
+    const named = shown.map((sample) => ({
+      ...sample,
+      labels: sample.labels.map((value, index) => nameOf(family.labels[index] ?? '', value)),
+    }))
+    return familyText(family, named)
+  })
+  return texts.join('')
+}
+
+/** The name of an organization or key by its id; other labels and `other` stay. */
+function createNaming({ registry }: MetricsContext): (label: string, value: string) => string {
+  return (label, value) => {
+    if (label === 'organization') return registry.organizations.get(value)?.name ?? value
+    if (label === 'key') return registry.keys.get(value)?.name ?? value
+    return value
+  }
+}
+
+/** Of at most `labelValuesMax` issuers: those that failed most often, then those with the oldest keys. */
+function issuerSamples({ registry, issuerKeys, now }: MetricsContext): Samples {
+  const states = [...registry.issuers.values()]
+    .filter(({ deletedAt }) => deletedAt === null)
+    .map((issuer) => ({ labels: [issuer.organizationId, issuer.name], ...issuerKeys.stateOf(issuer) }))
+    .toSorted((one, other) => other.failures - one.failures || ageOf(other) - ageOf(one))
+    .slice(0, labelValuesMax)
+  const fetched = states.flatMap(({ labels, keySet }) => (keySet === undefined ? [] : [{ labels, ...keySet }]))
+  return {
+    issuerFetchFailures: states.map(({ labels, failuresTotal }) => ({ labels, value: failuresTotal })),
+    issuerKeysAge: fetched.map(({ labels, ageMilliseconds }) => ({ labels, value: ageMilliseconds / 1_000 })),
+    issuerKeysExpire: fetched.map(({ labels, usableMilliseconds }) => ({
+      labels,
+      value: (now() + usableMilliseconds) / 1_000,
+    })),
+  }
+}
+
+function ageOf({ keySet }: ReturnType<IssuerKeys['stateOf']>): number {
+  return keySet?.ageMilliseconds ?? 0
+}
+
+/** Of the busiest keys that have a budget. */
+function keySamples({ registry, metrics, spending, now }: MetricsContext): Samples {
+  const limited = [...registry.keys.values()].flatMap(
+    ({ id, organizationId, deletedAt, limitNanodollars, limitReset }) =>
+      deletedAt === null && limitNanodollars !== null && metrics.busiestKeys.has(id)
+        ? [{ labels: [organizationId, id], limitNanodollars, spent: spending.of(id, now())[limitReset ?? 'ever'] }]
+        : [],
+  )
+  return {
+    keyLimit: limited.map(({ labels, limitNanodollars }) => ({
+      labels,
+      value: limitNanodollars / nanodollarsPerDollar,
+    })),
+    keySpent: limited.map(({ labels, spent }) => ({ labels, value: spent / nanodollarsPerDollar })),
+  }
+}
+
+async function serverSamples(context: MetricsContext): Promise<Samples> {
+  const { registry, reachability, readiness, database } = context
+  const { status } = await readiness.check()
+  const { user, system } = process.cpuUsage()
+  const one = (value: number, ...labels: string[]): Sample[] => [{ labels, value }]
+  return {
+    upstreamUp: registry.upstreamsInOrder.slice(0, labelValuesMax).flatMap((upstream) => {
+      const isUp = reachability.of(upstream)
+      return isUp === undefined ? [] : one(Number(isUp), upstream.name)
+    }),
+    walBytes: one(statSync(`${database.path}-wal`, { throwIfNoEntry: false })?.size ?? 0),
+    signingKeyAge: signingKeyAge(context),
+    ready: one(Number(status !== 'not_ready')),
+    buildInfo: one(1, packageJson.version, process.versions.bun ?? ''),
+    residentMemory: one(process.memoryUsage().rss),
+    cpu: one((user + system) / 1e6),
+    startTime: one(Math.round(Date.now() / 1_000 - process.uptime())),
+  }
+}
+
+function signingKeyAge({ signingKeys, now }: MetricsContext): Sample[] {
+  try {
+    return [{ labels: [], value: Math.max(0, now() - signingKeys.current(now()).activeAt) / 1_000 }]
+  } catch {
+    // Every key is retired; `latchkey_ready` is 0 then.
+    return []
+  }
+}

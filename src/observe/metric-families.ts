@@ -1,0 +1,92 @@
+// Every metric by name, with its labels and its help (manual: monitoring). Names and labels never change their meaning.
+
+export type Family = {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  /** `organization` comes first and is an organization's id until the text is written; `key` is a key's id. */
+  readonly labels: readonly string[]
+  /** Upper bounds of a histogram. */
+  readonly buckets?: readonly number[]
+}
+
+const secondsOfExchange = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const secondsOfInference = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 600]
+const secondsOfCommit = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+const rowsOfCommit = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
+
+/** Labels are separated by spaces. */
+function family(type: Family['type'], name: string, help: string, labels = '', buckets?: readonly number[]): Family {
+  const named = { name, type, help, labels: labels === '' ? [] : labels.split(' ') }
+  return buckets === undefined ? named : { ...named, buckets }
+}
+
+function counter(name: string, help: string, labels?: string): Family {
+  return family('counter', `latchkey_${name}_total`, help, labels)
+}
+
+function gauge(name: string, help: string, labels?: string): Family {
+  return family('gauge', `latchkey_${name}`, help, labels)
+}
+
+function histogram(name: string, help: string, buckets: readonly number[], labels?: string): Family {
+  return family('histogram', `latchkey_${name}`, help, labels, buckets)
+}
+
+export const families = {
+  exchanges: counter('exchanges', 'Token exchanges by outcome.', 'organization outcome reason'),
+  exchangeDuration: histogram(
+    'exchange_duration_seconds',
+    'Duration of a token exchange until its audit record is committed.',
+    secondsOfExchange,
+    'organization outcome',
+  ),
+  inferenceRequests: counter(
+    'inference_requests',
+    'Inference requests that were forwarded, by class of the status code.',
+    'organization endpoint model upstream code',
+  ),
+  inferenceDuration: histogram(
+    'inference_duration_seconds',
+    'Duration of an inference request until its response ends.',
+    secondsOfInference,
+    'organization endpoint',
+  ),
+  inferenceFirstByte: histogram(
+    'inference_first_byte_seconds',
+    'Time until the first byte of the body of an inference response.',
+    secondsOfInference,
+    'organization endpoint',
+  ),
+  tokens: counter('tokens', 'Tokens that upstreams reported.', 'organization kind model key'),
+  cost: counter('cost_usd', 'Cost of inference in US dollars.', 'organization key'),
+  keyLimit: gauge('key_limit_usd', 'Budget of a key in US dollars.', 'organization key'),
+  keySpent: gauge('key_spent_usd', 'Spending of a key in the period of its budget.', 'organization key'),
+  refusals: counter('refusals', 'Requests that Latchkey refused (4xx), except exchanges.', 'reason'),
+  failures: counter('failures', 'Requests that failed in Latchkey or for lack of an upstream (5xx).', 'reason'),
+  upstreamUp: gauge('upstream_up', '1 if the last request to the upstream got a usable response.', 'upstream'),
+  upstreamFailovers: counter('upstream_failovers', 'Failed attempts after which another was made.', 'upstream'),
+  issuerKeysAge: gauge('issuer_keys_age_seconds', 'Age of the fetched keys of an issuer.', 'organization issuer'),
+  issuerKeysExpire: gauge(
+    'issuer_keys_expire_timestamp_seconds',
+    'When the fetched keys of an issuer stop being usable.',
+    'organization issuer',
+  ),
+  issuerFetchFailures: counter(
+    'issuer_fetch_failures',
+    'Failed fetches of the keys of an issuer.',
+    'organization issuer',
+  ),
+  commitDuration: histogram('commit_duration_seconds', 'Duration of a database commit.', secondsOfCommit),
+  commitRows: histogram('commit_rows', 'Rows or statements that shared a database commit.', rowsOfCommit),
+  commitFailures: counter('commit_failures', 'Database commits that failed.'),
+  walBytes: gauge('wal_bytes', 'Size of the write-ahead log of the database.'),
+  signingKeyAge: gauge('signing_key_age_seconds', 'Time since the signing key took over.'),
+  ready: gauge('ready', '1 if /readyz responds with 200.'),
+  buildInfo: gauge('build_info', 'Version of Latchkey and of Bun; always 1.', 'version bun'),
+  residentMemory: family('gauge', 'process_resident_memory_bytes', 'Resident memory of the process.'),
+  cpu: family('counter', 'process_cpu_seconds_total', 'User and system time of the process.'),
+  startTime: family('gauge', 'process_start_time_seconds', 'When the process started.'),
+} satisfies Record<string, Family>
+
+export type FamilyName = keyof typeof families

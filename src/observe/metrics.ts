@@ -1,0 +1,133 @@
+// What is counted while requests are served. The rows of audit and ledger know nearly everything, so they are counted as they are committed.
+import type { AuditRow, UsageRow } from '../../db/record-schema.ts'
+import type { CommitOutcome, Writer } from '../../db/write.ts'
+import type { Fault } from '../fault.ts'
+import { labelValuesMax, nanodollarsPerDollar } from '../limits.ts'
+import { type FamilyName, families } from './metric-families.ts'
+import { type Busiest, createBusiest, createCounter, createHistogram, createLabelBound, type Sample } from './series.ts'
+
+export type Metrics = {
+  countExchange: (row: Pick<AuditRow, 'organizationId' | 'outcome' | 'reason'>, milliseconds: number) => void
+  countInference: (row: UsageRow) => void
+  /** `status` of the response to the fault. */
+  countFault: (fault: Fault, status: number) => void
+  countFailover: (upstream: string) => void
+  countCommit: (outcome: CommitOutcome) => void
+  /** The keys with series; the others are counted together as `other`. */
+  busiestKeys: Pick<Busiest, 'has'>
+  /** The samples of everything that is counted. Ranks the keys again, at most once an hour. */
+  read: () => Partial<Record<FamilyName, Sample[]>>
+}
+
+const rankMilliseconds = 60 * 60 * 1_000
+
+/** The series of what is counted, and the bounds of their labels. */
+type Series = ReturnType<typeof createSeries>
+
+function createSeries() {
+  return {
+    counters: {
+      exchanges: createCounter(),
+      inferenceRequests: createCounter(),
+      tokens: createCounter(),
+      cost: createCounter(),
+      refusals: createCounter(),
+      failures: createCounter(),
+      upstreamFailovers: createCounter(),
+      commitFailures: createCounter(),
+    },
+    histograms: {
+      exchangeDuration: createHistogram(families.exchangeDuration),
+      inferenceDuration: createHistogram(families.inferenceDuration),
+      inferenceFirstByte: createHistogram(families.inferenceFirstByte),
+      commitDuration: createHistogram(families.commitDuration),
+      commitRows: createHistogram(families.commitRows),
+    },
+    organization: createLabelBound(labelValuesMax),
+    model: createLabelBound(labelValuesMax),
+    upstream: createLabelBound(labelValuesMax),
+    reason: createLabelBound(labelValuesMax),
+    keys: createBusiest(labelValuesMax),
+  }
+}
+
+export function createMetrics(monotonic: () => number): Metrics {
+  const series = createSeries()
+  const { counters, histograms, organization, upstream, reason, keys } = series
+  counters.commitFailures.add(0)
+  let rankedAt = monotonic()
+  return {
+    countExchange: (row, milliseconds) => {
+      const by = row.organizationId === null ? '' : organization(row.organizationId)
+      counters.exchanges.add(1, by, row.outcome, row.reason ?? '')
+      histograms.exchangeDuration.observe(milliseconds / 1_000, by, row.outcome)
+    },
+    countInference: (row) => countInference(series, row),
+    countFault: (fault, status) => {
+      const counter = status < 500 ? counters.refusals : counters.failures
+      counter.add(1, reason(reasonOf(fault)))
+    },
+    countFailover: (name) => counters.upstreamFailovers.add(1, upstream(name)),
+    countCommit: ({ isCommitted, rows, milliseconds }) => {
+      if (!isCommitted) return counters.commitFailures.add(1)
+      histograms.commitDuration.observe(milliseconds / 1_000)
+      histograms.commitRows.observe(rows)
+    },
+    busiestKeys: keys,
+    read: () => {
+      if (monotonic() - rankedAt >= rankMilliseconds) {
+        rankedAt = monotonic()
+        rankKeys(series)
+      }
+      const all = Object.entries({ ...counters, ...histograms })
+      return Object.fromEntries(all.map(([name, each]) => [name, each.samples()]))
+    },
+  }
+}
+
+function countInference({ counters, histograms, organization, model, upstream, keys }: Series, row: UsageRow): void {
+  const by = organization(row.organizationId)
+  const { endpoint, status, firstByteMilliseconds } = row
+  // Callers choose the names of models: only one that an upstream has served gets a series.
+  const named = model(row.model ?? '', status < 400)
+  counters.inferenceRequests.add(1, by, endpoint, named, upstream(row.upstream ?? ''), `${Math.floor(status / 100)}xx`)
+  histograms.inferenceDuration.observe(row.durationMilliseconds / 1_000, by, endpoint)
+  if (firstByteMilliseconds !== null) histograms.inferenceFirstByte.observe(firstByteMilliseconds / 1_000, by, endpoint)
+  const key = keys.label(row.keyId)
+  if (row.promptTokens !== null) counters.tokens.add(row.promptTokens, by, 'prompt', named, key)
+  if (row.completionTokens !== null) counters.tokens.add(row.completionTokens, by, 'completion', named, key)
+  if (row.cachedTokens !== null) counters.tokens.add(row.cachedTokens, by, 'cached', named, key)
+  if (row.reasoningTokens !== null) counters.tokens.add(row.reasoningTokens, by, 'reasoning', named, key)
+  if (row.costNanodollars !== null) counters.cost.add(row.costNanodollars / nanodollarsPerDollar, by, key)
+}
+
+function rankKeys({ keys, counters }: Series): void {
+  const dropped = keys.rank()
+  counters.tokens.drop(families.tokens.labels.indexOf('key'), dropped)
+  counters.cost.drop(families.cost.labels.indexOf('key'), dropped)
+}
+
+/** The word that a private reason begins with, as in `key_rate, key 0b8f…`, or else the code: nothing that a caller sent. */
+function reasonOf({ reason, code }: Fault): string {
+  return /^([a-z]+(?:_[a-z]+)+)(?:$|[ ,])/.exec(reason)?.[1] ?? code
+}
+
+/** A writer whose audit and usage rows are counted. An exchange whose record could not be committed counts as refused. */
+export function countRows(writer: Writer, metrics: Metrics, now: () => number): Writer {
+  return {
+    ...writer,
+    appendAudit: async (row) => {
+      try {
+        await writer.appendAudit(row)
+      } catch (error) {
+        metrics.countExchange({ ...row, outcome: 'refused', reason: 'unrecorded' }, Math.max(0, now() - row.at))
+        throw error
+      }
+      metrics.countExchange(row, Math.max(0, now() - row.at))
+    },
+    appendUsage: (row) => {
+      metrics.countInference(row)
+      return writer.appendUsage(row)
+    },
+  }
+}
