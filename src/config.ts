@@ -23,6 +23,8 @@ import { configFileSetting, type Setting, type SettingName, settings } from './s
 import type { MasterKeySource } from './tokens/master-key.ts'
 import type { AddressList } from './values/ip-address.ts'
 
+/** Paths of PEM files. */
+export type TlsFiles = { certFile: string; keyFile: string }
 export type RateLimit = { perMinute: number; burst: number }
 
 export type Config = {
@@ -31,6 +33,8 @@ export type Config = {
   listen: ListenAddress
   /** Without a trailing slash; undefined where it follows from the listen address. */
   baseUrl: string | undefined
+  /** Undefined to serve plain HTTP. */
+  tls: TlsFiles | undefined
   upstreamUrl: string | undefined
   upstreamApiKey: string | undefined
   /** The smallest inference body that is too large. */
@@ -100,6 +104,7 @@ export function parseSettings(texts: SettingTexts): Config {
     ),
     listen: required('LATCHKEY_LISTEN', parseListen),
     baseUrl: optional('LATCHKEY_BASE_URL', parseBaseUrl),
+    tls: tlsFilesOf(read),
     upstreamUrl: optional('LATCHKEY_UPSTREAM_URL', parseHttpUrl),
     upstreamApiKey: optional('LATCHKEY_UPSTREAM_API_KEY', parseCredential),
     bodyBytesMax: count('LATCHKEY_MAX_BODY_MB', 1, bodyMegabytesMax) * 1024 * 1024 + 1,
@@ -118,7 +123,8 @@ export function parseSettings(texts: SettingTexts): Config {
 /** The base URL in force: the configured one, or the one that follows from the address that the server listens on. */
 export function baseUrlFor(config: Config, listening: ListenAddress): string {
   if (config.baseUrl !== undefined) return config.baseUrl
-  if (!isUnspecified(config.listen.hostname)) return `http://${formatAddress(listening)}/v1`
+  if (!isUnspecified(config.listen.hostname))
+    return `${config.tls === undefined ? 'http' : 'https'}://${formatAddress(listening)}/v1`
   const address = formatAddress(config.listen)
   const rule = 'set LATCHKEY_BASE_URL to the URL that clients use, for example https://latchkey.example.com/v1'
   throw new Fault(
@@ -185,6 +191,17 @@ function parseLine(path: string, line: string, number: number): { name: string; 
 /** A value may be quoted, as systemd writes it. No character inside has a special meaning, not even #. */
 function unquote(value: string): string {
   return /^(["']).*\1$/.test(value) && value.length > 1 ? value.slice(1, -1) : value
+}
+
+function tlsFilesOf(read: Read): TlsFiles | undefined {
+  const [certFile, keyFile] = [read('LATCHKEY_TLS_CERT_FILE'), read('LATCHKEY_TLS_KEY_FILE')]
+  if (certFile !== undefined && keyFile !== undefined) return { certFile: resolve(certFile), keyFile: resolve(keyFile) }
+  if (certFile === undefined && keyFile === undefined) return undefined
+  const [set, missing] = certFile === undefined ? ['KEY', 'CERT'] : ['CERT', 'KEY']
+  throw new Fault(
+    'configuration',
+    `LATCHKEY_TLS_${set}_FILE is set without LATCHKEY_TLS_${missing}_FILE: set both to serve HTTPS, or neither`,
+  )
 }
 
 function rateLimitOf(perMinute: number, burst: number): RateLimit | undefined {

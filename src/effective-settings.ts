@@ -36,25 +36,21 @@ export type Reload = () => Reloaded
 
 /** The settings whose texts differ, by whether a running server takes them. */
 export function settingsThatDiffer(current: SettingTexts, next: SettingTexts): Reloaded {
-  const differing = settings.filter(({ env }) => current[env] !== next[env])
-  const [changed, needsRestart] = [
-    differing.filter(isReloadable),
-    differing.filter((setting) => !isReloadable(setting)),
-  ]
-  return { changed: changed.map(nameOf), needs_restart: needsRestart.map(nameOf) }
+  const differing = settings.filter(({ env }) => current[env] !== next[env]).map(({ env }) => env)
+  return {
+    changed: differing.filter((env) => takesEffect(env, current, next)),
+    needs_restart: differing.filter((env) => !takesEffect(env, current, next)),
+  }
 }
 
 /** The settings in effect after a reload: those that need a restart keep their texts. */
 export function mergeReloadable(current: SettingTexts, next: SettingTexts): SettingTexts {
-  return Object.fromEntries(
-    settings.map((setting) => [setting.env, (isReloadable(setting) ? next : current)[setting.env]]),
-  )
+  return Object.fromEntries(settings.map(({ env }) => [env, (takesEffect(env, current, next) ? next : current)[env]]))
 }
 
-function isReloadable(setting: Setting): boolean {
-  return setting.isReloadable === true
-}
-
-function nameOf({ env }: { env: SettingName }): SettingName {
-  return env
+/** TLS files can be replaced by others, but TLS cannot be turned on or off. */
+function takesEffect(env: SettingName, current: SettingTexts, next: SettingTexts): boolean {
+  const setting: Setting | undefined = settings.find((each) => each.env === env)
+  const isSwitch = env.startsWith('LATCHKEY_TLS_') && (current[env] === undefined) !== (next[env] === undefined)
+  return setting?.isReloadable === true && !isSwitch
 }

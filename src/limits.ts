@@ -56,6 +56,9 @@ export const conditionNanosecondsMax = 12_000_000
 /** How often the server looks whether its signing key is due. */
 export const signingKeyCheckMilliseconds = 60 * 60 * 1_000
 
+/** How often the server looks whether its TLS files have changed: soon enough for any renewal. */
+export const tlsCheckMillisecondsDefault = 60 * 1_000
+
 /** How much of a condition and of a value an explanation shows, and what evaluating its parts again may take in all, estimated. */
 export const explainedNanosecondsMax = 2 * conditionNanosecondsMax
 export const explainedPartsMax = 100

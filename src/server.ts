@@ -12,10 +12,12 @@ import { baseUrlFor, type Config, type SettingTexts, socketPathFor } from './con
 import { type Context, closeContext, type Dependencies, openContext, openServing, retryWhileOwned } from './context.ts'
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
-import { signingKeyCheckMilliseconds, socketPathBytesMax } from './limits.ts'
+import { signingKeyCheckMilliseconds, socketPathBytesMax, tlsCheckMillisecondsDefault } from './limits.ts'
 import { createMetricsHandler } from './observe/endpoints/metrics-handler.ts'
 import { createReload } from './operating/reload.ts'
-import { type Listener, listen } from './runtime/listen.ts'
+import { readTlsPair } from './operating/tls-files.ts'
+import { createTlsInEffect, type TlsInEffect } from './operating/tls-in-effect.ts'
+import { type Listener, listen, listenSecurely } from './runtime/listen.ts'
 import type { Handler } from './runtime/listener.ts'
 import type { ListenAddress } from './setting-values.ts'
 
@@ -40,6 +42,8 @@ export type StartOptions = {
   prepare?: (runOperation: RunOperation) => Promise<unknown>
   /** The texts behind the configuration, and how to read them again. */
   settings?: { texts: SettingTexts; reread: () => SettingTexts }
+  /** How often it looks whether the TLS files have changed. */
+  tlsCheckMilliseconds?: number
 }
 
 /**
@@ -49,7 +53,7 @@ export type StartOptions = {
 export async function startServer(
   config: Config,
   dependencies: Dependencies,
-  { create = false, prepare, settings }: StartOptions = {},
+  { create = false, prepare, settings, tlsCheckMilliseconds = tlsCheckMillisecondsDefault }: StartOptions = {},
 ): Promise<Server> {
   const socketPath = socketPathFor(config)
   checkSocketPath(socketPath)
@@ -65,7 +69,8 @@ export async function startServer(
   const listeners: Listener[] = []
   try {
     await prepare?.(withTypes(createOperationRunner(operations, admin)))
-    const { context, address, listener, runByName, reload } = await serve(admin, dependencies, settings)
+    const { context, address, listener, runByName, reload, tls } = await serve(admin, dependencies, settings)
+    const stopWatching = watchTls(tls, tlsCheckMilliseconds)
     const runOperation = withTypes(runByName)
     listeners.push(listener)
     removeDeadSocket(socketPath)
@@ -76,6 +81,7 @@ export async function startServer(
     const stop = () => {
       context.readiness.beginStop()
       stopRotating()
+      stopWatching()
       return stopServer(listeners, admin, socketPath).then(context.accessLog.close)
     }
     return { baseUrl: context.baseUrl, address, metricsAddress, context, runOperation, runByName, reload, stop }
@@ -89,16 +95,19 @@ export async function startServer(
 async function serve(admin: AdminContext, { fetch }: Dependencies, settings: StartOptions['settings']) {
   let handler: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
   const { hostname } = admin.config.listen
-  const listener = await listen(admin.config.listen, (request, peer) => handler(request, peer))
+  const { listener, tls } = await openListener(admin, (request, peer) => handler(request, peer))
   try {
     const address = { hostname, port: listener.port }
     const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
     const { inEffect, accessLog, log } = context
-    const prepare = [(config: Config) => accessLog.prepare(config.accessLog)]
+    const prepare = [
+      (config: Config) => accessLog.prepare(config.accessLog),
+      ...(tls === undefined ? [] : [(config: Config) => tls.prepare(config.tls ?? tls.files())]),
+    ]
     const reload = settings && createReload({ ...settings, inEffect, prepare, log })
     const runByName = createOperationRunner(operations, { ...context, reload })
     handler = createApp(context, runByName)
-    return { context, address, listener, runByName, reload }
+    return { context, address, listener, runByName, reload, tls }
   } catch (error) {
     await listener.drain()
     throw error
@@ -121,6 +130,25 @@ async function serveMetrics(context: Context, listeners: Listener[]): Promise<Se
   // The collector usually runs as another user of the same group.
   if (isSocket) chmodSync(metricsListen.socketPath, 0o660)
   return isSocket ? metricsListen : { ...metricsListen, port: listener.port }
+}
+
+/** With TLS where a certificate is set. @throws Fault `configuration` */
+async function openListener(
+  { config, now, log }: AdminContext,
+  handler: Handler,
+): Promise<{ listener: Listener; tls?: TlsInEffect }> {
+  const { listen: address, tls: files, databasePath } = config
+  if (files === undefined) return { listener: await listen(address, handler) }
+  const pair = readTlsPair(files, { databasePath, now: now() })
+  const listener = await listenSecurely(address, handler, pair)
+  return { listener, tls: createTlsInEffect({ files, pair, listener, databasePath, now, log }) }
+}
+
+/** Looks for changed files from time to time. Gives the function that ends this. */
+function watchTls(tls: TlsInEffect | undefined, everyMilliseconds: number): () => void {
+  if (tls === undefined) return () => {}
+  const timer = setInterval(tls.refresh, everyMilliseconds)
+  return () => clearInterval(timer)
 }
 
 /** Rotates the signing key when it is due, now and from time to time. Gives the function that ends this. */

@@ -40,7 +40,19 @@ export const settings = [
   {
     env: 'LATCHKEY_BASE_URL',
     value: 'URL',
-    help: 'URL that clients use; must end in /v1 (default: http://<listen>/v1)',
+    help: 'URL that clients use; must end in /v1 (default: http://<listen>/v1, or https:// with TLS)',
+  },
+  {
+    env: 'LATCHKEY_TLS_CERT_FILE',
+    value: 'FILE',
+    help: 'certificate chain (PEM) to serve HTTPS with; set the key file too',
+    isReloadable: true,
+  },
+  {
+    env: 'LATCHKEY_TLS_KEY_FILE',
+    value: 'FILE',
+    help: 'private key (PEM) of the certificate',
+    isReloadable: true,
   },
   {
     env: 'LATCHKEY_UPSTREAM_URL',

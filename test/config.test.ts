@@ -33,10 +33,12 @@ function faultOf(sources: Partial<ConfigSources>): Fault {
   return fault as Fault
 }
 
+type TlsSetting = 'LATCHKEY_TLS_CERT_FILE' | 'LATCHKEY_TLS_KEY_FILE'
+
 const hex = (digit: string) => digit.repeat(64)
 /** Three good values of each setting, and what the configuration makes of a value. */
 const values: Record<
-  SettingName,
+  Exclude<SettingName, TlsSetting>,
   [texts: [string, string, string], read: (config: Config) => unknown, expect: (text: string) => unknown]
 > = {
   LATCHKEY_DATABASE_URL: [
@@ -104,6 +106,8 @@ const values: Record<
 
 describe('every setting', () => {
   for (const { env } of settings) {
+    // The two files of TLS are only set together.
+    if (env === 'LATCHKEY_TLS_CERT_FILE' || env === 'LATCHKEY_TLS_KEY_FILE') continue
     const [[first, second, third], read, expected] = values[env]
     test(`${env} works by flag, environment and file, in this order`, () => {
       const file = { LATCHKEY_CONFIG: fileOf(`${env}=${third}\n`) }
@@ -119,6 +123,15 @@ describe('every setting', () => {
       expect(read(load({ environment: { [env]: '' } }))).toEqual(read(load()))
     })
   }
+
+  test('LATCHKEY_TLS_CERT_FILE and LATCHKEY_TLS_KEY_FILE are set together, each by flag, environment or file', () => {
+    const key = { LATCHKEY_TLS_KEY_FILE: '/flag.key' }
+    const file = { LATCHKEY_CONFIG: fileOf('LATCHKEY_TLS_CERT_FILE=/file.pem\nLATCHKEY_TLS_KEY_FILE=/file.key\n') }
+    expect(load({ flags: key, environment: file }).tls).toEqual({ certFile: '/file.pem', keyFile: '/flag.key' })
+    const environment = { ...file, LATCHKEY_TLS_CERT_FILE: 'own.pem' }
+    expect(load({ environment }).tls).toEqual({ certFile: resolve('own.pem'), keyFile: '/file.key' })
+    expect(load({ flags: { LATCHKEY_TLS_CERT_FILE: '', LATCHKEY_TLS_KEY_FILE: '' } }).tls).toBeUndefined()
+  })
 
   const switches: [text: string, isOn: boolean][] = [
     ['true', true],
@@ -151,6 +164,7 @@ describe('every setting', () => {
       databaseSynchronous: 'normal',
       listen: { hostname: '127.0.0.1', port: 8787 },
       baseUrl: undefined,
+      tls: undefined,
       upstreamUrl: undefined,
       upstreamApiKey: undefined,
       masterKey: { kind: 'file', path: resolve('latchkey-data/master.key'), isDefault: true },
@@ -234,6 +248,16 @@ describe('a wrong value is refused with the name of the setting:', () => {
     expect(faultOf({ flags: { LATCHKEY_DATABASE_URL: `file:${folder.path}/data` } }).message).toContain('folder')
   })
 
+  for (const [set, missing] of [
+    ['LATCHKEY_TLS_CERT_FILE', 'LATCHKEY_TLS_KEY_FILE'],
+    ['LATCHKEY_TLS_KEY_FILE', 'LATCHKEY_TLS_CERT_FILE'],
+  ] as const)
+    test(`${set} alone`, () => {
+      expect(faultOf({ flags: { [set]: '/a' } }).message).toBe(
+        `${set} is set without ${missing}: set both to serve HTTPS, or neither`,
+      )
+    })
+
   test('both ways to give the master key', () => {
     const both = { LATCHKEY_MASTER_KEY: hex('a'), LATCHKEY_MASTER_KEY_FILE: '/k' }
     expect(faultOf({ environment: both }).message).toContain('LATCHKEY_MASTER_KEY_FILE')
@@ -289,6 +313,8 @@ describe('the base URL', () => {
     expect(baseUrlFor(load(), { hostname: '::1', port: 1 })).toBe('http://[::1]:1/v1')
     const named = load({ flags: { LATCHKEY_BASE_URL: 'https://llm.example/v1/', LATCHKEY_LISTEN: '0.0.0.0:1' } })
     expect(baseUrlFor(named, { hostname: '0.0.0.0', port: 1 })).toBe('https://llm.example/v1')
+    const secure = load({ flags: { LATCHKEY_TLS_CERT_FILE: '/a', LATCHKEY_TLS_KEY_FILE: '/b' } })
+    expect(baseUrlFor(secure, { hostname: '127.0.0.1', port: 1 })).toBe('https://127.0.0.1:1/v1')
     for (const listen of ['0.0.0.0:1', '[::]:1', '[0:0:0:0:0:0:0:0]:1']) {
       expect(() => baseUrlFor(load({ flags: { LATCHKEY_LISTEN: listen } }), { hostname: 'x', port: 1 })).toThrow(
         'LATCHKEY_BASE_URL',

@@ -1,5 +1,5 @@
 // Listens on Bun.
-import type { Bounds, Handler, Listening, ListenOptions, Stopping } from './listener.ts'
+import type { Bounds, Handler, Listening, ListenOptions, Secure, Stopping } from './listener.ts'
 
 /** A model name may have slashes, but a path this deep was changed on its way. */
 const pathSegmentsMax = 32
@@ -12,10 +12,11 @@ export function listenOnBun(
   handler: Handler,
   { idleSeconds }: Bounds,
   stopping: Stopping,
+  secure?: Secure,
 ): Listening {
   const fetch = (request: RoutedRequest, server: Bun.Server<undefined>) =>
     handler(request, {
-      address: server.requestIP(request)?.address ?? null,
+      address: addressOf(server.requestIP(request), secure),
       sentSegments: Object.values(request.params ?? {}),
       liftIdleLimit: () => {
         server.timeout(request, 0)
@@ -40,6 +41,7 @@ export function listenOnBun(
           ...common,
           hostname: options.hostname,
           port: options.port,
+          tls: secure?.pair,
           // Outside development Bun would share the port with a second server, and the two would split the requests.
           reusePort: false,
         })
@@ -53,4 +55,9 @@ export function listenOnBun(
 function routesOf<Serve>(serve: Serve): Record<string, Serve> {
   const names = Array.from({ length: pathSegmentsMax }, (_, index) => `/:s${index}`)
   return Object.fromEntries(names.map((_, index) => [names.slice(0, index + 1).join(''), serve]))
+}
+
+function addressOf(peer: Bun.SocketAddress | null, secure: Secure | undefined): string | null {
+  if (peer === null) return null
+  return secure === undefined ? peer.address : secure.addressOf(peer)
 }

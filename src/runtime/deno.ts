@@ -1,12 +1,12 @@
 // The parts of Deno that this program uses, and listening on it.
-import type { Handler, Listening, ListenOptions, Stopping } from './listener.ts'
+import type { Handler, Listening, ListenOptions, Secure, Stopping } from './listener.ts'
 
 type DenoServer = { addr: { port?: number }; shutdown: () => Promise<void> }
 export type DenoRuntime = {
   createHttpClient: (options: { caCerts: string[] }) => unknown
   serve: (
     options: object,
-    handler: (request: Request, info: { remoteAddr: { hostname?: string } }) => Promise<Response>,
+    handler: (request: Request, info: { remoteAddr: { hostname?: string; port?: number } }) => Promise<Response>,
   ) => DenoServer
 }
 
@@ -21,16 +21,19 @@ export function listenOnDeno(
   options: ListenOptions,
   handler: Handler,
   stopping: Stopping,
+  secure?: Secure,
 ): Listening {
   const abort = new AbortController()
   const address = 'socketPath' in options ? { path: options.socketPath } : options
-  const server = deno.serve({ ...address, signal: abort.signal, onListen: () => {} }, (request, info) =>
-    handler(request, {
-      address: info.remoteAddr.hostname ?? null,
-      ...(hasPlainHost(request) ? {} : { sentSegments: [] }),
-      liftIdleLimit: () => () => {},
-      ...stopping,
-    }),
+  const server = deno.serve(
+    { ...address, ...secure?.pair, signal: abort.signal, onListen: () => {} },
+    (request, info) =>
+      handler(request, {
+        address: addressOf(info.remoteAddr, secure),
+        ...(hasPlainHost(request) ? {} : { sentSegments: [] }),
+        liftIdleLimit: () => () => {},
+        ...stopping,
+      }),
   )
   return { port: server.addr.port ?? 0, stop: () => server.shutdown(), cut: () => abort.abort() }
 }
@@ -38,4 +41,9 @@ export function listenOnDeno(
 /** Deno joins the Host header and the request target to a URL, so that a slash in the Host would begin the path. */
 function hasPlainHost({ headers }: Request): boolean {
   return /^[\w.:[\]-]*$/.test(headers.get('host') ?? '')
+}
+
+function addressOf({ hostname, port }: { hostname?: string; port?: number }, secure: Secure | undefined) {
+  if (hostname === undefined) return null
+  return secure === undefined ? hostname : secure.addressOf({ address: hostname, port: port ?? 0 })
 }

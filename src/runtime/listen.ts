@@ -3,7 +3,8 @@ import { Fault } from '../fault.ts'
 import { connectionIdleSecondsMax, drainMillisecondsMax, usageWaitMillisecondsMax } from '../limits.ts'
 import { listenOnBun } from './bun.ts'
 import { findDeno, listenOnDeno } from './deno.ts'
-import type { Bounds, Handler, Listening, ListenOptions } from './listener.ts'
+import type { AddressOf, Bounds, Handler, Listening, ListenOptions, Secure, Stopping, TlsPair } from './listener.ts'
+import { listenThroughRelay, type Relay } from './relay.ts'
 
 export type Listener = {
   /** The port in force; 0 for a local socket. */
@@ -20,34 +21,74 @@ const cutHandlersMillisecondsMax = usageWaitMillisecondsMax + 500
 
 const defaultBounds: Bounds = { idleSeconds: connectionIdleSecondsMax, drainMilliseconds: drainMillisecondsMax }
 
+export type SecureListener = Listener & {
+  /** Makes a pair ready for new connections; the others keep theirs. @throws the runtime's error when it cannot use the pair */
+  preparePair: Relay['preparePair']
+}
+
 /** @throws Fault `configuration` when the address cannot be used */
 export async function listen(
   options: ListenOptions,
   handler: Handler,
   bounds: Bounds = defaultBounds,
 ): Promise<Listener> {
-  const running: Running = { count: 0, waiting: [] }
-  let isCut = false
-  const stopping = { isCut: () => isCut, outlives: (work: Promise<unknown>) => track(running, work) }
-  const tracked: Handler = (request, peer) => {
-    const response = handler(request, peer)
-    track(running, response)
-    return response
-  }
+  const tracked = track(handler)
   try {
-    const deno = findDeno()
-    const { port, stop, cut } =
-      deno === undefined
-        ? listenOnBun(options, tracked, bounds, stopping)
-        : listenOnDeno(deno, options, tracked, stopping)
-    const cutAll = () => {
-      isCut = true
-      cut()
-    }
-    return { port, drain: () => drain({ stop, cut: cutAll }, running, bounds) }
+    return drainable(openOn(options, tracked, bounds), tracked, bounds)
   } catch (cause) {
     throw cannotListen(options, cause)
   }
+}
+
+/**
+ * Listens for TLS 1.2 and later.
+ * @throws Fault `configuration` when the address or the pair cannot be used
+ */
+export async function listenSecurely(
+  address: { hostname: string; port: number },
+  handler: Handler,
+  pair: TlsPair,
+  bounds: Bounds = defaultBounds,
+): Promise<SecureListener> {
+  const tracked = track(handler)
+  const open = (next: TlsPair, addressOf: AddressOf) =>
+    openOn({ hostname: '127.0.0.1', port: 0 }, tracked, bounds, { pair: next, addressOf })
+  try {
+    const relay = await listenThroughRelay(address, open, pair)
+    return { ...drainable(relay, tracked, bounds), preparePair: relay.preparePair }
+  } catch (cause) {
+    throw cannotListen(address, cause)
+  }
+}
+
+/** A handler whose running calls are counted. */
+type Tracked = { handler: Handler; running: Running; stopping: Stopping; cutting: { isCut: boolean } }
+
+function track(handler: Handler): Tracked {
+  const running: Running = { count: 0, waiting: [] }
+  const cutting = { isCut: false }
+  const stopping = { isCut: () => cutting.isCut, outlives: (work: Promise<unknown>) => count(running, work) }
+  const counted: Handler = (request, peer) => {
+    const response = handler(request, peer)
+    count(running, response)
+    return response
+  }
+  return { handler: counted, running, stopping, cutting }
+}
+
+function openOn(options: ListenOptions, { handler, stopping }: Tracked, bounds: Bounds, secure?: Secure): Listening {
+  const deno = findDeno()
+  return deno === undefined
+    ? listenOnBun(options, handler, bounds, stopping, secure)
+    : listenOnDeno(deno, options, handler, stopping, secure)
+}
+
+function drainable({ port, stop, cut }: Listening, { running, cutting }: Tracked, bounds: Bounds): Listener {
+  const cutAll = () => {
+    cutting.isCut = true
+    cut()
+  }
+  return { port, drain: () => drain({ stop, cut: cutAll }, running, bounds) }
 }
 
 function cannotListen(options: ListenOptions, cause: unknown): Fault {
@@ -62,7 +103,7 @@ function cannotListen(options: ListenOptions, cause: unknown): Fault {
 /** The handlers that run and the work that outlives them, and who waits for all of these to end. */
 type Running = { count: number; waiting: (() => void)[] }
 
-function track(running: Running, work: Promise<unknown>): void {
+function count(running: Running, work: Promise<unknown>): void {
   running.count += 1
   const end = () => {
     running.count -= 1

@@ -17,6 +17,12 @@ export type Handler = (request: Request, peer: Peer) => Promise<Response>
 export type ListenOptions = ({ hostname: string; port: number } | { socketPath: string }) & { setting?: string }
 export type Bounds = { idleSeconds: number; drainMilliseconds: number }
 
+/** A certificate, with the ones between it and its root, and its private key, in PEM. */
+export type TlsPair = { cert: string; key: string }
+/** The address of the client, where the connection is a relay's. */
+export type AddressOf = (peer: { address: string; port: number }) => string | null
+export type Secure = { pair: TlsPair; addressOf: AddressOf }
+
 /** How handlers and a stop know of each other. */
 export type Stopping = Pick<Peer, 'isCut' | 'outlives'>
 

@@ -12,7 +12,7 @@ import { createLog } from '../../src/observe/log.ts'
 import { type Listener, listen } from '../../src/runtime/listen.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
 import { outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
-import { type Server, startServer } from '../../src/server.ts'
+import { type Server, type StartOptions, startServer } from '../../src/server.ts'
 
 export type Row = Record<string, unknown> & { id: string }
 export const audience = 'latchkey-tests'
@@ -44,6 +44,7 @@ export type TestServerOptions = {
   upstreamUrl?: string
   settings?: Partial<Record<string, string>>
   dependencies?: Partial<Dependencies>
+  start?: StartOptions
 }
 
 /** An initialized server that trusts http issuers on this machine. `dependencies` replaces the clocks (both, by `now`) or fetch. */
@@ -75,7 +76,11 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     },
     ...options.dependencies,
   }
-  const server = await startServer(config, dependencies, { create: true, prepare: (run) => run('init', {}) })
+  const server = await startServer(config, dependencies, {
+    create: true,
+    prepare: (run) => run('init', {}),
+    ...options.start,
+  })
   return {
     server,
     config,

@@ -1,0 +1,77 @@
+// The TLS pair that a server presents: replaced by a reload, and when its files change.
+import type { TlsFiles } from '../config.ts'
+import { describeError, Fault } from '../fault.ts'
+import type { Log } from '../observe/log.ts'
+import type { SecureListener } from '../runtime/listen.ts'
+import type { TlsPair } from '../runtime/listener.ts'
+import type { Prepared } from './reload.ts'
+import { type LoadedPair, readTlsPair, stampOf } from './tls-files.ts'
+
+export type TlsInEffect = {
+  /** @throws Fault `configuration` when the pair in these files cannot be used; the one in use stays */
+  prepare: (files: TlsFiles) => Prepared
+  /** Takes the pair from files that have changed. Never fails: a pair that cannot be used is logged once. */
+  refresh: () => void
+  /** The files of the pair in use. */
+  files: () => TlsFiles
+  /** When the certificate in use expires, in milliseconds since 1970. */
+  expiresAt: () => number
+}
+
+type Parts = {
+  files: TlsFiles
+  pair: LoadedPair
+  listener: Pick<SecureListener, 'preparePair'>
+  databasePath: string
+  now: () => number
+  log: Log
+}
+
+export function createTlsInEffect({ files, pair, listener, databasePath, now, log }: Parts): TlsInEffect {
+  let current = { files, pair }
+  /** The state of the files that was looked at last. */
+  let seen = pair.stamp
+  const prepare = (from: TlsFiles): Prepared => {
+    const next = readTlsPair(from, { databasePath, now: now() })
+    const isSame = next.cert === current.pair.cert && next.key === current.pair.key
+    const ready = isSame ? nothing : prepareOrRefuse(listener, from, next)
+    const use = () => {
+      ready.use()
+      current = { files: from, pair: next }
+      seen = next.stamp
+      if (!isSame) log('info', 'tls_replaced', { subject: next.subject, expires_at: timeOf(next.expiresAt) })
+    }
+    return { use, discard: ready.discard }
+  }
+  return {
+    prepare,
+    refresh: () => {
+      const stamp = stampOf(current.files)
+      if (stamp === seen) return
+      seen = stamp
+      try {
+        prepare(current.files).use()
+      } catch (error) {
+        log('error', 'tls_replacement_failed', { reason: describeError(error) })
+      }
+    },
+    files: () => current.files,
+    expiresAt: () => current.pair.expiresAt,
+  }
+}
+
+const nothing: Prepared = { use: () => {}, discard: () => {} }
+
+/** The runtime has the last word on a pair, such as on the certificates behind the first. */
+function prepareOrRefuse({ preparePair }: Parts['listener'], { certFile }: TlsFiles, pair: TlsPair): Prepared {
+  try {
+    return preparePair(pair)
+  } catch (cause) {
+    const why = (cause as Error).message
+    throw new Fault('configuration', `The certificate in ${JSON.stringify(certFile)} cannot be used: ${why}`, { cause })
+  }
+}
+
+function timeOf(time: number): string {
+  return new Date(time).toISOString()
+}

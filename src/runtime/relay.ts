@@ -1,0 +1,147 @@
+// Listens for TLS with a certificate that can be replaced. No runtime can replace the certificate of a listener: one that is stopped closes
+// connections on which a request is on its way. So the public port belongs to a relay that never closes. It passes the encrypted bytes to
+// a listener of the runtime on loopback; a new certificate gets a new listener, and connections stay with the one that they began with.
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { AddressOf, Listening, TlsPair } from './listener.ts'
+
+/** A listener on loopback. `addressOf` gives the address of the client behind a connection of the relay. */
+export type OpenInner = (pair: TlsPair, addressOf: AddressOf) => Listening
+
+/** A pair that can be used: `use` gives it to all new connections. */
+export type PreparedPair = { use: () => void; discard: () => void }
+
+export type Relay = Listening & {
+  /** @throws the runtime's error when it cannot use the pair; the one in use stays */
+  preparePair: (pair: TlsPair) => PreparedPair
+}
+
+type Inner = { listening: Listening; connections: number; stopped?: Promise<unknown> }
+type State = {
+  current: Inner
+  inners: Set<Inner>
+  /** By the local port of their connection to an inner listener. */
+  addresses: Map<number, string | null>
+  clients: Set<Socket>
+  /** Those that have sent nothing yet. */
+  silent: Set<Socket>
+}
+
+const loopback = '127.0.0.1'
+/** The first byte of a TLS connection: the record type of a handshake (RFC 8446 §5.1). */
+const handshakeByte = 0x16
+/** How long a client may take to close its half of a connection after the last byte was sent to it. */
+const closeMilliseconds = 1_000
+
+/** @throws the runtime's error when the address or the pair cannot be used */
+export async function listenThroughRelay(
+  { hostname, port }: { hostname: string; port: number },
+  open: OpenInner,
+  pair: TlsPair,
+): Promise<Relay> {
+  const addresses = new Map<number, string | null>()
+  const openWith = (next: TlsPair): Inner => {
+    const addressOf: AddressOf = ({ port: from }) => addresses.get(from) ?? null
+    return { listening: open(next, addressOf), connections: 0 }
+  }
+  const first = openWith(pair)
+  const state: State = { current: first, inners: new Set([first]), addresses, clients: new Set(), silent: new Set() }
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => relay(client, state))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: hostname, port }, () => resolve())
+  }).catch(async (error: unknown) => {
+    await first.listening.stop()
+    throw error
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    preparePair: (pair) => {
+      const next = openWith(pair)
+      const use = () => {
+        const previous = state.current
+        state.current = next
+        state.inners.add(next)
+        stopIfUnused(previous, state)
+      }
+      return { use, discard: () => void stopInner(next) }
+    },
+    stop: async () => {
+      const closed = new Promise((resolve) => server.close(resolve))
+      // The runtime waits for these as if a request were on its way.
+      for (const client of state.silent) client.destroy()
+      await Promise.all([closed, ...[...state.inners].map(stopInner)])
+    },
+    cut: () => {
+      for (const { listening } of state.inners) listening.cut()
+      for (const client of state.clients) client.destroy()
+    },
+  }
+}
+
+function stopInner(inner: Inner): Promise<unknown> {
+  inner.stopped ??= inner.listening.stop()
+  return inner.stopped
+}
+
+/** A listener whose pair was replaced ends with its last connection. */
+function stopIfUnused(inner: Inner, { current, inners }: State): void {
+  if (inner === current || inner.connections > 0) return
+  void stopInner(inner)
+  inners.delete(inner)
+}
+
+function relay(client: Socket, state: State): void {
+  const inner = state.current
+  const upstream = connect({ host: loopback, port: inner.listening.port, allowHalfOpen: true, noDelay: true })
+  inner.connections += 1
+  state.clients.add(client)
+  state.silent.add(client)
+  upstream.once('connect', () => {
+    const { localPort = 0 } = upstream
+    state.addresses.set(localPort, client.remoteAddress ?? null)
+    upstream.once('close', () => state.addresses.delete(localPort))
+    client.once('data', (first: Buffer) => {
+      state.silent.delete(client)
+      passOn(client, upstream, first)
+    })
+  })
+  // Read from the start, to see when the listener closes the connection.
+  upstream.pipe(client)
+  upstream.on('error', () => client.destroy())
+  upstream.once('close', () => {
+    inner.connections -= 1
+    stopIfUnused(inner, state)
+  })
+  client.on('error', () => upstream.destroy())
+  // Everything was sent; a client that does not close its half is not waited for.
+  client.once('finish', () => setTimeout(() => client.destroy(), closeMilliseconds).unref())
+  client.once('close', () => {
+    state.clients.delete(client)
+    state.silent.delete(client)
+    upstream.destroy()
+  })
+}
+
+function passOn(client: Socket, upstream: Socket, first: Buffer): void {
+  if (first[0] !== handshakeByte) {
+    upstream.unpipe(client)
+    upstream.destroy()
+    client.resume()
+    client.end(httpsOnly)
+    return
+  }
+  upstream.write(first)
+  client.pipe(upstream)
+}
+
+const httpsOnlyBody = JSON.stringify({
+  error: { code: 400, message: 'This port accepts HTTPS only: use an https:// URL' },
+})
+const httpsOnly = [
+  'HTTP/1.1 400 Bad Request',
+  'content-type: application/json',
+  `content-length: ${httpsOnlyBody.length}`,
+  'connection: close',
+  '',
+  httpsOnlyBody,
+].join('\r\n')

@@ -1,0 +1,152 @@
+// Listening for TLS: only modern versions, a helpful answer to plain HTTP, and new certificates without a lost request.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { Agent, request } from 'node:https'
+import { connect } from 'node:net'
+import { listen, listenSecurely, type SecureListener } from '../../src/runtime/listen.ts'
+import type { Handler, TlsPair } from '../../src/runtime/listener.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
+import { openRawRequest } from '../support/raw-request.ts'
+import { hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
+
+let folder: ReturnType<typeof temporaryFolder>
+let pairs: [one: TlsPair, two: TlsPair]
+let listener: SecureListener | undefined
+beforeAll(() => {
+  folder = temporaryFolder()
+  const read = (name: string): TlsPair => {
+    const { certFile, keyFile } = makeCertificate(folder.path, name)
+    return { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
+  }
+  if (hasOpenssl) pairs = [read('one'), read('two')]
+})
+afterEach(async () => {
+  await listener?.drain()
+  listener = undefined
+})
+afterAll(() => folder.remove())
+
+const ok: Handler = async (message) => {
+  await message.text()
+  return new Response('ok')
+}
+const start = async (handler: Handler = ok) => {
+  listener = await listenSecurely({ hostname: '127.0.0.1', port: 0 }, handler, pairs[0])
+  return listener
+}
+
+/** The body of a response, or why there is none. */
+function ask(port: number, agent: Agent, path = '/'): Promise<string> {
+  return new Promise((resolve) => {
+    const sent = request({ host: '127.0.0.1', port, path, method: 'POST', agent }, (response) => {
+      let text = ''
+      response.on('data', (chunk) => {
+        text += chunk
+      })
+      response.on('end', () => resolve(response.complete ? text : 'cut off'))
+      response.on('error', (error) => resolve(error.message))
+    })
+    sent.on('error', (error) => resolve(error.message))
+    sent.end('hello')
+  })
+}
+
+describe.skipIf(!hasOpenssl)('a secure listener', () => {
+  test('loses no request and no stream while its pair is replaced 20 times', async () => {
+    const gate = Promise.withResolvers<void>()
+    let begun = 0
+    const { port, preparePair } = await start(async (message, peer) => {
+      if (!message.url.endsWith('/stream')) return ok(message, peer)
+      begun += 1
+      return new Response(
+        new ReadableStream({
+          start: async (controller) => {
+            controller.enqueue('begin ')
+            await gate.promise
+            controller.enqueue('end')
+            controller.close()
+          },
+        }),
+      )
+    })
+    const [kept, fresh] = [true, false].map((keepAlive) => new Agent({ keepAlive, rejectUnauthorized: false }))
+    const streams = Array.from({ length: 50 }, () => ask(port, fresh as Agent, '/stream'))
+    const answers: string[] = []
+    const load = Array.from({ length: 20 }, async (_, index) => {
+      // One in ten requests comes on a new connection.
+      for (let count = 0; count < 50; count++)
+        answers.push(await ask(port, (count % 10 === index % 10 ? fresh : kept) as Agent))
+    })
+    const names: string[] = []
+    for (let swap = 1; swap <= 20; swap++) {
+      const before = answers.length
+      preparePair(pairs[swap % 2 === 0 ? 0 : 1]).use()
+      names.push(await presentedName(port))
+      while (answers.length === before && answers.length < 1_000) await Bun.sleep(1)
+    }
+    await Promise.all(load)
+    expect(begun).toBe(50)
+    gate.resolve()
+    expect(await Promise.all(streams)).toEqual(Array(50).fill('begin end'))
+    expect(answers).toEqual(Array(1_000).fill('ok'))
+    expect(names).toEqual(Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 'two' : 'one')))
+    kept?.destroy()
+  })
+
+  test('keeps its pair when the next one cannot be used, or is discarded', async () => {
+    const { port, preparePair } = await start()
+    expect(() => preparePair({ cert: 'no certificate', key: pairs[1].key })).toThrow()
+    preparePair(pairs[1]).discard()
+    expect(await presentedName(port)).toBe('one')
+  })
+
+  test('shows its handler the address of the client', async () => {
+    const { port } = await start(async (_request, { address }) => new Response(address))
+    expect(await ask(port, new Agent({ rejectUnauthorized: false }))).toBe('127.0.0.1')
+  })
+
+  test('explains to a client that speaks plain HTTP what to do', async () => {
+    const { port } = await start()
+    const { answer } = openRawRequest(`http://127.0.0.1:${port}/v1/models`, 'GET', {})
+    expect(await answer).toMatchObject({ status: 400, body: expect.stringContaining('use an https:// URL') })
+  })
+
+  test('is not shared, and takes no address that is taken', async () => {
+    const { port } = await start()
+    const again = { hostname: '127.0.0.1', port }
+    await expect(listenSecurely(again, ok, pairs[0])).rejects.toMatchObject({ code: 'configuration' })
+    await expect(listen(again, ok)).rejects.toMatchObject({ code: 'configuration' })
+  })
+
+  test('stops at once with connections on which nothing was sent', async () => {
+    const { port } = await start()
+    const silent = connect(port, '127.0.0.1')
+    await new Promise((resolve) => silent.once('connect', resolve))
+    await ask(port, new Agent({ keepAlive: true, rejectUnauthorized: false }))
+    const closed = new Promise((resolve) => silent.once('close', resolve))
+    const startedAt = performance.now()
+    await listener?.drain()
+    await closed
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    listener = undefined
+  })
+
+  for (const [version, isSpoken] of [
+    ['tls1', false],
+    ['tls1_1', false],
+    ['tls1_2', true],
+    ['tls1_3', true],
+  ] as const) {
+    test(`${isSpoken ? 'speaks' : 'refuses'} ${version}`, async () => {
+      const { port } = await start()
+      const args = ['s_client', '-connect', `127.0.0.1:${port}`, `-${version}`, '-cipher', 'DEFAULT@SECLEVEL=0']
+      const client = Bun.spawn(['openssl', ...args], { stdin: new Blob([]), stdout: 'pipe', stderr: 'pipe' })
+      const [text, problem] = await Promise.all([
+        new Response(client.stdout).text(),
+        new Response(client.stderr).text(),
+      ])
+      if (isSpoken) expect(text).toMatch(/New, TLSv1\.[23], Cipher is (?!\(NONE\))/)
+      else expect(problem).toContain('alert protocol version')
+    })
+  }
+})
