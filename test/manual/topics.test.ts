@@ -122,6 +122,17 @@ describe('the manual', () => {
     expect(lines.length).toBeGreaterThan(80)
     expect(lines.filter((line) => !isCommandLine(line, groups))).toEqual([])
   })
+
+  test('names no option alone that no command has', async () => {
+    const commands = (await findCommands()).flatMap((group) => [group, ...group.commands])
+    const known = [...optionsOfAll, ...commands.flatMap(({ options }) => options.map(({ long }) => long))]
+    const named = [readReadme(), ...topics.values()].flatMap((text) =>
+      [...text.matchAll(/`(--[a-z][a-z-]*)[^`]*`/g)].map((match) => match[1] ?? ''),
+    )
+    expect(named.length).toBeGreaterThan(25)
+    // `--lifetime` is an option of buildkite-agent.
+    expect(named.filter((option) => option !== '--lifetime' && !known.includes(option))).toEqual([])
+  })
 })
 
 const optionsOfAll = ['--help', '--json', '--config', ...settings.map(({ env }) => `--${flagOf(env)}`)]
