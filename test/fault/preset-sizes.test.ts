@@ -80,7 +80,7 @@ const numbered = (count: number, value: string) =>
 const tooDeep = /^body: must be nested at most 128 levels deep$/
 /** What no body of any endpoint may be, told before it is parsed. */
 const farTooDeep = /^The body must be nested at most 256 levels deep$/
-const tooManyOutermost = /^The body must have at most 256 members outside its lists and objects$/
+const tooManyOutermost = /^The body must have at most 256 members in its outermost object$/
 const tooManyMembers = /^The body must have at most 200000 members in all its objects$/
 const tooMuch = /^Settings and system prompt have \d+ characters: a preset has at most 262144; shorten them$/
 const notAnObject = /^The body must be a JSON object$/
