@@ -1,4 +1,4 @@
-// All routes of the service on one page, and the only catch: whatever goes wrong below becomes an answer here.
+// All routes of the service on one page, and its only catch block, which turns every error into a response.
 import packageJson from '../package.json' with { type: 'json' }
 import type { RunByName } from './admin/operation.ts'
 import { withTypes } from './admin/operations.ts'
@@ -30,7 +30,7 @@ import { createPresetEndpoints } from './presets/endpoints.ts'
 import type { Handler } from './runtime/listener.ts'
 import { publishJwks } from './tokens/jwks-endpoint.ts'
 
-/** Every endpoint of the service, each with what it says of itself. */
+/** Lists every endpoint of the service with its documentation. */
 function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
   const runOperation = withTypes(runByName)
   const endpoints: Endpoint<Context>[] = [
@@ -65,12 +65,15 @@ function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
   return endpoints
 }
 
-/** The folder of the base path: empty for `/v1`. */
+/** Returns the parent of the base path: empty for `/v1`. */
 function besidePathOf(basePath: string): string {
   return basePath.slice(0, basePath.lastIndexOf('/'))
 }
 
-/** Finds endpoints below the base path. `below` knows these alone; `anywhere` also those beside it, such as `/readyz`. */
+/**
+ * Creates routers for the endpoints. `below` finds only endpoints under the base path; `anywhere` also finds those next
+ * to it, such as `/readyz`.
+ */
 function createRoutes(basePath: string, endpoints: readonly Endpoint<Context>[]) {
   const besidePath = besidePathOf(basePath)
   const [inside, outside] = [false, true].map((isBeside) =>
@@ -82,7 +85,7 @@ function createRoutes(basePath: string, endpoints: readonly Endpoint<Context>[])
   return { below, anywhere }
 }
 
-/** The whole service as one function from request to response; it never rejects. */
+/** Returns the whole service as one function from request to response. It never rejects. */
 export function createApp(context: Context, runByName: RunByName): Handler {
   const basePath = new URL(context.baseUrl).pathname
   const { below, anywhere } = createRoutes(basePath, listEndpoints(runByName))
@@ -126,7 +129,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
 
 type Answered = RequestInfo & { traceId: string | undefined; template: string | null; startedAt: number }
 
-/** Once the response begins; a stream may go on for long. */
+/** Records the request when its response begins, because a stream can run for long. */
 function recordRequest(request: Request, response: Response, answered: Answered, context: Context): void {
   const { accessLog, callers, log, monotonic, now } = context
   const isDebugging = context.inEffect.read().logLevel === 'debug'
@@ -146,23 +149,23 @@ function recordRequest(request: Request, response: Response, answered: Answered,
   if (isDebugging) log('debug', 'request', line)
 }
 
-/** Until the process has ended: what memory holds may be true no more. */
+/** Used until the process ends: the state in memory can differ from the database. */
 function stopping(): Fault {
   return new Fault('unavailable', 'The service is stopping; try again later', { headers: { 'retry-after': '1' } })
 }
 
-/** The path as the runtime shows it. Without a Host header, as in HTTP/1.0, there is nothing before it. */
+/** Returns the path as the runtime reports it. A request without a Host header, as in HTTP/1.0, has only the path. */
 function pathOf({ url }: Request): string {
   const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
   return start < 0 ? '/' : (url.slice(start).split('?', 1)[0] ?? '')
 }
 
-/** A path for the log: a credential that slipped into it is longer than anything of ours, ids included. */
+/** Returns the path for the log. Segments longer than any id are replaced, because they can be credentials. */
 function loggablePath(path: string): string {
   return path.replaceAll(/[^/]{41,}/g, '…').slice(0, 256)
 }
 
-/** The paths of the service are public, so that naming one gives nothing away. */
+/** The service's paths are public, so suggesting one reveals nothing. */
 function notFound(nearest: string | undefined): Fault {
   return new Fault('not_found', `Resource not found${nearest === undefined ? '' : `; did you mean ${nearest}?`}`)
 }

@@ -1,4 +1,5 @@
-// The plain record that every handler and admin operation gets. Opens a database into one and closes it again.
+// The plain record that every handler and admin operation receives. This file opens a database as a context and closes
+// it.
 
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -47,7 +48,7 @@ import { createMutex } from './scheduling/mutex.ts'
 import { openMasterKey } from './tokens/keyring.ts'
 import { openSigningKeys } from './tokens/signing-keys.ts'
 
-/** What all endpoints need, each its part of it. */
+/** What all endpoints need; each endpoint declares its part. */
 export type Context = AdminContext &
   ExchangeContext &
   InferenceContext &
@@ -56,11 +57,11 @@ export type Context = AdminContext &
   HealthContext &
   MetricsEndpointContext & { accessLog: AccessLog }
 
-/** What comes from outside and differs in tests. */
+/** Dependencies on the outside world, which tests replace. */
 export type Dependencies = {
   now: () => number
   monotonic: () => number
-  /** From 0 to below 1. */
+  /** At least 0 and below 1. */
   random: () => number
   fetch: Fetch
   resolve: Outbound['resolve']
@@ -84,7 +85,7 @@ const hints = {
 }
 
 /**
- * Opens the database as its only owner. With `create`, a missing file and its folder are made.
+ * Opens the database as its only owner. With `create`, creates a missing file and its folder.
  * @throws Fault `configuration`, or `conflict` while another process owns the file
  */
 export async function openContext(
@@ -135,7 +136,7 @@ export async function openContext(
   return { ...stored, metrics, isWritable, issuerKeys, outbound, now, monotonic, log }
 }
 
-/** The open finds damage of the file's head; damage further in shows when the rows are read. */
+/** Opening detects damage only at the start of the file. Damage further in appears when rows are read. */
 async function loadOrRefuse(
   { orm, ...database }: Database,
   { upstreamUrl }: Config,
@@ -156,7 +157,7 @@ async function loadOrRefuse(
 }
 
 /**
- * Tries again while another process owns the database for a moment, up to `databaseWaitMillisecondsMax`.
+ * Retries while another process briefly owns the database, for up to `databaseWaitMillisecondsMax`.
  * @throws Fault of the last attempt
  */
 export async function retryWhileOwned<Result>(attempt: () => Promise<Result>): Promise<Result> {
@@ -167,15 +168,15 @@ export async function retryWhileOwned<Result>(attempt: () => Promise<Result>): P
     } catch (error) {
       const isOwned = error instanceof Fault && error.reason === 'database_owned'
       if (!isOwned || performance.now() > deadline) throw error
-      // At random, or those that wait would meet at every attempt.
+      // A random delay keeps waiting processes from colliding at every attempt.
       await pause(20 + Math.random() * 80)
     }
   }
 }
 
 /**
- * What serving needs besides an open database.
- * @throws Fault `configuration` when the database was never initialized or the master key does not fit
+ * Adds to an open database what serving requires.
+ * @throws Fault `configuration` if the database was never initialized or the master key does not match
  */
 export async function openServing(admin: AdminContext, baseUrl: string, fetch: Fetch): Promise<Context> {
   if (!isInitialized(admin)) throw notInitialized(admin.config)
@@ -221,7 +222,7 @@ export function notInitialized({ databasePath }: Config): Fault {
   )
 }
 
-/** Waits for queued rows, then closes the database. */
+/** Commits queued rows, then closes the database. */
 export async function closeContext({ writer, database }: AdminContext): Promise<void> {
   await writer.close()
   await database.close()

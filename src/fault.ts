@@ -1,4 +1,5 @@
-// The one error type. It keeps what a caller may read apart from what an admin must know, and knows nothing of HTTP or exit codes.
+// The only error type. It separates what a caller may read from what an admin needs, and knows nothing of HTTP or exit
+// codes.
 
 export type FaultCode =
   | 'invalid'
@@ -19,12 +20,12 @@ export type FaultCode =
   | 'configuration'
   | 'internal'
 
-/** What says more than that is a value that somebody sent, told back. */
+/** Longer texts contain a value that somebody sent. */
 const textCharactersMax = 8_000
 
 /**
- * A text without the credentials that slipped into it: keys of ours, passwords in URLs, and whatever begins like a JWT. Cut to what a
- * person would read. Its time grows with the length alone, whatever the text is: callers choose many of these texts.
+ * Removes credentials from a text: API keys, passwords in URLs, and anything that starts like a JWT. Also cuts the text
+ * to a readable length. The time is linear in the length for any text, because callers choose many of these texts.
  */
 export function withoutSecrets(text: string): string {
   const cut = text.length > textCharactersMax ? `${text.slice(0, textCharactersMax)}…` : text
@@ -35,8 +36,9 @@ export function withoutSecrets(text: string): string {
 }
 
 /**
- * A run of the characters of tokens, without the token in it and what follows: a part of it that begins like a JWT, with a separator and
- * more behind. One expression for this would try every `eyJ` up to the end of the run.
+ * Replaces the first token in a run of token characters, and drops the rest of the run. A token is a part that starts
+ * like a JWT, followed by a separator and more text. A single regular expression would try every `eyJ` to the end of
+ * the run.
  */
 function withoutToken(run: string): string {
   for (const { 0: part, index } of run.matchAll(/[\w-]{11,}/g)) {
@@ -49,8 +51,8 @@ function withoutToken(run: string): string {
 }
 
 /**
- * A refusal or failure with a public message (sentence case, no full stop, safe to show to the caller) and, apart from it,
- * a private reason for log and audit, and a hint that only makes sense to whoever types commands: it goes on where the message ends.
+ * A refusal or failure. The public message is in sentence case, has no full stop and is safe to show to the caller. The
+ * private reason goes to the log and the audit. The hint continues the message and is shown only to users of commands.
  */
 export class Fault extends Error {
   readonly code: FaultCode
@@ -72,12 +74,12 @@ export class Fault extends Error {
   }
 }
 
-/** What a command tells of a fault. */
+/** Returns the text that a command prints for a fault. */
 export function tellForCommands({ message, hint }: Fault): string {
   return message + hint
 }
 
-/** The text of anything thrown, with its causes, on one line: for logs only, never for callers. */
+/** Returns the text of any thrown value, with its causes, on one line. For logs only; never show it to callers. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const own =

@@ -1,5 +1,6 @@
-// What the hot path looks up, in memory: organizations, keys, issuers, policies, upstreams and presets as immutable values, deleted ones
-// included. It equals the database at every acknowledged change: it is loaded at the start, and only admin/commit.ts changes it.
+// The in-memory copy of what requests look up: organizations, keys, issuers, policies, upstreams and presets as
+// immutable values, including deleted ones. It matches the database after every acknowledged change: it is loaded at
+// startup, and only admin/commit.ts changes it.
 import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { ChangeKind } from '../db/admin-changes.ts'
@@ -32,15 +33,15 @@ export type Registry = {
   issuers: Map<string, Issuer>
   policies: Map<string, Policy>
   upstreams: Map<string, Upstream>
-  /** Those in use, in the order in which they are tried. */
+  /** The upstreams in use, in the order in which they are tried. */
   upstreamsInOrder: readonly Upstream[]
   priceOf: PriceList
   presets: Map<string, Preset>
-  /** Of each workspace by slug, archived ones included. */
+  /** Presets by workspace and slug, including archived ones. */
   presetsOf: Map<string, Map<string, Preset>>
 }
 
-/** Everything from the database, and the upstream that the settings name, if they do. */
+/** Loads everything from the database, and adds the upstream from the settings if they name one. */
 export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Registry> {
   const registry: Registry = {
     organizations: new Map(),
@@ -61,13 +62,13 @@ export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Reg
 
 /** How one kind of row is kept in memory. */
 type Keeping = {
-  /** The rows with these ids as they are now, by id; other rows may be among them. */
+  /** Returns the current rows with these ids, by id. The map can contain other rows. */
   read: (
     registry: Registry,
     orm: Orm,
     ids: string[],
   ) => Promise<ReadonlyMap<string, object>> | ReadonlyMap<string, object>
-  /** Replaces in memory the rows with these ids, or all, by what the database has. */
+  /** Reloads the rows with these ids, or all rows, from the database. */
   load: (registry: Registry, orm: Orm, ids?: string[]) => Promise<void>
 }
 
@@ -122,12 +123,12 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   user: inDatabaseOnly(users),
 }
 
-/** All rows where no ids are given. */
+/** Returns no condition, and so matches all rows, if no ids are given. */
 function isOneOf(column: SQLiteColumn, ids: string[] | undefined): SQL | undefined {
   return ids === undefined ? undefined : inArray(column, ids)
 }
 
-/** Rows that are not kept in memory. */
+/** Describes rows that are not kept in memory. */
 function inDatabaseOnly(table: typeof workspaces | typeof signingKeys | typeof users): Keeping {
   return {
     read: async (_registry, orm, ids) => {

@@ -1,4 +1,5 @@
-// A running Latchkey: the service on its address, the admin door on its socket, one database between them.
+// A running Latchkey server: the service on its address, the admin interface on its local socket, and one database for
+// both.
 
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { listSigningKeys } from '../db/signing-keys.ts'
@@ -29,25 +30,28 @@ export type Server = {
   context: Context
   runOperation: RunOperation
   runByName: RunByName
-  /** Undefined unless the server was given a way to read its settings again. @throws Fault `configuration` */
+  /**
+   * Undefined if the server cannot read its settings again.
+   * @throws Fault `configuration`
+   */
   reload: Reload | undefined
-  /** Ends in order: no new requests, running ones finish, queued rows are committed. */
+  /** Shuts down gracefully: rejects new requests, finishes running ones and commits queued rows. */
   stop: () => Promise<void>
 }
 
 export type StartOptions = {
-  /** Makes a missing database. */
+  /** Creates a missing database. */
   create?: boolean
-  /** Runs before anything is served. */
+  /** Runs before the server accepts requests. */
   prepare?: (runOperation: RunOperation) => Promise<unknown>
-  /** The texts behind the configuration, and how to read them again. */
+  /** The setting texts behind the configuration, and a function that reads them again. */
   settings?: { texts: SettingTexts; reread: () => SettingTexts }
-  /** How often it looks whether the TLS files have changed. */
+  /** How often the server checks whether the TLS files have changed. */
   tlsCheckMilliseconds?: number
 }
 
 /**
- * Starts on an initialized database.
+ * Starts the server on an initialized database.
  * @throws Fault `configuration`, or `conflict` while another process owns the database
  */
 export async function startServer(
@@ -91,7 +95,7 @@ export async function startServer(
   }
 }
 
-/** Listens first, since the base URL may follow from the port that was free. */
+/** Listens first, because the base URL can depend on the free port that was chosen. */
 async function serve(admin: AdminContext, { fetch }: Dependencies, settings: StartOptions['settings']) {
   let handler: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
   const { hostname } = admin.config.listen
@@ -114,7 +118,7 @@ async function serve(admin: AdminContext, { fetch }: Dependencies, settings: Sta
   }
 }
 
-/** Serves metrics where the settings say so, and adds the listener to those that a stop drains. */
+/** Serves metrics if the settings enable it, and adds the listener to those that a stop drains. */
 async function serveMetrics(context: Context, listeners: Listener[]): Promise<Server['metricsAddress']> {
   const { metricsListen } = context.config
   if (metricsListen === undefined) return undefined
@@ -132,7 +136,10 @@ async function serveMetrics(context: Context, listeners: Listener[]): Promise<Se
   return isSocket ? metricsListen : { ...metricsListen, port: listener.port }
 }
 
-/** With TLS where a certificate is set. @throws Fault `configuration` */
+/**
+ * Opens the listener, with TLS if a certificate is configured.
+ * @throws Fault `configuration`
+ */
 async function openListener(
   { config, now, log }: AdminContext,
   handler: Handler,
@@ -144,14 +151,14 @@ async function openListener(
   return { listener, tls: createTlsInEffect({ files, pair, listener, databasePath, now, log }) }
 }
 
-/** Looks for changed files from time to time. Gives the function that ends this. */
+/** Checks the TLS files on a timer. Returns a function that stops the timer. */
 function watchTls(tls: TlsInEffect | undefined, everyMilliseconds: number): () => void {
   if (tls === undefined) return () => {}
   const timer = setInterval(tls.refresh, everyMilliseconds)
   return () => clearInterval(timer)
 }
 
-/** Rotates the signing key when it is due, now and from time to time. Gives the function that ends this. */
+/** Rotates the signing key when it is due, now and on a timer. Returns a function that stops the timer. */
 async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation: RunOperation): Promise<() => void> {
   const { signingKeyDays } = config
   if (signingKeyDays === undefined) return () => {}
@@ -160,20 +167,23 @@ async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation
     if (newest === undefined || now() < newest.activeAt + signingKeyDays * 24 * 60 * 60 * 1_000) return
     await runOperation('signing_keys.rotate', {}, { kind: 'server' })
   }
-  const tell = (error: unknown) => log('error', 'signing_key_rotation_failed', { reason: describeError(error) })
-  await rotateWhenDue().catch(tell)
-  const timer = setInterval(() => rotateWhenDue().catch(tell), signingKeyCheckMilliseconds)
+  const logFailure = (error: unknown) => log('error', 'signing_key_rotation_failed', { reason: describeError(error) })
+  await rotateWhenDue().catch(logFailure)
+  const timer = setInterval(() => rotateWhenDue().catch(logFailure), signingKeyCheckMilliseconds)
   return () => clearInterval(timer)
 }
 
 async function stopServer(listeners: Listener[], admin: AdminContext, socketPath: string): Promise<void> {
-  // The local socket last, so that `latchkey health` reports a server that is stopping.
+  // Close the local socket last, so that `latchkey health` can report a server that is stopping.
   for (const listener of listeners) await listener.drain()
   await closeContext(admin)
   if (listeners.length > 1) rmSync(socketPath, { force: true })
 }
 
-/** The database is ours, so a socket that lies there is a dead server's. Anything else is not ours to remove. */
+/**
+ * Removes the socket of a dead server. This process owns the database, so no live server uses the socket. Other files
+ * are kept.
+ */
 function removeDeadSocket(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found?.isSocket() === true) rmSync(path)

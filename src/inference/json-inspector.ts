@@ -1,5 +1,5 @@
 // Watches a JSON response for its usage.
-import { upstreamAnswerBytesInspectedMax, upstreamAnswerHeadBytesInspectedMax } from '../limits.ts'
+import { upstreamResponseBytesInspectedMax, upstreamResponseHeadBytesInspectedMax } from '../limits.ts'
 import { countsOf, type Inspected, type Inspector, modelOf, parseObject, usageOf } from './usage.ts'
 
 type Fields = Record<string, unknown>
@@ -37,10 +37,10 @@ function addChunk(window: Window, chunk: Uint8Array): void {
   const { chunks } = window
   chunks.push(chunk)
   window.bytes += chunk.byteLength
-  while (window.bytes - (chunks[0]?.byteLength ?? 0) >= upstreamAnswerBytesInspectedMax) {
+  while (window.bytes - (chunks[0]?.byteLength ?? 0) >= upstreamResponseBytesInspectedMax) {
     const dropped = chunks.shift() ?? nothing
     window.bytes -= dropped.byteLength
-    const wanted = upstreamAnswerHeadBytesInspectedMax - window.head.byteLength
+    const wanted = upstreamResponseHeadBytesInspectedMax - window.head.byteLength
     if (wanted > 0) window.head = Buffer.concat([window.head, dropped.subarray(0, wanted)])
   }
 }

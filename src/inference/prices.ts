@@ -1,7 +1,7 @@
 // What a request costs when the upstream does not report it: a price list by model pattern. Money is in nanodollars,
 // billionths of a US dollar.
 import type { Price } from '../../db/schema.ts'
-import { answerDollarsMax, nanodollarsPerDollar } from '../limits.ts'
+import { nanodollarsPerDollar, responseDollarsMax } from '../limits.ts'
 import { compilePatterns } from '../values/pattern.ts'
 import type { TokenCounts } from './usage.ts'
 
@@ -43,5 +43,5 @@ export function costOf(
     cached * (cachedNanodollars ?? promptNanodollars) +
     completion * completionNanodollars
   const cost = Math.round(total / tokensPerPrice)
-  return cost <= answerDollarsMax * nanodollarsPerDollar ? cost : null
+  return cost <= responseDollarsMax * nanodollarsPerDollar ? cost : null
 }

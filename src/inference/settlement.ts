@@ -3,7 +3,7 @@
 import { Fault } from '../fault.ts'
 import type { RequestInfo } from '../http/endpoint.ts'
 import { statusOf } from '../http/reply.ts'
-import { upstreamAnswerBytesWholeMax } from '../limits.ts'
+import { upstreamResponseBytesWholeMax } from '../limits.ts'
 import { inspectEvents } from './event-inspector.ts'
 import { inspectJson } from './json-inspector.ts'
 import { type LedgerEntry, nothingSeen, statusClientLeft, writeLedgerEntry } from './ledger.ts'
@@ -61,7 +61,7 @@ export async function settleFailure(error: unknown, pending: Pending): Promise<R
 /** Whether a response is short enough to be read whole, which costs a third of a stream. */
 function isShort({ headers }: Response): boolean {
   const length = headers.get('content-length')
-  return length !== null && Number(length) <= upstreamAnswerBytesWholeMax
+  return length !== null && Number(length) <= upstreamResponseBytesWholeMax
 }
 
 /** The caller gets the upstream's own response; the log shows an administrator that Latchkey did not refuse. */

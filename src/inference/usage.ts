@@ -1,6 +1,6 @@
 // What a response says of the model and the tokens used, in the terms of chat completions, responses, messages and
 // embeddings. Pure.
-import { answerDollarsMax, countMax, nanodollarsPerDollar } from '../limits.ts'
+import { countMax, nanodollarsPerDollar, responseDollarsMax } from '../limits.ts'
 
 type Fields = Record<string, unknown>
 
@@ -115,6 +115,6 @@ function countOf(value: unknown): number | null {
 
 /** Dollars as whole nanodollars. A cost beyond the maximum of a response is a mistake of the upstream. */
 function moneyOf(value: unknown): number | null {
-  if (typeof value !== 'number' || !(value >= 0 && value <= answerDollarsMax)) return null
+  if (typeof value !== 'number' || !(value >= 0 && value <= responseDollarsMax)) return null
   return Math.round(value * nanodollarsPerDollar)
 }
