@@ -7,10 +7,7 @@ export const exchangeBodyBytesLimit = 32 * 1024
 export const subjectTokenBytesMax = 16 * 1024
 /** Upper limit; a subject token that expires earlier shortens the lifetime (reference: Access token). */
 export const accessTokenLifetimeSecondsMax = 15 * 60
-/**
- * How far the clock can be set back before earlier access tokens are rejected. Beyond it they would live longer than
- * allowed.
- */
+/** How far the clock can be set back before earlier access tokens, which would live too long, are rejected. */
 export const accessTokenClockStepSecondsMax = 60
 /** Shorter lifetimes would only multiply exchanges (reference: Policy). */
 export const accessTokenLifetimeSecondsMin = 60
@@ -37,10 +34,7 @@ export const issuerKeysStaleSecondsDefault = 24 * 60 * 60
 export const issuerKeysStaleSecondsMax = 30 * 24 * 60 * 60
 /** A certificate bundle; one certificate takes about 2 KB. */
 export const issuerCaCharactersMax = 64 * 1024
-/**
- * At most one extra fetch per period for unknown `kid`s, and the longest wait after a failed fetch (reference: Issuer
- * keys).
- */
+/** Time between fetches for unknown `kid`s, and the longest wait after a failed fetch (reference: Issuer keys). */
 export const issuerKeysCooldownSeconds = 30
 export const issuerFetchMillisecondsMax = 5_000
 /** How long an exchange waits for newer issuer keys if it already has a matching key that is still usable. */
@@ -66,10 +60,7 @@ export const signingKeyCheckMilliseconds = 60 * 60 * 1_000
 /** How often the server checks whether its TLS files have changed. Renewals need no shorter interval. */
 export const tlsCheckMillisecondsDefault = 60 * 1_000
 
-/**
- * How much of a condition and its values an explanation shows, and the estimated time for evaluating all its parts
- * again.
- */
+/** How much of a condition an explanation shows, and the estimated time to evaluate its parts again. */
 export const explainedNanosecondsMax = 2 * conditionNanosecondsMax
 export const explainedPartsMax = 100
 export const explainedCharactersMax = 200
@@ -98,10 +89,7 @@ export const nanodollarsPerDollar = 1_000_000_000
 /** Far above any real budget, and still a safe integer in nanodollars. */
 export const keyLimitDollarsMax = 1_000_000
 export const ratePerMinuteMax = 1_000_000_000
-/**
- * Days, weeks and months of spending that are kept per key. Periods from a wrong clock must not displace the current
- * one.
- */
+/** Days, weeks and months of spending kept per key, so that a wrong clock does not displace the current one. */
 export const spentPeriodsMax = 8
 /** Model patterns per key or upstream. */
 export const modelPatternsMax = 64
@@ -131,14 +119,12 @@ export const jsonMembersMax = 200_000
 export const jsonOutermostMembersMax = 256
 /** Body limit of the echo upstream of `dev`. */
 export const echoBodyBytesMax = 32 * 1024 * 1024
-/**
- * A JSON response up to this size is kept to find its usage. For a larger one, its end and the first few KB are kept.
- */
+/** How much of a JSON response is kept to find its usage: all of it, or its end and the first few KB. */
 export const upstreamResponseBytesInspectedMax = 8 * 1024 * 1024
 export const upstreamResponseHeadBytesInspectedMax = 4 * 1024
 /**
- * A shorter JSON response of known length is read in one go: clients cannot use a part of it, and streaming costs three
- * times as much.
+ * Shorter JSON responses of known length are read in one go: clients cannot use a part of one, and streaming costs
+ * three times as much.
  */
 export const upstreamResponseBytesWholeMax = 256 * 1024
 /** One upstream that hangs must not delay the model lists of the others. */
@@ -163,7 +149,7 @@ export const clientIdleMillisecondsMax = 600_000
 export const upstreamHeadersMax = 32
 export const headerNameCharactersMax = 64
 /**
- * How long a stream is read for its usage after the client left at the last content (reference: Inference). Upstreams
+ * How long a stream is read for its usage after its client left at the last content (reference: Inference). Upstreams
  * send both at once.
  */
 export const usageWaitMillisecondsMax = 2_000
@@ -191,10 +177,7 @@ export const socketPathBytesMax = 103
 /** Rows per report page. */
 export const reportRowsMax = 10_000
 export const reportRowsDefault = 50
-/**
- * Unexpired subject tokens under replay protection, about 250 bytes each. A full table refuses new tokens instead of
- * dropping old ones.
- */
+/** Used subject tokens, about 250 bytes each. A full table refuses new tokens instead of dropping old ones. */
 export const usedSubjectTokensMax = 500_000
 /** Access tokens in the verification cache, about 600 bytes each. */
 export const verifiedTokensMax = 10_000
@@ -206,10 +189,7 @@ export const connectionIdleSecondsMax = 60
 export const drainMillisecondsMax = 10_000
 /** Values per metrics label; further values count as `other`. Prometheus stores about 3 KB per series. */
 export const labelValuesMax = 200
-/**
- * How long a health check trusts the last commit. It then commits a row, which adds a page to the log: at most 17,280
- * pages a day.
- */
+/** How long a health check trusts the last commit. Each check after that writes a page: at most 17,280 a day. */
 export const writeCheckMilliseconds = 5_000
 /** How long a command or a starting server waits for another process to release the database. */
 export const databaseWaitMillisecondsMax = 15_000
@@ -223,17 +203,11 @@ export const sessionIdCharactersMax = 256
 export const topLogprobsMax = 20
 /** Characters of a slug (reference: Presets). */
 export const presetSlugCharactersMax = 128
-/**
- * Real bodies are less nested; the JSON schema of a tool is the deepest part. Storing a body must not overflow the
- * stack.
- */
+/** A tool's JSON schema is the deepest part of a real body. Storing a body must not overflow the stack. */
 export const presetBodyDepthMax = 128
 /** Problems listed when a preset body is rejected. */
 export const presetProblemsMax = 10
-/**
- * The whole body with its messages, and the part that a version stores, which holds several hundred tools. A page lists
- * up to a hundred versions.
- */
+/** A body with its messages, and the stored part, which holds several hundred tools. A page lists up to 100. */
 export const presetBodyBytesMax = 4 * 1024 * 1024
 export const presetConfigCharactersMax = 256 * 1024
 /** Presets per workspace. The server keeps all presets in memory, about 500 bytes each, and lists them in one go. */
