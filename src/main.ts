@@ -16,6 +16,7 @@ import { presetsCommand } from '../scripts/presets.ts'
 import { pricesCommand } from '../scripts/prices.ts'
 import { reloadCommand } from '../scripts/reload.ts'
 import { serveCommand } from '../scripts/serve.ts'
+import { serviceCommand } from '../scripts/service.ts'
 import { runProgram, withSettingsBefore } from '../scripts/shared/command-line.ts'
 import { signingKeysCommand } from '../scripts/signing-keys.ts'
 import { upstreamsCommand } from '../scripts/upstreams.ts'
@@ -58,6 +59,7 @@ const commands = [
   usageCommand,
   auditCommand,
   healthCommand,
+  serviceCommand,
   versionCommand,
   helpCommand,
 ]

@@ -1,5 +1,11 @@
-// Topics are imported as text.
+// Topics, and files for other programs, are imported as text.
 declare module '*.md' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
+
+declare module '*.yml' {
   const text: string
   // biome-ignore lint/style/noDefaultExport: a text import has only a default export
   export default text

@@ -1,4 +1,4 @@
-// Programs of others that stand before or behind a Latchkey in real installations: nginx, and Portkey's gateway. A test that needs one is
+// Programs of others that stand before or behind a Latchkey in real installations: nginx, Prometheus, and Portkey's gateway. A test that needs one is
 // skipped where the machine lacks it, and says so in its name; .ci/run installs both.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -41,6 +41,36 @@ export async function startNginx(servers: string): Promise<RealPart & { folder: 
   return {
     url,
     folder,
+    stop: async () => {
+      await stop()
+      remove()
+    },
+  }
+}
+
+export const hasPrometheus = Bun.which('prometheus') !== null && Bun.which('promtool') !== null
+
+/** A Prometheus that scrapes one job, named latchkey, twice a second, and evaluates the rules of a file. */
+export async function startPrometheus(target: string, rulesFile: string): Promise<RealPart> {
+  const { path: folder, remove } = temporaryFolder()
+  const port = await freePort()
+  const config = {
+    global: { scrape_interval: '500ms', scrape_timeout: '500ms', evaluation_interval: '500ms' },
+    rule_files: [rulesFile],
+    scrape_configs: [{ job_name: 'latchkey', static_configs: [{ targets: [target] }] }],
+  }
+  // JSON is YAML.
+  writeFileSync(join(folder, 'prometheus.yml'), JSON.stringify(config))
+  const command = [
+    'prometheus',
+    `--config.file=${join(folder, 'prometheus.yml')}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ]
+  const url = `http://127.0.0.1:${port}`
+  const stop = await startChild(command, `${url}/-/ready`)
+  return {
+    url,
     stop: async () => {
       await stop()
       remove()

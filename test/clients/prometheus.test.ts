@@ -1,0 +1,154 @@
+// A real Prometheus scrapes a real server: promtool accepts the metrics and the rules, and every panel of the dashboard has data.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import dashboard from '../../scripts/deploy/grafana-dashboard.json' with { type: 'json' }
+import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { type Family, families } from '../../src/observe/metric-families.ts'
+import {
+  type Federation,
+  listenLocally,
+  runCommand,
+  startFederation,
+  temporaryFolder,
+  upstreamApiKey,
+} from '../support/latchkey.ts'
+import { hasPrometheus, type RealPart, startPrometheus } from '../support/real-parts.ts'
+import { until } from '../support/until.ts'
+
+const needs = '(needs prometheus and promtool)'
+const rulesFile = join(import.meta.dirname, '../../scripts/deploy/prometheus-alerts.yml')
+const rules = await Bun.file(rulesFile).text()
+const unusedUrl = 'http://127.0.0.1:9/v1'
+
+type Panel = { title: string; targets?: { expr: string }[] }
+const panels: Panel[] = dashboard.panels
+const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })))
+/** As Grafana puts its variables in. */
+const inGrafana = (expr: string) =>
+  expr.replaceAll('$__rate_interval', '1m').replaceAll('$organization', '.*').replaceAll('$job', 'latchkey')
+
+describe('the dashboard and the rules', () => {
+  test('name metrics that exist, and the dashboard shows each of them', () => {
+    const known = Object.values<Family>(families).map(({ name }) => name)
+    const namedIn = (text: string) =>
+      new Set(
+        [...text.matchAll(/\b(?:latchkey|process)_\w+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, '')),
+      )
+    const shown = namedIn(queries.map(({ expr }) => expr).join('\n'))
+    expect([...shown].toSorted()).toEqual(known.toSorted())
+    const alerted = [...rules.matchAll(/expr: ([\s\S]*?)\n +(?:for|labels):/g)].map(([, expr]) => expr ?? '')
+    expect(alerted.length).toBeGreaterThan(8)
+    expect([...namedIn(alerted.join('\n'))].filter((name) => !known.includes(name))).toEqual([])
+  })
+})
+
+describe('Prometheus', () => {
+  let federation: Federation
+  let prometheus: RealPart
+  let target: string
+  beforeAll(async () => {
+    if (!hasPrometheus) return
+    // The first upstream is down, so that a request has to go on to the second.
+    federation = await startFederation({
+      upstreamUrl: unusedUrl,
+      settings: { LATCHKEY_METRICS_LISTEN: '127.0.0.1:0' },
+    })
+    const { admin, server } = federation
+    const echo = await listenLocally(createEchoUpstream(upstreamApiKey))
+    stopEcho = echo.listener.drain
+    await admin('upstreams.add', {
+      name: 'echo',
+      base_url: `${echo.url}/v1`,
+      models: ['m'],
+      credential: upstreamApiKey,
+    })
+    await admin('prices.set', { prices: [{ model: 'm', prompt: 1, completion: 2 }] })
+    await admin('keys.update', { key: 'target', limit: 5 })
+    const address = server.metricsAddress
+    if (address === undefined || 'socketPath' in address) throw new Error('Metrics are not served')
+    target = `127.0.0.1:${address.port}`
+    prometheus = await startPrometheus(target, rulesFile)
+  })
+  afterAll(async () => {
+    await prometheus?.stop()
+    await federation?.stop()
+    await stopEcho?.()
+  })
+  let stopEcho: (() => Promise<void>) | undefined
+
+  /** An exchange, a refused one, an inference request, one that fails, and one that is refused. */
+  async function use(): Promise<void> {
+    const { exchange, mint, key, server } = federation
+    const infer = (model: string, credential = key.key) =>
+      fetch(`${server.baseUrl}/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+      })
+    const statuses = [
+      (await exchange(await mint())).status,
+      (await exchange(await mint({ sub: 'someone' }))).status,
+      (await infer('m')).status,
+      (await infer('unserved')).status,
+      (await infer('m', 'none')).status,
+    ]
+    expect(statuses).toEqual([200, 400, 200, 502, 401])
+  }
+
+  type Result = { metric: Record<string, string>; value: [number, string] }
+  async function query(expr: string): Promise<Result[]> {
+    const response = await fetch(`${prometheus.url}/api/v1/query?query=${encodeURIComponent(expr)}`)
+    const { data, error } = (await response.json()) as { data?: { result: Result[] }; error?: string }
+    if (data === undefined) throw new Error(`${expr}: ${error}`)
+    return data.result
+  }
+
+  test.skipIf(!hasPrometheus)(`accepts the metrics and the rules ${needs}`, async () => {
+    await use()
+    const folder = temporaryFolder()
+    const file = join(folder.path, 'metrics.txt')
+    writeFileSync(file, await (await fetch(`http://${target}/metrics`)).text())
+    const check = (program: string[]) => runCommand([], { cwd: folder.path, program })
+    const metrics = await check(['sh', '-c', `promtool check metrics < ${file}`])
+    expect(metrics).toEqual({ code: 0, stdout: '', stderr: '' })
+    const checked = await check(['promtool', 'check', 'rules', rulesFile])
+    expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining('SUCCESS') })
+    folder.remove()
+  })
+
+  test.skipIf(!hasPrometheus)(`has data for every panel ${needs}`, async () => {
+    const withoutData = async () => {
+      const found = await Promise.all(
+        queries.map(async ({ title, expr }) => ({ title, found: await query(inGrafana(expr)) })),
+      )
+      return found.filter(({ found }) => found.every(({ value }) => value[1] === 'NaN')).map(({ title }) => title)
+    }
+    const hasAll = async () => {
+      await use()
+      return (await withoutData()).length === 0
+    }
+    await until('data for every panel', hasAll, withoutData)
+    expect(await query('latchkey_ready')).toMatchObject([
+      { metric: { job: 'latchkey' }, value: [expect.any(Number), '1'] },
+    ])
+  })
+
+  test.skipIf(!hasPrometheus)(
+    `evaluates every rule without an error, and one goes off for the upstream that is down ${needs}`,
+    async () => {
+      type Rule = { name: string; health: string; state: string; lastError?: string }
+      const read = async () => {
+        const response = await fetch(`${prometheus.url}/api/v1/rules`)
+        const { data } = (await response.json()) as { data: { groups: { rules: Rule[] }[] } }
+        return data.groups.flatMap((group) => group.rules)
+      }
+      await until('an evaluation', async () => (await read()).every(({ health }) => health !== 'unknown'))
+      const evaluated = await read()
+      expect(evaluated.filter(({ health }) => health !== 'ok')).toEqual([])
+      const active = async () => (await read()).filter(({ state }) => state !== 'inactive').map(({ name }) => name)
+      await until('the alert', async () => (await active()).includes('LatchkeyUpstreamDown'), active)
+      expect(await active()).not.toContain('LatchkeyNotReady')
+    },
+  )
+})
