@@ -44,6 +44,23 @@ async function signalStop({ serving, baseUrl }: Served): Promise<void> {
   }
 }
 
+test('a server that finishes its requests reports that it is stopping', async () => {
+  installation = await install()
+  served = await installation.serve()
+  const held = hold('/jwks')
+  const trusted = await trust(served, await installation.startIssuer(held.around))
+  const fields = { federation_policy_id: trusted.policyId, subject_token: trusted.subjectToken }
+  const exchange = postExchange(served.baseUrl, fields)
+  await held.asked
+  await signalStop(served)
+  const stopping = { code: 1, stdout: 'not_ready: stopping\n', stderr: '' }
+  expect(await installation.run('health')).toEqual(stopping)
+  held.release()
+  expect((await exchange).status).toBe(200)
+  expect(await served.serving.process.exited).toBe(0)
+  expect(await installation.run('health')).toMatchObject({ code: 1, stdout: 'unreachable\n' })
+})
+
 test('an exchange under way is finished and in the audit', async () => {
   installation = await install()
   served = await installation.serve()

@@ -4,6 +4,7 @@ import { familyText } from '../../src/observe/prometheus-text.ts'
 import { createBusiest, createCounter, createHistogram, createLabelBound } from '../../src/observe/series.ts'
 
 const seriesMax = 10_000
+const wording = { nameOf: (_label: string, value: string) => value, pace: () => undefined }
 
 describe('a counter', () => {
   test('has a series for each combination of labels', () => {
@@ -28,10 +29,11 @@ describe('a counter', () => {
   })
 })
 
-test('a histogram counts a value in every bucket that is at least as large', () => {
+test('a histogram counts a value in every bucket that is at least as large', async () => {
   const histogram = createHistogram({ buckets: [1, 5] })
   for (const value of [0.5, 1, 3, 9]) histogram.observe(value, 'a')
-  const text = familyText({ name: 'h', type: 'histogram', help: 'H.', labels: ['l'] }, histogram.samples())
+  const family = { name: 'h', type: 'histogram', help: 'H.', labels: ['l'] } as const
+  const text = await familyText(family, histogram.samples(), wording)
   expect(text).toBe(
     [
       '# HELP h H.',
@@ -49,19 +51,19 @@ test('a histogram counts a value in every bucket that is at least as large', () 
 describe('the text of a family', () => {
   const family = { name: 'c', type: 'counter', help: 'C.', labels: ['a', 'b'] } as const
 
-  test('escapes values, leaves out empty labels and sums equal series', () => {
+  test('escapes values, leaves out empty labels and sums equal series', async () => {
     const samples = [
       { labels: ['q"\\\n', ''], value: 1 },
       { labels: ['same', 'x'], value: 2 },
       { labels: ['same', 'x'], value: 3 },
     ]
-    expect(familyText(family, samples)).toBe(
+    expect(await familyText(family, samples, wording)).toBe(
       '# HELP c C.\n# TYPE c counter\nc{a="q\\"\\\\\\n"} 1\nc{a="same",b="x"} 5\n',
     )
   })
 
-  test('is empty without samples', () => {
-    expect(familyText(family, [])).toBe('')
+  test('is empty without samples', async () => {
+    expect(await familyText(family, [], wording)).toBe('')
   })
 })
 

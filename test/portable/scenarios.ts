@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { type Column, table } from '../../scripts/shared/table.ts'
-import { audience, type Federation, subject } from '../support/latchkey.ts'
+import { audience, type Federation, type Row, subject } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 
 export type Scenario = { name: string; run: (federation: Federation) => Promise<void> }
@@ -32,6 +32,19 @@ export const scenarios: Scenario[] = [
       const requestId = response.headers.get('x-request-id')
       const { data } = await admin<{ data: Answer[] }>('audit.list', { limit: 1 })
       assert.deepEqual([data[0]?.request_id, data[0]?.reason], [requestId, 'audience_mismatch'])
+    },
+  },
+  {
+    name: 'the server is ready, and a management key reads its metrics',
+    run: async ({ server, admin }) => {
+      const ready = await fetch(new URL('/readyz', server.baseUrl))
+      assert.deepEqual([ready.status, await ready.json()], [200, { status: 'ready', failing: [], degraded: [] }])
+      const { key } = await admin<Row & { key: string }>('keys.create', {
+        name: 'scraper',
+        kind: 'management_read_only',
+      })
+      const response = await fetch(`${server.baseUrl}/metrics`, { headers: { authorization: `Bearer ${key}` } })
+      assert.match(await response.text(), /^latchkey_ready 1$/m)
     },
   },
   {

@@ -1,5 +1,6 @@
 // The text of a scrape: what was counted, and the state of the server at this moment, under names instead of ids.
 import { statSync } from 'node:fs'
+import { createPace } from '../../../db/pace.ts'
 import type { Organization } from '../../../db/schema.ts'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Issuer } from '../../federation/issuer/issuer.ts'
@@ -49,19 +50,20 @@ export async function metricsText(context: MetricsContext, organizationId?: stri
     ...keySamples(context),
     ...(organizationId === undefined ? await serverSamples(context) : {}),
   }
-  const nameOf = createNaming(context)
-  const texts = Object.entries(families).map(([name, family]: [string, Family]) => {
+  const wording = { nameOf: createNaming(context), pace: createPace() }
+  let text = ''
+  for (const [name, family] of Object.entries<Family>(families)) {
     const found = samples[name as FamilyName] ?? []
     const isScoped = family.labels[0] === 'organization'
-    if (organizationId !== undefined && !isScoped) return ''
-    const shown = organizationId === undefined ? found : found.filter(({ labels }) => labels[0] === organizationId)
-    const named = shown.map((sample) => ({
-      ...sample,
-      labels: sample.labels.map((value, index) => nameOf(family.labels[index] ?? '', value)),
-    }))
-    return familyText(family, named)
-  })
-  return texts.join('')
+    if (organizationId === undefined) text += await familyText(family, found, wording)
+    else if (isScoped)
+      text += await familyText(
+        family,
+        found.filter(({ labels }) => labels[0] === organizationId),
+        wording,
+      )
+  }
+  return text
 }
 
 /** The name of an organization or key by its id; other labels and `other` stay. */
