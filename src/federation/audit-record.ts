@@ -1,4 +1,5 @@
-// What the audit keeps of an exchange: who asked, under which policy, and how it ended. It decides nothing.
+// Builds the audit record of an exchange: who made the request, under which policy, and the outcome. It decides
+// nothing.
 import { hash } from 'node:crypto'
 import type { AuditRow } from '../../db/record-schema.ts'
 import { withoutSecrets } from '../fault.ts'
@@ -11,7 +12,7 @@ import type { ExchangeForm } from './exchange-form.ts'
 import type { PolicyBinding } from './policy-binding.ts'
 import { isRefusal, oauthErrorOf, type Refusal } from './subject-token/refusal.ts'
 
-/** How an exchange ended, and what was known of it by then. */
+/** The outcome of an exchange, and the facts known by then. */
 export type Decision = {
   outcome: IssuedAccessToken | Refusal
   form?: ExchangeForm
@@ -19,7 +20,10 @@ export type Decision = {
   binding?: PolicyBinding | undefined
 }
 
-/** One row for each exchange, issued or refused. `at` is when its request came, in milliseconds since 1970. */
+/**
+ * Returns the audit row of an exchange, issued or refused. `at` is the time of the request in milliseconds since 1970
+ * UTC.
+ */
 export function auditRecordOf(
   { outcome, form, jwt, binding }: Decision,
   { requestId, clientAddress }: RequestInfo,
@@ -35,7 +39,7 @@ export function auditRecordOf(
     keyId: binding?.key.id ?? null,
     policyNamed: form?.policyId ?? null,
     subjectTokenSha256: form === undefined ? null : hash('sha256', form.subjectToken, 'hex'),
-    // What the token claims, verified or not: that tells refused exchanges apart.
+    // The token's claims, verified or not, help to distinguish refused exchanges.
     subject: boundedText(jwt?.payload.sub),
     subjectTokenId: boundedText(jwt?.payload.jti),
     ...(isRefusal(outcome) ? refusedColumns(outcome) : issuedColumns(outcome)),
@@ -52,7 +56,7 @@ function refusedColumns({ refused: reason, detail }: Refusal) {
   return { outcome: 'refused' as const, ...refusal, accessTokenId: null, accessTokenExpiresAt: null }
 }
 
-/** Text from outside, cut to what the audit keeps; counted in code points, as the limits of claims are. */
+/** Cuts external text to the length that the audit stores, in code points like the claim limits. */
 function boundedText(value: unknown): string | null {
   if (typeof value !== 'string') return null
   const text = storableText(withoutSecrets(value))

@@ -1,4 +1,5 @@
-// The form of an exchange (reference: Token exchange; RFC 8693 §2.1): which fields there are, what they may hold, and in which order they are judged.
+// The form of an exchange (reference: Token exchange; RFC 8693 §2.1): its fields, their valid values, and the order of
+// the checks.
 
 import { subjectTokenBytesMax } from '../limits.ts'
 import { decodeUtf8 } from '../values/bytes.ts'
@@ -9,10 +10,10 @@ export const tokenExchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchan
 export const jwtTokenType = 'urn:ietf:params:oauth:token-type:jwt'
 export const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token'
 
-/** `policyId` is a UUID in lower case. */
+/** `policyId` is a lowercase UUID. */
 export type ExchangeForm = { policyId: string; subjectToken: string }
 
-/** Fields that may come once. `audience` and `resource` may repeat and are ignored, like every field not known here. */
+/** Fields that may occur only once. `audience` and `resource` may repeat and are ignored, as are unknown fields. */
 const singleFields = new Set([
   'grant_type',
   'federation_policy_id',
@@ -25,8 +26,8 @@ const singleFields = new Set([
 ])
 
 /**
- * Reads the bytes of a form. A field without a value counts as not sent (RFC 6749 §3.2).
- * Whether the token is a JWT is not decided here.
+ * Parses the bytes of a form. A field without a value counts as omitted (RFC 6749 §3.2). It does not check whether the
+ * token is a JWT.
  */
 export function parseExchangeForm(body: Uint8Array): ExchangeForm | Refusal {
   const fields = readFields(body)
@@ -53,7 +54,10 @@ export function parseExchangeForm(body: Uint8Array): ExchangeForm | Refusal {
   return { policyId: policyId.toLowerCase(), subjectToken }
 }
 
-/** What was sent instead of an id, for the audit: perhaps the policy's name. A credential that slipped into the field must not be kept. */
+/**
+ * Returns the value that was sent instead of an id, for the audit: it can be the policy's name. Other text can be a
+ * misplaced credential and is not recorded.
+ */
 function recordable(text: string): string {
   return /^[\w-]{1,64}$/.test(text) ? text : '(not an id)'
 }

@@ -1,14 +1,17 @@
-// The replies of the token endpoint as OAuth has them (RFC 6749 §5, RFC 8693 §2.2).
+// The OAuth responses of the token endpoint (RFC 6749 §5, RFC 8693 §2.2).
 import type { Fault } from '../fault.ts'
 import { json, statusOf } from '../http/reply.ts'
 import type { IssuedAccessToken } from '../tokens/access-token.ts'
 import { accessTokenType } from './exchange-form.ts'
 import { type Refusal, refuse, rowOf } from './subject-token/refusal.ts'
 
-/** Headers that every answer of the token endpoint carries (RFC 6749 §5.1). */
+/** Headers of every token endpoint response (RFC 6749 §5.1). */
 const noStore = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
-/** RFC 6749 §5.2: `error` and `error_description`, both always present, and the id under which log and audit have the details. */
+/**
+ * Returns the error response (RFC 6749 §5.2): `error`, `error_description`, and the request id that finds the details
+ * in the log and the audit.
+ */
 export function refusalReply(refusal: Refusal, requestId: string): Response {
   const row = rowOf(refusal.refused)
   const field = refusal.refused === 'field_missing' || refusal.refused === 'field_repeated' ? `: ${refusal.detail}` : ''
@@ -21,7 +24,7 @@ export function refusalReply(refusal: Refusal, requestId: string): Response {
   )
 }
 
-/** What the token endpoint answers for a fault that is not a refusal: a wrong method, or something unforeseen. */
+/** Returns the error response for a fault that is not a refusal: a wrong method or an unforeseen error. */
 export function toOAuthError(fault: Fault, requestId: string): Response {
   const status = statusOf(fault)
   if (status >= 500) return refusalReply(refuse('unforeseen'), requestId)
@@ -29,7 +32,7 @@ export function toOAuthError(fault: Fault, requestId: string): Response {
   return json(status, body, { ...noStore, ...fault.headers })
 }
 
-/** RFC 8693 §2.2.1. */
+/** Returns the success response (RFC 8693 §2.2.1). */
 export function issuedReply({ text, lifetimeSeconds }: IssuedAccessToken): Response {
   const body = {
     access_token: text,

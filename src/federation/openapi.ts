@@ -1,4 +1,5 @@
-// What the endpoints of the exchange say of themselves, for the OpenAPI document (reference: Token exchange; Token endpoint errors; Key set of access tokens).
+// The OpenAPI descriptions of the exchange endpoints (reference: Token exchange; Token endpoint errors; Key set of
+// access tokens).
 import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
 import { exchangeBodyBytesLimit, subjectTokenBytesMax } from '../limits.ts'
 import { jwtForm } from '../tokens/jwt-text.ts'
@@ -9,7 +10,7 @@ import { accessTokenType, jwtTokenType, tokenExchangeGrant } from './exchange-fo
 const ignored = type('string').or('string[]').configure({ says: 'Accepted and ignored' })
 const notOffered = type("''").configure({ says: 'Delegation is not supported' })
 
-/** A field without a value counts as one that is not sent. */
+/** A field without a value counts as omitted. */
 const form = type({
   grant_type: `'${tokenExchangeGrant}'`,
   subject_token_type: `'${jwtTokenType}'`,

@@ -1,5 +1,6 @@
-// The steps of an exchange: what each needs, what it checks, and the facts that it adds for later steps. The token endpoint stops at the first
-// refusal; `policies check` runs on and explains. It knows no request, no response and no database.
+// The steps of an exchange: the facts that each needs, its check, and the facts that it adds for later steps. The token
+// endpoint stops at the first refusal; `policies check` continues and explains. It knows no request, response or
+// database.
 
 import { isSignedBy } from '../tokens/jws.ts'
 import type { JwtText } from '../tokens/jwt-text.ts'
@@ -13,15 +14,15 @@ import { checkLengths, checkTimes, narrowSubjectToken, type SubjectToken } from 
 import { isRefusal, type Refusal, refuse, refuseNotJwt, type StepName, stepNames } from './subject-token/refusal.ts'
 import { describeMismatch } from './subject-token/refusal-detail.ts'
 
-/** The facts of an exchange: the first three are known from the start, each other one comes from a step. */
+/** The facts of an exchange. The first three are known at the start; a step adds each of the others. */
 export type Facts = {
   subjectToken: string
-  /** Absent when the subject token is not the text of a JWT. */
+  /** Absent if the subject token is not a JWT. */
   jwt?: JwtText | undefined
-  /** Absent when the policy does not exist. */
+  /** Absent if the policy does not exist. */
   binding?: PolicyBinding | undefined
   token?: SubjectToken
-  /** The policy's, once the token names it. */
+  /** The policy's issuer, once the token is known to name it. */
   issuer?: Issuer
   key?: VerificationKey
 }
@@ -30,7 +31,10 @@ export type Dependencies = {
   now: () => number
   insecureIssuers: boolean
   issuerKeys: Pick<IssuerKeys, 'find'>
-  /** Whether the token was exchanged before. An exchange checks that when it records the use, right before minting. */
+  /**
+   * Checks whether the token was exchanged before. An exchange checks that when it records the use, right before
+   * minting.
+   */
   checkReplay: (token: SubjectToken, issuer: Issuer) => Refusal | undefined | Promise<Refusal | undefined>
 }
 
@@ -39,11 +43,13 @@ export type Outcome = Refusal | Partial<Facts> | undefined
 
 export type Step = {
   name: Exclude<StepName, 'minting'>
-  /** The step is skipped without these facts: an earlier step refused. */
+  /** The step is skipped if one of these facts is missing because an earlier step refused. */
   needs: readonly (keyof Facts)[]
-  /** Whether a policy requires the step. */
+  /** Reports whether a policy requires the step. */
   isAsked: (policy: Policy | undefined) => boolean
-  /** Whether its outcome depends on token and issuer alone, and is the same under every policy of that issuer. */
+  /**
+   * Whether the outcome depends only on the token and the issuer, and so is the same for every policy of that issuer.
+   */
   isOfToken: boolean
   check: (facts: Facts, dependencies: Dependencies) => Outcome | Promise<Outcome>
 }
@@ -64,15 +70,15 @@ const ofToken = { isOfToken: true }
 const rule = (name: keyof typeof rules): Rule =>
   step(['token', 'binding'], ({ token, binding }) => rules[name](binding.policy, token))
 
-/** In the order of `stepNames`; minting, which follows, has nothing to check. */
+/** In the order of `stepNames`. The last step, minting, has no check. */
 const checks: Record<Step['name'], Rule> = {
-  // The form is parsed before there are facts; whether the token is a JWT depends on the request alone, too.
+  // The form is parsed before there are facts. Whether the token is a JWT also depends only on the request.
   form: step([], ({ subjectToken, jwt }) => (jwt === undefined ? refuseNotJwt(subjectToken) : undefined), ofToken),
   policy: step([], ({ binding }, { now }) =>
     binding === undefined ? refuse('policy_unknown') : checkEligibility(binding, now()),
   ),
   token: step(['jwt'], ({ jwt }) => found('token', narrowSubjectToken(jwt)), ofToken),
-  // Before any network use.
+  // Runs before any network access.
   issuer: step(['token', 'binding'], checkIssuer, ofToken),
   keys: step(
     ['token', 'issuer'],
@@ -92,7 +98,7 @@ const checks: Record<Step['name'], Rule> = {
   scopes: rule('scopes'),
   token_type: rule('token_type'),
   condition: rule('condition'),
-  // Another issuer's token cannot have been exchanged here.
+  // A token of another issuer cannot have been exchanged here.
   replay: step(['token', 'issuer'], ({ token, issuer }, { checkReplay }) => checkReplay(token, issuer), {
     isAsked: (policy) => policy?.replayProtection === true,
     isOfToken: true,
@@ -107,7 +113,7 @@ function found<Name extends 'token' | 'key'>(name: Name, value: Refusal | NonNul
   return isRefusal(value) ? value : { [name]: value }
 }
 
-/** When the insecure setting is off, issuers on http are refused, even those whose keys are cached. */
+/** If insecure issuers are disabled, refuses issuers on http, even if their keys are cached. */
 function checkIssuer(
   { token, binding: { issuer } }: Known<'token' | 'binding'>,
   { insecureIssuers }: Dependencies,
@@ -117,19 +123,19 @@ function checkIssuer(
   return !insecureIssuers && issuer.issuerUrl.startsWith('http:') ? refuse('issuer_insecure') : { issuer }
 }
 
-/** Whether the policy requires a step and its facts are there. */
+/** Reports whether the policy requires a step and its facts are present. */
 export function isJudgeable({ isAsked, needs }: Step, facts: Facts): boolean {
   return isAsked(facts.binding?.policy) && needs.every((name) => facts[name] !== undefined)
 }
 
 export type Accepted = Known<'token' | 'binding' | 'issuer'>
 
-/** Takes all steps in their order and ends at the first refusal. Adds the facts of each step to `facts`. */
+/** Runs all steps in order and stops at the first refusal. Adds the facts of each step to `facts`. */
 export async function judge(facts: Facts, dependencies: Dependencies): Promise<Accepted | Refusal> {
   for (const { name, isAsked, check } of steps) {
     if (!isAsked(facts.binding?.policy)) continue
     const given = check(facts, dependencies)
-    // Most steps have nothing to wait for.
+    // Most steps are synchronous.
     const outcome = given instanceof Promise ? await given : given
     if (outcome === undefined) continue
     if (isRefusal(outcome)) return name === 'condition' ? withParts(outcome, facts) : outcome
@@ -138,7 +144,7 @@ export async function judge(facts: Facts, dependencies: Dependencies): Promise<A
   return facts as Accepted
 }
 
-/** Adds the values of the condition's parts, so that an admin can judge from the audit without the token. */
+/** Adds the values of the condition's parts, so that an admin can find the cause in the audit without the token. */
 function withParts(refusal: Refusal, { token, binding }: Facts): Refusal {
   const condition = binding === undefined ? undefined : conditionOf(binding.policy)
   if (refusal.refused !== 'condition_false' || token === undefined || typeof condition !== 'object') return refusal

@@ -1,4 +1,5 @@
-// A policy with its organization, issuer and target key, read as one snapshot, and whether it may exchange at all right now.
+// A policy with its organization, issuer and target key, read as one snapshot, and the check whether it currently
+// allows exchanges.
 import type { ApiKey, Organization } from '../../db/schema.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'
 import type { Issuer } from './issuer/issuer.ts'
@@ -11,7 +12,9 @@ export type TrustRegistry = Pick<KeyRegistry, 'keys' | 'organizations'> & {
   readonly policies: ReadonlyMap<string, Policy>
 }
 
-/** What an exchange is judged by. The values are immutable, so identical values later mean that nothing has changed. */
+/**
+ * The rows that decide an exchange. The values are immutable, so identical values later prove that nothing has changed.
+ */
 export type PolicyBinding = {
   policy: Policy
   organization: Readonly<Organization>
@@ -19,12 +22,12 @@ export type PolicyBinding = {
   key: Readonly<ApiKey>
 }
 
-/** Federation is available on the Business and Enterprise plans only (reference: Entitlement). */
+/** Reports whether the plan includes federation: Business and Enterprise only (reference: Entitlement). */
 export function isEntitled(organization: Pick<Organization, 'plan'>): boolean {
   return organization.plan === 'business' || organization.plan === 'enterprise'
 }
 
-/** Reads the policy and the rows that it refers to; undefined when the policy does not exist. */
+/** Reads the policy and the rows that it refers to. Returns undefined if the policy does not exist. */
 export function readBinding(registry: TrustRegistry, policyId: string): PolicyBinding | undefined {
   const policy = registry.policies.get(policyId)
   if (policy === undefined) return undefined
@@ -36,7 +39,7 @@ export function readBinding(registry: TrustRegistry, policyId: string): PolicyBi
   return { policy, organization, issuer, key }
 }
 
-/** What stops new exchanges (reference: Policy lifecycle). */
+/** Returns the reason that stops new exchanges, if any (reference: Policy lifecycle). */
 export function checkEligibility(
   {
     policy,
@@ -55,7 +58,7 @@ export function checkEligibility(
   return key.expiresAt !== null && key.expiresAt <= now ? refuse('key_expired') : undefined
 }
 
-/** Whether nothing that a decision used has changed since it was read. */
+/** Reports whether everything that a decision used is unchanged. */
 export function isCurrent(registry: TrustRegistry, { policy, organization, issuer, key }: PolicyBinding): boolean {
   return (
     registry.policies.get(policy.id) === policy &&

@@ -1,4 +1,5 @@
-// The rules of a federation policy (reference: Policy). Save and exchange compile conditions with the same function, so they cannot disagree.
+// The rules of a federation policy (reference: Policy). Saving and exchanging compile conditions with the same
+// function, so they cannot disagree.
 import { LRUCache } from 'lru-cache'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
 import {
@@ -14,12 +15,13 @@ import { explainGithubSubject } from './subject-token/github-subject.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'
 import { describeMismatch, describeWrongType } from './subject-token/refusal-detail.ts'
 
-/** An immutable policy. A change of the row makes a new value, so identity shows whether anything changed. */
+/** An immutable policy. Changing the row creates a new value, so identity shows whether anything changed. */
 export type Policy = Readonly<PolicyRow>
 
 /**
- * The condition of a policy, compiled at first use: undefined where it has none; a string is the reason why it cannot be evaluated. A
- * condition never changes its meaning without its admin: one of another environment must be saved again.
+ * Returns the condition of a policy, compiled at first use, undefined if it has none, or a string with the reason why
+ * it cannot be evaluated. A condition never changes its meaning without its admin: one from another environment must be
+ * saved again.
  */
 export function conditionOf({ condition, conditionEnvironment: savedUnder }: Policy): Condition | string | undefined {
   if (condition === null) return undefined
@@ -28,7 +30,7 @@ export function conditionOf({ condition, conditionEnvironment: savedUnder }: Pol
   return isConditionFault(compiled) ? `condition: ${compiled.message}` : compiled
 }
 
-/** The compiled conditions that were used last, by source: policies often share one. Each takes some kilobytes. */
+/** The most recently used conditions by source, because policies often share one. Each takes a few kilobytes. */
 const compiledConditions = new LRUCache<string, Condition>({ max: 2_000 })
 
 function compileOnce(source: string): Condition | ConditionFault {
@@ -41,7 +43,7 @@ function compileOnce(source: string): Condition | ConditionFault {
 
 type Rule = (policy: Policy, token: SubjectToken) => Refusal | undefined
 
-/** The rules of a policy for a verified token, one for each step. */
+/** The rules of a policy for a verified token, one per step. */
 export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_type' | 'condition', Rule>> = {
   subject: ({ subject }, token) => {
     if (subject === null || token.subject === subject) return undefined
@@ -67,8 +69,9 @@ export const rules: Readonly<Record<'subject' | 'audience' | 'scopes' | 'token_t
 }
 
 /**
- * `scopes` must be an array of strings that contains the required one; a `scope` string is not read (reference: Claim checks).
- * A condition sees `scopes` too, so with one they must have that type where they are present (reference: Condition).
+ * `scopes` must be an array of strings that contains the required one; a `scope` string is ignored (reference: Claim
+ * checks). A condition also reads `scopes`, so with a condition they must have that type if present (reference:
+ * Condition).
  */
 function checkScopes({ requiredScope, condition }: Policy, { payload: { scopes } }: SubjectToken): Refusal | undefined {
   if (requiredScope === null) {
@@ -82,7 +85,10 @@ function checkScopes({ requiredScope, condition }: Policy, { payload: { scopes }
   return refuse('scopes_mismatch', detail)
 }
 
-/** The `token_type` claim, not the header's `typ`, must be the required string; with a condition, a string (reference: Claim checks). */
+/**
+ * The `token_type` claim, not the header's `typ`, must be the required string. With a condition, it must be a string if
+ * present (reference: Claim checks).
+ */
 function checkTokenType(policy: Policy, { payload: { token_type: tokenType } }: SubjectToken): Refusal | undefined {
   const { requiredTokenType, condition } = policy
   if (requiredTokenType === null) {

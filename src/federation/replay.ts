@@ -1,6 +1,6 @@
-// Which subject tokens have been exchanged under replay protection (reference: Replay protection). Memory decides; the database keeps the uses
-// over a restart. A use is forgotten when the token has expired both by the clock and by the time that has passed since, so that a wrong clock
-// never accepts a token twice. It does not know policies.
+// Records which subject tokens were exchanged under replay protection (reference: Replay protection). Memory decides;
+// the database keeps the uses across restarts. A use is dropped once the token has expired both by the clock and by
+// elapsed time, so a wrong clock never accepts a token twice. It does not know policies.
 import { createHash } from 'node:crypto'
 import { setImmediate as giveWay } from 'node:timers/promises'
 import type { UsedSubjectToken } from '../../db/schema.ts'
@@ -9,33 +9,37 @@ import { type Refusal, refuse } from './subject-token/refusal.ts'
 
 export type ReplayGuard = {
   /**
-   * Records the use of a token by its issuer and `jti`, never by its text: one signature has several spellings. Times in milliseconds.
-   * Returns a refusal, or a promise that resolves when the use is in the database.
+   * Records the use of a token by its issuer and `jti`. The text is no identity, because one signature has several
+   * encodings. Times are in milliseconds. Returns a refusal, or a promise that resolves when the use is in the
+   * database.
    */
   use: (token: { issuerId: string; id: unknown; expiresAt: number }, now: number) => Refusal | { kept: Promise<void> }
 }
 
-/** What a note is found by. */
+/** Identifies a recorded use. */
 export type NotedToken = Omit<UsedSubjectToken, 'expiresAt'>
 
 export type ReplayGuardOptions = {
   known: UsedSubjectToken[]
   keep: (row: UsedSubjectToken) => Promise<void>
-  /** Drops notes from the database. */
+  /** Deletes uses from the database. */
   drop: (tokens: NotedToken[]) => Promise<void>
-  /** The time of day at which `known` was read, and milliseconds that only grow. */
+  /** `now` is the time of day at which `known` was read; `monotonic` returns monotonic milliseconds. */
   now: number
   monotonic: () => number
 }
 
-/** Until when a use counts: the end of the token, and the same in monotonic milliseconds. */
+/** When a use ends: the expiry of the token, and the same time in monotonic milliseconds. */
 type Note = { expiresAt: number; keptUntil: number }
 
-/** Uses that a sweep visits before it yields, and uses that one commit drops: each takes a few milliseconds. */
+/** Uses that a sweep visits before it yields, and uses that one commit deletes. Each takes a few milliseconds. */
 const notesPerSlice = 4_000
 const notesPerCommit = 500
 const sweepIntervalMilliseconds = 1_000
-/** Below the first number nothing is swept; from the second on a sweep does not wait until the uses have doubled. */
+/**
+ * Below the first number, sweeps do not run. From the second number on, a sweep does not wait until the uses have
+ * doubled.
+ */
 const sweptNotesMin = 1_000
 const sweptNotesMax = 0.9 * usedSubjectTokensMax
 
@@ -47,12 +51,12 @@ export function createReplayGuard({ known, keep, drop, monotonic, ...options }: 
   let sweptAt = Number.NEGATIVE_INFINITY
   let isSweeping = false
 
-  /** Sweeps when the uses have doubled or are nearly too many, at most once a second. No exchange waits for it. */
+  /** Sweeps when the uses have doubled or are near the limit, at most once a second. No exchange waits for it. */
   function sweepWhenDue(now: number): void {
     if (used.size < sweepSize || isSweeping || monotonic() - sweptAt < sweepIntervalMilliseconds) return
     isSweeping = true
     sweptAt = monotonic()
-    // The next sweep tries again what the database could not drop.
+    // The next sweep retries the uses that the database could not delete.
     sweep(now)
       .catch(() => {})
       .finally(() => {
@@ -76,7 +80,10 @@ export function createReplayGuard({ known, keep, drop, monotonic, ...options }: 
     if (expired.length > 0) await forget(expired)
   }
 
-  /** The database first: a token of the same id that is recorded meanwhile is a new use, committed later. */
+  /**
+   * Deletes from the database first: a token with the same id that is recorded meanwhile is a new use with a later
+   * commit.
+   */
   async function forget(expired: [key: string, note: Note][]): Promise<void> {
     await drop(expired.map(([key]) => tokenOf(key)))
     for (const [key, note] of expired) if (used.get(key) === note) used.delete(key)
@@ -91,7 +98,7 @@ export function createReplayGuard({ known, keep, drop, monotonic, ...options }: 
       const key = keyOf(row)
       if ((used.get(key)?.expiresAt ?? 0) > now) return refuse('replayed', id as string)
       sweepWhenDue(now)
-      // Forgetting one would let it in again.
+      // Dropping a use would accept its token again.
       if (used.size >= usedSubjectTokensMax) return refuse('replay_memory_full')
       used.set(key, noteOf(expiresAt, now))
       return { kept: keep(row) }
@@ -99,7 +106,7 @@ export function createReplayGuard({ known, keep, drop, monotonic, ...options }: 
   }
 }
 
-/** The digest under which a `jti` is recorded; undefined for a `jti` that identifies no token. */
+/** Returns the digest under which a `jti` is recorded, or undefined if the `jti` identifies no token. */
 export function hashTokenId(id: unknown): string | undefined {
   return typeof id === 'string' && id !== '' ? createHash('sha256').update(id).digest('hex') : undefined
 }

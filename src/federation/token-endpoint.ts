@@ -1,4 +1,5 @@
-// The token endpoint (reference: Token exchange), one exchange from top to bottom: form, the steps of the pipeline, minting, audit, reply.
+// The token endpoint (reference: Token exchange): one exchange from top to bottom, as form, pipeline steps, minting,
+// audit and response.
 import type { AuditRow } from '../../db/record-schema.ts'
 import type { Writer } from '../../db/write.ts'
 import { describeError, Fault } from '../fault.ts'
@@ -36,8 +37,8 @@ export type ExchangeContext = {
 }
 
 /**
- * Exchanges a subject token for an access token. Every outcome is committed to the audit before the response goes out. A change of the
- * policy, its issuer, key or organization counts up to the moment of minting (reference: Policy lifecycle).
+ * Exchanges a subject token for an access token. Commits every outcome to the audit before it responds. A change of the
+ * policy, its issuer, key or organization takes effect up to the moment of minting (reference: Policy lifecycle).
  */
 export async function exchangeToken(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Response> {
   checkRate(info, context)
@@ -50,7 +51,10 @@ export async function exchangeToken(request: Request, context: ExchangeContext, 
   return isRefusal(outcome) ? refusalReply(outcome, info.requestId) : issuedReply(outcome)
 }
 
-/** Before anything is read: a request over the limit must cost next to nothing, so it leaves a log line and no audit record. */
+/**
+ * Runs before the body is read. A request over the limit must cost almost nothing, so it leaves a log line but no audit
+ * record.
+ */
 function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: ExchangeContext): void {
   const seconds = exchangeRate.take(clientAddress, now())
   if (seconds === 0) return
@@ -60,7 +64,10 @@ function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: Exchan
   })
 }
 
-/** Judges the exchange again while what it rests on changes meanwhile, `exchangeAttemptsMax` times at most. Never rejects. */
+/**
+ * Repeats the exchange if its policy, issuer, key or organization changes meanwhile, at most `exchangeAttemptsMax`
+ * times. It never rejects.
+ */
 async function decide(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Decision> {
   let known: Omit<Decision, 'outcome'> = {}
   try {
@@ -95,7 +102,10 @@ function dependenciesOf({ now, outbound, issuerKeys }: ExchangeContext): Depende
   return { now, insecureIssuers: outbound.insecureIssuers, issuerKeys, checkReplay: () => undefined }
 }
 
-/** The token lives as long as the policy allows, and never longer than the subject token (reference: Access token). Reads the clock again. */
+/**
+ * Issues a token that lives as long as the policy allows, but never longer than the subject token (reference: Access
+ * token). It reads the clock again.
+ */
 async function mint(
   { token, binding: { policy, key, issuer } }: Accepted,
   context: ExchangeContext,
@@ -108,14 +118,14 @@ async function mint(
   const { allowedModels, allowedPresets } = policy
   const bearer = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id }
   const subject = { ...bearer, allowedModels, allowedPresets }
-  // Both at once, so that a failure of one never leaves the other's rejection unhandled.
+  // Awaiting both together handles the rejection of one if the other fails.
   const [issued] = await Promise.all([mintAccessToken(context, subject, lifetimeSeconds, now), noted?.kept])
   return issued
 }
 
-/** The last step before minting: the second exchange of the same token is refused, however close. */
+/** The last check before minting: refuses the second exchange of the same token, even a concurrent one. */
 function noteUse({ payload }: SubjectToken, { id: issuerId }: Issuer, { replayGuard }: ExchangeContext, now: number) {
-  // An exp may have a fraction of any length; the database keeps whole milliseconds.
+  // `exp` can have a fraction of any length; the database stores whole milliseconds.
   const expiresAt = Math.ceil((payload.exp as number) * 1_000)
   return replayGuard.use({ issuerId, id: payload.jti, expiresAt }, now)
 }

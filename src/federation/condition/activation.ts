@@ -1,5 +1,5 @@
-// The activation of a condition: the five variables that it sees of a verified token (reference: Condition), bounded so that no token makes
-// an accepted condition slow.
+// The activation of a condition: the five variables that it reads from a verified token (reference: Condition), bounded
+// so that no token makes an accepted condition slow.
 import { conditionClaimsDepthMax, conditionCollectionItemsMax, conditionStringCharactersMax } from '../../limits.ts'
 import type { JsonObject } from '../../tokens/jwt-text.ts'
 import { isStringArray, type SubjectToken } from '../subject-token/claims.ts'
@@ -13,7 +13,10 @@ export type ConditionView = {
   claims: Map<string, unknown>
 }
 
-/** Absent `scopes` are an empty list, an absent `token_type` is empty; of another type, both refuse (reference: Condition). */
+/**
+ * Builds the activation. A missing `scopes` is an empty list and a missing `token_type` an empty string; any other type
+ * refuses the token (reference: Condition).
+ */
 export function activationOf(
   { subject, audience, payload }: SubjectToken,
   usesClaims: boolean,
@@ -29,7 +32,7 @@ export function activationOf(
   return { subject, audience, scopes, token_type, claims: mapOf(payload) }
 }
 
-/** The first bound that a value exceeds. */
+/** Returns the first limit that a value exceeds. */
 function findExcess(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return value.length > conditionStringCharactersMax ? 'a string is too long' : undefined
   if (typeof value !== 'object' || value === null) return undefined
@@ -43,7 +46,7 @@ function findExcess(value: unknown, depth: number): string | undefined {
   return undefined
 }
 
-/** Maps instead of objects: a claim may be named `constructor`. */
+/** Uses maps instead of objects, because a claim can be named `constructor`. */
 function mapOf(object: object): Map<string, unknown> {
   const map = new Map<string, unknown>()
   for (const [name, value] of Object.entries(object)) map.set(name, celValueOf(value))

@@ -1,5 +1,5 @@
-// A policy's condition (reference: Condition): compiled and bounded when it is saved, evaluated at every exchange. The same
-// compiled value serves both, so they cannot disagree.
+// The condition of a policy (reference: Condition): compiled and bounded when it is saved, evaluated at every exchange.
+// Both use the same compiled value, so they cannot disagree.
 import { type ASTNode, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
 import { conditionCharactersMax, conditionNanosecondsMax, explainedCharactersMax } from '../../limits.ts'
 import { isLonger } from '../../values/characters.ts'
@@ -11,12 +11,13 @@ import { parseSource, prepare } from './engine.ts'
 import { type ConditionFault, findForbidden } from './rules.ts'
 
 /**
- * The version of engine, options and allow list together. It is stored beside each condition and rises when a change of these could change a
- * result; a condition saved under another version is refused until its admin saves it again.
+ * The version of the engine, its options and the allow list together. It is stored with each condition. Increase it
+ * when a change of these could change a result; a condition saved under another version is refused until its admin
+ * saves it again.
  */
 export const conditionEnvironment = 1
 
-/** A condition that passed every check. Opaque: only `compileCondition` makes one. */
+/** A condition that passed every check. It is opaque: only `compileCondition` creates one. */
 export type Condition = Readonly<{
   source: string
   ast: ASTNode
@@ -24,7 +25,10 @@ export type Condition = Readonly<{
   evaluate: (view: ConditionView) => unknown
 }>
 
-/** Checks length, syntax, allow list, types, result type and worst-case cost. Returns the condition, or the first problem. */
+/**
+ * Checks length, syntax, allow list, types, result type and worst-case cost. Returns the condition or the first
+ * problem.
+ */
 export function compileCondition(source: string): Condition | ConditionFault {
   const whole = { start: 0, end: source.length }
   if (isLonger(source, conditionCharactersMax))
@@ -53,7 +57,7 @@ export function isConditionFault(value: Condition | ConditionFault): value is Co
   return 'message' in value
 }
 
-/** Returns undefined when the condition is true. An error is neither true nor false, and has a reason of its own. */
+/** Returns undefined if the condition is true. An error is neither true nor false and has its own reason. */
 export function checkCondition(condition: Condition, token: SubjectToken): Refusal | undefined {
   const view = activationOf(token, condition.usesClaims)
   if (isRefusal(view)) return view
@@ -89,7 +93,7 @@ function faultFrom(error: unknown, source: string): ConditionFault {
   return { message: summary ?? String(error), start, end }
 }
 
-/** The error in a few words; for the two common ones, with what to do. */
+/** Describes the error briefly; for the two common errors, adds what to do. */
 export function describeEvaluationError(error: unknown): string {
   if (!(error instanceof EvaluationError)) return 'It could not be evaluated'
   const summary = cutToShow(error.summary)
@@ -99,7 +103,10 @@ export function describeEvaluationError(error: unknown): string {
     : summary
 }
 
-/** The fault with its line, a caret below the place, and the hint. Lines and columns count from 1, columns in characters. */
+/**
+ * Describes the fault with its line, a caret below its position, and the hint. Lines and columns count from 1; columns
+ * count characters.
+ */
 export function describeConditionFault(source: string, { message, start, end, hint }: ConditionFault): string {
   const before = source.slice(0, start).split('\n')
   const line = before.length
@@ -109,6 +116,6 @@ export function describeConditionFault(source: string, { message, start, end, hi
     ...source.slice(start, Math.min(end, start + Math.max(1, text.length - (before.at(-1) ?? '').length))),
   ]
   const caret = `${' '.repeat(lead.length)}${'^'.repeat(Math.max(1, marked.length))}`
-  const told = `line ${line}, column ${lead.length + 1}: ${message}${hint === undefined ? '' : ` (${hint})`}`
-  return `${told}\n  ${text.replaceAll('\t', ' ')}\n  ${caret}`
+  const position = `line ${line}, column ${lead.length + 1}: ${message}${hint === undefined ? '' : ` (${hint})`}`
+  return `${position}\n  ${text.replaceAll('\t', ' ')}\n  ${caret}`
 }

@@ -1,5 +1,6 @@
-// The longest time that a condition can take on any accepted token (reference: Condition), estimated from its syntax tree before it is saved.
-// Forbidding nested macros does not bound time: chained `map`s double their result, and every absorbed error costs an exception.
+// Estimates the longest time that a condition can take on any accepted token (reference: Condition), from its syntax
+// tree before it is saved. Forbidding nested macros does not bound the time: chained `map`s double their result, and
+// every absorbed error costs an exception.
 import type { ASTNode } from '@marcbachmann/cel-js'
 import {
   claimCharactersMax,
@@ -10,8 +11,10 @@ import {
 } from '../../limits.ts'
 import { macros } from './rules.ts'
 
-/** Nanoseconds, rounded up from what was measured: one node, one exception made and caught,
- * one item looked at by `in`, one character compared (a third of one converted), two sought in each other. */
+/**
+ * Measured nanoseconds, rounded up: for one node, one exception thrown and caught, one item that `in` checks, one
+ * compared character (converting one takes three times as long), and one pair of characters in a substring search.
+ */
 const node = 250
 const exception = 6_000
 const item = 50
@@ -19,8 +22,8 @@ const character = 1
 const characterPair = 0.5
 
 /**
- * Bounds of a value: characters of a string, items of a collection, and characters and items of all that is inside, counted as often as
- * they are reached. What the checker knows no type of, and so can fail anywhere, is dynamic.
+ * Limits of a value: characters of a string, items of a collection, and the total of characters and items inside,
+ * counted each time they are reached. A value without a static type is dynamic and can fail anywhere.
  */
 type Bounds = {
   kind: 'text' | 'scalar' | 'collection' | 'dynamic'
@@ -33,7 +36,7 @@ type Estimate = { nanoseconds: number; canFail: boolean; bounds: Bounds }
 type Scope = ReadonlyMap<string, Bounds>
 
 const scalar: Bounds = { kind: 'scalar', characters: 0, items: 0, weight: 1 }
-/** Any claim; all claims together fit into one token. */
+/** Any claim. All claims together fit into one token. */
 const dynamic: Bounds = {
   kind: 'dynamic',
   characters: conditionStringCharactersMax,
@@ -48,7 +51,7 @@ const collectionOf = (items: number, weight: number, element: Bounds): Bounds =>
   weight,
   element,
 })
-/** A list in a token: all its items together fit into one token. */
+/** A list in a token. All its items together fit into one token. */
 const claimedListOf = (items: number, element: Bounds): Bounds => collectionOf(items, subjectTokenBytesMax, element)
 const variables: Scope = new Map([
   ['subject', textOf(claimCharactersMax)],
@@ -58,7 +61,7 @@ const variables: Scope = new Map([
   ['claims', claimedListOf(conditionCollectionItemsMax, dynamic)],
 ])
 
-/** The most nanoseconds that an evaluation can take. */
+/** Returns the longest time of an evaluation in nanoseconds. */
 export function estimateNanoseconds(ast: ASTNode): number {
   return estimate(ast, variables).nanoseconds + exception
 }
@@ -114,7 +117,10 @@ const leaf = (bounds: Bounds): Estimate => ({ nanoseconds: node, canFail: false,
 const sum = (...estimates: Estimate[]): number => estimates.reduce((total, { nanoseconds }) => total + nanoseconds, 0)
 const isDynamic = ({ bounds }: Estimate): boolean => bounds.kind === 'dynamic'
 
-/** Bounds of a value that may be either of two: the larger of each bound. Two scalars may have different types. */
+/**
+ * Returns the limits of a value that can be either of two: the larger of each limit. Two scalars can have different
+ * types.
+ */
 function merged(one: Bounds, other: Bounds): Bounds {
   return {
     kind: one.kind === other.kind && one.kind !== 'scalar' ? one.kind : 'dynamic',
@@ -125,7 +131,7 @@ function merged(one: Bounds, other: Bounds): Bounds {
   }
 }
 
-/** Dynamic values have no element of their own: what is inside them is dynamic too. */
+/** A dynamic value has no element limits; its contents are dynamic too. */
 function mergedElement(one: Bounds, other: Bounds): { element?: Bounds } {
   if (one.element === undefined && other.element === undefined) return {}
   const [first, second] = [one, other].map((each) => each.element ?? (each.items > 0 ? dynamic : undefined))
@@ -162,7 +168,7 @@ function call(name: string, given: readonly Estimate[]): Estimate {
   return { nanoseconds: sum(...given) + node + own, canFail, bounds }
 }
 
-/** Every position in the first at which the second can start, times its length. */
+/** Counts every position in the first string at which the second can start, times its length. */
 function pairsOf(haystack: number, needle: number): number {
   const worst = Math.min(needle, haystack / 2)
   return worst * (haystack - worst) + haystack + needle
@@ -197,7 +203,7 @@ function binary(operator: string, [left, right]: readonly [Estimate, Estimate]):
   }
 }
 
-/** A comparison of unequal values ends no later than at the end of the smaller one. */
+/** A comparison of unequal values ends at the latest at the end of the smaller one. */
 function compared(left: Bounds, right: Bounds): number {
   const weight = Math.min(left.weight, right.weight)
   return left.items > 0 && right.items > 0 ? weight * node : weight * character
@@ -213,7 +219,7 @@ function joined(left: Bounds, right: Bounds): Bounds {
   }
 }
 
-/** `all` and `exists` absorb the error of every item; the other macros end at the first error. */
+/** `all` and `exists` absorb the error of every item; the other macros stop at the first error. */
 function macro(name: string, receiver: ASTNode, given: readonly ASTNode[], scope: Scope): Estimate {
   const range = estimate(receiver, scope)
   const [variable, ...rest] = given

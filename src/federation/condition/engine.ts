@@ -1,5 +1,5 @@
-// The CEL engine behind conditions: its options, our functions that replace the engine's where it is more lenient than CEL, and the source
-// that it evaluates in place of the admin's. It does not know what a condition may use or cost.
+// The CEL engine behind conditions: its options, replacements for functions in which it is more lenient than CEL, and
+// the source that it evaluates instead of the admin's. It does not know what a condition may use or cost.
 import { type ASTNode, Environment, EvaluationError, type ParseResult } from '@marcbachmann/cel-js'
 import { conditionVariables, int64Max } from './rules.ts'
 
@@ -11,16 +11,22 @@ const environment = new Environment({
 })
 for (const [name, type] of Object.entries(conditionVariables)) environment.registerVariable(name, type)
 
-// The engine copies the line of the source into the message of every error, absorbed ones too, which takes the longer the farther it is
-// down the source. Only summaries and ranges are read here, so its nodes forget their source.
+// The engine copies the source line into the message of every error, even an absorbed one, which takes longer the
+// further down the line is. Only summaries and ranges are read here, so the nodes return an empty source.
 Object.defineProperty(Object.getPrototypeOf(environment.parse('true').ast), 'input', { get: () => '' })
 
-/** Parses the admin's source. Throws a `ParseError`. */
+/**
+ * Parses the admin's source.
+ * @throws ParseError
+ */
 export function parseSource(source: string): ParseResult {
   return environment.parse(source)
 }
 
-/** Our functions where the engine departs from CEL, by their names in the evaluated source. All are strict: they raise an error rather than guess. */
+/**
+ * Replacements for engine functions that deviate from CEL, by their names in the evaluated source. All are strict: they
+ * raise an error instead of guessing.
+ */
 const own: Record<string, (given: unknown) => unknown> = {
   own_int: intOf,
   own_double: doubleOf,
@@ -40,7 +46,7 @@ for (const [name, evaluate] of Object.entries(own))
     { async: false },
   )
 
-/** The source that the engine evaluates for a checked part of the admin's. */
+/** Returns the source that the engine evaluates for a checked part of the admin's source. */
 export function prepare(node: ASTNode, source: string): ParseResult {
   const prepared = evaluating.parse(textOf(node, source))
   const { valid, error } = prepared.check()
@@ -63,7 +69,7 @@ function int64(value: bigint): bigint {
   return -int64Max - 1n <= value && value <= int64Max ? value : fail('numeric_overflow', 'The number exceeds 64 bits')
 }
 
-/** `int()` of CEL: decimal digits with a sign or none; a double strictly between the bounds of int64, cut off. */
+/** CEL's `int()`: decimal digits with an optional sign, or a double strictly within the range of int64, truncated. */
 function intOf(given: unknown): bigint {
   if (typeof given === 'bigint') return given
   if (typeof given === 'number')
@@ -71,14 +77,14 @@ function intOf(given: unknown): bigint {
       ? BigInt(Math.trunc(given))
       : fail('numeric_overflow', 'int() cannot convert a number that exceeds 64 bits')
   if (typeof given !== 'string') return lacks('int', given)
-  // Two steps: one expression with both would try every split of a long row of zeros.
+  // Two steps, because one expression for both would try every split of a long row of zeros.
   const digits = /^[+-]?\d+$/.test(given) ? given.replace(/^[+-]?0*(?=\d)/, '') : undefined
   if (digits === undefined) return fail('int_conversion_error', 'int() cannot convert the text to a whole number')
   if (digits.length > 19) return fail('numeric_overflow', 'int() cannot convert a number that exceeds 64 bits')
   return int64(given.startsWith('-') ? -BigInt(digits) : BigInt(digits))
 }
 
-/** `double()` of CEL: what Go's ParseFloat reads, without hexadecimal numbers. */
+/** CEL's `double()`: accepts what Go's ParseFloat reads, except hexadecimal numbers. */
 function doubleOf(given: unknown): number {
   if (typeof given === 'number') return given
   if (typeof given === 'bigint') return Number(given)
@@ -92,7 +98,7 @@ function doubleOf(given: unknown): number {
     : fail('double_conversion_error', 'double() cannot convert the text to a number')
 }
 
-/** The engine counts code points by iterating over a string, which takes ten times as long. */
+/** The engine counts code points by iterating over the string, which takes ten times longer. */
 function sizeOf(given: unknown): bigint {
   if (Array.isArray(given)) return BigInt(given.length)
   if (given instanceof Map) return BigInt(given.size)
@@ -130,7 +136,7 @@ const precedences: Partial<Record<string, number>> = {
 }
 const precedenceOf = ({ op }: ASTNode): number => (op === '/' ? 9 : (precedences[op] ?? 9))
 
-/** A tree as source, with our functions in place of the engine's. Literals stay as written. */
+/** Writes a tree as source, with the replacements instead of the engine's functions. Literals keep their text. */
 function textOf(node: ASTNode, source: string): string {
   const inner = (each: ASTNode): string => textOf(each, source)
   const atLeast = (precedence: number, each: ASTNode): string =>

@@ -1,5 +1,5 @@
-// The values of a condition's parts for a token: for an admin who asks, for the audit of a refused exchange, and to find the policy that is
-// closest to accepting a token. It decides nothing.
+// Evaluates the parts of a condition for a token: for an admin, for the audit of a refused exchange, and to find the
+// policy that is closest to accepting a token. It decides nothing.
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { withoutSecrets } from '../../fault.ts'
 import {
@@ -20,9 +20,9 @@ import { macros } from './rules.ts'
 export type SubExpression = { source: string; value?: string; error?: string }
 
 /**
- * What each part of a condition is for a token, smallest parts first, one by one: who takes them may give way in between. Literals, and what
- * stands inside a macro, where its variable has many values, are left out, and so are parts that together could take much longer than the
- * condition itself.
+ * Yields the value of each part of a condition for a token, smallest parts first; the caller can yield to the event
+ * loop in between. It omits literals, the insides of macros (their variable has many values), and parts that together
+ * could take much longer than the condition itself.
  */
 export function* explainParts({ source, ast, usesClaims }: Condition, token: SubjectToken): Generator<SubExpression> {
   const view = activationOf(token, usesClaims)
@@ -38,32 +38,32 @@ export function* explainParts({ source, ast, usesClaims }: Condition, token: Sub
 }
 
 /**
- * Why a condition is false, for the audit: first the operands that do not hold, each after its own parts, then the others, in no more than
- * about the characters that the audit keeps.
+ * Explains why a condition is false, for the audit. Operands that do not hold come first, each after its own parts; the
+ * others follow. The text has about as many characters as the audit stores.
  */
 export function explainFalse({ source, ast, usesClaims }: Condition, token: SubjectToken): string {
   const view = activationOf(token, usesClaims)
   if (isRefusal(view)) return ''
-  const told = new Set<string>()
+  const clauses = new Set<string>()
   let nanosecondsLeft = conditionNanosecondsMax
-  const tell = (operand: ASTNode): void => {
+  const addClauses = (operand: ASTNode): void => {
     for (const [part, node] of partsOf(operand, source)) {
       nanosecondsLeft -= estimateNanoseconds(node)
-      if (nanosecondsLeft < 0 || [...told].join().length > claimCharactersMax) return
+      if (nanosecondsLeft < 0 || [...clauses].join().length > claimCharactersMax) return
       const { value, error } = explainPart(part, node, source, view)
-      if (part !== 'claims') told.add(error === undefined ? `${part} is ${value}` : `${part} fails: ${error}`)
+      if (part !== 'claims') clauses.add(error === undefined ? `${part} is ${value}` : `${part} fails: ${error}`)
     }
   }
   const operands = decidingOperandsOf(ast).slice(0, explainedPartsMax)
   const holding = new Set(operands.filter((operand) => isTrue(operand, source, view)))
-  for (const operand of operands) if (!holding.has(operand)) tell(operand)
-  for (const operand of holding) tell(operand)
-  return [...told].join('; ')
+  for (const operand of operands) if (!holding.has(operand)) addClauses(operand)
+  for (const operand of holding) addClauses(operand)
+  return [...clauses].join('; ')
 }
 
 /**
- * How much of a condition holds, from 0 to 1: of operands that are joined by && the mean, of those joined by || the most. `known` keeps what
- * operands were for this very token, since policies of one issuer often share them.
+ * Measures how much of a condition holds, from 0 to 1: the mean of operands joined by &&, the maximum of operands
+ * joined by ||. `known` caches the results of operands for this token, because policies of one issuer often share them.
  */
 export function measureHeld(
   { source, ast, usesClaims }: Condition,
@@ -102,19 +102,22 @@ function explainPart(part: string, node: ASTNode, source: string, view: Conditio
   }
 }
 
-/** The operands of a chain of && or ||, brackets around parts of the chain or not; the node itself where it is none. */
+/**
+ * Returns the operands of a chain of && or ||, with or without parentheses inside, or the node itself if it is not a
+ * chain.
+ */
 function operandsOf(node: ASTNode, op = node.op): ASTNode[] {
   const isChain = node.op === op && (op === '&&' || op === '||')
   return isChain ? (node.args as ASTNode[]).flatMap((operand) => operandsOf(operand, op)) : [node]
 }
 
-/** The operands that && and || join to the whole. */
+/** Returns the operands that && and || join to the whole condition. */
 function decidingOperandsOf(node: ASTNode): ASTNode[] {
   const operands = operandsOf(node)
   return operands.length === 1 ? [node] : operands.flatMap(decidingOperandsOf)
 }
 
-/** The parts of a node by their source, smallest first, the node itself last. */
+/** Returns the parts of a node by source, smallest first, ending with the node itself. */
 function partsOf(node: ASTNode, source: string): Map<string, ASTNode> {
   const parts = new Map<string, ASTNode>()
   collectParts(node, source, blankTexts(node, source), parts)
@@ -128,7 +131,7 @@ function collectParts(node: ASTNode, source: string, blanked: string, parts: Map
   if (!parts.has(part)) parts.set(part, node)
 }
 
-/** The source of a part. The engine's ranges leave out the parentheses around a first or last operand. */
+/** Returns the source of a part. The engine's ranges omit the parentheses around a first or last operand. */
 function ownTextOf(node: ASTNode, source: string, blanked: string): string {
   let { start, end } = node
   let [opened, closed] = [0, 0]
@@ -142,7 +145,10 @@ function ownTextOf(node: ASTNode, source: string, blanked: string): string {
   return source.slice(start, end)
 }
 
-/** A source of the same length with strings and comments blanked, so that the remaining parentheses belong to the expression. */
+/**
+ * Returns a source of the same length with strings and comments blanked, so that every remaining parenthesis belongs to
+ * the expression.
+ */
 function blankTexts(ast: ASTNode, source: string): string {
   const characters = source.split('')
   const blank = (node: ASTNode): void => {
@@ -153,7 +159,7 @@ function blankTexts(ast: ASTNode, source: string): string {
   return characters.join('').replaceAll(/\/\/[^\n]*/g, (comment) => ' '.repeat(comment.length))
 }
 
-/** The direct children of a node, without those inside a macro or inside has(). */
+/** Returns the direct children of a node, except those inside a macro or has(). */
 function outerChildren(node: ASTNode): ASTNode[] {
   if (node.op === 'call') return node.args[0] === 'has' ? [] : node.args[1]
   if (node.op === 'rcall') return macros.includes(node.args[0]) ? [node.args[1]] : [node.args[1], ...node.args[2]]
@@ -161,13 +167,16 @@ function outerChildren(node: ASTNode): ASTNode[] {
   return operands.length > 1 ? operands : childrenOf(node)
 }
 
-/** All direct children of a node. */
+/** Returns all direct children of a node. */
 function childrenOf({ args }: ASTNode): ASTNode[] {
   const below: unknown[] = Array.isArray(args) ? args.flat(2) : [args]
   return below.filter((each): each is ASTNode => typeof each === 'object' && each !== null && 'op' in each)
 }
 
-/** JSON, cut to what is shown: a value that refers to another one many times can be far larger than its parts. */
+/**
+ * Returns JSON, cut to the length that is shown: a value that refers to another value many times can be far larger than
+ * its parts.
+ */
 function textOf(value: unknown): string {
   let text = ''
   const write = (each: unknown): void => {

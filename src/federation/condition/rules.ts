@@ -1,11 +1,11 @@
-// Which CEL a condition may use (reference: Condition): an allow list over the syntax tree, in addition to the engine's own checker. It does
-// not know costs or results.
+// Which CEL a condition may use (reference: Condition): an allow list over the syntax tree, in addition to the engine's
+// own checker. It does not know costs or results.
 import type { ASTNode } from '@marcbachmann/cel-js'
 
-/** A problem in a condition and its place: offsets into the source in UTF-16 units. */
+/** A problem in a condition and its position, as offsets into the source in UTF-16 units. */
 export type ConditionFault = { message: string; start: number; end: number; hint?: string }
 
-/** The variables of a condition and their types in CEL (reference: Condition). */
+/** The variables of a condition and their CEL types (reference: Condition). */
 export const conditionVariables = {
   subject: 'string',
   audience: 'list<string>',
@@ -20,11 +20,11 @@ export const macros = ['all', 'exists', 'exists_one', 'filter', 'map']
 const binaryOperators = ['==', '!=', '<', '<=', '>', '>=', '+', '-', '*', '/', '%', 'in', '||', '&&', '[]']
 export const int64Max = 2n ** 63n - 1n
 
-/** Macro variables in scope, and whether their values may have members. */
+/** Macro variables in scope, and whether their values can have members. */
 type Scope = ReadonlyMap<string, { isDynamic: boolean }>
 const outermost: Scope = new Map()
 
-/** The first part of a parsed condition that is not allowed. */
+/** Returns the first part of a parsed condition that is not allowed. */
 export function findForbidden(node: ASTNode, scope: Scope = outermost): ConditionFault | undefined {
   switch (node.op) {
     case 'value':
@@ -71,7 +71,7 @@ function checkLiteral(node: ASTNode & { op: 'value' }): ConditionFault | undefin
   return faultAt(node, 'Bytes and unsigned numbers are not available', 'write a string or a plain number')
 }
 
-/** The smallest int64 is written as the negation of one that is too large. */
+/** The smallest int64 is written as the negation of a number that is too large. */
 function isSmallestInteger(node: ASTNode): boolean {
   return node.op === '-_' && node.args.op === 'value' && node.args.args === int64Max + 1n
 }
@@ -86,7 +86,7 @@ function checkKeys(node: ASTNode & { op: 'map' }): ConditionFault | undefined {
   return undefined
 }
 
-/** The engine's checker lets `claims[1]` pass, though its keys are strings. */
+/** The engine's checker accepts `claims[1]`, although its keys are strings. */
 function checkIndex(node: ASTNode): ConditionFault | undefined {
   if (node.op !== '[]') return undefined
   const [object, index] = node.args
@@ -102,7 +102,7 @@ function checkCall(node: ASTNode & { op: 'call' }, scope: Scope): ConditionFault
   return firstIn(given, scope)
 }
 
-/** Only claims can be asked whether a member exists; the engine's checker lets `has(subject.x)` pass. */
+/** `has()` applies only to members of claims; the engine's checker accepts `has(subject.x)`. */
 function checkHas(node: ASTNode, given: ASTNode[], scope: Scope): ConditionFault | undefined {
   const [asked] = given
   if (given.length !== 1 || asked?.op !== '.' || !isDynamic(asked.args[0], scope, true))
@@ -128,7 +128,10 @@ function checkMacro(node: ASTNode & { op: 'rcall' }, scope: Scope): ConditionFau
   return findForbidden(receiver, scope) ?? firstIn(body, inside)
 }
 
-/** Whether a value comes from the claims and so has an unknown type. `claims` itself is a map; only its members are unknown. */
+/**
+ * Reports whether a value comes from the claims and so has an unknown type. `claims` itself is a map; only its members
+ * are unknown.
+ */
 function isDynamic(node: ASTNode, scope: Scope, countsClaims: boolean): boolean {
   if (node.op === 'id') return node.args === 'claims' ? countsClaims : scope.get(node.args)?.isDynamic === true
   if (node.op === '.' || node.op === '[]') return isDynamic(node.args[0], scope, true)

@@ -1,4 +1,4 @@
-// Fetches the key set of an issuer, from the address that its discovery document names or from a fixed one. It keeps nothing.
+// Fetches the key set of an issuer from a fixed URL or from the URL in its discovery document. It stores nothing.
 import { Fault } from '../../fault.ts'
 import { issuerKeysFreshSecondsDefault, issuerKeysFreshSecondsMax, issuerKeysFreshSecondsMin } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
@@ -9,8 +9,8 @@ import { readKeySet, type VerificationKey } from './key-set.ts'
 const discoveryShape = type({ issuer: 'string', jwks_uri: 'string' })
 
 /**
- * The issuer's keys as they are now, and for how many milliseconds they count as fresh.
- * @throws Fault `unavailable` or `invalid`, which says what is wrong
+ * Fetches the issuer's current keys and how many milliseconds they stay fresh.
+ * @throws Fault `unavailable` or `invalid`, with the cause
  */
 export async function fetchKeys(
   issuer: Issuer,
@@ -22,7 +22,10 @@ export async function fetchKeys(
   return { keys: readFetched(document, jwksUrl), freshMilliseconds: freshSeconds(cacheControl) * 1_000 }
 }
 
-/** OpenID Connect Discovery 1.0 §4: the document must name the very issuer it was asked for. */
+/**
+ * Returns the JWKS URL from the discovery document, which must name the requested issuer (OpenID Connect Discovery 1.0
+ * §4).
+ */
 export async function discover(
   issuer: Pick<Issuer, 'issuerUrl' | 'caPem'>,
   outbound: Outbound,

@@ -1,4 +1,4 @@
-// Fetches a JSON document of an issuer, with bounds on its origin, time, size and redirects.
+// Fetches a JSON document from an issuer, with limits on origin, time, size and redirects.
 import { isIP } from 'node:net'
 import { Fault } from '../../fault.ts'
 import { readBounded } from '../../http/bounded-stream.ts'
@@ -11,33 +11,40 @@ import { hostOf, objectionToNetwork, urlProblem } from './issuer-url.ts'
 /** Network access for fetches from issuers, and what the operator allows. */
 export type Outbound = {
   fetch: Fetch
-  /** The IP addresses of a host name. */
+  /** Resolves a host name to its IP addresses. */
   resolve: (hostname: string) => Promise<string[]>
-  /** Whether a proxy makes the connections and resolves names. */
+  /** Whether a proxy makes the connections and resolves the names. */
   usesProxy: boolean
   insecureIssuers: boolean
-  /** The private networks in which issuers may be at present; undefined for any. */
+  /** Returns the private networks that currently may contain issuers; undefined allows any. */
   privateNetworks: () => AddressList | undefined
 }
 export type FetchedDocument = { document: unknown; cacheControl: string | null; date: string | null }
 
-/** The time limit for an issuer. Its discovery document and its key set share one, so that nobody waits twice. */
+/**
+ * Returns the time limit for one issuer. The discovery document and the key set share it, so a caller waits only once.
+ */
 export function fetchTime(): AbortSignal {
   return AbortSignal.timeout(issuerFetchMillisecondsMax)
 }
 
-/** Where a URL leads. `isNamed`: all its addresses are in networks that the operator names, so an admin may see why a fetch fails. */
+/**
+ * Where a URL leads. If `isNamed`, all its addresses are in networks that the operator names, so an admin may see why a
+ * fetch fails.
+ */
 type Route = {
-  /** The addresses to connect to, one after the other; empty where the runtime chooses. */
+  /** The addresses to try in order. If empty, the runtime chooses. */
   addresses: string[]
   isNamed: boolean
 }
 const nowhere: Route = { addresses: [], isNamed: false }
 
 /**
- * Fetches and parses one JSON document. Follows redirects within the origin only and reads at most `issuerDocumentBytesMax`.
- * @throws Fault `unavailable` that quotes nothing of the document. The cause of a failed connection is only in its hint and reason, or a tenant
- * could scan the network; the message has it for networks that the operator names.
+ * Fetches and parses one JSON document. Follows redirects only within the origin and reads at most
+ * `issuerDocumentBytesMax`.
+ * @throws Fault `unavailable`, which quotes nothing from the document. The cause of a failed connection is only in the
+ * hint and the reason, so that a tenant cannot scan the network. The message includes it only for networks that the
+ * operator names.
  */
 export async function fetchDocument(
   outbound: Outbound,
@@ -56,13 +63,16 @@ export async function fetchDocument(
   } catch (error) {
     if (error instanceof Fault) throw error
     const isLate = error instanceof Error && error.name === 'TimeoutError'
-    const late = { told: `it did not answer within ${issuerFetchMillisecondsMax} ms`, code: 'TimeoutError' }
-    const { told, code } = isLate ? late : describeFetchFailure(error, ca !== null)
-    throw notFetched(url, route, told, code)
+    const late = { cause: `it did not answer within ${issuerFetchMillisecondsMax} ms`, code: 'TimeoutError' }
+    const { cause, code } = isLate ? late : describeFetchFailure(error, ca !== null)
+    throw notFetched(url, route, cause, code)
   }
 }
 
-/** The response with status 200, after at most `issuerRedirectsMax` redirects. Each redirect is checked like the first URL. */
+/**
+ * Returns the response with status 200 after at most `issuerRedirectsMax` redirects. Each redirect is checked like the
+ * first URL.
+ */
 async function fetchWithin(
   outbound: Outbound,
   url: string,
@@ -96,8 +106,9 @@ function sameOrigin(address: string, location: string): string {
 }
 
 /**
- * Checks every address that a URL leads to. Where networks are set, the connection uses only the checked addresses, and an unresolvable name is
- * refused: its owner could point it to a private address at the next lookup. A proxy resolves names itself.
+ * Checks every address that a URL leads to. If networks are set, the connection uses only the checked addresses, and an
+ * unresolvable name is refused: its owner could point it to a private address at the next lookup. A proxy resolves
+ * names itself.
  */
 async function findRoute(outbound: Outbound, url: string, signal: AbortSignal): Promise<Route> {
   const objection = urlProblem(url, outbound.insecureIssuers)
@@ -128,7 +139,7 @@ async function connect(fetch: Fetch, url: string, init: FetchInit, addresses: st
   }
 }
 
-/** A compressed document could expand to any size; none was requested. */
+/** Rejects compressed documents: the request does not ask for one, and it could expand to any size. */
 function headObjection({ status, headers }: Response): string | undefined {
   if (status !== 200) return `answered ${status}`
   const encoding = headers.get('content-encoding')
@@ -139,11 +150,14 @@ function unavailable(url: string, what: string): Fault {
   return new Fault('unavailable', `${JSON.stringify(url)} ${what}`)
 }
 
-/** No document arrived. The message says only that, unless the operator names the networks that the URL leads to. */
-function notFetched(url: string, { isNamed }: Route, told: string, code?: string): Fault {
+/**
+ * Returns the fault for a document that did not arrive. The message omits the cause unless the operator names the
+ * networks that the URL leads to.
+ */
+function notFetched(url: string, { isNamed }: Route, cause: string, code?: string): Fault {
   const message = `${JSON.stringify(url)} could not be fetched`
-  const why = `: ${told}`
-  const reason = code === undefined ? told : `${told}, ${code}`
+  const why = `: ${cause}`
+  const reason = code === undefined ? cause : `${cause}, ${code}`
   return new Fault('unavailable', isNamed ? message + why : message, { hint: isNamed ? '' : why, reason })
 }
 

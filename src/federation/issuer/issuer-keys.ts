@@ -1,4 +1,5 @@
-// Finds the key that verifies a subject token: a cache per issuer, filled by discovery, a JWKS URL or a pasted set (reference: Issuer keys).
+// Finds the key that verifies a subject token (reference: Issuer keys). It has a cache per issuer, filled by discovery,
+// from a JWKS URL or from a pasted set.
 
 import type { IssuerKeySet } from '../../../db/schema.ts'
 import { describeError, Fault } from '../../fault.ts'
@@ -15,17 +16,23 @@ import { readStoredKeys, restoreKeys, restoreTimes } from './stored-keys.ts'
 type Wanted = Pick<SubjectToken, 'kid' | 'algorithm'>
 
 export type IssuerKeys = {
-  /** The one key that fits the token's `kid` and algorithm, fetching the set when it is not fresh or lacks the `kid`. */
+  /**
+   * Returns the one key that matches the token's `kid` and algorithm. Fetches the key set if it is stale or lacks the
+   * `kid`.
+   */
   find: (issuer: Issuer, token: Wanted) => Promise<VerificationKey | Refusal>
-  /** Fetches the set now and keeps it. @throws Fault `unavailable` telling what is wrong */
+  /**
+   * Fetches the key set now and stores it.
+   * @throws Fault `unavailable` with the cause
+   */
   refresh: (issuer: Issuer) => Promise<IssuerKeySet>
-  /** What is known of the keys, for health checks and metrics. Fetches nothing. */
+  /** Reports the state of the keys for health checks and metrics. It fetches nothing. */
   stateOf: (issuer: Issuer) => IssuerKeysState
 }
 
 /**
- * `failures` are the failed fetches since the last good one, `failuresTotal` all since the start or the last edit. Undefined without a
- * fetched key set; the keys are usable for `usableMilliseconds` more, which is negative afterward.
+ * `failures` counts failed fetches since the last success, `failuresTotal` since startup or the last edit. `keySet` is
+ * undefined if none was fetched. The keys stay usable for `usableMilliseconds`, which is negative after that time.
  */
 export type IssuerKeysState = {
   failures: number
@@ -35,20 +42,21 @@ export type IssuerKeysState = {
 
 export type IssuerKeysOptions = {
   outbound: Outbound
-  /** Milliseconds since 1970, for what the database keeps. */
+  /** Milliseconds since 1970 UTC, for values that the database stores. */
   now: () => number
-  /** Milliseconds that only grow, for what this process remembers: keys and failures age alike, whatever time the machine is set to. */
+  /** Monotonic milliseconds, for values in memory: they age correctly even if the machine's clock changes. */
   monotonic: () => number
-  /** From 0 to below 1, so that not everybody asks an issuer that is back in the same moment. */
+  /** At least 0 and below 1. It spreads the requests to an issuer that is available again. */
   random: () => number
-  /** Keeps a newly fetched set in the database, unless the issuer has been edited since the fetch began. */
+  /** Stores a newly fetched key set, unless the issuer was edited since the fetch began. */
   keep: (issuer: Issuer, keySet: IssuerKeySet) => Promise<void>
   log: Log
 }
 
 /**
- * What is known of one issuer's keys. Times in monotonic milliseconds; `freshUntil` Infinity is a pasted set, which only its admin renews.
- * Fetches are numbered as they start: `keys` are from fetch `keysFromFetch`. After `failures` in a row nothing is fetched before `retryAt`.
+ * The state of one issuer's keys. Times are monotonic milliseconds; `freshUntil` is Infinity for a pasted set, which
+ * only its admin replaces. Fetches are numbered as they start: `keys` are from fetch `keysFromFetch`. After `failures`
+ * consecutive failures, no fetch starts before `retryAt`.
  */
 type Cached = {
   keys: VerificationKey[]
@@ -57,14 +65,14 @@ type Cached = {
   failures: number
   failuresTotal: number
   retryAt: number
-  /** When a fetch was last started for an unknown `kid`. */
+  /** When a fetch last started for an unknown `kid`. */
   lastKidFetchAt: number
   fetchesStarted: number
   keysFromFetch: number
   fetching: Promise<IssuerKeySet> | undefined
 }
 
-/** The keys of all issuers. Keyed by the immutable issuer value: an edit makes a new value, and with it an empty entry. */
+/** The keys of all issuers, by immutable issuer value: an edit creates a new value and so an empty entry. */
 type KeyCache = IssuerKeysOptions & { entries: WeakMap<Issuer, Cached> }
 
 export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
@@ -93,7 +101,7 @@ async function findKey(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<
     return { ...refuse('issuer_keys_unavailable'), retryAfterSeconds }
   }
   let found = pick(cached.keys, token)
-  // A fetch that started before the token came may have been answered before its key was published: the next one decides.
+  // A fetch that started before this request can miss a new key, so only a later fetch is conclusive.
   while (
     isRefusalOf(found, 'kid_unknown') &&
     cached.keysFromFetch <= startedBefore &&
@@ -128,7 +136,7 @@ function entryOf({ entries, now, monotonic }: KeyCache, issuer: Issuer): Cached 
   return cached
 }
 
-/** Keys are used beyond their fresh time while the issuer cannot be reached, for as long as its admin allows. */
+/** Stale keys stay usable while the issuer is unreachable, for as long as its admin allows. */
 function isUsable(cache: KeyCache, issuer: Issuer): boolean {
   const { keys, freshUntil } = entryOf(cache, issuer)
   return keys.length > 0 && cache.monotonic() < freshUntil + issuer.keysStaleSeconds * 1_000
@@ -144,7 +152,7 @@ function stateOf(cache: KeyCache, issuer: Issuer): IssuerKeysState {
   return { failures, failuresTotal, keySet: { ageMilliseconds: now - times.fetchedAt, usableMilliseconds } }
 }
 
-/** Starts a fetch, or joins the one that is running. */
+/** Starts a fetch, or joins the running one. */
 function refresh(cache: KeyCache, issuer: Issuer): Promise<IssuerKeySet> {
   const cached = entryOf(cache, issuer)
   cached.fetching ??= fetchInto(cache, issuer)
@@ -177,7 +185,7 @@ async function fetchInto(cache: KeyCache, issuer: Issuer): Promise<IssuerKeySet>
   return keySet
 }
 
-/** Once for each fetch, however many requests wait for it. */
+/** Runs once per fetch, however many requests wait for it. */
 function noteFailure(cache: KeyCache, issuer: Issuer, error: unknown): never {
   const cached = entryOf(cache, issuer)
   const seconds = isUsable(cache, issuer) ? issuerKeysCooldownSeconds : backoffSeconds(cached.failures, cache.random())
@@ -189,12 +197,12 @@ function noteFailure(cache: KeyCache, issuer: Issuer, error: unknown): never {
   throw error
 }
 
-/** 1, 2, 4 … 30 s, less up to a quarter at random. */
+/** Returns 1, 2, 4, … 30 s, minus up to a quarter at random. */
 function backoffSeconds(failures: number, random: number): number {
   return Math.min(issuerKeysCooldownSeconds, 2 ** failures) * (1 - random / 4)
 }
 
-/** Fetches unless a fetch failed just now. Returns whether it succeeded. */
+/** Fetches unless a fetch failed recently. Returns whether the fetch succeeded. */
 async function renew(cache: KeyCache, issuer: Issuer): Promise<boolean> {
   const { retryAt, fetching } = entryOf(cache, issuer)
   if (cache.monotonic() < retryAt && fetching === undefined) return false
@@ -204,7 +212,7 @@ async function renew(cache: KeyCache, issuer: Issuer): Promise<boolean> {
   )
 }
 
-/** Where a kept key fits, an issuer that hangs holds nobody up for long; its response serves later requests. */
+/** Waits only briefly for a slow issuer if a usable key matches; the response serves later requests. */
 async function renewInTime(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<void> {
   const { keys } = entryOf(cache, issuer)
   const renewal = renew(cache, issuer)
@@ -217,7 +225,7 @@ async function renewInTime(cache: KeyCache, issuer: Issuer, token: Wanted): Prom
   clearTimeout(timer)
 }
 
-/** Fetches because a `kid` is unknown, which may start a fetch once in a cool-down only. */
+/** Fetches because a `kid` is unknown. Starts at most one such fetch per cooldown. */
 async function renewForKid(cache: KeyCache, issuer: Issuer): Promise<boolean> {
   if (issuer.jwks !== null) return false
   const cached = entryOf(cache, issuer)

@@ -1,11 +1,11 @@
-// From which URLs keys may be fetched: the form of the URL and the networks of its host. It fetches nothing.
+// Decides from which URLs keys may be fetched, by the form of the URL and the network of its host. It fetches nothing.
 import { isIP } from 'node:net'
 import { urlCharactersMax } from '../../limits.ts'
 import { type AddressList, addressList, parseAddress } from '../../values/ip-address.ts'
 
 /**
- * The problem of a URL from which keys are to be fetched, or undefined. Allows https, and http on a loopback host when the insecure setting
- * is on. Used when an issuer is saved and before each fetch.
+ * Returns the problem with a URL for fetching keys, or undefined. Allows https, and http on a loopback host if insecure
+ * issuers are enabled. Used when an issuer is saved and before each fetch.
  */
 export function urlProblem(text: string, insecureIssuers: boolean): string | undefined {
   if (text.length > urlCharactersMax) return `must be at most ${urlCharactersMax} characters`
@@ -21,17 +21,23 @@ export function urlProblem(text: string, insecureIssuers: boolean): string | und
     : 'must begin with https:// (http:// on this machine is accepted where the server, or without one the command, has LATCHKEY_INSECURE_ISSUERS=true)'
 }
 
-/** The same for an issuer URL, which must not have a query (OpenID Connect Discovery 1.0 §3). The URL of a key set may have one. */
+/**
+ * Returns the problem with an issuer URL, which must not have a query (OpenID Connect Discovery 1.0 §3). A JWKS URL may
+ * have one.
+ */
 export function objectionToIssuerUrl(text: string, insecureIssuers: boolean): string | undefined {
   return text.includes('?') ? 'may not have a query' : urlProblem(text, insecureIssuers)
 }
 
-/** The host of a URL as a name or a plain IP address. */
+/** Returns the host of a URL as a name or a plain IP address. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** Addresses that name no single machine, and IPv6 addresses that embed an IPv4 one. IPv4-mapped ones are read as the IPv4 address. */
+/**
+ * Ranges that identify no single machine, and IPv6 ranges that embed an IPv4 address. IPv4-mapped addresses are read as
+ * IPv4.
+ */
 const forbiddenRanges: readonly string[] = [
   'unspecified',
   'linkLocal',
@@ -42,15 +48,16 @@ const forbiddenRanges: readonly string[] = [
   '6to4',
   'teredo',
 ]
-/** The rest of them, and the addresses where clouds give a machine its credentials. */
+/** Further such ranges, and the addresses where clouds serve credentials to machines. */
 const forbidden = addressList(
   ...['240.0.0.0/4', '::/96'],
   ...['100.100.100.200', '192.0.0.192', '168.63.129.16', 'fd00:ec2::254', 'fd20:ce::254'],
 )
 
 /**
- * Why an IP address cannot be the host of an issuer, or undefined; a name is never refused here. With `networks`, which the operator may
- * set, an address that is not public must be in one of them. Public means global unicast by the IANA special-purpose registries.
+ * Returns why an IP address cannot be the host of an issuer, or undefined. It never refuses a name. With `networks`,
+ * which the operator can set, an address that is not public must be in one of them. Public means global unicast in the
+ * IANA special-purpose registries.
  */
 export function objectionToNetwork(host: string, networks: AddressList | undefined): string | undefined {
   if (isIP(host) === 0) return undefined
@@ -67,8 +74,9 @@ const thisMachine = addressList('127.0.0.0/8', '::1')
 const nowhere = addressList()
 
 /**
- * The private networks that issuers may lie in: those that the operator names, or any; undefined for any. Where several organizations share
- * an installation, only named ones: an admin of one organization could otherwise probe what listens there.
+ * Returns the private networks that may contain issuers; undefined allows any. If several organizations share an
+ * installation, only the networks that the operator names are allowed: an admin of one organization could otherwise
+ * probe the others.
  */
 export function privateNetworksFor(
   { issuerNetworks, insecureIssuers }: { issuerNetworks: AddressList | undefined; insecureIssuers: boolean },

@@ -1,10 +1,13 @@
-// A trusted issuer as the registry holds it. A change of the row makes a new value.
+// A trusted issuer as the registry holds it. Changing the row creates a new value.
 import type { IssuerWithKeySet } from '../../../db/issuers.ts'
 
-/** An issuer with the last good key set that the database has for it. */
+/** An issuer with its last good key set from the database. */
 export type Issuer = Readonly<IssuerWithKeySet>
 
-/** Where the keys come from. A stored set from another source is not used, however the edit and a running fetch were ordered. */
+/**
+ * Returns where the keys come from. A stored set from another source is ignored, in whatever order an edit and a
+ * running fetch finish.
+ */
 export function sourceOf(issuer: Issuer): string {
   return issuer.jwksUrl ?? `discovery of ${issuer.issuerUrl}`
 }

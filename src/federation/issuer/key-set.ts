@@ -1,4 +1,4 @@
-// Reads a JWKS (RFC 7517) into the keys that may verify subject tokens. It does not know where the set came from.
+// Reads a JWKS (RFC 7517) as keys that can verify subject tokens. It does not know where the set came from.
 
 import { importJWK, type JWK } from 'jose'
 import { Fault } from '../../fault.ts'
@@ -10,11 +10,11 @@ export type VerificationKey = {
   kid: string | undefined
   algorithm: SubjectTokenAlgorithm
   publicJwk: JWK
-  /** Imported at first use, since a set may hold many keys and tokens use one. */
+  /** Imports the key at first use: a set can hold many keys, and each token uses one. */
   cryptoKey: () => Promise<CryptoKey>
 }
 
-/** RFC 7517 §4.3 defines eight. Without a bound, refusing a set could take a tenth of a second. */
+/** RFC 7517 §4.3 defines eight. Without a limit, rejecting a set could take a tenth of a second. */
 const keyOperationsMax = 32
 
 const jwkShape = type({
@@ -31,16 +31,19 @@ const jwkShape = type({
 })
 
 const rsaBitsMin = 2_048
-/** A larger modulus only makes verification slow. */
+/** A larger modulus only slows verification down. */
 const rsaBitsMax = 8_192
 
-/** In a SPIFFE bundle, the keys that sign JWT-SVIDs (JWT-SVID standard §6). SPIFFE defines no `alg` there, so it is not read. */
+/**
+ * Marks the keys that sign JWT-SVIDs in a SPIFFE bundle (JWT-SVID standard §6). SPIFFE defines no `alg` for them, so
+ * `alg` is ignored.
+ */
 const spiffeUse = 'jwt-svid'
 
 /**
- * The usable keys of a set: RSA of at least 2048 bits for RS256, P-256 for ES256, with `use`, `key_ops` and `alg` honored.
- * Keys for other purposes and entries that are not keys are ignored; private members are dropped.
- * @throws Fault `invalid` when it is not a key set, has more than `keySetEntriesMax` entries, or holds no usable key
+ * Returns the usable keys of a set: RSA of at least 2048 bits for RS256 and P-256 for ES256, subject to `use`,
+ * `key_ops` and `alg`. Ignores keys for other purposes and entries that are not keys; drops private members.
+ * @throws Fault `invalid` if it is not a key set, has more than `keySetEntriesMax` entries, or holds no usable key
  */
 export function readKeySet(document: unknown): VerificationKey[] {
   const entries = (document as { keys?: unknown } | null)?.keys
@@ -76,7 +79,7 @@ function keyOf(kid: string | undefined, algorithm: SubjectTokenAlgorithm, public
   return { kid, algorithm, publicJwk, cryptoKey }
 }
 
-/** A JWKS of these keys only, without private members. */
+/** Returns a JWKS of exactly these keys, without private members. */
 export function writeKeySet(keys: VerificationKey[]): string {
   return JSON.stringify({ keys: keys.map(({ kid, algorithm, publicJwk }) => ({ ...publicJwk, kid, alg: algorithm })) })
 }

@@ -1,18 +1,18 @@
-// Key sets that the database keeps: the last good set of each issuer, and pasted sets. It fetches nothing.
+// Reads the key sets that the database stores: the last good set of each issuer, and pasted sets. It fetches nothing.
 import { type Issuer, sourceOf } from './issuer.ts'
 import { readKeySet, type VerificationKey } from './key-set.ts'
 
 type Clocks = { now: () => number; monotonic: () => number }
-/** Times in monotonic milliseconds. */
+/** Times are monotonic milliseconds. */
 export type RestoredKeys = { keys: VerificationKey[]; fetchedAt: number; freshUntil: number }
 
-/** The set that the database has. */
+/** Restores the stored set of an issuer. A set with a future time has an unknown age and is stale at once. */
 export function restoreKeys(issuer: Issuer, clocks: Clocks): RestoredKeys | undefined {
   const times = restoreTimes(issuer, clocks)
   return times === undefined ? undefined : { ...times, keys: readStoredKeys(issuer.lastKeySet?.jwks ?? '') }
 }
 
-/** The times of that set. Nobody knows the age of one from the future, so it is stale at once. */
+/** Reads a set that passed `readKeySet` before it was stored. A damaged set returns no keys. */
 export function restoreTimes(issuer: Issuer, { now, monotonic }: Clocks): Omit<RestoredKeys, 'keys'> | undefined {
   const { lastKeySet } = issuer
   if (lastKeySet === null || lastKeySet.source !== sourceOf(issuer)) return undefined

@@ -1,4 +1,4 @@
-// Checks a subject token before any policy rule: its header, the types of its claims, times and lengths (reference: Subject token).
+// Checks a subject token before any policy rule: its header, claim types, times and lengths (reference: Subject token).
 import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../../limits.ts'
 import type { JsonObject, JwtText } from '../../tokens/jwt-text.ts'
 import { isLonger } from '../../values/characters.ts'
@@ -14,15 +14,16 @@ export type SubjectToken = {
   issuer: string
   subject: string
   audience: string[]
-  /** `nbf` and `iat`, in seconds since 1970. */
+  /** `nbf` and `iat`, in seconds since 1970 UTC. */
   notBefore?: number | undefined
   issuedAt?: number | undefined
   payload: JsonObject
 }
 
 /**
- * Checks header and payload before the signature: later steps rely on these types. Header members that could bring a key (`jwk`, `jku`, `x5c`,
- * `x5u`) are never read; `crit` and `b64` change what a signature covers and are refused (RFC 7515 §4.1.11, RFC 7797 §7).
+ * Checks header and payload before the signature, because later steps rely on these types. It never reads header
+ * members that can carry a key (`jwk`, `jku`, `x5c`, `x5u`). It refuses `crit` and `b64`, which change what a signature
+ * covers (RFC 7515 §4.1.11, RFC 7797 §7).
  */
 export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: JwtText): SubjectToken | Refusal {
   if (hasDuplicateMembers) return refuse('token_duplicate_member')
@@ -46,8 +47,9 @@ export function narrowSubjectToken({ header, payload, hasDuplicateMembers }: Jwt
 export type IssuerTimes = { clockSkewSeconds: number; maxTokenAgeSeconds: number | null }
 
 /**
- * `exp` must be at least one second ahead, without leeway: that is the shortest life of an access token. `nbf` and `iat` must not be further
- * ahead than the issuer's clock skew. `exp` must not be later after `iat` than the issuer allows. `now` in milliseconds.
+ * Checks the times; `now` is in milliseconds. `exp` must be at least one second ahead, without leeway, because one
+ * second is the shortest lifetime of an access token. `nbf` and `iat` must not be further ahead than the issuer's clock
+ * skew. `exp` must not exceed `iat` by more than the issuer allows.
  */
 export function checkTimes(
   { payload: { exp }, notBefore, issuedAt }: Pick<SubjectToken, 'payload' | 'notBefore' | 'issuedAt'>,
@@ -66,12 +68,12 @@ export function checkTimes(
   return age > maxTokenAgeSeconds ? refuse('token_age_too_long', `${age} s from iat to exp`) : undefined
 }
 
-/** Whole seconds for which a checked subject token is still valid. */
+/** Returns the whole seconds for which a checked subject token is still valid. */
 export function secondsLeft(payload: JsonObject, now: number): number {
   return Math.floor((payload.exp as number) - now / 1_000)
 }
 
-/** Lengths in Unicode code points, before any rule of the policy (reference: Subject token). */
+/** Checks lengths in Unicode code points, before any rule of the policy (reference: Subject token). */
 export function checkLengths({ subject, audience, payload }: SubjectToken): Refusal | undefined {
   if (isTooLong(subject)) return refuse('claim_too_long', 'sub')
   if (audience.some(isTooLong)) return refuse('claim_too_long', 'aud')

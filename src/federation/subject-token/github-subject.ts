@@ -1,9 +1,10 @@
-// The two forms of `sub` in tokens of GitHub Actions: repo:OWNER/REPO:… and, for repositories created or renamed since July 2026,
-// repo:OWNER@OWNER_ID/REPO@REPO_ID:… (GitHub's OpenID Connect reference). It explains a mismatch and decides nothing.
+// Explains a mismatch between the two forms of `sub` in GitHub Actions tokens: repo:OWNER/REPO:… and, for repositories
+// created or renamed since July 2026, repo:OWNER@OWNER_ID/REPO@REPO_ID:… (GitHub's OpenID Connect reference). It
+// decides nothing.
 
 const form = /^repo:(?<owner>[^@/:]+)(?:@(?<ownerId>\d+))?\/(?<name>[^@/:]+)(?:@(?<nameId>\d+))?(?<rest>:.*)$/s
 
-/** Explains why two subjects differ; undefined when GitHub's ids are not the reason. */
+/** Explains why two subjects differ. Returns undefined if GitHub's ids are not the reason. */
 export function explainGithubSubject(has: string, wants: string): string | undefined {
   const [token, policy] = [has, wants].map((text) => form.exec(text)?.groups)
   if (token === undefined || policy === undefined || token.rest !== policy.rest) return undefined

@@ -1,7 +1,7 @@
-// Every reason to refuse an exchange, one row each: the step that refuses (reference: Order of verification) and the response.
+// Every reason to refuse an exchange: the step that refuses (reference: Order of verification) and the response.
 import { exchangeBodyBytesLimit, issuerKeysCooldownSeconds, subjectTokenBytesMax } from '../../limits.ts'
 
-/** The steps of an exchange in their order. pipeline.ts has their checks. */
+/** The steps of an exchange in order. pipeline.ts has their checks. */
 export const stepNames = [
   'form',
   'policy',
@@ -43,7 +43,7 @@ const badRequest = (description: string): RefusalRow => ({
   description,
 })
 
-/** One text for all problems of token and policy, so that nobody can probe another organization's configuration. */
+/** All token and policy problems share one text, so that callers cannot probe another organization's configuration. */
 const refusedAt = (step: StepName): RefusalRow => ({
   step,
   status: 400,
@@ -82,7 +82,7 @@ const reasons = {
   subject_token_white_space: badRequest(
     'The subject_token has white space around it, such as the line feed at the end of a file; send only the JWT',
   ),
-  // The policy and what it names
+  // The policy and the rows that it names
   policy_unknown: refusedAt('policy'),
   policy_deleted: refusedAt('policy'),
   policy_paused: refusedAt('policy'),
@@ -124,7 +124,7 @@ const reasons = {
   jti_missing: refusedAt('replay'),
   replayed: refusedAt('replay'),
   changed_meanwhile: refusedAt('minting'),
-  // Neither side's fault
+  // Neither the caller's nor the policy's fault
   issuer_keys_unavailable: {
     step: 'keys',
     status: 503,
@@ -149,19 +149,19 @@ const reasons = {
 export type Reason = keyof typeof reasons
 export const reasonNames = Object.keys(reasons) as Reason[]
 
-/** The step at which a reason refuses; each reason belongs to one. */
+/** Returns the step at which a reason refuses. Each reason belongs to one step. */
 export function stepOf(reason: Reason): StepName {
   return reasons[reason].step
 }
 
-/** Why an exchange is refused. `detail` is for the audit; the caller sees it only where it is the name of a form field. */
+/** Why an exchange is refused. `detail` is for the audit; the caller sees it only if it is the name of a form field. */
 export type Refusal = { refused: Reason; detail?: string; retryAfterSeconds?: number }
 
 export function refuse(reason: Reason, detail?: string): Refusal {
   return detail === undefined ? { refused: reason } : { refused: reason, detail }
 }
 
-/** For a subject token that is not the text of a JWT. */
+/** Returns the refusal of a subject token that is not a JWT. */
 export function refuseNotJwt(text: string): Refusal {
   return refuse(text === text.trim() ? 'subject_token_not_jwt' : 'subject_token_white_space')
 }
@@ -174,12 +174,12 @@ export function isReason(text: string): text is Reason {
   return Object.hasOwn(reasons, text)
 }
 
-/** The OAuth error code that a reason maps to. */
+/** Returns the OAuth error code of a reason. */
 export function oauthErrorOf(reason: Reason): OAuthError {
   return reasons[reason].error
 }
 
-/** The step, and the response for the caller. */
+/** Returns the step of a reason and the response for the caller. */
 export function rowOf(reason: Reason): RefusalRow {
   return reasons[reason]
 }

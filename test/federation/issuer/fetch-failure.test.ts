@@ -41,23 +41,23 @@ const rows: [name: string, error: unknown, told: RegExp, code: string][] = [
   ['what is no error', 'odd', /^the connection failed$/, 'odd'],
 ]
 
-describe('told of', () => {
-  for (const [name, error, told, code] of rows) {
+describe('names the cause of', () => {
+  for (const [name, error, cause, code] of rows) {
     test(name, () => {
       const described = describeFetchFailure(error, false)
-      expect(described.told).toMatch(told)
-      expect(described.told).not.toMatch(/verbose|computer|typo|[A-Z]{3}_|[.?]$/)
+      expect(described.cause).toMatch(cause)
+      expect(described.cause).not.toMatch(/verbose|computer|typo|[A-Z]{3}_|[.?]$/)
       expect(described.code).toContain(code)
     })
   }
 
   test('a name that sounds like another failure', () => {
     const error = bun('ENOTFOUND', 'getaddrinfo ENOTFOUND self-signed-cert.econnrefused.example')
-    expect(describeFetchFailure(error, false).told).toContain('cannot be resolved')
+    expect(describeFetchFailure(error, false).cause).toContain('cannot be resolved')
   })
 
   test('an authority that was given and is not the one', () => {
     const unknown = bun('UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'unable to verify the first certificate')
-    expect(describeFetchFailure(unknown, true).told).toMatch(/the given authority has not signed.*--ca-file/)
+    expect(describeFetchFailure(unknown, true).cause).toMatch(/the given authority has not signed.*--ca-file/)
   })
 })
