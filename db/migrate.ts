@@ -40,3 +40,6 @@ export function statementsOf(sql: string): string[] {
   if (current.length > 0) throw new Error('A migration ends without a semicolon')
   return statements
 }
+
+/** The schema version of this program. */
+export const latestSchema = migrations.at(-1)?.version ?? 0

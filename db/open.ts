@@ -4,7 +4,7 @@ import { type Client, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import { describeDenial } from './access.ts'
 import { connect } from './connection.ts'
-import { migrations } from './migrate.ts'
+import { latestSchema, migrations } from './migrate.ts'
 import * as records from './record-schema.ts'
 import * as settings from './schema.ts'
 
@@ -113,12 +113,12 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
  * would keep a shared lock on a file that it failed to open and block other processes. Deno has no such call, so there
  * the lock ends with the process.
  */
-function letGo(): void {
+export function letGo(): void {
   const { Bun: runtime } = globalThis as { Bun?: { gc: (force: boolean) => void } }
   runtime?.gc(true)
 }
 
-function refusalOf(error: unknown, path: string): OpenRefusal {
+export function refusalOf(error: unknown, path: string): OpenRefusal {
   if (isBusy(error)) {
     return { refused: 'owned', message: `Another process owns the database ${JSON.stringify(path)}`, cause: error }
   }
@@ -146,7 +146,7 @@ export function writeObstacle(error: unknown): { kind: 'full' | 'failed'; text: 
 }
 
 /** Reports whether the file holds only another program's tables. It reads the file but never changes it. */
-async function isForeign(client: Client): Promise<boolean> {
+export async function isForeign(client: Client): Promise<boolean> {
   const { rows } = await client.execute(
     "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
   )
@@ -176,9 +176,8 @@ async function migrate(client: Client): Promise<string | undefined> {
   )
   const { rows } = await client.execute('select max(version) from schema_migrations')
   const version = Number(rows[0]?.[0] ?? 0)
-  const latest = migrations.at(-1)?.version ?? 0
-  if (version > latest) {
-    return `The database has schema version ${version}, this program knows up to ${latest}; use the newer program that made it`
+  if (version > latestSchema) {
+    return `The database has schema version ${version}, this program knows up to ${latestSchema}; use the newer program that made it`
   }
   for (const migration of migrations) {
     if (migration.version <= version) continue

@@ -1,6 +1,6 @@
 // `latchkey version`: version and commit of this program, for error reports.
 import { type Command, CommanderError } from 'commander'
-import { migrations } from '../db/migrate.ts'
+import { latestSchema } from '../db/migrate.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { command, givenTo, print, withSettings } from './shared/command-line.ts'
 import { record } from './shared/render.ts'
@@ -27,8 +27,9 @@ function printVersion(asJson: boolean): void {
   const { version } = packageJson
   const commit = typeof LATCHKEY_COMMIT === 'undefined' ? 'source' : LATCHKEY_COMMIT
   const bun = process.versions.bun ?? null
-  const schema = migrations.at(-1)?.version ?? 0
   print(
-    asJson ? JSON.stringify({ version, commit, bun, schema }, null, 2) : record({ version, commit, Bun: bun, schema }),
+    asJson
+      ? JSON.stringify({ version, commit, bun, schema: latestSchema }, null, 2)
+      : record({ version, commit, Bun: bun, schema: latestSchema }),
   )
 }

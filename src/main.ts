@@ -3,6 +3,7 @@
 import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { auditCommand } from '../scripts/audit.ts'
+import { configCommand } from '../scripts/config.ts'
 import { devCommand } from '../scripts/dev.ts'
 import { healthCommand } from '../scripts/health.ts'
 import { helpCommand } from '../scripts/help.ts'
@@ -45,6 +46,7 @@ const commands = [
   initCommand,
   serveCommand,
   reloadCommand,
+  configCommand,
   devCommand,
   organizationsCommand,
   workspacesCommand,

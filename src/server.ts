@@ -13,9 +13,10 @@ import { baseUrlFor, type Config, type SettingTexts, socketPathFor } from './con
 import { type Context, closeContext, type Dependencies, openContext, openServing, retryWhileOwned } from './context.ts'
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
-import { signingKeyCheckMilliseconds, socketPathBytesMax, tlsCheckMillisecondsDefault } from './limits.ts'
+import { signingKeyCheckMilliseconds, tlsCheckMillisecondsDefault } from './limits.ts'
 import { createMetricsHandler } from './observe/endpoints/metrics-handler.ts'
 import { createReload } from './operating/reload.ts'
+import { checkSocketPath } from './operating/socket-path.ts'
 import { readTlsPair } from './operating/tls-files.ts'
 import { createTlsInEffect, type TlsInEffect } from './operating/tls-in-effect.ts'
 import { type Listener, listen, listenSecurely } from './runtime/listen.ts'
@@ -192,13 +193,4 @@ function removeDeadSocket(path: string): void {
       'configuration',
       `Cannot create the local socket ${JSON.stringify(path)}: another file is in the way; move it away`,
     )
-}
-
-function checkSocketPath(path: string): void {
-  const bytes = Buffer.byteLength(path)
-  if (bytes <= socketPathBytesMax) return
-  throw new Fault(
-    'configuration',
-    `The data folder's path is too long for the local socket ${JSON.stringify(path)} (${bytes} bytes, at most ${socketPathBytesMax}); choose a shorter one with LATCHKEY_DATABASE_URL`,
-  )
 }

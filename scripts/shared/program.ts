@@ -4,7 +4,8 @@ import { describeError, Fault, type FaultCode, tellForCommands } from '../../src
 import { printable } from './render.ts'
 
 /** 0 is success. */
-const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: 3 }
+export const exitCodeConfiguration = 3
+const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: exitCodeConfiguration }
 export const exitCodeFailed = 1
 
 /** `keys create` */

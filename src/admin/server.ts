@@ -1,5 +1,9 @@
 // Admin operations on the running server itself. They need a server: a command that owns the database has nothing to reload.
+import { latestSchema } from '../../db/migrate.ts'
+import { listSigningKeys } from '../../db/signing-keys.ts'
+import { formatAddress } from '../config.ts'
 import { Fault } from '../fault.ts'
+import { isFittingMasterKey } from '../tokens/keyring.ts'
 import { type } from '../values/shape.ts'
 import { type OperationContext, operation } from './operation.ts'
 
@@ -7,6 +11,7 @@ const noInput = type({ '+': 'reject' })
 
 export const serverOperations = {
   'server.reload': operation(noInput, reload),
+  'server.check': operation(noInput, check),
 }
 
 /** @throws Fault `conflict` when the new settings are wrong; the server keeps the ones it has */
@@ -17,5 +22,21 @@ async function reload({ reload: run }: OperationContext) {
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     throw new Fault('conflict', `The server keeps its settings: ${error.message}`, { cause: error })
+  }
+}
+
+/**
+ * What only the process that owns the database can check for `latchkey config check`.
+ * @throws Fault `conflict` where no server runs
+ */
+async function check({ config, orm, signingKeys }: OperationContext) {
+  if (signingKeys === undefined) throw new Fault('conflict', 'No server is running here')
+  const { masterKey, listen, metricsListen } = config
+  return {
+    schema: latestSchema,
+    listen: formatAddress(listen),
+    metrics_listen: metricsListen === undefined || 'socketPath' in metricsListen ? null : formatAddress(metricsListen),
+    master_key_file: masterKey.kind === 'file' ? masterKey.path : null,
+    master_key_fits: await isFittingMasterKey(masterKey, await listSigningKeys(orm)),
   }
 }

@@ -47,8 +47,22 @@ export async function findMasterKey(
   return { fault: keyFileFault(path, { ...read, hint: isLost ? await hintFor(path, rows) : undefined }), isLost }
 }
 
+/** Whether the master key, or the next one of an interrupted replacement, decrypts these signing keys. Changes no file. */
+export async function isFittingMasterKey(source: MasterKeySource, rows: EncryptedKey[]): Promise<boolean> {
+  const candidates = source.kind === 'value' ? [source.hex] : [hexIn(source.path), readNextKeyFile(source.path)]
+  for (const hex of candidates) if (hex !== undefined && (await keyThatOpens(hex, rows)) !== undefined) return true
+  return false
+}
+
+function hexIn(path: string): string | undefined {
+  const read = readKeyFile(path)
+  return 'hex' in read ? read.hex : undefined
+}
+
+type EncryptedKey = Pick<SigningKeyRow, 'id' | 'privateKeyEncrypted'>
+
 /** The key, if it decrypts all these signing keys. */
-export async function keyThatOpens(hex: string, rows: SigningKeyRow[]): Promise<CryptoKey | undefined> {
+export async function keyThatOpens(hex: string, rows: EncryptedKey[]): Promise<CryptoKey | undefined> {
   const key = await importMasterKey(hex)
   try {
     for (const { id, privateKeyEncrypted } of rows.filter(hasPrivateKey)) await decrypt(key, id, privateKeyEncrypted)
@@ -59,7 +73,7 @@ export async function keyThatOpens(hex: string, rows: SigningKeyRow[]): Promise<
 }
 
 /** A signing key whose master key was lost has no private key. */
-export function hasPrivateKey({ privateKeyEncrypted }: SigningKeyRow): boolean {
+export function hasPrivateKey({ privateKeyEncrypted }: EncryptedKey): boolean {
   return privateKeyEncrypted !== ''
 }
 
