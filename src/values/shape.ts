@@ -1,10 +1,9 @@
-// arktype with our configuration. Import `type` from here, never from the package, so that the configuration is loaded first.
-import './shape-config.ts'
-import { type } from 'arktype'
+// arktype as this program uses it. Import `type` from here, never from the package.
 import { Fault } from '../fault.ts'
 import { inputDepthMax, inputEntriesMax } from '../limits.ts'
+import { type } from './deferred-type.ts'
 
-export { type } from 'arktype'
+export { type } from './deferred-type.ts'
 
 /** The value as the shape returns it. @throws Fault `invalid` for a value that the shape refuses, or that is too large for any shape */
 export function checkShape<Input>(shape: (value: unknown) => Input | type.errors, value: unknown): Input {

@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test'
+import { type as arktype } from 'arktype'
+import { type } from '../../src/values/deferred-type.ts'
+
+test('a type accepts and refuses what arktype itself does, with the same words', () => {
+  const define = (make: typeof arktype) => {
+    const name = make('string').narrow((text, context) => text !== 'no' || context.mustBe('another word'))
+    const list = make({ name: name.configure({ title: 'Name' }), 'tags?': make('string').array().atMostLength(2) })
+    return list.or(make("'none'"))
+  }
+  const [ours, theirs] = [define(type), define(arktype)]
+  for (const value of [
+    { name: 'yes' },
+    { name: 'no' },
+    { name: 1 },
+    { name: 'yes', tags: ['a', 'b'] },
+    { name: 'yes', tags: ['a', 'b', 'c'] },
+    'none',
+    'some',
+    null,
+  ]) {
+    const [our, their] = [ours(value), theirs(value)]
+    expect(our instanceof type.errors).toBe(their instanceof arktype.errors)
+    if (our instanceof type.errors && their instanceof arktype.errors) expect(our.summary).toBe(their.summary)
+    else expect(our).toEqual(their)
+  }
+  const options = { fallback: ({ base }: { base: object }) => base }
+  expect(ours.in.toJsonSchema(options)).toEqual(theirs.in.toJsonSchema(options))
+})
+
+test('a definition is parsed at the first use of its type, and once', () => {
+  let narrowed = 0
+  const define = () => type('string').pipe((text) => text.length)
+  const count = define().narrow(() => {
+    narrowed += 1
+    return true
+  })
+  expect(narrowed).toBe(0)
+  expect(count('four')).toBe(4)
+  expect(count('seven77')).toBe(7)
+  expect(narrowed).toBe(2)
+})
+
+test('a wrong definition is an error at its first use', () => {
+  const wrong = type('strin' as 'string')
+  expect(() => wrong('text')).toThrow(/'strin' is unresolvable/)
+})
