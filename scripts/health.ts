@@ -3,18 +3,18 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { askServer } from '../src/admin/transport/client.ts'
 import { socketPathFor } from '../src/config.ts'
-import { Fault } from '../src/fault.ts'
+import { describeError, Fault } from '../src/fault.ts'
 import type { Health } from '../src/observe/health.ts'
 import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 import { waitText } from './shared/option-values.ts'
 import { exitCodeFailed } from './shared/program.ts'
+import { printable } from './shared/render.ts'
 
-/** `unreachable` when no server responds. */
-type Found = { status: Health['status'] | 'unreachable'; failing: string[]; degraded: string[] }
+/** `unreachable` when no server responds; `reason` says why. */
+type Found = { status: Health['status'] | 'unreachable'; failing: string[]; degraded: string[]; reason?: string }
 
 const requestMilliseconds = 5_000
 const pauseMilliseconds = 200
-const unreachable: Found = { status: 'unreachable', failing: [], degraded: [] }
 
 export function healthCommand(): Command {
   const made = command('health', 'Check whether the server is ready; exit code 0 if it is, 1 if not', [
@@ -60,13 +60,18 @@ async function askUntilReady(ask: () => Promise<Found>, waitMilliseconds: number
   }
 }
 
+function unreachable(reason: string): Found {
+  return { status: 'unreachable', failing: [], degraded: [], reason }
+}
+
 function askSocket(socketPath: string): () => Promise<Found> {
   return async () => {
     try {
-      return ((await askServer(socketPath, 'health.show', {}))?.result as Found | undefined) ?? unreachable
+      const answered = await askServer(socketPath, 'health.show', {})
+      return (answered?.result as Found | undefined) ?? unreachable(`no server listens on ${socketPath}`)
     } catch (error) {
       // It went away while it was asked.
-      if (error instanceof Fault && error.code === 'unavailable') return unreachable
+      if (error instanceof Fault && error.code === 'unavailable') return unreachable(error.message)
       throw error
     }
   }
@@ -77,11 +82,13 @@ function askUrl(url: string): () => Promise<Found> {
     try {
       const signal = AbortSignal.timeout(requestMilliseconds)
       const response = await dependencies.fetch(url, { redirect: 'manual', signal })
-      const body = (await response.json()) as Partial<Found>
-      if (body.status !== undefined)
-        return { status: body.status, failing: body.failing ?? [], degraded: body.degraded ?? [] }
-    } catch {}
-    return unreachable
+      const body = (await response.json().catch(() => ({}))) as Partial<Found>
+      const { status, failing = [], degraded = [] } = body
+      if (status !== undefined) return { status, failing, degraded }
+      return unreachable(`${url} responded with ${response.status}; use the base URL of the service`)
+    } catch (error) {
+      return unreachable(`${url}: ${describeError(error)}`)
+    }
   }
 }
 
@@ -94,8 +101,8 @@ function readyUrl(text: string): string {
   )
 }
 
-function draw({ status, failing, degraded }: Found): string {
-  const named = [...failing, ...degraded].join(', ')
+function draw({ status, failing, degraded, reason }: Found): string {
+  const named = reason === undefined ? [...failing, ...degraded].join(', ') : printable(reason)
   return named === '' ? status : `${status}: ${named}`
 }
 

@@ -95,6 +95,9 @@ const options = [
   '--no-color',
   '--suppress-health-check=all',
   '--report=json,ndjson',
+  // They lie beside the base URL, and it sends everything below that.
+  '--exclude-path=/livez',
+  '--exclude-path=/readyz',
   '--report-json-path=report.json',
   '--report-ndjson-path=cases.ndjson',
 ]

@@ -10,11 +10,13 @@ beforeEach(async () => {
 afterEach(() => installation.remove())
 
 test('without a server it is unreachable, exit code 1, and makes nothing', async () => {
-  expect(await installation.run('health')).toEqual({ code: 1, stdout: 'unreachable\n', stderr: '' })
-  const { code, stdout } = await installation.run('health', '--json')
-  expect({ code, found: JSON.parse(stdout) as unknown }).toEqual({
+  const socket = `${installation.databasePath}.sock`
+  const stdout = `unreachable: no server listens on ${socket}\n`
+  expect(await installation.run('health')).toEqual({ code: 1, stdout, stderr: '' })
+  const { code, stdout: json } = await installation.run('health', '--json')
+  expect({ code, found: JSON.parse(json) as unknown }).toEqual({
     code: 1,
-    found: { status: 'unreachable', failing: [], degraded: [] },
+    found: { status: 'unreachable', failing: [], degraded: [], reason: expect.stringContaining(socket) },
   })
 })
 
@@ -25,7 +27,19 @@ test('a server is ready over its socket and over its URL', async () => {
   expect(await installation.run('health', '--url', baseUrl)).toEqual(ready)
   expect(await installation.run('health', '--url', `${new URL(baseUrl).origin}/`)).toEqual(ready)
   await serving.stop()
-  expect(await installation.run('health', '--url', baseUrl)).toMatchObject({ code: 1, stdout: 'unreachable\n' })
+  expect(await installation.run('health', '--url', baseUrl)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^unreachable: http.*readyz: /),
+  })
+})
+
+test('a URL at which something else responds is named with the status', async () => {
+  const { url, listener } = await listenLocally(async () => new Response('hello', { status: 404 }))
+  expect(await installation.run('health', '--url', `${url}/v1`)).toMatchObject({
+    code: 1,
+    stdout: `unreachable: ${url}/readyz responded with 404; use the base URL of the service\n`,
+  })
+  await listener.drain()
 })
 
 test('--wait returns as soon as a server that starts later is ready', async () => {

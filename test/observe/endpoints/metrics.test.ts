@@ -2,7 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Federation, type Row, startFederation, subject, temporaryFolder } from '../../support/latchkey.ts'
+import {
+  type Federation,
+  type Row,
+  startFederation,
+  startTestServer,
+  subject,
+  temporaryFolder,
+} from '../../support/latchkey.ts'
 
 let federation: Federation
 let metricsUrl: string
@@ -91,6 +98,14 @@ describe('the metrics address', () => {
     expect((await fetch(metricsUrl, { method: 'POST' })).status).toBe(405)
     const head = await fetch(metricsUrl, { method: 'HEAD' })
     expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
+  })
+
+  test('that is in use stops the start, with the name of the setting', async () => {
+    const { host } = new URL(metricsUrl)
+    const starting = startTestServer({ settings: { LATCHKEY_METRICS_LISTEN: host } })
+    await expect(starting).rejects.toThrow(
+      `Cannot listen on ${host}: it is in use; choose another with LATCHKEY_METRICS`,
+    )
   })
 
   test('may be a socket, which goes when the server stops', async () => {
