@@ -1,4 +1,4 @@
-// `bun run build`: makes dist/latchkey, one file that holds the program, its migrations and libSQL's native part.
+// `bun run build`: builds dist/latchkey, one file with the program, its migrations and libSQL's native library.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -8,11 +8,13 @@ import type { BunPlugin } from 'bun'
 const { values } = parseArgs({ options: { outfile: { type: 'string', default: 'dist/latchkey' } } })
 const outfile = resolve(values.outfile)
 
-/** libSQL loads its native part by a name it computes at run time, which a bundler cannot follow: put the name there. */
+/** libSQL loads its native library by a computed name, which a bundler cannot follow. The build inserts the name. */
 const nativePart = `@libsql/${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`
 const computedName = 'return require(`@libsql/$' + '{target}`);'
 
-/** The binary unpacks that part into the temporary folder before anything of ours runs, so what goes wrong there is told there. */
+/**
+ * The binary unpacks the library into the temporary folder before any of our code runs, so this code reports the error.
+ */
 const literalName = `
   try { return require('${nativePart}/index.node') } catch (error) {
     process.stderr.write('latchkey: The database library cannot be unpacked into the temporary folder ' + JSON.stringify(require('node:os').tmpdir()) +
@@ -34,7 +36,10 @@ const embedNativePart: BunPlugin = {
 
 const root = join(import.meta.dirname, '..')
 
-/** What the binary is made of: the commit, `-modified` when files differ from it, or `unknown` outside a checkout of this project. */
+/**
+ * Returns the commit of the source: with `-modified` if files differ from it, or `unknown` outside a checkout of this
+ * project.
+ */
 function readCommit(): string {
   const [folder, commit] = [git('rev-parse', '--show-toplevel'), git('rev-parse', 'HEAD')]
   if (folder === undefined || commit === undefined || realpathSync(folder) !== realpathSync(root)) return 'unknown'
@@ -52,7 +57,7 @@ const result = await Bun.build({
   format: 'esm',
   minify: true,
   bytecode: true,
-  // The settings come from flags, environment and --config alone, never from files that happen to lie in the folder.
+  // Settings come only from flags, the environment and --config, never from files in the current folder.
   compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
   define: { LATCHKEY_COMMIT: JSON.stringify(readCommit()) },
   plugins: [embedNativePart],

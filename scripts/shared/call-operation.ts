@@ -1,4 +1,4 @@
-// Runs an admin operation where the database is: in the server that owns it, over its socket, or else in this process.
+// Runs an admin operation where the database is: in the server that owns it, over its socket, or in this process.
 import type { OnProgress } from '../../db/slices.ts'
 import type { OperationInput, OperationName, OperationResponse } from '../../src/admin/operations.ts'
 import { askServer, isServed } from '../../src/admin/transport/client.ts'
@@ -7,14 +7,15 @@ import { type Config, socketPathFor } from '../../src/config.ts'
 import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
 
-/** The fields of an operation's input as a command line gives them: the operation checks their values. */
+/** The input fields of an operation as the command line provides them. The operation checks their values. */
 export type CommandInput<Name extends OperationName> = Partial<Record<FieldOf<Name>, unknown>>
 type FieldOf<Name extends OperationName> = Name extends OperationName ? keyof OperationInput<Name> : never
 
 /**
- * The same response whether a server runs or not. While another process holds the file without serving its socket (a command, or a
- * server that is starting or stopping) it waits, up to `databaseWaitMillisecondsMax`. Reports tell how far they are.
- * @throws Fault as the operation does; `conflict` when the database stays owned by another process
+ * Returns the same response whether or not a server runs. If another process holds the file but does not serve its
+ * socket (a command, or a server that is starting or stopping), it waits up to `databaseWaitMillisecondsMax`. Reports
+ * call `onProgress`.
+ * @throws Fault of the operation; `conflict` if another process keeps the database
  */
 export async function callOperation<Name extends OperationName>(
   config: Config,
@@ -28,14 +29,14 @@ export async function callOperation<Name extends OperationName>(
   const ask = () => askServer(socketPathFor(config), name, input, { user, onProgress })
   const answered = await ask()
   if (answered !== undefined) return answered.result as OperationResponse<Name>
-  // All that an operation needs takes longer to load than a server takes to answer.
+  // Loading everything that an operation needs takes longer than a response from the server.
   const { runInProcess } = await import('./in-process.ts')
   return (await runInProcess(config, dependencies, { name, input, user, onProgress }, ask)) as OperationResponse<Name>
 }
 
 /**
- * The same for an operation that needs the server stopped.
- * @throws Fault as the operation does; `conflict` while a server runs
+ * Runs an operation that requires the server to be stopped.
+ * @throws Fault of the operation; `conflict` while a server runs
  */
 export async function callWithoutServer<Name extends OperationName>(
   config: Config,

@@ -1,4 +1,4 @@
-// What all commands share: settings as flags, what was given, and how a program runs. Each command itself is in the file of its name.
+// What all commands share: settings as flags, parsed arguments, and running a program. Each command has its own file.
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Config, type ConfigSources, loadConfig } from '../../src/config.ts'
 import type { Dependencies } from '../../src/context.ts'
@@ -19,7 +19,7 @@ export function group(name: string, description: string, commands: Command[]): C
   return made
 }
 
-/** A command that takes settings and `--json`; the example lines end its help. */
+/** Creates a command that takes settings and `--json`. The example lines end its help. */
 export function command(nameAndArguments: string, description: string, examples: string[]): Command {
   const made = new Command(nameAndArguments.split(' ')[0]).description(description)
   for (const argument of nameAndArguments.split(' ').slice(1)) made.argument(argument)
@@ -28,7 +28,9 @@ export function command(nameAndArguments: string, description: string, examples:
 
 type SettingsShown = { shown: readonly SettingName[]; defaults?: Partial<Record<SettingName, string>> }
 
-/** Adds the settings as flags. All work; help shows those that matter to the command, with its own defaults. */
+/**
+ * Adds the settings as flags. All settings work; help shows only those that matter to the command, with its defaults.
+ */
 export function withSettings(made: Command, { shown, defaults = {} }: SettingsShown): Command {
   for (const option of commonOptions()) made.addOption(option)
   for (const setting of settings) {
@@ -38,7 +40,7 @@ export function withSettings(made: Command, { shown, defaults = {} }: SettingsSh
   return made
 }
 
-/** The same options for a group of commands: given before the command, they apply to it. */
+/** Adds the same options to a group of commands. Options given before a command apply to it. */
 export function withSettingsBefore(made: Command, { isShown = false }: { isShown?: boolean } = {}): Command {
   for (const option of commonOptions()) made.addOption(isShown ? option : option.hideHelp())
   for (const setting of settings) {
@@ -73,7 +75,7 @@ export function readConfig(options: Options, defaults: Partial<Record<SettingNam
   return loadConfig(settingSources(options, defaults))
 }
 
-/** Where the settings of this command come from: its flags, the environment of this process and the settings file. */
+/** Returns the sources of this command's settings: its flags, the environment and the settings file. */
 export function settingSources(options: Options, defaults: Partial<Record<SettingName, string>> = {}): ConfigSources {
   const flags: Record<string, string> = {}
   for (const name of [configFileSetting, ...settings.map(({ env }) => env)]) {
@@ -93,12 +95,15 @@ export const dependencies: Dependencies = {
   usesProxy: isBehindProxy(),
   log: createLog((line) => process.stderr.write(line)),
   onBroken: () => {
-    // Running requests get a 500 first. Then the process ends, since this connection may lose writes.
+    // Running requests first get a 500. Then the process ends, because this connection can lose writes.
     setTimeout(() => process.exit(exitCodeFailed), 100)
   },
 }
 
-/** Commander passes the arguments, the options and last the command itself. Options given before the command apply unless repeated after it. */
+/**
+ * Reads the arguments of a Commander action: the arguments, the options and, last, the command itself. Options given
+ * before the command apply unless they are repeated after it.
+ */
 export function givenTo(all: unknown[]): Arguments {
   const made = all.at(-1) as Command
   return { words: made.args, options: { ...givenBefore(made), ...made.opts() } }
@@ -124,7 +129,7 @@ function longFlag(made: Command, name: string): string {
   return made.options.find((option) => option.attributeName() === name)?.long ?? name
 }
 
-/** What a list says when rows exist, but none matches the filters. */
+/** Printed if a list has rows, but none matches the filters. */
 export const nothingMatches = 'No matches'
 
 export function isNarrowed(options: Options, filters: string[]): boolean {
@@ -135,11 +140,13 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-/** Runs a program to its exit code, with errors on standard error. Every exit of the process goes through here. */
+/**
+ * Runs a program, prints errors to standard error and sets the exit code. Every exit of the process goes through here.
+ */
 export async function runProgram(program: Command, argv: string[]): Promise<void> {
-  // Only its user can read the files that this process creates, such as the database and its keys.
+  // Only the current user can read files that this process creates, such as the database and its keys.
   process.umask(0o077)
-  // A reader that stops reading is not a failure. A full disk is: what was printed, such as a key, is lost.
+  // A closed pipe is not a failure. A full disk is, because printed output such as a key is lost.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
     const lost = new Fault('internal', `The command succeeded, but its output could not be written: ${error.message}`)
@@ -149,12 +156,12 @@ export async function runProgram(program: Command, argv: string[]): Promise<void
   try {
     await program.parseAsync(argv, { from: 'user' })
   } catch (error) {
-    // A command that failed may have left a listener open, which would keep the process alive.
+    // A failed command can leave a listener open, which would keep the process alive.
     process.exit(await reportError(error, argv.includes('--json')))
   }
 }
 
-/** Runs one script's command when that script is the program. */
+/** Runs the command of a script that is started on its own. */
 export function runAlone(made: Command): Promise<void> {
   return runProgram(made, process.argv.slice(2))
 }

@@ -1,4 +1,4 @@
-// Draws what `policies check` found: one line per policy, and every step of the policy that was named or that comes nearest.
+// Prints the result of `policies check`: one line per policy, and every step of the named or nearest policy.
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import { stepNames } from '../../src/federation/subject-token/refusal.ts'
 import { printable } from './render.ts'
@@ -6,7 +6,10 @@ import { printable } from './render.ts'
 export type Explanation = OperationResponse<'policies.check'>['data'][number]
 type ExplainedStep = Explanation['steps'][number]
 
-/** A single policy with all its steps. Of several, nearest first, only the first has steps, and only if no policy accepts the token. */
+/**
+ * Draws a single policy with all its steps. Of several, nearest first, only the first has steps, and only if no policy
+ * accepts the token.
+ */
 export function drawExplanations(explanations: Explanation[]): string {
   const [nearest, ...others] = explanations
   if (nearest === undefined) return 'No policies to check against'
@@ -37,7 +40,10 @@ function drawExplanation({ policy_id, policy_name, accepted, steps, condition }:
   return [`${printable(policy_name)} (${policy_id}) ${verdict}`, ...lines, ...parts].join('\n')
 }
 
-/** Such a step is missing only because a step before it failed. The others do not belong to a check or depend on the policy. */
+/**
+ * Reports whether a missing step means that an earlier one failed. The other steps are not part of a check or depend on
+ * the policy.
+ */
 function isAlwaysTaken(step: string): boolean {
   return !['form', 'replay', 'minting'].includes(step)
 }

@@ -1,4 +1,4 @@
-// Runs an admin operation in this process, which owns the database for as long as that takes.
+// Runs an admin operation in this process, which owns the database meanwhile.
 import type { OnProgress } from '../../db/slices.ts'
 import { isInitialized } from '../../src/admin/context.ts'
 import { createOperationRunner } from '../../src/admin/operation.ts'
@@ -8,12 +8,13 @@ import { storageFault } from '../../src/admin/transport/storage-fault.ts'
 import type { Config } from '../../src/config.ts'
 import { closeContext, type Dependencies, notInitialized, openContext, retryWhileOwned } from '../../src/context.ts'
 
-/** An operation, and who asks for it. */
+/** An operation and its caller. */
 export type Call = { name: OperationName; input: unknown; user: LocalUser; onProgress?: OnProgress | undefined }
 
 /**
- * While another process owns the file, `ask` is tried again as well: it may be a server that has started meanwhile.
- * @throws Fault as the operation does; `conflict` when the database stays owned by another process
+ * Runs the operation once the database is free. While another process owns the file, it also retries `ask`, because a
+ * server may have started meanwhile.
+ * @throws Fault of the operation; `conflict` if another process keeps the database
  */
 export async function runInProcess(
   config: Config,

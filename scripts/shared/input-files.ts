@@ -1,10 +1,10 @@
-// Files that commands read: text in UTF-8, of a bounded size, and JSON.
+// Reads the files that commands send: UTF-8 text of limited size, and JSON.
 import { closeSync, openSync, readSync } from 'node:fs'
 import { Fault } from '../../src/fault.ts'
 import { operationBodyBytesMax } from '../../src/limits.ts'
 import { decodeUtf8 } from '../../src/values/bytes.ts'
 
-/** A JSON file that a command sends, e.g. a JWKS. */
+/** Reads a JSON file, such as a JWKS. */
 export function readJsonFile(path: string, bytesMax?: number): unknown {
   const text = readTextFile(path, bytesMax)
   try {
@@ -14,7 +14,9 @@ export function readJsonFile(path: string, bytesMax?: number): unknown {
   }
 }
 
-/** A text file that a command sends, e.g. certificates; `-` is standard input. Reading is bounded, since a device may never end. */
+/**
+ * Reads a text file, such as certificates; `-` is standard input. The size is limited, because a device can be endless.
+ */
 export function readTextFile(path: string, bytesMax = operationBodyBytesMax): string {
   const bytes = Buffer.alloc(bytesMax)
   let length = 0

@@ -1,11 +1,15 @@
-// Makes Markdown readable in a terminal: wrapped text, aligned tables, indented code. It knows the subset that the manual uses.
+// Renders Markdown for a terminal: wrapped text, aligned tables, indented code. It supports the subset that the manual
+// uses.
 
 type Block = { kind: 'heading' | 'code' | 'table' | 'item' | 'paragraph'; lines: string[] }
 
 const codeIndent = '    '
 const columnGap = '  '
 
-/** Lines are at most `width` characters long where words, code and the first columns of tables allow it. `bold` marks headings. */
+/**
+ * Renders lines of at most `width` characters, unless a word, code or the first columns of a table are wider. `bold`
+ * formats headings.
+ */
 export function renderMarkdown(markdown: string, width: number, bold: (text: string) => string): string {
   const rendered = blocksOf(markdown).map(({ kind, lines }) => {
     const [first = ''] = lines
@@ -54,7 +58,7 @@ function renderItems(lines: string[], width: number): string {
   return items.map((item) => `- ${wrap(plain(item), width - 2).join('\n  ')}`).join('\n')
 }
 
-/** The last column wraps. Where the others leave it less than half of the width, each row becomes a short list instead. */
+/** Wraps the last column. If the other columns leave it less than half of the width, each row becomes a short list. */
 function renderTable(lines: string[], width: number): string {
   const [titles = [], ...rows] = lines.filter((line) => !/^\|[-|]+\|$/.test(line)).map(cellsOf)
   const before = titles.length - 1
@@ -81,7 +85,7 @@ function cellsOf(line: string): string[] {
   return cells.map((cell) => plain(cell.trim().replaceAll('\\|', '|')))
 }
 
-/** Without marks for code, strong text and links; a link to another page keeps its address. */
+/** Removes the markup of code, bold text and links. An external link keeps its address. */
 function plain(text: string): string {
   return text
     .replaceAll(/\[([^\]]+)\]\((https?:[^)]+)\)/g, '$1 ($2)')

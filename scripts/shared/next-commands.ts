@@ -1,8 +1,8 @@
-// Commands that a command prints for its user to run next.
+// Formats the commands that a command suggests to run next.
 import type { Options } from './command-line.ts'
 import { printable } from './render.ts'
 
-/** Those of the named flags that were given, quoted for a shell. */
+/** Returns those of the named flags that were given, quoted for a shell. */
 export function flagsOf(options: Options, names: string[]): string {
   const flags = names.map((name) => {
     const value = options[name]

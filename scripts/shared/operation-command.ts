@@ -1,4 +1,4 @@
-// Commands that are one admin operation: what they send comes from the command line, what they print from the response.
+// Commands that run one admin operation: the command line provides the input, and the response is printed.
 import type { Command } from 'commander'
 import type { OperationName, OperationResponse } from '../../src/admin/operations.ts'
 import type { SettingName } from '../../src/settings.ts'
@@ -8,13 +8,16 @@ import { exitCodeFailed } from './program.ts'
 import { createProgress } from './progress.ts'
 
 type OperationCommandOptions<Name extends OperationName> = {
-  /** Settings that its help shows besides the database. */
+  /** Settings that the help shows in addition to the database. */
   moreShown?: readonly SettingName[]
-  /** Whether a response, though the operation succeeded, means no: the exit code is 1 then. */
+  /** Reports whether a successful response means no. The exit code is then 1. */
   isNegative?: (response: OperationResponse<Name>) => boolean
 }
 
-/** A command that runs one admin operation: `toInput` reads the command line, `draw` makes the text for people. */
+/**
+ * Creates a command that runs one admin operation. `toInput` reads the command line, and `draw` formats the response
+ * for people.
+ */
 export function operationCommand<Name extends OperationName>(
   made: Command,
   name: Name | ((given: Arguments) => Name),
@@ -39,7 +42,7 @@ export function inOrganization(made: Command): Command {
   return made.option('--organization <organization>', 'organization, by name or id (default: the only one, or default)')
 }
 
-/** A command on one thing named by its argument, e.g. `keys disable <key>`. */
+/** Creates a command on one thing named by its argument, such as `keys disable <key>`. */
 export function commandOnOne<Name extends OperationName>(
   kind: string,
   verb: string,
@@ -50,7 +53,7 @@ export function commandOnOne<Name extends OperationName>(
 ): Command {
   const listing = name.split('.')[0]
   const plain = command(`${verb} <${kind}>`, description, [`${listing} ${verb} my-${kind}`])
-  // What belongs to the whole installation has no organization.
+  // Things that belong to the whole installation have no organization.
   const made = isCommon ? plain : inOrganization(plain)
   const toInput = ({ words, options }: Arguments) =>
     ({ [kind]: words[0], organization: options.organization }) as CommandInput<Name>

@@ -2,25 +2,28 @@
 import { InvalidArgumentError } from 'commander'
 import { readTime } from '../../src/values/time-text.ts'
 
-/** An option that `--no-…` removes: null if it is removed, undefined if it is not given, which Commander reports as true. */
+/** Reads an option that `--no-…` removes: null if removed, undefined if absent (Commander reports true). */
 export function removable(value: string | boolean | undefined): string | null | undefined {
   if (value === false) return null
   return value === true ? undefined : value
 }
 
-/** For options that are numbers. */
+/** Parses an integer option. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Use a whole number.')
   return Number(text)
 }
 
-/** For options that are US dollars. */
+/** Parses an amount in US dollars. */
 export function money(text: string): number {
   if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('Use an amount such as 0.15.')
   return Number(text)
 }
 
-/** `2026-11-21`, `2026-11-21T09:30:00Z`, or a duration before now such as `30m`, `24h`, `7d`. Without a zone it is UTC. */
+/**
+ * Parses `2026-11-21`, `2026-11-21T09:30:00Z`, or a duration before now such as `30m`, `24h` or `7d`. A time without a
+ * zone is UTC.
+ */
 export function momentText(text: string): string {
   const ago = durationOf(text)
   const moment = ago === undefined ? readTime(text) : Date.now() - ago
@@ -31,7 +34,7 @@ export function momentText(text: string): string {
   return new Date(moment).toISOString()
 }
 
-/** `2027-01-01`, `2027-01-01T09:30:00Z`, or a duration from now such as `12h` or `30d`. */
+/** Parses `2027-01-01`, `2027-01-01T09:30:00Z`, or a duration from now such as `12h` or `30d`. */
 export function futureText(text: string): string {
   const ahead = durationOf(text)
   const moment = ahead === undefined ? readTime(text) : Date.now() + ahead
@@ -42,7 +45,7 @@ export function futureText(text: string): string {
   return new Date(moment).toISOString()
 }
 
-/** `500ms`, `15s` or `2m`, in milliseconds. */
+/** Parses `500ms`, `15s` or `2m` and returns milliseconds. */
 export function waitText(text: string): number {
   const given = /^(\d{1,6})(ms|s|m)$/.exec(text)
   const unit = { ms: 1, s: 1_000, m: 60_000 }[given?.[2] ?? '']

@@ -1,4 +1,4 @@
-// What `latchkey presets` prints for people: presets, versions, and what differs between two.
+// Formats the output of `latchkey presets`: presets, versions, and the differences between two versions.
 import { createTwoFilesPatch } from 'diff'
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import type { Arguments } from './command-line.ts'
@@ -10,7 +10,7 @@ type Version = OperationResponse<'presets.version'>
 type Preset = OperationResponse<'presets.show'>
 type Imported = OperationResponse<'presets.import'>['data'][number]
 
-/** Text of several lines, each safe for a terminal. */
+/** Multi-line text, with each line safe for a terminal. */
 const lines = (text: string) => text.split('\n').map(printable).join('\n')
 export const pretty = (value: unknown) => lines(JSON.stringify(value, null, 2))
 
@@ -35,7 +35,7 @@ export const show = (row: Preset) => {
 export const state = ({ slug, status, designated_version: { version } }: Preset) =>
   `${slug} is ${status}, with version ${version} in use`
 
-/** What was stored of a body. Its other fields were validated but not stored. */
+/** Lists the stored parts of a body. Its other fields were validated but not stored. */
 export function stateAndKept(preset: Preset): string {
   const { config, system_prompt } = preset.designated_version
   const kept = [...Object.keys(config), ...(system_prompt === null ? [] : ['system prompt'])]

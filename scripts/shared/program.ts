@@ -1,31 +1,34 @@
-// What holds for the whole program: how commands are parsed, how errors are printed, and the exit codes.
+// Shared by the whole program: how commands are parsed, how errors are printed, and the exit codes.
 import { type Command, CommanderError } from 'commander'
 import { describeError, Fault, type FaultCode, tellForCommands } from '../../src/fault.ts'
 import { printable } from './render.ts'
 
-/** 0 is success. */
+/** Exit code 0 is success. */
 export const exitCodeConfiguration = 3
 const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: exitCodeConfiguration }
 export const exitCodeFailed = 1
 
-/** `keys create` */
+/** Returns the path of a command, such as `keys create`. */
 export function pathOf(made: Command): string {
   return made.parent === null ? made.name() : `${pathOf(made.parent)} ${made.name()}`.replace(/^latchkey /, '')
 }
 
-/** Errors are thrown instead of printed, by every command below too. */
+/** Makes this command and all its subcommands throw errors instead of printing them. */
 export function prepareCommands(made: Command): void {
   made
     .exitOverride()
     .configureOutput({ outputError: () => {} })
     .showHelpAfterError(false)
-    // Options after a command are that command's own, also where the one above it has the same.
+    // Options after a command belong to that command, even if its parent has the same option.
     .enablePositionalOptions()
   requireLate(made)
   for (const child of made.commands) prepareCommands(child)
 }
 
-/** Commander looks for required options before it looks at the others, and a typing error in one would be called a missing one. */
+/**
+ * Checks required options after all others. Commander checks them first, and would report a misspelled option as a
+ * missing one.
+ */
 function requireLate(made: Command): void {
   const required = made.options.filter(({ mandatory }) => mandatory)
   for (const option of required) option.mandatory = false
@@ -37,11 +40,11 @@ function requireLate(made: Command): void {
   })
 }
 
-/** Prints an error on standard error, as JSON or as text. Gives the exit code. */
+/** Prints an error to standard error, as JSON or text. Returns the exit code. */
 export async function reportError(error: unknown, asJson: boolean): Promise<number> {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
-    // A group without a command has shown its help.
+    // A group without a command has already printed its help.
     if (error.code === 'commander.help') return exitCodes.usage ?? exitCodeFailed
     const message = error.message
       .replace(/^error: /, '')

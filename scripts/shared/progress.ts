@@ -1,8 +1,8 @@
-// Shows how far a long report is, on one line of standard error while that is a terminal. What ends soon shows nothing.
+// Shows the progress of a long report on one line of standard error, if that is a terminal. Short reports show nothing.
 import type { OnProgress } from '../../db/slices.ts'
 
 type Stream = { isTTY?: boolean; write: (text: string) => unknown }
-export type Progress = { onProgress: OnProgress /** Takes the line away. */; end: () => void }
+export type Progress = { onProgress: OnProgress /** Clears the line. */; end: () => void }
 
 const silentMilliseconds = 1_000
 const redrawMilliseconds = 200

@@ -1,6 +1,6 @@
-// Formats responses for people: records and parts of lines, with text from outside made safe for a terminal.
+// Formats responses for people, as records and parts of lines. It makes external text safe for a terminal.
 
-/** Control and invisible characters escaped, so that a claim cannot move the cursor or hide. */
+/** Escapes control and invisible characters, so that a claim cannot move the cursor or hide. */
 export function printable(value: unknown): string {
   if (value === null || value === undefined) return '-'
   return String(value).replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escaped)
@@ -12,7 +12,7 @@ function escaped(character: string): string {
   return code > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`
 }
 
-/** One `name  value` line per field. */
+/** Draws one `name  value` line per field. */
 export function record(fields: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
   return Object.entries(fields)
@@ -22,17 +22,20 @@ export function record(fields: Record<string, unknown>): string {
 
 const barCharacters = 24
 
-/** A bar whose length is proportional to the value. */
+/** Draws a bar whose length is proportional to the value. */
 export function bar(value: number, longest: number): string {
   return longest > 0 ? '█'.repeat(Math.round((value / longest) * barCharacters)) : ''
 }
 
-/** An amount with enough digits to distinguish it from zero. */
+/** Formats an amount with enough digits to distinguish it from zero. */
 export function dollars(amount: number): string {
   return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(3)))
 }
 
-/** RFC 4180, with a heading. Text that a spreadsheet would run as a formula is marked as text. */
+/**
+ * Formats rows as CSV (RFC 4180) with a header line. Text that a spreadsheet would run as a formula gets a leading
+ * quote.
+ */
 export function csv(rows: Record<string, unknown>[]): string {
   const names = Object.keys(rows[0] ?? {})
   const cell = (value: unknown) => {
@@ -45,18 +48,18 @@ export function csv(rows: Record<string, unknown>[]): string {
     .join('\n')
 }
 
-/** `2026-11-21 09:30:00`, UTC. */
+/** Formats a time as `2026-11-21 09:30:00`, in UTC. */
 export function moment(time: string | null): string {
   return time === null ? '-' : time.slice(0, 19).replace('T', ' ')
 }
 
-/** The first few of a list, and the number of the others. */
+/** Joins the first few texts of a list and adds the number of the others. */
 export function few(texts: string[], shownMax: number): string {
   const more = texts.length - shownMax
   return texts.slice(0, shownMax).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-/** Adds the policies that a response lists as `policies_affected`. */
+/** Adds the policies in `policies_affected` to the text of a response. */
 export function withAffected(
   text: string,
   { policies_affected: names = [] }: { policies_affected?: string[] },

@@ -1,11 +1,11 @@
-// What the commands that print reports share: filters, the table, and how to get the next page.
+// Shared by the commands that print reports: filters, the table, and the option for the next page.
 import type { Command } from 'commander'
 import { reportRowsDefault } from '../../src/limits.ts'
 import { type Arguments, isNarrowed, nothingMatches } from './command-line.ts'
 import { momentText, wholeNumber } from './option-values.ts'
 import { type Column, table } from './table.ts'
 
-/** What narrows both the audit and the ledger. */
+/** Adds the filters of both the audit and the usage ledger. */
 export function traitOptions(made: Command): Command {
   return made
     .option('--key <key>', 'only this key, by name, id or hash; give a deleted key by id')
@@ -18,7 +18,7 @@ export function traitInput({ options: { key, policy, issuer, subject } }: Argume
   return { key, policy, issuer, subject }
 }
 
-/** What every report takes. */
+/** Adds the options of every report. */
 export function reportOptions(made: Command): Command {
   return made
     .option('--organization <organization>', 'only this organization, by name or id')
@@ -43,7 +43,7 @@ export function whenEmpty({ options }: Arguments, nothing: string): string {
   return isNarrowed(options, filters) ? nothingMatches : nothing
 }
 
-/** A report as a table, with the option that shows the next page. */
+/** Draws a report as a table, with the option that shows the next page. */
 export function drawReport<Row extends { id: number }>(rows: Row[], columns: Column<Row>[], given: Arguments): string {
   const { limit = reportRowsDefault } = given.options
   const drawn = table(rows, columns, whenEmpty(given, 'No rows yet'))

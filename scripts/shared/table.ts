@@ -1,20 +1,20 @@
-// Tables: columns aligned by the width of their characters on a terminal, and no wider than the terminal.
+// Draws tables with aligned columns, measured in terminal cells, that fit the width of the terminal.
 import stringWidth from 'string-width'
 import { printable } from './render.ts'
 import { paint, readTerminal, type Terminal, type Tone } from './terminal.ts'
 
 export type Column<Row> = [title: string, value: (row: Row) => unknown, tone?: (text: string) => Tone | undefined]
 
-/** Longer cells would push the others off the screen; `--json` shows them whole. */
+/** Longer cells would push other columns off the screen; `--json` shows them in full. */
 const cellWidthMax = 72
 /** The minimum width of a column of free text. */
 const cellWidthMin = 12
 const gap = '  '
 
-/** A part of an id, time or number means nothing, so such a column is shown whole or not at all. */
+/** Part of an id, time or number is meaningless, so such a column is shown in full or not at all. */
 const wholeText = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|[\d.]+( ms)?|-)$/
 
-/** A table with aligned columns, or a sentence if there are no rows. */
+/** Draws a table with aligned columns, or a sentence if there are no rows. */
 export function table<Row>(
   rows: Row[],
   columns: Column<Row>[],
@@ -52,8 +52,8 @@ function measure(title: string, cells: string[]): Measured {
 }
 
 /**
- * Widths whose sum is at most `available`. The widest columns shrink first, down to their minimum. If that is not enough, the last columns
- * are left out, but never the first.
+ * Returns widths that fit into `available`. The widest columns shrink first, down to their minimum. If that is not
+ * enough, it omits the last columns, but never the first.
  */
 function fit(columns: Measured[], available: number): number[] {
   const room = available - gap.length * (columns.length - 1)
@@ -76,7 +76,7 @@ function drawLine(cells: string[], widths: number[], color: (text: string, index
 
 const characters = new Intl.Segmenter()
 
-/** The start of a text that is wider than `widthMax`, cut between characters. */
+/** Returns the start of a text that is wider than `widthMax`, cut between characters. */
 function cut(text: string, widthMax: number): string {
   if (stringWidth(text) <= widthMax) return text
   let kept = ''

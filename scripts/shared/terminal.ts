@@ -1,4 +1,4 @@
-// The terminal that a command prints to: its width, and whether to use colors.
+// The terminal that a command prints to: its width and whether it shows colors.
 
 export type Terminal = {
   /** Undefined if the output goes to a file or another program. */
@@ -6,7 +6,7 @@ export type Terminal = {
   hasColor: boolean
 }
 
-/** Colors are only for terminals, and only if NO_COLOR is empty (no-color.org). */
+/** Uses colors only on a terminal, and only if NO_COLOR is empty (no-color.org). */
 export function readTerminal(): Terminal {
   const { isTTY, columns } = process.stdout
   const { NO_COLOR = '', TERM } = process.env
@@ -17,7 +17,7 @@ export function readTerminal(): Terminal {
 const codes = { bold: 1, red: 31, green: 32, yellow: 33, cyan: 36 }
 export type Tone = keyof typeof codes
 
-/** The text must already be safe for a terminal. */
+/** Colors a text, which must already be safe for a terminal. */
 export function paint(text: string, tone: Tone | undefined, { hasColor }: Pick<Terminal, 'hasColor'>): string {
   return tone === undefined || !hasColor || text === '' ? text : `\u001b[${codes[tone]}m${text}\u001b[0m`
 }
@@ -28,7 +28,7 @@ const tones: [Tone, RegExp][] = [
   ['red', /^(disabled|expired|refused|inactive.*|✗|[45]\d\d.*)$/],
 ]
 
-/** For columns of states and outcomes. */
+/** Returns the color of a state or an outcome. */
 export function stateTone(state: string): Tone | undefined {
   return tones.find(([, states]) => states.test(state))?.[0]
 }

@@ -1,5 +1,5 @@
-// Nothing acknowledged is lost: the server is killed twenty times in the middle of its work, and each time the file on disk and the
-// restarted server are held against all that clients were told since the beginning.
+// Acknowledged work survives a crash. The server is killed twenty times during work; each time, the file on disk and
+// the restarted server must match every response that clients have received.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { readDatabaseFile } from '../support/database-file.ts'

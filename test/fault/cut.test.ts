@@ -1,4 +1,5 @@
-// What is cut when a stopping server has waited long enough: each request leaves a row, and nobody says that its client left.
+// A stopping server cuts requests that run too long. Each of them leaves a usage row, and no row says that its client
+// left.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createApp } from '../../src/app.ts'
 import { listen } from '../../src/runtime/listen.ts'

@@ -1,4 +1,5 @@
-// A data folder that cannot be written and a disk that is full: said in a sentence, and nothing is answered that was not kept.
+// A read-only data folder and a full disk: the error is one clear sentence, and no response acknowledges an unsaved
+// change.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// A stop signal ends a server in order: what is under way is finished and committed, then the process ends with exit code 0.
+// A stop signal shuts the server down gracefully: it finishes and commits running work, then exits with code 0.
 import { afterEach, expect, test } from 'bun:test'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import type { Handler } from '../../src/runtime/listener.ts'

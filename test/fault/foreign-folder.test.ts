@@ -1,4 +1,5 @@
-// Files that another user made, root above all: the error names owner, mode and what to type. Run as root the tests step down to nobody.
+// Files of another user, usually root: the error names the owner, the mode and the command to run. As root, these tests
+// switch to the user nobody.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'

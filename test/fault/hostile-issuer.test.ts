@@ -1,5 +1,5 @@
-// Issuers that do what no issuer should, against a real server: each gets the documented answer in time, costs the server little memory,
-// holds up nobody else and leaves the server healthy.
+// Misbehaving issuers against a real server. Each exchange gets the documented response in time, memory stays bounded,
+// other requests are not delayed, and the server stays healthy.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'

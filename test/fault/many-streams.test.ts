@@ -1,4 +1,5 @@
-// More long streams at a time than the runtime sends by default: every one reaches the inference server, and new issuers are still asked.
+// More concurrent long streams than the runtime's default request limit: all of them reach the upstream, and new
+// issuers can still be fetched.
 import { expect, test } from 'bun:test'
 import { install, trust } from '../support/installation.ts'
 import { postExchange } from '../support/latchkey.ts'

@@ -1,5 +1,5 @@
-// A replacement of the master key that is killed, after each of its steps and at moments all over it, leaves a database that opens: the
-// next command or the server finishes what was begun, and no key is lost.
+// A master key replacement that is killed, after each step and at other moments, leaves a database that opens. The next
+// command or the server completes the replacement, and every key survives.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

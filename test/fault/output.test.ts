@@ -1,4 +1,4 @@
-// What a command printed is lost where it cannot be written: the exit code says so. (Linux has a device that is always full.)
+// The exit code reports output that could not be written. (Linux has a device that is always full.)
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { fromSource, temporaryFolder } from '../support/latchkey.ts'

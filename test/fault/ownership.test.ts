@@ -1,4 +1,5 @@
-// One process owns a database file: servers refuse each other, commands go through the server or wait for one another, and answer alike.
+// One process owns a database file. A second server is refused; commands use the running server or wait for each other,
+// with the same results.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'

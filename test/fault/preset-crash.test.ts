@@ -1,5 +1,5 @@
-// No version that was answered is lost or different: the server is killed twenty times amid posts, designations and archivings, and each time
-// the file on disk and the restarted server are held against all that clients were told, and all that they asked, since the beginning.
+// Acknowledged preset versions survive a crash unchanged. The server is killed twenty times during posts, designations
+// and archivings; each time, the file on disk and the restarted server must match every request and response so far.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install, type Served } from '../support/installation.ts'

@@ -1,5 +1,5 @@
-// Two programs post to one preset, 200 posts at a time, while a third and commands archive, restore and designate it: every answer is true,
-// every version is there once, and all changes are one history without a gap.
+// Two programs post to one preset, 200 posts at a time, while a third program and commands archive, restore and
+// designate it. Every response is correct, every version exists once, and the changes form one history without gaps.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Installation, install, type Served } from '../support/installation.ts'

@@ -1,5 +1,5 @@
-// Bodies of presets that are large, deep or wrong in masses: each is answered with what it makes or with the rule that it breaks, other
-// requests are answered beside them, and the memory of the server stays within a bound.
+// Large, deep and invalid preset bodies. Each gets its result or the rule that it violates, other requests are served
+// meanwhile, and memory stays bounded.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { presetBodyBytesMax, presetProblemsMax } from '../../src/limits.ts'

@@ -1,5 +1,5 @@
-// Five hundred exchanges race with an admin's change, half of them held at their issuer's key set: what the change stops is minted for
-// none that reaches its minting after the change was acknowledged, held or new.
+// Five hundred exchanges race with an admin's change, half of them waiting for their issuer's key set. An exchange that
+// reaches minting after the change was acknowledged gets no token if the change forbids it.
 import { expect, test } from 'bun:test'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'

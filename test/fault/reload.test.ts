@@ -1,5 +1,5 @@
-// A change that is committed and then cannot be loaded: the server must not go on with what was true before it, such as a key that is
-// disabled by now.
+// A change is committed but cannot be loaded. The server must not continue with the state before it, such as a key that
+// is now disabled.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { rowsInFile } from '../support/database-file.ts'

@@ -1,4 +1,5 @@
-// "Stop immediately" (reference: Policy lifecycle): an exchange that began before an admin's command and reaches its minting after it is refused.
+// "Stop immediately" (reference: Policy lifecycle): an exchange that began before an admin's command but reaches
+// minting after it is refused.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Installation, install, type Served, type Trust, trust } from '../support/installation.ts'
 import { postExchange } from '../support/latchkey.ts'

@@ -1,4 +1,5 @@
-// Words and phrases that no text for readers may use, each with what to write instead: pages of the manual, READMEs, help and messages.
+// Words and phrases that reader-facing text must not use, each with its replacement: manual, READMEs, help and
+// messages.
 
 export type BannedPhrase = { pattern: RegExp; instead: string }
 

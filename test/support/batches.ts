@@ -1,4 +1,4 @@
-// A database whose batches can be watched, held back and made to fail, to see what the writing function does with each outcome.
+// A database whose batches a test can watch, delay and fail, to check how the writer handles each outcome.
 import { type Client, LibsqlError } from '@libsql/client'
 import type { Database } from '../../db/open.ts'
 

@@ -1,4 +1,4 @@
-// One clock for a test, for what runs in its process and for the servers that it starts: it stands still until the test moves it.
+// One clock for the test process and the servers that it starts. It stands still until the test moves it.
 import { setSystemTime } from 'bun:test'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Runs commands on one database as a user would: each in a process of its own, answers read as JSON.
+// Runs commands on one database like a user: each in its own process, with output parsed as JSON.
 import { expect } from 'bun:test'
 import { type Finished, runCommand } from './latchkey.ts'
 

@@ -1,4 +1,4 @@
-// A token for the tests of conditions, and a condition that has to compile.
+// A verified token for condition tests, and a condition that must compile.
 
 import {
   type Condition,

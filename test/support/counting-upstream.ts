@@ -1,5 +1,5 @@
-// An inference server that keeps its own count of what it has answered, to hold a ledger against. The model of a request tells it what to
-// do, `<server>/<behaviour>/<number>`, and the number decides the token counts.
+// An inference server that counts its own responses, to compare with the ledger. The requested model controls it, as
+// `<server>/<behaviour>/<number>`; the number determines the token counts.
 import type { Handler } from '../../src/runtime/listener.ts'
 import { eventOf } from './inference.ts'
 import { listenLocally } from './latchkey.ts'

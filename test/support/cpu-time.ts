@@ -1,4 +1,4 @@
-// How much of the processor a piece of work takes, so that a bound on it holds on a busy machine as well.
+// Measures processor time, so that limits on it also hold on a busy machine.
 
 /** The least of three runs in milliseconds of this process's processor time, so that a busy machine does not count. */
 export function cpuMilliseconds(run: () => unknown): number {

@@ -1,5 +1,5 @@
-// Reads a database file from outside the process that owns it: a copy of the file and its write-ahead log, opened by another SQLite in a
-// child process. So neither the owner's connection nor its lock nor the log on disk has a part in what a test sees.
+// Reads a database file from outside the owning process: another SQLite in a child process opens a copy of the file and
+// its write-ahead log. The owner's connection, its lock and the log on disk do not affect the result.
 type SqlRow = Record<string, string | number | null>
 
 const reader = `

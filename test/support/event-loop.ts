@@ -1,4 +1,4 @@
-// Counts the turns of the event loop: whatever holds it lets none pass.
+// Counts the turns of the event loop. Code that blocks the loop allows no turns.
 
 /** How often it turns while something runs. */
 export async function turnsDuring(run: () => Promise<unknown>): Promise<number> {

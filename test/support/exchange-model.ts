@@ -1,5 +1,6 @@
-// What the token endpoint must accept, written anew from the decisions without a line of the service, and inputs of every kind to hold the
-// two against each other: forms, headers and claims that are mostly good, so that the good ones come up too.
+// A model of what the token endpoint must accept, written from the specification without code of the service, and input
+// generators for comparing the two. Generated forms, headers and claims are mostly valid, so that accepted ones occur
+// too.
 import fc from 'fast-check'
 import { audience, subject } from './latchkey.ts'
 import { issuerUrl } from './pasted-issuer.ts'

@@ -1,4 +1,4 @@
-// What every answer of the token endpoint must show and must not show, together with the one audit record it leaves.
+// Checks what every token endpoint response must and must not contain, and its one audit record.
 import { expect } from 'bun:test'
 import type { TestServer } from './latchkey.ts'
 

@@ -1,4 +1,4 @@
-// Preloaded by a server: every read of keys by their ids fails, which is how a change of one is loaded after its commit.
+// Preloaded into a server: every read of keys by id fails, so a committed key change cannot be loaded.
 import { createClient, type InStatement } from '@libsql/client'
 
 const prototype = Object.getPrototypeOf(createClient({ url: ':memory:' })) as {

@@ -1,6 +1,6 @@
-// Loaded before every test: each answer of a Latchkey that a test fetches is held against the OpenAPI document, whatever the test is about,
-// and one that carries a credential or administration must not be stored.
-// Answers to raw sockets and to node:http are not seen here.
+// Loaded before every test. It checks each Latchkey response that a test fetches against the OpenAPI document, and
+// requires that responses with credentials or admin data forbid caching. It does not see responses to raw sockets and
+// node:http.
 import { createAnswerCheck, readOwnDocument } from './openapi.ts'
 
 const fetchAnswer = globalThis.fetch

@@ -1,4 +1,5 @@
-// A real identity provider for tests: oidc-provider on a free loopback port, and an OAuth client that gets a workload's JWT from it.
+// A real identity provider for tests: oidc-provider on a free loopback port, with an OAuth client that gets a
+// workload's JWT.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'

@@ -1,4 +1,4 @@
-// A server in the test's own process, for commands that a test runs: they use its socket, and load a third of what they load without one.
+// A server in the test's own process. Commands that a test runs use its socket, and so load a third of the code.
 import { dependencies } from '../../scripts/shared/command-line.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type Server, startServer } from '../../src/server.ts'

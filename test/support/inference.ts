@@ -1,4 +1,4 @@
-// A server before a scripted upstream, and the chat completions that a test asks of it.
+// A server in front of a scripted upstream, and the chat completions that a test requests from it.
 import { modelListMilliseconds } from '../../src/limits.ts'
 import { type Federation, type Row, startFederation, type TestServerOptions } from './latchkey.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from './scripted-upstream.ts'

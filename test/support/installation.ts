@@ -1,5 +1,5 @@
-// A Latchkey as an operator has it: a data folder, settings, commands and a server, each of them a child process. The identity provider
-// and the inference server behind it run in the test's own process, where a test can hold them back.
+// A Latchkey as an operator runs it: a data folder, settings, and child processes for commands and the server. The
+// identity provider and the upstream run in the test's own process, where a test can delay them.
 import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-// An issuer that lives in a fetch function: what it answers and when is up to the test, and so is the clock.
+// An issuer inside a fetch function. The test controls its responses, their timing and the clock.
 import type { IssuerKeySet } from '../../db/schema.ts'
 import type { Issuer } from '../../src/federation/issuer/issuer.ts'
 import { createIssuerKeys, type IssuerKeys } from '../../src/federation/issuer/issuer-keys.ts'

@@ -1,5 +1,5 @@
-// A process that replaces the master key and is killed after so many of its steps: `bun killed-replacement.ts STEPS INPUT`, with the
-// settings in its environment.
+// A process that replaces the master key and is killed after a number of steps: `bun killed-replacement.ts STEPS
+// INPUT`, with the settings in its environment.
 
 import { dependencies } from '../../scripts/shared/command-line.ts'
 import { planReplacement } from '../../src/admin/master-key.ts'

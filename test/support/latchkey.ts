@@ -1,4 +1,4 @@
-// A Latchkey for tests: in this process on a free port with its own folder, or as a child process run as a user would run it.
+// A Latchkey for tests: in this process, on a free port with its own folder, or as a child process like a user runs it.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Load on a served Latchkey from many clients at once, with a record of everything that was acknowledged to them.
+// Loads a Latchkey server with many concurrent clients, and records everything that it acknowledged to them.
 import { decodeJwt } from 'jose'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { askServer } from '../../src/admin/transport/client.ts'

@@ -1,4 +1,4 @@
-// The manual as data: the sections of a page, the rows of its tables, and its code blocks.
+// Reads the manual as data: the sections of a page, the rows of its tables and its code blocks.
 import { topics } from '../../src/manual/topics.ts'
 
 export type Section = { heading: string; text: string }

@@ -1,4 +1,4 @@
-// The official client for tests of presets: how it is made, how it fails, and presets of a test's own.
+// The official client for preset tests: how to create it, how its calls fail, and presets for one test.
 import { OpenRouter } from '@openrouter/sdk'
 
 // The client would send it where a test means to send no credential.

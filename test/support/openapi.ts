@@ -1,4 +1,4 @@
-// A client that takes the service's own OpenAPI document at its word: every answer is held against it.
+// A client that checks every response against the service's own OpenAPI document.
 import { expect } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 import { createApp } from '../../src/app.ts'

@@ -1,4 +1,5 @@
-// A server that trusts one issuer by a pasted key set: no network at all, and a clock that stands still until a test moves it.
+// A server that trusts one issuer by a pasted key set, without network access. Its clock stands still until a test
+// moves it.
 import {
   audience,
   postExchange,

@@ -1,4 +1,4 @@
-// Arbitrary chat bodies that must be taken, for the properties; and time as the processor counts it.
+// Arbitrary valid chat bodies for property tests.
 import fc from 'fast-check'
 
 const word = fc.string({ maxLength: 8 })

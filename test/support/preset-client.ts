@@ -1,5 +1,6 @@
-// A client of one preset as a program of its own. `post` makes versions, many at a time; `change` archives, restores, designates and reads
-// until its standard input ends. Prints a line of JSON when it is ready and one with all it was told when it is done.
+// A client of one preset as a separate program. `post` creates versions, many at a time; `change` archives, restores,
+// designates and reads until its standard input ends. It prints a JSON line when it is ready, and one with all
+// responses at the end.
 export type Version = { id: string; version: number; config: { model: string }; system_prompt: string | null }
 export type Preset = Record<string, unknown> & {
   status: string

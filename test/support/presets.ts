@@ -1,4 +1,5 @@
-// A server before a scripted upstream, with presets saved as an admin saves them, and the bodies that the upstream gets.
+// A server in front of a scripted upstream, with presets saved like an admin saves them, and the bodies that the
+// upstream receives.
 import { type Inference, startInference } from './inference.ts'
 import type { Row } from './latchkey.ts'
 

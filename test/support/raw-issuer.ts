@@ -1,4 +1,5 @@
-// An issuer that sends what a test tells it to, byte by byte, so that it may be as wrong, as large and as slow as the test likes.
+// An issuer that sends exactly the bytes that a test specifies, so that it can be as wrong, large or slow as the test
+// needs.
 import { type AddressInfo, createServer } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

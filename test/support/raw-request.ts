@@ -1,4 +1,5 @@
-// An HTTP/1.1 exchange byte by byte, for what a proper client cannot send: a false Content-Length, a body that never ends, a broken sender.
+// A byte-level HTTP/1.1 exchange, for what a correct client cannot send: a wrong Content-Length, an endless body, a
+// broken sender.
 import { connect, type Socket } from 'node:net'
 
 export type RawAnswer = { status: number; headers: Headers; body: string }

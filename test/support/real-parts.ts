@@ -1,5 +1,5 @@
-// Programs of others that stand before or behind a Latchkey in real installations: nginx, Prometheus, and Portkey's gateway. A test that needs one is
-// skipped where the machine lacks it, and says so in its name; .ci/run installs both.
+// Third-party programs from real installations: nginx, Prometheus and Portkey's gateway. A test that needs one is
+// skipped if the machine lacks it, and says so in its name; .ci/run installs them.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// What identity providers put in their tokens, recorded in fixtures from their documentation, with a policy for each and what nearly fits it.
+// Claims that identity providers put in their tokens, recorded in fixtures from their documentation, with a policy for
+// each and claims that almost match it.
 import type { Reason } from '../../src/federation/subject-token/refusal.ts'
 import buildkite from '../fixtures/claims/buildkite.json' with { type: 'json' }
 import circleci from '../fixtures/claims/circleci.json' with { type: 'json' }

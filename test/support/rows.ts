@@ -1,4 +1,5 @@
-// A database of a test's own, and rows for it: one organization with everything that a policy, an audit or a usage row names.
+// A database for one test, and rows for it: an organization with everything that a policy, an audit row or a usage row
+// names.
 import { join } from 'node:path'
 import { insertApiKey } from '../../db/api-keys.ts'
 import { insertIssuer } from '../../db/issuers.ts'

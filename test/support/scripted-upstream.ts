@@ -1,4 +1,4 @@
-// An inference server that answers as a test tells it and remembers what it was asked.
+// An inference server that responds as a test specifies and records its requests.
 import type { Handler } from '../../src/runtime/listener.ts'
 import { listenLocally } from './latchkey.ts'
 

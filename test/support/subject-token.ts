@@ -1,4 +1,4 @@
-// Subject tokens signed by hand, so that a test can get any single bit of one wrong, and the key pairs to sign them with.
+// Subject tokens signed by hand, so that a test can break any single bit, and the key pairs that sign them.
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 
 export type KeyPair = { alg: 'RS256' | 'ES256'; kid: string; privateKey: CryptoKey; publicJwk: JWK }

@@ -1,4 +1,5 @@
-// Requests to the token endpoint of a server with a pasted issuer: good ones, to be changed in one thing, and ones of an exact size.
+// Token endpoint requests for a server with a pasted issuer: valid requests to change in one respect, and requests of
+// an exact size.
 import { exchangeFields } from './latchkey.ts'
 import type { PastedIssuer } from './pasted-issuer.ts'
 import { encodePart, signInput } from './subject-token.ts'

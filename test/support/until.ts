@@ -1,4 +1,4 @@
-// Waits for a state that nobody announces: looks again at every turn of the event loop, and gives up at a deadline.
+// Waits for a state without an event: it checks at every turn of the event loop and fails at a deadline.
 const millisecondsMax = 20_000
 
 /** Resolves with the first value that is not undefined or false. @throws after 20 s, with what was waited for and what there is instead */
