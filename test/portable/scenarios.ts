@@ -1,14 +1,19 @@
 // What must hold on every runtime, written with Web standards and node:assert alone: exchange, key set and inference over real HTTP.
 import assert from 'node:assert/strict'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { type Column, table } from '../../scripts/shared/table.ts'
-import { audience, type Federation, type Row, subject } from '../support/latchkey.ts'
+import { readSettingTexts } from '../../src/config.ts'
+import { audience, type Federation, type Row, startTestServer, subject, temporaryFolder } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
+import { hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
 
 export type Scenario = { name: string; run: (federation: Federation) => Promise<void> }
 
 type Answer = Record<string, unknown>
 
+const fixture = (name: string) => join(import.meta.dirname, '../fixtures/tls', name)
 const conditional = { issuer: 'idp', key: 'target', audience, subject }
 
 export const scenarios: Scenario[] = [
@@ -133,6 +138,31 @@ export const scenarios: Scenario[] = [
         [400, 'condition_false'],
         [400, 'condition_error'],
       ])
+    },
+  },
+  {
+    name: 'a server with TLS presents its certificate, and the new one after the files were replaced',
+    run: async () => {
+      const folder = temporaryFolder()
+      const settings = { LATCHKEY_TLS_CERT_FILE: fixture('server.pem'), LATCHKEY_TLS_KEY_FILE: fixture('server.key') }
+      const files = {
+        LATCHKEY_TLS_CERT_FILE: join(folder.path, 'cert'),
+        LATCHKEY_TLS_KEY_FILE: join(folder.path, 'key'),
+      }
+      const texts = readSettingTexts({ flags: settings, environment: {} })
+      const next = readSettingTexts({ flags: hasOpenssl ? files : settings, environment: {} })
+      const { server, stop } = await startTestServer({ settings, start: { settings: { texts, reread: () => next } } })
+      assert.equal(await presentedName(server.address.port), 'localhost')
+      if (hasOpenssl) {
+        const { certFile, keyFile } = makeCertificate(folder.path, 'renewed')
+        copyFileSync(certFile, files.LATCHKEY_TLS_CERT_FILE)
+        copyFileSync(keyFile, files.LATCHKEY_TLS_KEY_FILE)
+        server.reload?.()
+        assert.equal(await presentedName(server.address.port), 'renewed')
+      }
+      assert.equal((await fetch(server.baseUrl.replace('https:', 'http:'))).status, 400)
+      await stop()
+      folder.remove()
     },
   },
   {

@@ -118,6 +118,34 @@ describe.skipIf(!hasOpenssl)('a secure listener', () => {
     await expect(listen(again, ok)).rejects.toMatchObject({ code: 'configuration' })
   })
 
+  test('shows its handler that the client has left', async () => {
+    const left = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    const { port } = await start(async ({ signal }) => {
+      signal.addEventListener('abort', () => left.resolve())
+      asked.resolve()
+      await left.promise
+      return new Response()
+    })
+    const client = request({ host: '127.0.0.1', port, rejectUnauthorized: false })
+    client.on('error', () => {})
+    client.end()
+    await asked.promise
+    client.destroy()
+    await left.promise
+  })
+
+  test('closes a connection on which nothing is sent, and one that falls silent in the handshake', async () => {
+    const bounds = { idleSeconds: 1, drainMilliseconds: 1_000 }
+    listener = await listenSecurely({ hostname: '127.0.0.1', port: 0 }, ok, pairs[0], bounds)
+    const { port } = listener
+    const closed = [[], [0x16, 0x03, 0x01]].map((bytes) => {
+      const client = connect(port, '127.0.0.1', () => client.write(Buffer.from(bytes)))
+      return new Promise((resolve) => client.resume().once('close', resolve))
+    })
+    await Promise.all(closed)
+  })
+
   test('stops at once with connections on which nothing was sent', async () => {
     const { port } = await start()
     const silent = connect(port, '127.0.0.1')

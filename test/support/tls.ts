@@ -1,4 +1,5 @@
 // Certificates for tests, made by openssl: self-signed, for 127.0.0.1 and localhost.
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 
@@ -9,12 +10,12 @@ export function makeCertificate(folder: string, name: string): CertificateFiles 
   const [certFile, keyFile] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)]
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyFile, '-out', certFile]
   const names = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost']
-  const { exitCode, stderr } = Bun.spawnSync(['openssl', 'req', '-x509', '-days', '10', ...key, ...names])
-  if (exitCode !== 0) throw new Error(stderr.toString())
+  const { status, stderr } = spawnSync('openssl', ['req', '-x509', '-days', '10', ...key, ...names])
+  if (status !== 0) throw new Error(stderr.toString())
   return { certFile, keyFile }
 }
 
-export const hasOpenssl = Bun.which('openssl') !== null
+export const hasOpenssl = spawnSync('openssl', ['version']).status === 0
 
 /** The common name of the certificate that a server presents to a new connection. */
 export function presentedName(port: number): Promise<string> {
