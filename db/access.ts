@@ -20,6 +20,20 @@ export function describeDenial(path: string, { toWrite }: { toWrite: boolean }):
   return isClosed(path, toWrite ? R_OK | W_OK : R_OK) ? describe(path, (user) => `chown ${user} ${files}`) : undefined
 }
 
+/** Why a file could not be read: what to change if it is closed to this user, or what the system says. */
+export function describeReadFailure(path: string, error: unknown): string {
+  const denial = describeDenial(path, { toWrite: false })
+  if (denial !== undefined) return denial
+  const { code, message } = error as NodeJS.ErrnoException
+  return (code === undefined ? undefined : readFailures[code]) ?? message
+}
+
+const readFailures: Partial<Record<string, string>> = {
+  ENOENT: 'the file does not exist',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+}
+
 function foldersAbove(folder: string): string[] {
   const above = dirname(folder)
   return above === folder ? [] : [...foldersAbove(above), above]

@@ -123,7 +123,9 @@ export function refusalOf(error: unknown, path: string): OpenRefusal {
     return { refused: 'owned', message: `Another process owns the database ${JSON.stringify(path)}`, cause: error }
   }
   const text = error instanceof Error ? error.message : String(error)
-  const why = writeObstacle(error)?.kind === 'full' ? 'the disk that holds it is full; free some space' : text
+  // 14 is SQLITE_CANTOPEN, without a cause.
+  const said = /: 14"?\)?$/.test(text) ? 'the file can be neither opened nor created; check its path' : text
+  const why = writeObstacle(error)?.kind === 'full' ? 'the disk that holds it is full; free some space' : said
   return {
     refused: 'unreadable',
     message: `The database ${JSON.stringify(path)} cannot be opened: ${why}`,

@@ -30,7 +30,7 @@ type Facts = {
 export function devCommand(): Command {
   const made = command(
     'dev',
-    'Try the whole product on this machine: server, test issuer, echo upstream (unless one is set) and a policy; uses three consecutive ports',
+    'Try Latchkey on this machine: server, test issuer, echo upstream (unless one is set) and a policy; uses three consecutive ports',
     ['dev', 'dev --listen 127.0.0.1:9000', 'dev --upstream-url http://127.0.0.1:11434/v1'],
   )
   const shown = [

@@ -41,5 +41,8 @@ function renderTopic(text: string): string {
 
 function unknownWords(words: string[]): Fault {
   const named = JSON.stringify(words.join(' '))
-  return new Fault('usage', `${named} is neither a command nor a topic; see latchkey --help and latchkey help help`)
+  return new Fault(
+    'usage',
+    `${named} is neither a command nor a topic; latchkey --help lists the commands, latchkey help help the topics`,
+  )
 }

@@ -21,8 +21,8 @@ export function initCommand(): Command {
       return [
         `Created ${printable(database)} with the organization "default" on the enterprise plan.`,
         master_key_file === null
-          ? 'The master key is the value of LATCHKEY_MASTER_KEY, which serve also needs.'
-          : `The master key is in ${printable(master_key_file)}, which serve needs. Back it up separately from the database.`,
+          ? 'The master key is the value of LATCHKEY_MASTER_KEY. The server needs the same value.'
+          : `The master key is in ${printable(master_key_file)}. The server needs it. Back it up separately from the database.`,
         '',
         'First management key, which is shown only once:',
         `  ${key}`,

@@ -38,7 +38,7 @@ const show = (policy: Policy) =>
   })
 
 export function policiesCommand(): Command {
-  return group('policies', 'Which tokens of an issuer are exchanged for access tokens of which key', [
+  return group('policies', 'Rules for which tokens of an issuer may act as which key', [
     createCommand(),
     listCommand(),
     checkCommand(),

@@ -17,9 +17,9 @@ export function presetsCommand(): Command {
     designateCommand(),
     updateCommand(),
     onOne('disable', 'Hide a preset from callers (404)', 'presets.update', { status: 'disabled' }),
-    onOne('enable', 'Undo disable', 'presets.update', { status: 'active' }),
+    onOne('enable', 'Make a disabled preset available again', 'presets.update', { status: 'active' }),
     onOne('archive', 'Archive a preset; its slug stays reserved', 'presets.archive'),
-    onOne('restore', 'Undo archive', 'presets.restore'),
+    onOne('restore', 'Make an archived preset available again', 'presets.restore'),
     importCommand(),
     exportCommand(),
   ])

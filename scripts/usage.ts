@@ -20,7 +20,7 @@ export function usageCommand(): Command {
     'usage --by day --since 30d --csv > usage.csv',
     'usage --requests --policy ci --since 24h',
   ])
-    .addOption(new Option('--by <what>', 'show one row for each').choices(usageGroupings).default('key'))
+    .addOption(new Option('--by <what>', 'group the totals by this').choices(usageGroupings).default('key'))
     .option('--until <time>', 'before this time', momentText)
     .option('--requests', 'list single requests, newest first, with policy, issuer, subject and request id')
     .option('--csv', 'print CSV')

@@ -29,6 +29,7 @@ import { withFields } from './observe/log.ts'
 import { createPresetEndpoints } from './presets/endpoints.ts'
 import type { Handler } from './runtime/listener.ts'
 import { publishJwks } from './tokens/jwks-endpoint.ts'
+import { alternatives } from './values/alternatives.ts'
 
 /** Lists every endpoint of the service with its documentation. */
 function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
@@ -171,7 +172,7 @@ function notFound(nearest: string | undefined): Fault {
 }
 
 function methodNotAllowed(method: string, allowed: string[]): Fault {
-  return new Fault('method_not_allowed', `The method ${method} is not allowed here`, {
+  return new Fault('method_not_allowed', `The method ${method} is not allowed here: use ${alternatives(allowed)}`, {
     headers: { allow: allowed.join(', ') },
   })
 }

@@ -1,6 +1,7 @@
 // The configuration of a process: flags over environment over file over default, each checked once.
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { describeReadFailure } from '../db/access.ts'
 import { Fault } from './fault.ts'
 import { bodyMegabytesMax } from './limits.ts'
 import type { AccessLogTarget } from './observe/access-log.ts'
@@ -171,7 +172,7 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {
-    const why = (cause as Error).message
+    const why = describeReadFailure(path, cause)
     throw new Fault('configuration', `${configFileSetting} is ${JSON.stringify(path)}, which cannot be read: ${why}`)
   }
 }
@@ -184,7 +185,7 @@ function parseLine(path: string, line: string, number: number): { name: string; 
   if (names.includes(name)) return { name, value: unquote(value.trim()) }
   throw new Fault(
     'configuration',
-    `${place} sets ${JSON.stringify(name)}, which is unknown: use one of ${names.join(', ')}`,
+    `${place} sets ${JSON.stringify(name)}, which is not a setting; latchkey help configuration lists all settings`,
   )
 }
 

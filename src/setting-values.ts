@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Fault } from './fault.ts'
 import { socketPathBytesMax, urlCharactersMax } from './limits.ts'
 import type { SettingName } from './settings.ts'
+import { alternatives } from './values/alternatives.ts'
 import { type AddressList, addressList, parseAddressList } from './values/ip-address.ts'
 
 export type ListenAddress = { hostname: string; port: number }
@@ -21,7 +22,7 @@ function invalidSecret(name: SettingName, rule: string): Fault {
 
 export function parseChoice<const T extends string>(name: SettingName, text: string, choices: readonly T[]): T {
   const choice = choices.find((candidate) => candidate === text)
-  if (choice === undefined) throw invalidSetting(name, text, `use ${choices.join(' or ')}`)
+  if (choice === undefined) throw invalidSetting(name, text, `use ${alternatives(choices)}`)
   return choice
 }
 

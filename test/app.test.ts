@@ -59,7 +59,12 @@ describe('405', () => {
       const response = await fetch(at(path), { method })
       expect(response.status).toBe(405)
       expect(response.headers.get('allow')).toBe(allowed)
-      expect(await response.json()).toEqual({ error: { code: 405, message: expect.stringContaining(method) } })
+      expect(await response.json()).toEqual({
+        error: {
+          code: 405,
+          message: `The method ${method} is not allowed here: use ${allowed.replace(/, (?=[A-Z]+$)/, ' or ')}`,
+        },
+      })
     })
   }
 })

@@ -68,7 +68,7 @@ function settingOption(
 /** The word after a switch is its value if it is a boolean. Otherwise it is probably the command. */
 function switchBeforeCommand({ long }: Option, text: string): string {
   if (isBoolean(text)) return text
-  throw new InvalidArgumentError(`Before a command, write ${long}=true or ${long}=false.`)
+  throw new InvalidArgumentError(`before a command, write ${long}=true or ${long}=false`)
 }
 
 export function readConfig(options: Options, defaults: Partial<Record<SettingName, string>> = {}): Config {

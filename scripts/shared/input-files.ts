@@ -1,5 +1,6 @@
 // Reads the files that commands send: UTF-8 text of limited size, and JSON.
 import { closeSync, openSync, readSync } from 'node:fs'
+import { describeReadFailure } from '../../db/access.ts'
 import { Fault } from '../../src/fault.ts'
 import { operationBodyBytesMax } from '../../src/limits.ts'
 import { decodeUtf8 } from '../../src/values/bytes.ts'
@@ -29,7 +30,7 @@ export function readTextFile(path: string, bytesMax = operationBodyBytesMax): st
     }
     if (file !== 0) closeSync(file)
   } catch (error) {
-    throw new Fault('usage', `${JSON.stringify(path)} cannot be read: ${(error as Error).message}`)
+    throw new Fault('usage', `${JSON.stringify(path)} cannot be read: ${describeReadFailure(path, error)}`)
   }
   if (length === bytes.byteLength)
     throw new Fault('usage', `${JSON.stringify(path)} must be smaller than ${bytes.byteLength} bytes`)

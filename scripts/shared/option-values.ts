@@ -10,13 +10,13 @@ export function removable(value: string | boolean | undefined): string | null | 
 
 /** Parses an integer option. */
 export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Use a whole number.')
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('use a whole number')
   return Number(text)
 }
 
 /** Parses an amount in US dollars. */
 export function money(text: string): number {
-  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('Use an amount such as 0.15.')
+  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('use an amount such as 0.15')
   return Number(text)
 }
 
@@ -29,7 +29,7 @@ export function momentText(text: string): string {
   const moment = ago === undefined ? readTime(text) : Date.now() - ago
   if (moment === undefined)
     throw new InvalidArgumentError(
-      'Use a time such as 2026-11-21T09:30:00Z, or a duration such as 24h for the last 24 hours.',
+      'use a time such as 2026-11-21T09:30:00Z, or a duration such as 24h for the last 24 hours',
     )
   return new Date(moment).toISOString()
 }
@@ -40,7 +40,7 @@ export function futureText(text: string): string {
   const moment = ahead === undefined ? readTime(text) : Date.now() + ahead
   if (moment === undefined)
     throw new InvalidArgumentError(
-      'Use a time such as 2027-01-01T00:00:00Z, or a duration such as 30d for 30 days from now.',
+      'use a time such as 2027-01-01T00:00:00Z, or a duration such as 30d for 30 days from now',
     )
   return new Date(moment).toISOString()
 }
@@ -49,7 +49,7 @@ export function futureText(text: string): string {
 export function waitText(text: string): number {
   const given = /^(\d{1,6})(ms|s|m)$/.exec(text)
   const unit = { ms: 1, s: 1_000, m: 60_000 }[given?.[2] ?? '']
-  if (unit === undefined) throw new InvalidArgumentError('It must be a duration such as 15s or 2m.')
+  if (unit === undefined) throw new InvalidArgumentError('use a duration such as 15s or 2m')
   return Number(given?.[1]) * unit
 }
 

@@ -1,6 +1,7 @@
 // Shared by the whole program: how commands are parsed, how errors are printed, and the exit codes.
 import { type Command, CommanderError } from 'commander'
 import { describeError, Fault, type FaultCode, tellForCommands } from '../../src/fault.ts'
+import { alternatives } from '../../src/values/alternatives.ts'
 import { printable } from './render.ts'
 
 /** Exit code 0 is success. */
@@ -13,10 +14,17 @@ export function pathOf(made: Command): string {
   return made.parent === null ? made.name() : `${pathOf(made.parent)} ${made.name()}`.replace(/^latchkey /, '')
 }
 
+function helpOf(made: Command): string {
+  const path = pathOf(made)
+  return path === 'latchkey' ? 'latchkey --help' : `latchkey ${path} --help`
+}
+
 /** Makes this command and all its subcommands throw errors instead of printing them. */
 export function prepareCommands(made: Command): void {
   made
-    .exitOverride()
+    .exitOverride((error) => {
+      throw usageFault(error, made) ?? error
+    })
     .configureOutput({ outputError: () => {} })
     .showHelpAfterError(false)
     // Options after a command belong to that command, even if its parent has the same option.
@@ -36,8 +44,23 @@ function requireLate(made: Command): void {
     const missing = required.filter((option) => made.getOptionValue(option.attributeName()) === undefined)
     if (missing.length === 0) return
     const flags = missing.map((option) => option.flags).join(' and ')
-    throw new Fault('usage', `${flags} must be given; see: latchkey ${pathOf(made)} --help`)
+    throw new Fault('usage', `${flags} must be given; see: ${helpOf(made)}`)
   })
+}
+
+/** What Commander found wrong, in our words; undefined for the end of help or of the version. */
+function usageFault({ code, exitCode, message }: CommanderError, made: Command): Fault | undefined {
+  if (exitCode === 0 || code === 'commander.help') return undefined
+  const text = message
+    .replace(/^error: /, '')
+    .replace(/^option '(--[\w-]+)[^']*' argument '(.*)' is invalid\. /s, (_, flag: string, value: string) => {
+      return `${JSON.stringify(value)} is not a valid value for ${flag}: `
+    })
+    .replace(/Allowed choices are (.*)\.$/, (_, choices: string) => `use ${alternatives(choices.split(', '))}`)
+    .replace(/^option '(--[\w-]+)[^']*' argument missing$/, 'Option $1 needs a value')
+    .replace(/\n\(Did you mean /, ' (did you mean ')
+    .replace(/\.$/, '')
+  return new Fault('usage', `${text.charAt(0).toUpperCase()}${text.slice(1)}; see: ${helpOf(made)}`)
 }
 
 /** Prints an error to standard error, as JSON or text. Returns the exit code. */
@@ -46,11 +69,6 @@ export async function reportError(error: unknown, asJson: boolean): Promise<numb
     if (error.exitCode === 0) return 0
     // A group without a command has already printed its help.
     if (error.code === 'commander.help') return exitCodes.usage ?? exitCodeFailed
-    const message = error.message
-      .replace(/^error: /, '')
-      .replaceAll(/\.?\n/g, ' ')
-      .replace(/\.$/, '')
-    return reportError(new Fault('usage', `${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help`), asJson)
   }
   const fault = error instanceof Fault ? error : new Fault('internal', describeError(error), { cause: error })
   const message = tellForCommands(fault)

@@ -22,7 +22,7 @@ import { showUsage } from './usage.ts'
 type Audited = typeof auditedResponse.infer
 
 const reasonShape = type('string')
-  .narrow((text, context) => isReason(text) || context.mustBe('a reason of the audit, such as audience_mismatch'))
+  .narrow((text, context) => isReason(text) || context.mustBe('a reason from the audit log, such as audience_mismatch'))
   .configure({ enum: reasonNames })
 const auditInput = type({
   '+': 'reject',

@@ -1,6 +1,7 @@
 // Requests the list of models from an upstream, as inference would, and reports what went wrong.
 import { listSigningKeys } from '../../db/signing-keys.ts'
-import { describeError } from '../fault.ts'
+import { describeError, Fault } from '../fault.ts'
+import { describeFetchFailure } from '../federation/issuer/fetch-failure.ts'
 import { modelsIn, readListBody } from '../inference/models/model-list.ts'
 import { createCredentials } from '../inference/upstream/credentials.ts'
 import type { Upstream } from '../inference/upstream/targets.ts'
@@ -40,14 +41,23 @@ export async function checkUpstream(context: AdminContext, upstream: Upstream) {
       ? report({ ok: false, models: null, problem: 'its response is not a list of models' })
       : report({ ok: true, models: models.length, problem: null })
   } catch (error) {
-    return report({ ok: false, models: null, problem: describeError(error) })
+    return report({ ok: false, models: null, problem: describeProblem(error, upstream.caPem !== null) })
   }
 }
 
+/** What this program refused, or why the request failed. */
+function describeProblem(error: unknown, hasCa: boolean): string {
+  if (error instanceof Fault) return describeError(error)
+  if ((error as Error).name === 'TimeoutError')
+    return `it did not respond within ${upstreamCheckMillisecondsMax / 1_000} s`
+  const { told, code } = describeFetchFailure(error, hasCa)
+  return `${told} (${code})`
+}
+
 function problemOf({ status, headers }: Response): string | undefined {
-  if (status === 401 || status === 403) return `it answers ${status}: see its credential`
-  if (status === 404) return 'it answers 404: its base URL usually ends in /v1'
-  if (status !== 200) return `it answers ${status}`
+  if (status === 401 || status === 403) return `it responds with ${status}: check its credential`
+  if (status === 404) return 'it responds with 404: its base URL usually ends in /v1'
+  if (status !== 200) return `it responds with ${status}`
   const encoding = headers.get('content-encoding') ?? 'identity'
   return encoding === 'identity'
     ? undefined

@@ -49,7 +49,7 @@ export async function verifyIssuer(
 /** Why an issuer could not be fetched, for the operator. A tenant learns only that the log has the reason. */
 export function describeFor({ kind }: Actor, fault: Fault): string {
   if (kind !== 'key') return tellForCommands(fault)
-  return fault.hint === '' ? fault.message : `${fault.message}; the log of the server says why`
+  return fault.hint === '' ? fault.message : `${fault.message}; the server log has the reason`
 }
 
 /** If two keys have the same kid and algorithm, an exchange refuses every token signed with either. */

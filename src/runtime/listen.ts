@@ -96,7 +96,7 @@ function cannotListen(options: ListenOptions, cause: unknown): Fault {
   const { setting = 'LATCHKEY_LISTEN' } = options
   const { code, message } = cause as NodeJS.ErrnoException
   const isInUse = code === 'EADDRINUSE' || code === 'AddrInUse'
-  const why = isInUse ? `it is in use; choose another with ${setting}` : message
+  const why = isInUse ? `the address is in use; choose a different one with ${setting}` : message
   return new Fault('configuration', `Cannot listen on ${where}: ${why}`, { cause })
 }
 

@@ -69,9 +69,11 @@ export const uuidShape = type('string')
 
 /** US dollars. An amount below a billionth would be stored as zero. */
 export function moneyShape(max: number) {
+  const min = 1 / nanodollarsPerDollar
   return type('number')
-    .atLeast(1 / nanodollarsPerDollar)
+    .atLeast(min)
     .atMost(max)
+    .describe(`an amount from ${min.toFixed(9)} to ${max}`)
     .or('0')
 }
 

@@ -166,7 +166,7 @@ describe('over HTTP', () => {
     ['is the service of a cloud', { addresses: ['169.254.169.254'] }, 'reserved'],
     ['has no address', { answer: failing('ENOTFOUND') }, 'its name cannot be resolved'],
   ]
-  const hidden = `"${host}/keys" could not be fetched; the log of the server says why`
+  const hidden = `"${host}/keys" could not be fetched; the server log has the reason`
 
   for (const [name, network, told] of failures) {
     test(`verify has one text for an issuer that ${name}, and a command has the reason`, async () => {

@@ -154,7 +154,7 @@ test('a check shows which upstreams respond, and why the others fail', async () 
   const { data } = await latchkey.admin<{ data: Row[] }>('upstreams.check')
   expect(data).toMatchObject([
     { name: 'configured', ok: true, models: 1, problem: null },
-    { name: 'other', ok: false, problem: 'it answers 401: see its credential' },
+    { name: 'other', ok: false, problem: 'it responds with 401: check its credential' },
     { name: 'third', ok: false },
   ])
 })

@@ -52,7 +52,7 @@ test('an upstream is added, checked, put right and used at once', async () => {
   )
   expect(added).toMatchObject({ name: 'echo', has_credential: false, models: ['echo', 'e*'], priority: 100 })
   const checked = await run('upstreams', 'check')
-  expect([checked.code, checked.stdout]).toEqual([1, expect.stringMatching(/✗ +echo .*401: see its credential/)])
+  expect([checked.code, checked.stdout]).toEqual([1, expect.stringMatching(/✗ +echo .*401: check its credential/)])
   expect((await ask('echo')).status).toBe(401)
 
   writeFileSync(join(folder.path, 'credential'), `${upstreamApiKey}\n`)

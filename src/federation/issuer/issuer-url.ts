@@ -18,7 +18,7 @@ export function urlProblem(text: string, insecureIssuers: boolean): string | und
   if (!isLoopback(url.hostname)) return 'must begin with https://'
   return insecureIssuers
     ? undefined
-    : 'must begin with https:// (http:// on this machine is accepted where the server, or without one the command, has LATCHKEY_INSECURE_ISSUERS=true)'
+    : 'must begin with https:// (for tests, LATCHKEY_INSECURE_ISSUERS=true accepts http:// on this machine; set it for the server or, without one, for the command)'
 }
 
 /**

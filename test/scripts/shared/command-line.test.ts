@@ -78,9 +78,33 @@ describe('a typing error is answered with what was probably meant:', () => {
     test(name, async () => {
       const { code, stdout, stderr } = await run(...args)
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toContain(`Did you mean ${meant}?`)
+      expect(stderr).toContain(`did you mean ${meant}?`)
     })
   }
+
+  test('a wrong value is quoted with what to use instead and where help is', async () => {
+    const rows: [args: string[], rule: string][] = [
+      [['keys', 'create', '--name', 'app', '--limit-reset', 'yearly'], '--limit-reset: use daily, weekly or monthly'],
+      [['keys', 'create', '--name', 'app', '--limit', 'yearly'], '--limit: use an amount such as 0.15'],
+    ]
+    for (const [args, rule] of rows) {
+      const { code, stderr } = await run(...args)
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: `latchkey: "yearly" is not a valid value for ${rule}; see: latchkey keys create --help\n`,
+      })
+    }
+    const { stderr } = await run('keys', 'create', '--name', 'app', '--allowed-models')
+    expect(stderr).toBe('latchkey: Option --allowed-models needs a value; see: latchkey keys create --help\n')
+  })
+
+  test('a file that cannot be read is named with the reason', async () => {
+    const { code, stderr } = await run('policies', 'check', '--token-file', 'none.txt')
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'latchkey: "none.txt" cannot be read: the file does not exist\n',
+    })
+  })
 
   test('required options that are missing are all named', async () => {
     const { code, stderr } = await run('prices', 'set', 'big')
