@@ -60,7 +60,7 @@ export const signingKeyCheckMilliseconds = 60 * 60 * 1_000
 /** How often the server checks whether its TLS files have changed. Renewals need no shorter interval. */
 export const tlsCheckMillisecondsDefault = 60 * 1_000
 
-/** How much of a condition an explanation shows, and the estimated time to evaluate its parts again. */
+/** How much of a condition and its values is shown, and the estimated time to evaluate the parts again. */
 export const explainedNanosecondsMax = 2 * conditionNanosecondsMax
 export const explainedPartsMax = 100
 export const explainedCharactersMax = 200
@@ -75,7 +75,7 @@ export const publicationMarginSeconds = 10
 
 /** Names appear in tables, logs and command lines, so longer ones are unreadable. */
 export const nameCharactersMax = 128
-/** A reference is a name, an id or a hash; a policy can also be referenced by its path. */
+/** A reference is a name, an id or a hash; a policy can also be named in a path. */
 export const referenceCharactersMax = 512
 /** Common proxies reject longer URLs. */
 export const urlCharactersMax = 2_048

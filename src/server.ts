@@ -119,7 +119,7 @@ async function serve(admin: AdminContext, { fetch }: Dependencies, settings: Sta
   }
 }
 
-/** Serves metrics if the settings enable it, and adds the listener to those that a stop drains. */
+/** Serves metrics if the settings enable it, and adds the listener to those that are drained on shutdown. */
 async function serveMetrics(context: Context, listeners: Listener[]): Promise<Server['metricsAddress']> {
   const { metricsListen } = context.config
   if (metricsListen === undefined) return undefined

@@ -15,7 +15,7 @@ import {
 } from '../support/load.ts'
 
 const rounds = 20
-/** Dollars per million tokens; each request counts three of either. */
+/** Dollars per million tokens. Each request counts three prompt and three completion tokens. */
 const price = { model: 'echo', prompt: 1, completion: 2 }
 const nanodollarsPerRequest = 3 * 1_000 + 3 * 2_000
 const seed = Number(process.env.LATCHKEY_TEST_SEED ?? Date.now() % 1_000_000)
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => installation.remove())
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+/** Random numbers from 0 to 1, reproducible by seed (mulberry32). */
 function createRandom(start: number): () => number {
   let state = start
   return () => {
@@ -39,7 +39,10 @@ function createRandom(start: number): () => number {
   }
 }
 
-/** What the file holds after the kill, before anything has opened it again. Resolves to what all requests in it have cost, in dollars. */
+/**
+ * Reads the file after the kill, before any process opens it again. Resolves to the total cost of its requests in
+ * dollars.
+ */
 function checkFile({ tokens, answers }: Acknowledged): number {
   const [integrity, foreign, audits = [], usages = [], summed, days] = readDatabaseFile(
     installation.databasePath,
@@ -66,12 +69,12 @@ function checkFile({ tokens, answers }: Acknowledged): number {
     const whole = { completed: 1, status: 200, tokens: 6, cost: nanodollarsPerRequest }
     expect(used.get(id)).toEqual({ id, path, streamed: Number(streamed), ...whole })
   }
-  // A total and the rows that it is made of are in one commit, so that no kill comes between them.
+  // One commit holds a total and its rows, so a kill cannot separate them.
   expect(days).toEqual(summed)
   return usages.reduce((sum, { cost }) => sum + Number(cost), 0) / 1e9
 }
 
-/** Each thing is as it was last acknowledged, or as a change asked that was under way; from now on that is known. */
+/** Checks that everything matches its last acknowledged state or a change in progress, and updates the known state. */
 function checkStates(states: Map<string, State>, found: Map<string, string>): void {
   for (const [name, state] of states) {
     const now = found.get(name) ?? 'absent'
@@ -105,7 +108,7 @@ async function checkServer(
     expect(response.status).toBe(200)
   }
 
-  // Not only listed: a paused policy refuses, an enabled one exchanges.
+  // The listed state must also take effect: a paused policy refuses, an enabled one exchanges.
   for (const enabled of [true, false]) {
     const policy = policyRows.findLast((row) => row.enabled === enabled)
     if (policy === undefined) continue

@@ -26,7 +26,7 @@ test('a data folder that cannot be made is told with exit code 3', async () => {
   expect(stderr).toStartWith(`latchkey: The data folder ${JSON.stringify(`${file}/data`)} cannot be made`)
 })
 
-// A bound on the size of files stands in for a full disk: writes fail with an error instead of ending the process.
+// A limit on file sizes simulates a full disk: writes fail with an error instead of ending the process.
 const limitedTo = (blocks: number) => [
   'sh',
   '-c',
@@ -35,7 +35,7 @@ const limitedTo = (blocks: number) => [
 ]
 const limited = limitedTo(400)
 
-/** Sets so many prices in one commit, with no server, on a disk that has no room for a larger database. */
+/** Sets many prices in one commit, without a server, on a disk that has no room for a larger database. */
 async function importPrices(count: number) {
   const prices = Array.from({ length: count }, (_, index) => ({ model: `model-${index}`, prompt: 1, completion: 2 }))
   const file = join(installation.folder, 'prices.json')
@@ -74,7 +74,7 @@ describe('when the database of a server is full', () => {
   })
   afterEach(() => server.stop())
 
-  /** SQLite itself reports a full disk when a database may have no more pages. */
+  /** SQLite itself reports a full disk once a database reaches its page limit. */
   async function limitPages(max: 'page_count' | number) {
     const { client } = server.server.context.database
     const pages = max === 'page_count' ? Number((await client.execute('pragma page_count')).rows[0]?.[0]) : max

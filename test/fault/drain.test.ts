@@ -32,7 +32,7 @@ function hold(path: string) {
   return { around, asked: asked.promise, release: gate.resolve }
 }
 
-/** Sends the signal and resolves when the server takes no new connections. */
+/** Sends the signal and resolves once the server accepts no new connections. */
 async function signalStop({ serving, baseUrl }: Served): Promise<void> {
   serving.process.kill('SIGTERM')
   for (;;) {

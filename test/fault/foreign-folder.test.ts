@@ -8,7 +8,7 @@ import { type Finished, runCommand, temporaryFolder } from '../support/latchkey.
 const isRoot = process.getuid?.() === 0
 const nobody = 65_534
 const main = join(import.meta.dirname, '../../src/main.ts')
-/** Nobody can run the program from a checkout that lies in root's home. */
+/** The user nobody cannot run the program from a checkout in root's home folder. */
 const isReachable = !isRoot || foldersAbove(main).every((path) => (statSync(path).mode & 0o001) !== 0)
 
 function foldersAbove(path: string): string[] {
@@ -29,7 +29,7 @@ afterEach(() => {
 })
 const env = { LATCHKEY_DATABASE_URL: 'file:data/latchkey.db', BUN_CONFIG_MAX_HTTP_REQUESTS: '256' }
 
-/** Runs a command as nobody when this is root, and otherwise as whoever this is. */
+/** Runs a command as nobody if this process is root, and otherwise as the current user. */
 function runLower(...args: string[]): Promise<Finished> {
   const lower = isRoot ? `process.setgid(${nobody}); process.setuid(${nobody}); ` : ''
   const script = `process.argv.splice(1, 0, ''); ${lower}await import(${JSON.stringify(main)})`

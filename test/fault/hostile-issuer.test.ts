@@ -20,9 +20,9 @@ import {
 } from '../support/raw-issuer.ts'
 import { createKeyPair, encodePart, type KeyPair, signToken } from '../support/subject-token.ts'
 
-/** The 5 s that a fetch may take, and room for a busy machine. */
+/** The 5 s limit of a fetch, plus a margin for a busy machine. */
 const answerMillisecondsMax = 5_000 + 3_000
-/** A third of a document of 300 MB: one that was kept anywhere, even for a moment, would show. */
+/** A third of a 300 MB document, so buffering the document would show, even briefly. */
 const growthMegabytesMax = 100
 const testMillisecondsMax = 30_000
 
@@ -57,7 +57,7 @@ const signHmac: typeof signEc = async (claims) => {
   return `${input}.${createHmac('sha256', 'known to everybody').update(input).digest('base64url')}`
 }
 
-/** RSA of 1,024 bits, which jose refuses to make. */
+/** RSA of 1,024 bits, which jose refuses to generate. */
 async function createWeakPair(): Promise<KeyPair> {
   const rsa = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256', publicExponent: Uint8Array.of(1, 0, 1) }
   const { privateKey, publicKey } = await crypto.subtle.generateKey({ ...rsa, modulusLength: 1_024 }, true, ['sign'])
@@ -65,7 +65,7 @@ async function createWeakPair(): Promise<KeyPair> {
   return { ...facts, privateKey, publicJwk: { ...(await exportJWK(publicKey)), ...facts, use: 'sig' } }
 }
 
-/** An issuer with a policy of its own, and a token of it that the policy accepts. */
+/** An issuer with its own policy, and a token that the policy accepts. */
 async function trust(name: string, behaviour: Behaviour = {}, sign = signEc): Promise<Trust> {
   const url = `${issuers.origin}/${name}`
   behaviours.set(name, behaviour)
@@ -79,7 +79,7 @@ function exchange({ policyId, token }: Trust): Promise<Response> {
   return postExchange(served.baseUrl, { federation_policy_id: policyId, subject_token: token })
 }
 
-/** The most memory that the server has ever held, where the system tells it. */
+/** The server's peak memory, if the system reports it. */
 function peakMegabytes(): number {
   if (process.platform !== 'linux') return 0
   const status = readFileSync(`/proc/${served.serving.process.pid}/status`, 'utf8')
@@ -103,7 +103,7 @@ afterAll(async () => {
   await installation.remove()
 }, testMillisecondsMax)
 
-/** Exchanges a token of the issuer. Answers what an admin is told who refreshes its keys at the same time. */
+/** Exchanges a token of the issuer. Returns the error that an admin gets who refreshes its keys at the same time. */
 async function expectAnswer(issuer: string, trusted: Trust, expected: Expected): Promise<string> {
   const startedAt = performance.now()
   const answer = exchange(trusted)
@@ -148,7 +148,7 @@ describe('503 after 5 s for an issuer that', () => {
     ['drips headers', { discovery: () => drip('HTTP/1.1 200 OK\r\n', 'x: y\r\n') }, late],
     ['redirects and then never replies', { keys: (url) => redirect(`${url}/moved`), moved: () => stall() }, late],
   ]
-  // All of them at once, or the file would take a minute.
+  // Runs all of them at once, because one after the other would take a minute.
   for (const row of rows) test.concurrent(row[0], () => expectUnavailable(row), testMillisecondsMax)
 })
 

@@ -26,7 +26,7 @@ test(`${streams} streams at once all reach the upstream, and an exchange goes on
     return call
   })
   await all.promise
-  // Its keys have to be fetched, which is one request more.
+  // Its keys must be fetched, which is one more request.
   const exchanged = await postExchange(served.baseUrl, { federation_policy_id: policyId, subject_token: subjectToken })
   expect(exchanged.status).toBe(200)
   gate.resolve()

@@ -34,7 +34,7 @@ afterAll(async () => {
   await upstream.listener.drain()
 })
 
-/** A copy of what was installed, for one test. */
+/** A copy of the installation for one test. */
 let copy: ReturnType<typeof temporaryFolder>
 let file: string
 let env: Record<string, string>
@@ -47,14 +47,14 @@ beforeEach(() => {
 afterEach(() => copy.remove())
 
 const names = () => readdirSync(copy.path).filter((name) => name.startsWith('master.key'))
-/** What is still being written has not been used. */
+/** A file that is still being written has not been used. */
 const isDraft = (name: string) => name.includes('.next.')
 const keys = () => {
   const complete = names().filter((name) => !isDraft(name))
   return new Set(complete.map((name) => readFileSync(join(copy.path, name), 'utf8')))
 }
 
-/** Kills a replacement after so many steps. Gives how many it has. */
+/** Kills a replacement after a number of steps. Returns how many steps it has. */
 async function killAfter(steps: number, input: object): Promise<number> {
   const program = join(import.meta.dirname, '../support/killed-replacement.ts')
   const child = Bun.spawn([process.execPath, program, String(steps), JSON.stringify(input)], {
@@ -73,7 +73,7 @@ async function json(...args: string[]): Promise<Record<string, unknown>> {
   return JSON.parse(stdout) as Record<string, unknown>
 }
 
-/** The master key opens all signing keys, and the credential, which the upstream takes. */
+/** Checks that the master key decrypts all signing keys, and the credential, which the upstream accepts. */
 async function expectAllOpens(): Promise<void> {
   expect(await json('upstreams', 'check', 'gpu')).toMatchObject({ data: [{ ok: true, problem: null }] })
 }
@@ -123,7 +123,7 @@ describe('killed', () => {
   }
 })
 
-/** Runs the command and kills it so many milliseconds after it began to write. */
+/** Runs the command and kills it a number of milliseconds after its first write. */
 async function killDuring(milliseconds: number): Promise<void> {
   const before = names().length
   const child = Bun.spawn([...fromSource, 'master-key', 'replace'], {

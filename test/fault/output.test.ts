@@ -6,7 +6,7 @@ import { fromSource, temporaryFolder } from '../support/latchkey.ts'
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
 
-/** Runs a line of the shell with `latchkey` as the program. */
+/** Runs a shell command with `latchkey` as the program. */
 async function shell(line: string) {
   const script = `latchkey() { ${fromSource.map((part) => `'${part}'`).join(' ')} "$@"; }\n${line}`
   const child = Bun.spawn(['sh', '-c', script], { cwd: folder.path, env: {}, stdout: 'pipe', stderr: 'pipe' })

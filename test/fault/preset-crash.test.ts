@@ -10,13 +10,13 @@ const rounds = 20
 const slugs = ['a', 'b', 'c', 'd']
 const clientsPerSlug = 8
 
-/** What is known of a preset: `asked` differs from `known` while a change is under way, which may or may not be in force. */
+/** The state of a preset. `asked` differs from `known` during a change, which may or may not be in effect. */
 type Described = { name: string; designated: number; status: string }
 type Known = {
   slug: string
-  /** As answered, or as found after a restart: from then on nobody can take it for unasked. */
+  /** As acknowledged, or as found after a restart. From then on it counts as known. */
   versions: Map<number, Version>
-  /** What the body of a post says is found in no other. */
+  /** Each post has a unique body. */
   posted: Set<string>
   known: Described
   asked: Described
@@ -51,7 +51,7 @@ async function post({ slug, versions, posted }: Known): Promise<void> {
   const model = crypto.randomUUID()
   posted.add(model)
   const { status, data } = await call('POST', `${slug}/chat/completions`, bodyOf(model))
-  // It is refused while it is archived, and makes nothing.
+  // An archived preset rejects the post, which creates nothing.
   if (status === 409) return void posted.delete(model)
   expect({ status, slug: data.slug }).toEqual({ status: 200, slug })
   const { designated_version: version } = data
@@ -61,7 +61,7 @@ async function post({ slug, versions, posted }: Known): Promise<void> {
   posts += 1
 }
 
-/** One change after the other, so that what is known is in order. */
+/** Makes one change after another, so that the known state is in order. */
 async function change(preset: Known): Promise<void> {
   const { slug, versions } = preset
   const ask = async (asked: Partial<Described>, method: string, path: string, body?: object) => {
@@ -78,7 +78,10 @@ async function change(preset: Known): Promise<void> {
   await ask({ status: 'active' }, 'POST', `${slug}/restore`)
 }
 
-/** Keeps clients busy until `answersUntilKill` more are answered, kills the server, and resolves when all have noticed. */
+/**
+ * Keeps clients busy for `answersUntilKill` more responses, kills the server, and resolves when all clients have
+ * noticed.
+ */
 async function killAmidWork(presets: Known[], answersUntilKill: number): Promise<void> {
   const { process } = served.serving
   const killAt = answers + answersUntilKill
@@ -95,7 +98,7 @@ async function killAmidWork(presets: Known[], answersUntilKill: number): Promise
         const { code = '' } = error as NodeJS.ErrnoException
         if (!isKilled || !['ECONNRESET', 'ECONNREFUSED', 'EPIPE'].includes(code)) throw error
       }
-      // Not with an answer but soon after, when the server has work again.
+      // Kills shortly after a response, when the server is busy again.
       if (++answers === killAt) setTimeout(kill, Math.random() * 4)
     }
   }
@@ -109,7 +112,7 @@ async function killAmidWork(presets: Known[], answersUntilKill: number): Promise
   expect(process.signalCode).toBe('SIGKILL')
 }
 
-/** What the kill has left, before anything has opened it again. */
+/** Reads the database after the kill, before any process opens it again. */
 function checkFile(): void {
   const [integrity, foreign, wrong, unrecorded] = readDatabaseFile(
     installation.databasePath,
@@ -134,7 +137,7 @@ async function readVersions(slug: string): Promise<Version[]> {
   return versions
 }
 
-/** Holds a preset of the restarted server against all that is known, and learns what became of what was under way. */
+/** Compares a preset of the restarted server with the known state, and learns the outcome of changes in progress. */
 async function checkPreset(preset: Known): Promise<void> {
   const { slug, versions, posted, known, asked } = preset
   const found = await readVersions(slug)
@@ -153,7 +156,7 @@ async function checkPreset(preset: Known): Promise<void> {
   const { name, status, designated_version: designated } = shown
   expect([known.name, asked.name]).toContain(name)
   expect([known.status, asked.status]).toContain(status)
-  // Either the last post was the last to designate, or the last designation was.
+  // Either the last post or the last designation decides the designated version.
   expect([found.length, known.designated, asked.designated]).toContain(designated.version)
   expect(designated).toEqual(found[designated.version - 1] as Version)
   expect(shown.designated_version_id).toBe(designated.id)

@@ -7,7 +7,7 @@ import type { Row } from '../support/latchkey.ts'
 import { bodyOf, type Changed, type Posted, type Preset, type Version } from '../support/preset-client.ts'
 
 type Client = { told: () => Promise<unknown>; begin: () => void; end: () => void; kill: () => Promise<number> }
-/** What the record of a post tells of the preset; of every other change, the whole row. */
+/** The record of a post holds part of the preset; the record of any other change holds the whole row. */
 type PresetRow = { latest_version: number; designated_version: number; status?: string; updated_at?: number }
 type Change = Row & { operation: string; before: PresetRow | null; after: PresetRow }
 
@@ -56,7 +56,7 @@ afterAll(async () => {
   await installation.remove()
 })
 
-/** What an admin types meanwhile. A preset that another has just archived is not there to be designated. */
+/** The commands of an admin meanwhile. A preset that another client has just archived cannot be designated. */
 async function changeByCommand(
   until: Promise<unknown>,
 ): Promise<Pick<Changed, 'archived' | 'restored' | 'designated'>> {
@@ -103,7 +103,7 @@ test('versions are consecutive, answers true, and the last designation counts', 
   try {
     for (const client of clients) expect(await client.told()).toBe('ready')
     for (const client of posting) client.begin()
-    // All their posts conflict until the third client restores the preset.
+    // All posts of these clients conflict until the third client restores the preset.
     for (const client of posting) expect(await client.told()).toBe('refused')
     changing.begin()
     const posts = Promise.all(posting.map(({ told }) => told()))
@@ -131,7 +131,7 @@ test('versions are consecutive, answers true, and the last designation counts', 
   const posts = posted.flatMap((told) => told.posts)
   const numbers = posts.map(({ data }) => data.designated_version.version)
 
-  // One version for each post that was answered, and none for those that were refused.
+  // Each accepted post created one version, and rejected posts created none.
   expect(versions.map(({ version }) => version)).toEqual(Array.from({ length: posts.length + 1 }, (_, at) => at + 1))
   expect(new Set(versions.map(({ id }) => id)).size).toBe(versions.length)
   expect(numbers.toSorted((a, b) => a - b)).toEqual(versions.slice(1).map(({ version }) => version))
@@ -153,7 +153,7 @@ test('versions are consecutive, answers true, and the last designation counts', 
   for (const { status } of changed.archived) expect(status).toBe('archived')
   for (const { status } of [...changed.restored, ...changed.designated, ...changed.read]) expect(status).toBe('active')
 
-  // Every change found the preset as the one before it had left it.
+  // Every change starts from the result of the previous change.
   const { data } = await ask<{ data: Change[] }>('audit.changes', { limit: 10_000 })
   const history = data.filter(({ kind }) => kind === 'preset').toReversed()
   const numbersOf = (row: PresetRow | null) => [row?.latest_version, row?.designated_version]
@@ -169,12 +169,12 @@ test('versions are consecutive, answers true, and the last designation counts', 
   expect(designations.map(({ after }) => timed(after.updated_at, after.designated_version)).toSorted()).toEqual(
     changed.designated.map((preset) => timed(preset.updated_at, preset.designated_version.version)).toSorted(),
   )
-  // They met: designations lie between posts.
+  // The clients overlapped: there are designations between posts.
   const [first = 0, end = 0] = [saves[1], saves.at(-1)].map((save) => history.indexOf(save as Change))
   const between = history.slice(first, end).filter((change) => designations.includes(change))
   expect(between.length).toBeGreaterThan(0)
 
-  // What counts in the end is what the last change says, be it a post or a designation.
+  // The last change determines the designated version, whether it is a post or a designation.
   expect(last).toMatchObject({
     status: 'active',
     designated_version: { version: history.at(-1)?.after.designated_version ?? 0 },

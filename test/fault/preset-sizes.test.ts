@@ -8,7 +8,10 @@ import type { Row } from '../support/latchkey.ts'
 import { keepBusy } from '../support/load.ts'
 import { chunkOf, openRawRequest } from '../support/raw-request.ts'
 
-/** Above what the server held before. Fifty bodies of 75 MB in all are under way at once, and it does not grow when they come again. */
+/**
+ * Growth over the memory before. Fifty bodies of 75 MB in total are in progress at once, and a second round adds
+ * nothing.
+ */
 const megabytesMax = 1_400
 
 let installation: Installation
@@ -30,7 +33,7 @@ afterAll(async () => {
   await installation.remove()
 })
 
-/** The most memory that the server has ever held, where the system tells it. */
+/** The server's peak memory, if the system reports it. */
 function peakMegabytes(): number {
   if (process.platform !== 'linux') return 0
   const status = readFileSync(`/proc/${served.serving.process.pid}/status`, 'utf8')
@@ -78,14 +81,16 @@ const numbered = (count: number, value: string) =>
   `{${Array.from({ length: count }, (_, index) => `"${index}":${value}`).join(',')}}`
 
 const tooDeep = /^body: must be nested at most 128 levels deep$/
-/** What no body of any endpoint may be, told before it is parsed. */
+/** Bodies that every endpoint rejects before parsing them. */
 const farTooDeep = /^The body must be nested at most 256 levels deep$/
 const tooManyOutermost = /^The body must have at most 256 members in its outermost object$/
 const tooManyMembers = /^The body must have at most 200000 members in all its objects$/
 const tooMuch = /^Settings and system prompt have \d+ characters: a preset has at most 262144; shorten them$/
 const notAnObject = /^The body must be a JSON object$/
 
-/** What is asked, and the status with the rule that is told. Bodies are made when they are sent, and not kept. */
+/**
+ * The requests, with the expected status and the rule in the error. Each body is created when it is sent and not kept.
+ */
 const chats: [what: string, body: () => string, status: number, message: RegExp][] = [
   [
     '1 MB of 5,000 tools',
@@ -234,7 +239,7 @@ const others: typeof chats = [
 ]
 
 function expectAnswer({ status, message, data }: Answer, expected: number, rule: RegExp): void {
-  // A rule is told, not the value that broke it.
+  // The error names the rule, not the value that violates it.
   expect({ status, message: message.slice(0, 200) }).toEqual({ status: expected, message: expect.stringMatching(rule) })
   expect(message.length).toBeLessThan(2_000)
   expect(message.split('; ').length).toBeLessThanOrEqual(presetProblemsMax)

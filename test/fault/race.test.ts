@@ -36,7 +36,9 @@ const changes: [name: string, operation: OperationName, input: Record<string, un
   ],
 ]
 
-/** The status of an exchange on a connection of its own: this process sends no more than 256 requests at once by fetch. */
+/**
+ * Returns the status of an exchange on its own connection: fetch in this process sends at most 256 requests at once.
+ */
 async function exchangeOverSocket(baseUrl: string, fields: Record<string, string>): Promise<number> {
   const body = String(exchangeFields(fields))
   const headers = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': String(body.length) }

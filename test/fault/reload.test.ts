@@ -49,7 +49,7 @@ test('a server ends with an error and a line in the log, and the change is in th
   const { serving, ask } = await installation.serve([runtime, '--preload', preload, ...main])
   await expect(ask('keys.disable', { key: 'app' })).rejects.toThrow('The change is saved')
   expect(await serving.process.exited).toBe(1)
-  // What the process wrote may arrive after the news that it has ended.
+  // Output of the process can arrive after its exit event.
   await until('the line in the log', () => serving.stderr().includes('disk I/O error'), serving.stderr)
   expect(serving.stderr()).toMatch(/"database_broken".*The change is saved, but could not be loaded: .*disk I\/O error/)
   expect(rowsInFile(installation.databasePath, "select disabled from api_keys where name = 'app'")).toEqual([

@@ -17,7 +17,7 @@ afterAll(async () => {
 
 type Waiting = { trusted: Trust; answer: Promise<Response>; isAnswered: () => boolean; release: () => void }
 
-/** Begins an exchange in an organization of its own and resolves when it waits for the issuer's keys. */
+/** Starts an exchange in its own organization and resolves once it waits for the issuer's keys. */
 async function beginExchange(organization: string): Promise<Waiting> {
   const asked = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()

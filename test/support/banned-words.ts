@@ -4,7 +4,7 @@
 export type BannedPhrase = { pattern: RegExp; instead: string }
 
 export const bannedPhrases: readonly BannedPhrase[] = [
-  // Rare words and calques
+  // Rare words and literal translations
   { pattern: /\b(?:tell|tells|told)\b/i, instead: 'report, say, show or name' },
   { pattern: /\b(?:is|are) none\b/i, instead: 'say what is missing: "has no …", "was not found"' },
   { pattern: /\b(?:is|are) no (?:such|more|longer there|obstacle)\b/i, instead: '"does not exist", "no longer"' },
@@ -55,7 +55,10 @@ export const bannedPhrases: readonly BannedPhrase[] = [
   { pattern: /\b(?:licence|catalogue|grey|whilst|afterwards)\b/i, instead: 'American spelling' },
 ]
 
-/** Each banned phrase in a text with its replacement: `"told": use report, say, show or name`. Empty when the text has none. */
+/**
+ * Lists the banned phrases in a text, each with its replacement: `"told": use report, say, show or name`. Empty if
+ * there are none.
+ */
 export function findBannedPhrases(text: string): string[] {
   return bannedPhrases.flatMap(({ pattern, instead }) => {
     const found = pattern.exec(text)?.[0]

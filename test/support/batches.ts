@@ -4,9 +4,9 @@ import type { Database } from '../../db/open.ts'
 
 export type Watched = {
   database: Database
-  /** The number of statements of every batch that was asked for. */
+  /** The number of statements in every requested batch. */
   batches: number[]
-  /** Called before and after each batch reaches the database; a promise holds it back, a throw is the batch's outcome. */
+  /** Called before and after each batch reaches the database. A promise delays the batch; an error fails it. */
   before: () => Promise<void> | void
   after: () => Promise<void> | void
 }
@@ -31,7 +31,7 @@ export function watchBatches(database: Database): Watched {
   return watched
 }
 
-/** What libSQL says when another connection is in the way. */
+/** The error that libSQL throws while another connection holds the lock. */
 export function busyError(): LibsqlError {
   return new LibsqlError('database is locked', 'SQLITE_BUSY')
 }

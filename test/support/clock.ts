@@ -5,25 +5,25 @@ import { join } from 'node:path'
 import { fromSource } from './latchkey.ts'
 
 export type Clock = {
-  /** The program from source, with this clock for its own. */
+  /** The program from source, with this clock instead of its own. */
   program: string[]
   moveSeconds: (seconds: number) => void
-  /** Gives the test's process its own time back. */
+  /** Restores the real time in the test process. */
   release: () => void
 }
 
-/** Starts at the present time; `folder` is for what tells it to other processes. */
+/** Starts at the present time. `folder` holds the file that passes the time to other processes. */
 export function startClock(folder: string): Clock {
   const file = join(folder, 'clock')
   const preload = join(folder, 'clock.cjs')
   const read = `Number(require('node:fs').readFileSync(${JSON.stringify(file)}, 'utf8'))`
   let now = Date.now()
-  // What counts goes on by itself, and by as much as the test moves the clock.
+  // The monotonic clock continues to run, and also advances whenever the test moves the time.
   const counting = `const count = performance.now.bind(performance)\nperformance.now = () => count() + Date.now() - ${now}`
   writeFileSync(preload, `Date.now = () => ${read}\n${counting}\n`)
   const moveSeconds = (seconds: number) => {
     now += seconds * 1_000
-    // It is read at any moment, so it is replaced as a whole.
+    // Other processes can read the file at any moment, so it is replaced atomically.
     writeFileSync(`${file}.new`, String(now))
     renameSync(`${file}.new`, file)
     setSystemTime(now)

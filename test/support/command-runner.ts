@@ -6,9 +6,9 @@ export type JsonObject = Record<string, unknown>
 export type CommandRunner = {
   env: Record<string, string>
   run: (...args: string[]) => Promise<Finished>
-  /** The JSON that a command prints, which must succeed and print nothing else. */
+  /** Returns the JSON that a command prints. The command must succeed and print nothing else. */
   json: (...args: string[]) => Promise<JsonObject>
-  /** How a command fails: exit code and the JSON on standard error, with nothing on standard output. */
+  /** Returns the exit code and the JSON on standard error of a failing command. Standard output must be empty. */
   failure: (...args: string[]) => Promise<{ code: number; error: { code: string; message: string } }>
 }
 

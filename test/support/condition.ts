@@ -8,7 +8,7 @@ import {
 } from '../../src/federation/condition/compile.ts'
 import type { SubjectToken } from '../../src/federation/subject-token/claims.ts'
 
-/** A verified token with claims of every type, and `more` beside them. */
+/** A verified token with claims of every type, plus `more`. */
 export function conditionToken(more: Record<string, unknown>): SubjectToken {
   const payload = {
     iat: 1_700_000_000,
@@ -31,7 +31,7 @@ export function conditionToken(more: Record<string, unknown>): SubjectToken {
   }
 }
 
-/** @throws Error that tells why the source is no condition */
+/** @throws Error that explains why the source is not a valid condition */
 export function compiled(source: string): Condition {
   const condition = compileCondition(source)
   if (isConditionFault(condition)) throw new Error(describeConditionFault(source, condition))

@@ -4,7 +4,7 @@ import type { Handler } from '../../src/runtime/listener.ts'
 import { eventOf } from './inference.ts'
 import { listenLocally } from './latchkey.ts'
 
-/** What was told of the use; null where nothing was. */
+/** The reported usage; null if not reported. */
 export type Counted = {
   prompt: number | null
   completion: number | null
@@ -14,25 +14,25 @@ export type Counted = {
   costNanodollars: number | null
 }
 
-/** One answer. `named` is the model as the answer calls it, `whole` tells that it was sent to its end. */
+/** One response. `named` is the model in the response; `whole` is whether it was sent completely. */
 export type Answered = Counted & { model: string; named: string; requestId: string; status: number; whole: boolean }
 
 export type CountingUpstream = {
   url: string
   answered: Answered[]
-  /** The models that were sent away with 429 or 503, since they begin with one of `busyWith`. */
+  /** The models rejected with 429 or 503 because they start with one of `busyWith`. */
   sentAway: string[]
-  /** The models of calls that were ended by the caller, before there was an answer or within it. */
+  /** The models of calls that the caller ended before or during the response. */
   abandoned: string[]
-  /** Resolves when this model is asked for. */
+  /** Resolves when this model is requested. */
   reached: (model: string) => Promise<void>
-  /** Breaks the stream of this model off, which waits for that. */
+  /** Breaks off the stream of this model, which waits for this call. */
   breakOff: (model: string) => void
   stop: () => Promise<void>
 }
 
 type Asked = { model: string; number: number; named: string; includesUsage: boolean }
-/** What is sent: JSON, or events and how they end. Without either, nothing, until the caller goes away. */
+/** What to send: JSON, or events and how they end. If both are missing, sends nothing until the caller disconnects. */
 type Script = {
   status?: number
   json?: object
@@ -105,7 +105,10 @@ export async function startCountingUpstream({
   }
 }
 
-/** Each answer by the model it was asked for, which no two requests share. @throws when one was answered twice */
+/**
+ * Returns each response by its requested model, which is unique per request.
+ * @throws if a request got two responses
+ */
 export function answersOf(upstreams: Record<string, CountingUpstream>): Map<string, Answered & { upstream: string }> {
   const answers = new Map<string, Answered & { upstream: string }>()
   for (const [upstream, { answered }] of Object.entries(upstreams)) {
@@ -126,7 +129,10 @@ function eventsByName(): (name: string) => PromiseWithResolvers<void> {
   }
 }
 
-/** One event a pull; noted once, when the last of them is sent, it breaks, or the caller goes away before. */
+/**
+ * Sends one event per pull. Records the response once: when it is complete, when it breaks, or when the caller
+ * disconnects.
+ */
 function streamOf(
   events: string[],
   ending: NonNullable<Script['ending']>,
@@ -161,7 +167,7 @@ function refusal(status: number): Response {
   return Response.json({ error: { message: 'no' } }, { status })
 }
 
-/** What was told, and null for the rest. */
+/** The reported fields, and null for the others. */
 export function countsOf(counted: Partial<Counted>): Counted {
   const none = { prompt: null, completion: null, total: null, cached: null, reasoning: null, costNanodollars: null }
   return { ...none, ...counted }
@@ -194,7 +200,7 @@ function chat({ number, named }: Asked, costNanodollars?: number): Script {
   return { json: { model: named, choices: [choice], usage }, counted }
 }
 
-/** Its usage is told only when it was asked for. */
+/** Reports its usage only on request. */
 function chatStream({ number, named, includesUsage }: Asked, costNanodollars?: number): Script {
   const { usage, counted } = chatUsage(number, costNanodollars)
   const words = new Array(1 + (number % 3)).fill(eventOf({ model: named, choices: [delta] }))
@@ -217,7 +223,7 @@ function response({ number, named }: Asked) {
 
 function message({ number, named }: Asked) {
   const [prompt, completion, cached] = [promptOf(number), completionOf(number), cachedOf(number)]
-  // The input that was not cached alone; what is written to the cache counts as input too.
+  // The uncached input only; input written to the cache also counts as input.
   const input = { input_tokens: prompt - cached - 1, cache_read_input_tokens: cached, cache_creation_input_tokens: 1 }
   const counted = countsOf({ prompt, completion, total: prompt + completion, cached })
   const start = { type: 'message_start', message: { model: named, usage: { ...input, output_tokens: 1 } } }

@@ -1,6 +1,9 @@
 // Measures processor time, so that limits on it also hold on a busy machine.
 
-/** The least of three runs in milliseconds of this process's processor time, so that a busy machine does not count. */
+/**
+ * Returns the least processor time of three runs in milliseconds, for this process only, so that a busy machine does
+ * not matter.
+ */
 export function cpuMilliseconds(run: () => unknown): number {
   const once = () => {
     const before = process.cpuUsage()

@@ -16,14 +16,16 @@ database.close()
 rmSync(folder, { recursive: true })
 `
 
-/** What a crash at this moment would leave behind: the rows of each query. Nothing else runs in this process meanwhile. */
+/**
+ * Returns the rows of each query as a crash at this moment would leave them. This process does nothing else meanwhile.
+ */
 export function readDatabaseFile(path: string, ...queries: string[]): SqlRow[][] {
   const child = Bun.spawnSync([process.execPath, '-e', reader, path, ...queries])
   if (child.exitCode !== 0) throw new Error(child.stderr.toString())
   return JSON.parse(child.stdout.toString()) as SqlRow[][]
 }
 
-/** The same for one query. */
+/** Returns the rows of one query. */
 export function rowsInFile(path: string, query: string): SqlRow[] {
   return readDatabaseFile(path, query)[0] ?? []
 }

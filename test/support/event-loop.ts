@@ -1,6 +1,6 @@
 // Counts the turns of the event loop. Code that blocks the loop allows no turns.
 
-/** How often it turns while something runs. */
+/** Returns the number of turns of the event loop while a function runs. */
 export async function turnsDuring(run: () => Promise<unknown>): Promise<number> {
   let turns = 0
   let isOver = false

@@ -13,12 +13,15 @@ export const bodyBytesLimit = 32_768
 export const tokenBytesMax = 16_384
 const required = ['grant_type', 'subject_token_type', 'federation_policy_id', 'subject_token']
 
-/** An object as it comes out of a token. */
+/** An object as parsed from a token. */
 function asSent(value: Json): Json {
   return JSON.parse(JSON.stringify(value)) as Json
 }
 
-/** Whether these fields say what the good ones say: known ones once, needed ones as they are, optional ones so or without a value. */
+/**
+ * Reports whether these fields are equivalent to the valid ones: known fields once, required fields unchanged, optional
+ * fields unchanged or empty.
+ */
 export function isGoodForm(fields: Field[], goodFields: Field[]): boolean {
   const good = new Map(goodFields)
   return [...good.keys(), 'actor_token', 'actor_token_type'].every((name) => {
@@ -28,7 +31,7 @@ export function isGoodForm(fields: Field[], goodFields: Field[]): boolean {
   })
 }
 
-/** The header beside the key that signed. RS256 may go without a kid when `isOnly`: the set has no other key for it. */
+/** The header next to the key that signs. RS256 may omit the kid if `isOnly`: the set has no other key for it. */
 export function isGoodHeader(sent: Json, key: { alg: string; kid: string; isOnly: boolean }): boolean {
   const header = asSent(sent)
   if ('crit' in header || 'b64' in header || header.alg !== key.alg) return false
@@ -68,12 +71,12 @@ const longList = fc
 const numbers = fc.oneof(fc.double(), fc.constantFrom(-1, 0, 1e15, 1e308, 253_402_300_799, 253_402_300_800))
 const anyValue = fc.oneof(fc.jsonValue(), anyText, numbers, fc.oneof(nested, longText, longList))
 
-/** Mostly one of a few values, most of which are good. */
+/** Usually one of a few values, most of which are valid. */
 function near(...good: unknown[]): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 10, arbitrary: fc.constantFrom(...good) }, anyValue)
 }
 
-/** Bytes with up to three pieces cut out and others put in. */
+/** Bytes with up to three pieces replaced. */
 export function changedBytes(good: Uint8Array): fc.Arbitrary<Uint8Array> {
   const change = fc.record({ at: fc.nat(), removed: fc.nat(40), bytes: fc.uint8Array({ maxLength: 40 }) })
   return fc.array(change, { maxLength: 3 }).map((changes) => {
@@ -86,7 +89,7 @@ export function changedBytes(good: Uint8Array): fc.Arbitrary<Uint8Array> {
   })
 }
 
-/** Fields to send in place of good ones: replaced, removed, repeated, added and renamed. */
+/** Changes to valid fields: replaced, removed, repeated, added and renamed. */
 export function changedFields(good: Field[]): fc.Arbitrary<Field[]> {
   const known = fc.constantFrom(...good.map(([name]) => name), 'actor_token', 'subject_token[]', 'SCOPE', 'audience')
   const odd = fc.constantFrom('', ' ', 'null', '0', '[object Object]', ...good.map(([, value]) => value))
@@ -107,7 +110,10 @@ export function changedFields(good: Field[]): fc.Arbitrary<Field[]> {
   })
 }
 
-/** A token's text flipped, added to, cut, and with its parts dropped, doubled and swapped for `others`. */
+/**
+ * Changes to the text of a token: flipped bits, additions, cuts, and parts that are dropped, doubled or swapped for
+ * `others`.
+ */
 export function changedToken(good: string, others: string[]): fc.Arbitrary<string> {
   const kind = fc.constantFrom('flip', 'insert', 'cut', 'drop', 'double', 'swap')
   const text = fc.string({ unit: fc.constantFrom(...'AZaz09-_=+/. \n\0éſ😀'), minLength: 1, maxLength: 3 })
@@ -152,7 +158,7 @@ export const anyHeader: fc.Arbitrary<Json> = fc.oneof(
   fc.record({ crit: anyValue, b64: anyValue }, { requiredKeys: [] }),
 )
 
-// What frames the message is the runtime's, and is not among them.
+// Excludes headers that frame the message, because the runtime sets them.
 const framing = /^(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i
 const headerName = fc.oneof(
   fc.constantFrom('content-type', 'content-encoding', 'accept', 'x-request-id', 'authorization', 'cookie', 'origin'),
@@ -169,13 +175,13 @@ export const httpHeaders = fc.array(fc.tuple(headerName, headerValue), { maxLeng
 const claimName = fc.constantFrom('environment', 'a', 'groups', 'scopes', 'token_type', 'constructor', '__proto__')
 const fitting = fc.constantFrom('production', 'x', 1, { b: 1 }, ['team-a', 'x'], [1, 'x'], '__proto__')
 const claimEntry = fc.tuple(fc.oneof(claimName, anyText), fc.oneof(anyValue, fitting))
-/** Claims that conditions look at, of the types that they expect and of any other. */
+/** Claims that conditions read, of the expected types and of any other. */
 export const claimEntries = fc.array(claimEntry, { maxLength: 6 })
 
-/** What to fill a form with. */
+/** Values for the fields of a form. */
 export const costlyPieces = ['&', '=', '+', '%', 'a&', '%41=%42&', 'a+=+b&', '%F0%9F%98%80', 'é', 'audience=&']
 
-/** JSON that nearly fills a token. */
+/** JSON that almost fills a token. */
 export const costlyClaims: [name: string, json: string][] = [
   ['nested deeply', JSON.stringify(nest(2_900))],
   ['with many members', `{${list(1_000, (at) => `"m${at}":0`)}}`],

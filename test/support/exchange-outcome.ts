@@ -30,13 +30,13 @@ export type TokenReply = {
 const requestIdText = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const headersOfRefusal = ['cache-control', 'content-length', 'content-type', 'date', 'pragma', 'x-request-id']
 
-/** The audit records of an answer, found by its request id. */
+/** Finds the audit records of a response by its request id. */
 export async function auditOf(test: Pick<TestServer, 'admin'>, response: Response): Promise<AuditEntry[]> {
   const { data } = await test.admin<{ data: AuditEntry[] }>('audit.list', { limit: 10_000 })
   return data.filter((entry) => entry.request_id === response.headers.get('x-request-id'))
 }
 
-/** Parts of a token that must appear nowhere: all of it, its payload, its signature. */
+/** Parts of a token that must not appear anywhere: the whole token, its payload, its signature. */
 export function expectNoTokenText(text: string, token: string): void {
   for (const part of [token, ...token.split('.').slice(1)]) {
     if (part.length > 20 && text.includes(part))
@@ -77,7 +77,7 @@ export async function expectIssued(
 
 export type Expected = { status: number; error: string; reason: string; detail?: string; extraHeaders?: string[] }
 
-/** Returns the body without its request id, as text, and the one audit record. */
+/** Returns the body without its request id, as text, and the only audit record. */
 export async function expectRefused(
   test: Pick<TestServer, 'admin' | 'logLines'>,
   response: Response,

@@ -15,7 +15,7 @@ async function fetchAndCheck(...call: Parameters<typeof fetch>): Promise<Respons
   return response
 }
 
-/** What is no path of the service, or no method of the path, is a 404 or a 405, and in no document. A stream is left to its reader. */
+/** The document does not cover unknown paths (404) or methods (405). A stream is left to its reader. */
 async function checkAnswer(method: string, response: Response): Promise<void> {
   const path = pathIn(new URL(response.url))
   if (check.isPrivate(method, path) || !check.knows(method, path)) checkNoStore(method, path, response)
@@ -28,13 +28,13 @@ async function checkAnswer(method: string, response: Response): Promise<void> {
   check(method, path, response.status, isJson ? await response.clone().json() : undefined)
 }
 
-/** Relative to the base path; `../readyz` is beside it. */
+/** Relative to the base path; `../readyz` is next to it. */
 function pathIn({ pathname }: URL): string {
   const isBelow = /\/v1(\/|$)/.test(pathname)
   return isBelow ? pathname.replace(/^.*?\/v1(?=\/)/, '') : `..${pathname.slice(pathname.lastIndexOf('/'))}`
 }
 
-/** The token endpoint says it twice, for caches that know HTTP/1.0 alone (reference: Token exchange). */
+/** The token endpoint also sends the header of HTTP/1.0 caches (reference: Token exchange). */
 function checkNoStore(method: string, path: string, { status, headers }: Response): void {
   const isStored = headers.get('cache-control') !== 'no-store'
   const isStoredByOld = path === '/oauth/token' && status !== 404 && headers.get('pragma') !== 'no-cache'

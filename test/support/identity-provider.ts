@@ -6,7 +6,7 @@ import { exportJWK, generateKeyPair, type JWK } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { Provider } from 'oidc-provider'
 
-/** The clients of the identity provider; each gets tokens whose `sub` is its own name. */
+/** The clients of the identity provider. Each gets tokens whose `sub` is its name. */
 export const workloads = {
   'workload-rs256': { algorithm: 'RS256', lifetimeSeconds: 3_600 },
   'workload-es256': { algorithm: 'ES256', lifetimeSeconds: 3_600 },
@@ -17,26 +17,29 @@ export type Workload = keyof typeof workloads
 
 export type IdentityProvider = {
   issuerUrl: string
-  /** Signs with other keys from now on: announced ones or new ones. With `keepOld` those before stay published, otherwise they are gone. */
+  /** Switches to other keys: announced keys or new ones. With `keepOld`, the old keys stay published. */
   rotateKeys: (options?: { keepOld?: boolean }) => Promise<void>
-  /** Publishes keys that sign from the next rotation on. */
+  /** Publishes the keys that sign after the next rotation. */
   announceKeys: () => Promise<void>
-  /** Publishes no longer what `keepOld` has kept. */
+  /** Stops publishing the keys that `keepOld` kept. */
   withdrawKeys: () => void
-  /** While it is out, every connection to it breaks. */
+  /** While the provider is out, every connection to it breaks. */
   setOut: (isOut: boolean) => void
-  /** A JWT for `audience`, got by client credentials and a resource indicator. */
+  /** Returns a JWT for `audience`, obtained with client credentials and a resource indicator. */
   getToken: (workload: Workload, audience: string) => Promise<string>
   stop: () => Promise<void>
 }
 
-/** What the provider passes to its configuration of a client. */
+/** What the provider passes to its configuration for a client. */
 type Client = { clientId: Workload }
 
 const lifetimeOf = (workload: Workload) => workloads[workload].lifetimeSeconds
 const secretOf = (workload: Workload) => `secret of ${workload}`
 
-/** Starts one whose issuer is `http://127.0.0.1:PORT`, with discovery, JWKS and a token endpoint, signing RS256 and ES256. */
+/**
+ * Starts a provider with the issuer `http://127.0.0.1:PORT`, discovery, JWKS and a token endpoint. It signs RS256 and
+ * ES256.
+ */
 export async function startIdentityProvider(): Promise<IdentityProvider> {
   let handle: (request: IncomingMessage, response: ServerResponse) => unknown = (_, response) => response.end()
   let isOut = false
@@ -48,7 +51,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
   let signing: JWK[] = []
   let kept: JWK[] = []
   function publish(): void {
-    // The first key that fits the algorithm signs; the rest are only published.
+    // The first key of the algorithm signs; the others are only published.
     handle = new Provider(issuerUrl, configurationWith([...signing, ...kept, ...announced])).callback()
   }
   async function rotateKeys({ keepOld = false } = {}): Promise<void> {
@@ -113,13 +116,13 @@ function configurationWith(keys: JWK[]): object {
   }
 }
 
-/** Any resource is known here; the token is a JWT (RFC 9068) signed and dated as its workload asks for. */
+/** Accepts any resource. The token is a JWT (RFC 9068) with the signature and times that its workload requests. */
 function describeResource(_context: unknown, resource: string, { clientId }: Client): object {
   const { algorithm } = workloads[clientId]
   return { audience: resource, scope: 'read', accessTokenFormat: 'jwt', jwt: { sign: { alg: algorithm } } }
 }
 
-/** Its tokens stand for themselves and its clients are configured, so there is nothing to store. */
+/** Stores nothing: tokens are self-contained, and clients are configured. */
 function rememberNothing(): object {
   const nothing = async () => undefined
   return {
@@ -133,7 +136,7 @@ function rememberNothing(): object {
   }
 }
 
-/** What a workload does: discovery (RFC 8414), then client credentials (RFC 6749 §4.4) for one resource (RFC 8707). */
+/** Acts as a workload: discovery (RFC 8414), then client credentials (RFC 6749 §4.4) for one resource (RFC 8707). */
 async function requestToken(issuerUrl: string, workload: Workload, audience: string): Promise<string> {
   const insecure = { [oauth.allowInsecureRequests]: true }
   const issuer = new URL(issuerUrl)

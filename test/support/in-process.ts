@@ -3,7 +3,7 @@ import { dependencies } from '../../scripts/shared/command-line.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type Server, startServer } from '../../src/server.ts'
 
-/** Serves an initialized database on a free port, and logs nothing. */
+/** Serves an initialized database on a free port without logging. */
 export function serveInProcess(env: Record<string, string>): Promise<Server> {
   const config = loadConfig({ flags: {}, environment: { LATCHKEY_LISTEN: '127.0.0.1:0', ...env } })
   const onBroken = (error: unknown) => {

@@ -8,11 +8,11 @@ export type Inference = Federation & {
   upstream: ScriptedUpstream
   /** Acts as the target key. */
   accessToken: string
-  /** Posts a chat completion, with the target key unless `headers` bring another credential. */
+  /** Posts a chat completion with the target key, unless `headers` contain another credential. */
   complete: (body?: unknown, headers?: Record<string, string>, signal?: AbortSignal) => Promise<Response>
-  /** The rows that a request left in the ledger. */
+  /** Returns the ledger rows of a request. */
   usageOf: (response: Response) => Promise<UsageRow[]>
-  /** Forgets what the last test has done to upstream and ledger, and lets enough time pass that lists of models are asked for again. */
+  /** Resets the upstream and the ledger, and advances the clock until model lists are fetched again. */
   reset: () => void
 }
 
@@ -29,7 +29,7 @@ export function deltaOf(content: string): string {
   return eventOf({ model: 'm', choices: [{ delta: { content } }] })
 }
 
-/** The last content of a choice. */
+/** Returns the last content of a choice. */
 export function finishOf(index = 0, finish_reason = 'stop'): string {
   return eventOf({ model: 'm', choices: [{ index, delta: {}, finish_reason }] })
 }

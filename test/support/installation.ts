@@ -37,19 +37,19 @@ export type Installation = {
   databasePath: string
   env: Record<string, string>
   run: (...args: string[]) => Promise<Finished>
-  /** With the program from source, or another one; `more` is added to its environment. */
+  /** Uses the program from source, or another one. `more` is added to its environment. */
   serve: (program?: string[], more?: Record<string, string>) => Promise<Served>
-  /** Starts an identity provider, which `around` may hold back. */
+  /** Starts an identity provider, which `around` can delay. */
   startIssuer: (around?: (issuer: Handler) => Handler) => Promise<string>
   remove: () => Promise<void>
 }
 
-/** Kept across restarts, unlike the port, so that tokens stay valid. */
+/** Stays the same across restarts, unlike the port, so that tokens stay valid. */
 export const publicUrl = 'http://latchkey.example/v1'
 
 let initialized: string | undefined
 
-/** Copies a data folder that `init` has made. One command serves every test of this process. */
+/** Copies a data folder created by `init`. One command serves every test in this process. */
 function copyInitialized(folder: string): void {
   if (initialized === undefined) {
     const made = mkdtempSync(join(tmpdir(), 'lk-'))
@@ -63,7 +63,7 @@ function copyInitialized(folder: string): void {
   chmodSync(folder, 0o700)
 }
 
-/** An initialized data folder with no server yet. */
+/** An initialized data folder without a server. */
 export async function install(upstream: Handler = createEchoUpstream(upstreamApiKey)): Promise<Installation> {
   const folder = temporaryFolder()
   const databasePath = join(folder.path, 'data', 'latchkey.db')
@@ -115,7 +115,7 @@ function toServed(serving: ServingProcess): Served {
 
 export type Trust = { policyId: string; apiKey: string; subjectToken: string }
 
-/** Makes a key `target`, an issuer `idp` and a policy `steady`, in the default organization or a new one. */
+/** Creates a key `target`, an issuer `idp` and a policy `steady`, in the default organization or a new one. */
 export async function trust({ ask }: Served, issuerUrl: string, organization = 'default'): Promise<Trust> {
   if (organization !== 'default') await ask('organizations.create', { name: organization })
   const { key } = await ask<Row & { key: string }>('keys.create', { organization, name: 'target' })

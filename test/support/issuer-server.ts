@@ -12,14 +12,14 @@ const keysUrl = `${issuerUrl}/keys`
 
 export type IssuerServer = {
   keys: IssuerKeys
-  /** `ahead`: by how much the clock that operators set is ahead of the one that only counts. */
+  /** `ahead` is how far the wall clock is ahead of the monotonic clock. */
   clock: { now: number; ahead: number }
-  /** Addresses in the order in which they were fetched. */
+  /** Fetched addresses, in order. */
   fetched: string[]
-  /** Key sets in the order in which they were kept. */
+  /** Stored key sets, in order. */
   kept: IssuerKeySet[]
   logLines: string[]
-  /** What the issuer answers; a test replaces it. */
+  /** The issuer's response; a test replaces it. */
   answers: { discovery: () => Response | Promise<Response>; keys: () => Response | Promise<Response> }
   fetchesOf: (kind: 'discovery' | 'keys') => number
 }
@@ -50,7 +50,7 @@ export function keySetReply(pairs: KeyPair[], cacheControl?: string): Response {
   return json(200, { keys: pairs.map(({ publicJwk }) => publicJwk) }, headers)
 }
 
-/** A healthy issuer that publishes the keys of `pairs`. Waits have their full length, unless `random` says otherwise. */
+/** A healthy issuer that publishes the keys of `pairs`. Backoff times have their full length unless `random` is set. */
 export function createIssuerServer(
   pairs: KeyPair[],
   { random = () => 0, keep = async () => {} }: { random?: () => number; keep?: () => Promise<void> } = {},

@@ -19,7 +19,7 @@ export const audience = 'latchkey-tests'
 export const subject = 'workload-1'
 export const upstreamApiKey = 'upstream-secret'
 
-/** A new folder of its own for a test. */
+/** Creates a new folder for a test. */
 export function temporaryFolder(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), 'lk-'))
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
@@ -47,7 +47,10 @@ export type TestServerOptions = {
   start?: StartOptions
 }
 
-/** An initialized server that trusts http issuers on this machine. `dependencies` replaces the clocks (both, by `now`) or fetch. */
+/**
+ * An initialized server that trusts http issuers on this machine. `dependencies` replaces fetch or the clocks (both by
+ * `now`).
+ */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { path: folder, remove } = temporaryFolder()
   const config = loadConfig({
@@ -100,13 +103,13 @@ export type Federation = TestServer & {
   key: Row & { key: string }
   issuer: Row
   policy: Row
-  /** A token of the test issuer; claims replace the good ones, undefined removes one. */
+  /** A token of the test issuer. `claims` replaces valid claims; undefined removes one. */
   mint: (claims?: Record<string, unknown>, algorithm?: 'RS256' | 'ES256') => Promise<string>
-  /** Posts an exchange with good fields, replaced or removed (undefined) by `fields`. */
+  /** Posts an exchange with valid fields. `fields` replaces them; undefined removes one. */
   exchange: (subjectToken: string, fields?: Record<string, string | undefined>) => Promise<Response>
 }
 
-/** A server with a test issuer, an echo upstream, and one key, issuer and policy that accept `mint()`. */
+/** A server with a test issuer, an echo upstream, and a key, issuer and policy that accept `mint()`. */
 export async function startFederation(options: TestServerOptions = {}): Promise<Federation> {
   let issuerUrl = ''
   const { url, listener: issuerListener } = await listenLocally(await createTestIssuer(() => issuerUrl))
@@ -176,7 +179,7 @@ export type Finished = { code: number; stdout: string; stderr: string }
 /** The program from source, or another one such as the binary. */
 export const fromSource = [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
 
-/** Runs a command to its end in `cwd` with nothing in the environment but `env`. */
+/** Runs a command in `cwd` until it ends, with only `env` in its environment. */
 export async function runCommand(
   args: string[],
   { cwd, env = {}, program = fromSource }: { cwd: string; env?: Record<string, string>; program?: string[] },
@@ -197,7 +200,7 @@ export type ServingProcess = {
   stop: (signal?: NodeJS.Signals) => Promise<number>
 }
 
-/** Starts `serve` or `dev` as a child process and waits for the JSON line that tells where it listens. */
+/** Starts `serve` or `dev` as a child process and waits for the JSON line with its address. */
 export async function startServing(
   args: string[],
   { cwd, env = {}, program = fromSource }: { cwd: string; env?: Record<string, string>; program?: string[] },

@@ -8,7 +8,9 @@ import { audience, postExchange } from './latchkey.ts'
 
 export type Target = Trust & { baseUrl: string; socketPath: string }
 
-/** Each is answered with three words for three words, and is over for its client when the text ends so. */
+/**
+ * Each request of three words gets three words back. The client considers it complete when the text ends accordingly.
+ */
 export const answerKinds = {
   plain: { path: '/chat/completions', streamed: false, end: /\}$/ },
   streamed: { path: '/chat/completions', streamed: true, end: /data: \[DONE\]\n\n$/ },
@@ -17,14 +19,16 @@ export const answerKinds = {
 } as const
 export type AnswerKind = keyof typeof answerKinds
 
-/** `known` is the last acknowledged state; `asked` differs from it while a change is under way, which may or may not be in force. */
+/**
+ * `known` is the last acknowledged state. `asked` differs from it during a change, which may or may not be in effect.
+ */
 export type State = { known: string; asked: string }
 
-/** What clients were told: of what they do not know the end, nothing is here. */
+/** The complete responses that clients received. Requests with an unknown outcome are not included. */
 export type Acknowledged = {
-  /** By `jti`, each access token. */
+  /** Access tokens by `jti`. */
   tokens: Map<string, string>
-  /** By `x-request-id`, each answer that was read to its end. */
+  /** Completely received responses by `x-request-id`. */
   answers: Map<string, AnswerKind>
   policies: Map<string, State>
   keys: Map<string, State>
@@ -40,9 +44,9 @@ export function countAcknowledged({ tokens, answers, changes }: Acknowledged): n
 }
 
 /**
- * Keeps clients busy until the server is gone, and resolves when the last of them has noticed. `onAnswer` is called at each
- * acknowledged answer.
- * @throws when the server answers with anything but what was asked for, or goes away before `isOver`
+ * Keeps clients busy until the server is gone, and resolves when all of them have noticed. `onAnswer` is called for
+ * each acknowledged response.
+ * @throws if the server returns an unexpected response, or disappears before `isOver`
  */
 export async function putLoad(
   target: Target,
@@ -83,7 +87,7 @@ async function exchange({ baseUrl, policyId, subjectToken }: Target, { tokens }:
   tokens.set(String(decodeJwt(body.access_token).jti), body.access_token)
 }
 
-/** With an access token when there is one, with the key itself in every other call. */
+/** Uses an access token if there is one, and the key itself in every other call. */
 async function infer({ baseUrl, apiKey }: Target, { tokens, answers }: Acknowledged, kind: AnswerKind): Promise<void> {
   const { path, streamed, end } = answerKinds[kind]
   const [token] = answers.size % 2 === 0 ? [...tokens.values()].slice(-1) : []
@@ -146,12 +150,15 @@ function unexpected({ status }: Response, body: unknown): Error {
 }
 
 export type Busy = {
-  /** Resolves when each client has finished something that it began after this call. @throws what an act has thrown */
+  /**
+   * Resolves once each client has completed something that it started after this call.
+   * @throws any error of a client
+   */
   turn: () => Promise<void>
   stop: () => Promise<void>
 }
 
-/** Keeps so many clients at work, each doing the same again as soon as it has finished. */
+/** Keeps a number of clients busy. Each repeats its work as soon as it is done. */
 export function keepBusy(clients: number, act: (client: number) => Promise<void>): Busy {
   let turn = 0
   let isOver = false

@@ -3,7 +3,7 @@ import { topics } from '../../src/manual/topics.ts'
 
 export type Section = { heading: string; text: string }
 
-/** What stands under each heading of a topic, up to the next heading of any level. */
+/** The text under each heading of a topic, up to the next heading of any level. */
 export function sectionsOf(topic: string): Section[] {
   return sectionsIn(topics.get(topic) ?? '')
 }
@@ -13,7 +13,7 @@ export function sectionOf(topic: string, heading: string): string {
   return sectionIn(topics.get(topic) ?? '', heading)
 }
 
-/** The first code block of a language, or of any, under a heading of the recipes or of another page. */
+/** The first code block of a language, or of any language, under a heading of the recipes or another page. */
 export function codeUnder(heading: string, language = '\\w+', page = topics.get('recipes') ?? ''): string {
   const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm')
   const code = sectionIn(page, heading).match(block)?.[1]
@@ -21,7 +21,7 @@ export function codeUnder(heading: string, language = '\\w+', page = topics.get(
   return code
 }
 
-/** The rows of the tables in a text, without their titles; a cell as it was written. */
+/** The rows of the tables in a text, without headers. Cells keep their markup. */
 export function rowsOf(text: string): string[][] {
   const tables = text.split(/^\|[-|]+\|$/m).slice(1)
   const lines = tables.flatMap((table) => table.trim().split('\n\n', 1)[0]?.split('\n') ?? [])

@@ -1,7 +1,7 @@
 // The official client for preset tests: how to create it, how its calls fail, and presets for one test.
 import { OpenRouter } from '@openrouter/sdk'
 
-// The client would send it where a test means to send no credential.
+// Removes the credential that the client would add.
 delete process.env.OPENROUTER_API_KEY
 
 export const question = { role: 'user' as const, content: 'two words' }
@@ -10,7 +10,7 @@ export function officialClient(serverURL: string, apiKey?: string): OpenRouter {
   return new OpenRouter({ serverURL, apiKey, retryConfig: { strategy: 'none' } })
 }
 
-/** What a call is rejected with, if it is. */
+/** Returns the error of a rejected call, or undefined. */
 export function failureOf(call: PromiseLike<unknown>): PromiseLike<unknown> {
   return call.then(
     () => undefined,
@@ -19,7 +19,7 @@ export function failureOf(call: PromiseLike<unknown>): PromiseLike<unknown> {
 }
 
 let made = 0
-/** A new preset; answers its slug. */
+/** Creates a preset and returns its slug. */
 export async function createPreset({ presets }: OpenRouter, chatRequest: object = {}): Promise<string> {
   const slug = `preset-${made++}`
   const messages = [{ role: 'system' as const, content: 'Be brief' }]

@@ -10,18 +10,20 @@ export type Parameter = { name: string; in: 'path' | 'query'; required: boolean;
 type Operation = {
   operationId: string
   security: object[]
-  /** Of an operation beside the base path. */
+  /** Marks an operation next to the base path. */
   servers?: { url: string }[]
   parameters?: Parameter[]
   requestBody?: Content
   responses: Record<string, Content>
 }
-/** A path beside the base path begins with `..`, as in `../readyz`. */
+/** A path next to the base path starts with `..`, such as `../readyz`. */
 type AnswerCheck = {
-  /** Expects that an answer is one that the document tells of, and has the shape that it tells. */
+  /** Checks that the document describes the response and that the response has the described shape. */
   (method: string, path: string, status: number, body: unknown): void
   knows: (method: string, path: string) => boolean
-  /** Whether its answers carry a credential or administration, so that nobody may store them. What an upstream says is its own. */
+  /**
+   * Whether the responses contain a credential or admin data, and so must not be cached. Upstream responses are exempt.
+   */
   isPrivate: (method: string, path: string) => boolean
 }
 export type OpenApiDocument = {
@@ -31,7 +33,7 @@ export type OpenApiDocument = {
 }
 export type ApiAnswer = { status: number; data: unknown; error: unknown }
 
-/** As the service tells times (reference: Times and ids). */
+/** The time format of the service (reference: Times and ids). */
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 export async function readDocument(baseUrl: string): Promise<OpenApiDocument> {
@@ -40,7 +42,7 @@ export async function readDocument(baseUrl: string): Promise<OpenApiDocument> {
   return (await response.json()) as OpenApiDocument
 }
 
-/** The document of an app without a server, which is the same but for its address. */
+/** The document of an app without a server; only its address differs. */
 export async function readOwnDocument(): Promise<OpenApiDocument> {
   const baseUrl = 'http://127.0.0.1/v1'
   const context = {
@@ -56,14 +58,14 @@ export async function readOwnDocument(): Promise<OpenApiDocument> {
   return (await (await app(new Request(`${baseUrl}/openapi.json`), peer)).json()) as OpenApiDocument
 }
 
-/** What the document says of the body of a request. */
+/** Returns the schema of a request body. */
 export function bodySchema({ paths }: OpenApiDocument, method: string, path: string): JsonSchema {
   const [content] = Object.values(paths[path]?.[method.toLowerCase()]?.requestBody?.content ?? {})
   if (content?.schema === undefined) throw new Error(`${method} ${path} takes no body`)
   return content.schema
 }
 
-/** Whether a value fits a schema of the document. */
+/** Reports whether a value matches a schema of the document. */
 export function createSchemaCheck(document: OpenApiDocument): (schema: object, value: unknown) => boolean {
   const ajv = createAjv(document)
   return (schema, value) => ajv.validate(schema, value)

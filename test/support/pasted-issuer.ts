@@ -14,7 +14,7 @@ import { createKeyPair, type KeyPair, signToken, type TokenPart } from './subjec
 export const issuerUrl = 'https://idp.example.com'
 
 export type PastedIssuer = TestServer & {
-  /** Milliseconds since 1970, as the server sees it. */
+  /** The server's clock, in milliseconds since 1970 UTC. */
   clock: { now: number }
   /** Addresses that the server tried to fetch. */
   fetched: string[]
@@ -22,14 +22,16 @@ export type PastedIssuer = TestServer & {
   issuer: Row
   policy: Row
   pairs: { es: KeyPair; rs: KeyPair; otherEs: KeyPair }
-  /** The claims of a token that the policy accepts, an hour long, replaced or removed (undefined) by `claims`. */
+  /**
+   * The claims of a token that the policy accepts, valid for an hour. `claims` replaces them; undefined removes one.
+   */
   claims: (claims?: Record<string, unknown>) => Record<string, unknown>
   /** Such a token, signed with ES256. */
   sign: (claims?: Record<string, unknown>, header?: TokenPart) => Promise<string>
   exchange: (subjectToken: string, fields?: Record<string, string | undefined>) => Promise<Response>
 }
 
-/** The key set holds two ES256 keys and one RS256 key. */
+/** The key set contains two ES256 keys and one RS256 key. */
 export async function startWithPastedIssuer(options: TestServerOptions = {}): Promise<PastedIssuer> {
   const clock = { now: Date.now() }
   const fetched: string[] = []
@@ -37,7 +39,7 @@ export async function startWithPastedIssuer(options: TestServerOptions = {}): Pr
     ...options,
     dependencies: {
       now: () => clock.now,
-      // A public address, so that a fetch is tried.
+      // A public address, so that the server tries to fetch it.
       resolve: async () => ['1.1.1.1'],
       fetch: (url) => {
         fetched.push(url)

@@ -28,7 +28,7 @@ export const chatMessage = fc.oneof(
   fc.record({ role: fc.constant('tool'), content, tool_call_id: word }),
 )
 
-/** The kept parameters, each as it may be. */
+/** The stored parameters, each with its valid values. */
 export const kept: Record<string, fc.Arbitrary<unknown>> = {
   model: name,
   models: fc.array(name, { maxLength: 16 }),
@@ -75,7 +75,7 @@ export const kept: Record<string, fc.Arbitrary<unknown>> = {
   }),
 }
 
-/** What a preset forgets, and what nobody knows. */
+/** Parameters that a preset does not store, and unknown ones. */
 const passing: Record<string, fc.Arbitrary<unknown>> = {
   stream: fc.boolean(),
   user: word,
@@ -93,7 +93,7 @@ const orNull = (fields: Record<string, fc.Arbitrary<unknown>>) =>
 
 export type Fields = Record<string, unknown>
 
-/** As it arrives, through JSON, and with one effort under both names. */
+/** The body after JSON parsing, with the same effort under both names. */
 function arriving(fields: Record<string, unknown>): Fields {
   const body = JSON.parse(JSON.stringify(fields)) as Fields & { reasoning?: { effort?: string } | null }
   if (body.reasoning?.effort && body.reasoning_effort) body.reasoning_effort = body.reasoning.effort

@@ -27,12 +27,12 @@ async function call(settings: PresetClientSettings, method: string, path = '', b
   return { status: response.status, data: answer.data }
 }
 
-/** The body by which a version is known again. */
+/** The body that identifies a version. */
 export function bodyOf(model: string): object {
   return { model, temperature: 0.5, messages: [{ role: 'system', content: `I am ${model}` }] }
 }
 
-/** Each post is made until it is no longer refused; the first refusal is told. */
+/** Repeats each post until it is accepted. The first refusal is recorded. */
 async function post(settings: PresetClientSettings): Promise<Posted> {
   const told: Posted = { posts: [], conflicts: 0 }
   const work = async (worker: number) => {
@@ -49,7 +49,10 @@ async function post(settings: PresetClientSettings): Promise<Posted> {
   return told
 }
 
-/** One archives and restores besides, and leaves the preset restored; the others only designate, which an archived preset refuses. */
+/**
+ * One client also archives and restores, and leaves the preset restored. The others only designate, which an archived
+ * preset refuses.
+ */
 async function change(settings: PresetClientSettings, isOver: () => boolean): Promise<Changed> {
   const told: Changed = { archived: [], restored: [], designated: [], read: [] }
   const ask = async (known: Preset[], ...[method, path, body]: [method: string, path?: string, body?: object]) => {

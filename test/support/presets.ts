@@ -6,19 +6,19 @@ import type { Row } from './latchkey.ts'
 export type Fields = Record<string, unknown>
 type Call = { body?: unknown; key?: string }
 export type PresetServer = Inference & {
-  /** Of the default workspace, as what `call` sends unless it names another key. */
+  /** The management key of the default workspace, which `call` sends unless it names another key. */
   management: string
   // biome-ignore lint/suspicious/noExplicitAny: whatever it is, the assertions say what it must be
   call: (method: string, path: string, call?: Call) => Promise<any>
-  /** A preset of the test's own, made of a chat body; its slug. */
+  /** Creates a preset for one test from a chat body and returns its slug. */
   savePreset: (body: Fields, slug?: string) => Promise<string>
-  /** Posts a body, as text or as fields, with the target key unless another credential is given. */
+  /** Posts a body, as text or fields, with the target key unless another credential is given. */
   infer: (path: string, body: unknown, credential?: string) => Promise<Response>
-  /** What the upstream was sent, in order. */
+  /** The requests to the upstream, in order. */
   sent: () => Fields[]
 }
 
-/** What each path needs besides a model. */
+/** The fields that each path requires in addition to a model. */
 export const bodyOf = {
   '/chat/completions': { messages: [{ role: 'user', content: 'hello' }] },
   '/completions': { prompt: 'hello' },

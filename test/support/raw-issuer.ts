@@ -6,13 +6,13 @@ import { pipeline } from 'node:stream/promises'
 import { setInterval } from 'node:timers/promises'
 
 type Part = string | Uint8Array
-/** What is sent; with `stalls` the connection stays open after it. */
+/** The bytes to send. With `stalls`, the connection then stays open. */
 export type Sent = { parts: Iterable<Part> | AsyncIterable<Part>; stalls?: boolean }
-/** What an issuer sends as its discovery document, its key set, and at the place that its key set may have moved to. */
+/** What an issuer sends as its discovery document, as its key set, and at the redirect target of its key set. */
 export type Behaviour = Partial<Record<'discovery' | 'keys' | 'moved', (url: string) => Sent>>
 export type RawIssuers = { origin: string; close: () => void }
 
-/** Issuers by the first segment of their URL's path. What `behaviourOf` leaves out is sent as `healthy` says. */
+/** Issuers by the first path segment of their URL. `healthy` replaces whatever `behaviourOf` omits. */
 export async function startRawIssuers(
   behaviourOf: (name: string) => Behaviour,
   healthy: Required<Behaviour>,
@@ -36,7 +36,7 @@ export function head(status: number, headers: Record<string, string | number> = 
   return `HTTP/1.1 ${status} Whatever\r\n${lines.join('')}\r\n`
 }
 
-/** A whole answer; what is neither text nor bytes becomes JSON. */
+/** A complete response. A value that is neither text nor bytes is sent as JSON. */
 export function reply(document: unknown, status = 200, headers: Record<string, string> = {}): Sent {
   const body = typeof document === 'string' || document instanceof Uint8Array ? document : JSON.stringify(document)
   return { parts: [head(status, { 'content-length': Buffer.byteLength(body), ...headers }), body] }
@@ -50,7 +50,7 @@ export function stall(...parts: Part[]): Sent {
   return { parts, stalls: true }
 }
 
-/** As fast as it is taken. */
+/** Sends as fast as the client reads. */
 export function flood(first: string, part: Part, count: number): Sent {
   const parts = function* () {
     yield first
@@ -59,7 +59,7 @@ export function flood(first: string, part: Part, count: number): Sent {
   return { parts: parts() }
 }
 
-/** A little at a time, for ever. */
+/** Sends small pieces endlessly. */
 export function drip(first: string, part: Part): Sent {
   const parts = async function* () {
     yield first

@@ -5,11 +5,14 @@ import { connect, type Socket } from 'node:net'
 export type RawAnswer = { status: number; headers: Headers; body: string }
 export type RawRequest = {
   socket: Socket
-  /** The whole answer, by its Content-Length, though the connection may stay open. */
+  /** The complete response by its Content-Length, even if the connection stays open. */
   answer: Promise<RawAnswer>
 }
 
-/** Sends the head of a request and leaves the rest to the test. `target` is sent as it is, where that is not the path of the URL. */
+/**
+ * Sends the head of a request and leaves the rest to the test. `target` is sent unchanged, if it differs from the path
+ * of the URL.
+ */
 export function openRawRequest(
   url: string,
   method: string,
@@ -34,7 +37,7 @@ export function openRawRequest(
   return { socket, answer }
 }
 
-/** Answers on connections that came later show that a server has had the time to see who left. */
+/** Responses on later connections prove that the server has had time to notice disconnected clients. */
 export async function letNotice(baseUrl: string): Promise<void> {
   for (let count = 0; count < 5; count++) await (await fetch(`${baseUrl}/oauth/jwks`, { keepalive: false })).text()
 }

@@ -8,7 +8,7 @@ import { until } from './until.ts'
 
 export type RealPart = { url: string; stop: () => Promise<void> }
 
-/** A port that was free a moment ago, for servers that cannot choose one. */
+/** Returns a port that was just free, for servers that cannot choose one. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -19,12 +19,12 @@ export async function freePort(): Promise<number> {
 
 export const hasNginx = Bun.which('nginx') !== null
 
-/** An nginx with what `servers` says to stand inside `http`, `{port}` being its own and `{folder}` a folder where it may write. */
+/** Starts an nginx with `servers` inside its `http` block. `{port}` is its port and `{folder}` a writable folder. */
 export async function startNginx(servers: string): Promise<RealPart & { folder: string }> {
   const { path: folder, remove } = temporaryFolder()
   const port = await freePort()
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-  // By default these lie where only root may write.
+  // The default folders are writable only by root.
   for (const kind of kinds) mkdirSync(join(folder, kind))
   const temporary = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join(' ')
   const inside = servers.replaceAll('{port}', String(port)).replaceAll('{folder}', folder)
@@ -78,17 +78,23 @@ export async function startPrometheus(target: string, rulesFile: string): Promis
   }
 }
 
-/** Some eighty packages that nobody else needs, so that they are no dependency of ours: kept apart, and installed by who wants them. */
+/**
+ * About eighty packages that only this test needs. They are not dependencies of the project but installed separately,
+ * on request.
+ */
 const gatewayFolder = join(import.meta.dirname, '../../node_modules/.cache/portkey')
 const gatewayProgram = join(gatewayFolder, 'node_modules/@portkey-ai/gateway/build/start-server.js')
 
 export const hasGateway = existsSync(gatewayProgram)
 
-/** Installs Portkey's gateway unless it is there. Answers its program. @throws where the package registry cannot be reached */
+/**
+ * Installs Portkey's gateway unless it is installed, and returns its program.
+ * @throws if the package registry is unreachable
+ */
 export function installGateway(): string {
   if (existsSync(gatewayProgram)) return gatewayProgram
   mkdirSync(gatewayFolder, { recursive: true })
-  // With newer servers its streams fail on Node 20.
+  // Its streams fail on Node 20 with newer server versions.
   const overrides = { '@hono/node-server': '1.14.0' }
   const wanted = { dependencies: { '@portkey-ai/gateway': '1.15.2' }, overrides }
   writeFileSync(join(gatewayFolder, 'package.json'), JSON.stringify(wanted))
@@ -104,7 +110,7 @@ export async function startGateway(): Promise<RealPart> {
   return { url, stop: await startChild(command, url, { NODE_ENV: 'production' }) }
 }
 
-/** Waits until something answers at `url`. */
+/** Waits until a server responds at `url`. */
 async function startChild(command: string[], url: string, env = {}): Promise<() => Promise<void>> {
   const child = Bun.spawn(command, {
     env: { ...process.env, ...env },

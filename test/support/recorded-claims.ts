@@ -12,14 +12,14 @@ import kubernetes from '../fixtures/claims/kubernetes.json' with { type: 'json' 
 
 type Claims = Record<string, unknown> & { iss: string; iat: number; exp: number }
 
-/** One fact about the workload that is not as the policy wants it, in every claim that tells it. */
+/** One fact about the workload that violates the policy, in every claim that contains it. */
 export type NearMiss = { name: string; change: Record<string, unknown>; reason: Reason }
 
 export type Recorded = {
   name: string
   header: Record<string, unknown>
   claims: Claims
-  /** What the policy demands. */
+  /** The policy's requirements. */
   audience: string
   subject: string
   nearMisses: NearMiss[]
@@ -201,7 +201,7 @@ export const recorded: Recorded[] = [
   },
 ]
 
-/** What no provider may get away with: changes to the claims that every policy binds. */
+/** Changes to the claims that every policy checks, which must be refused for every provider. */
 export function nearMissesOfAll({ subject, otherIssuerUrl }: { subject: string; otherIssuerUrl: string }): NearMiss[] {
   return [
     wrongSubject('with more after the subject', `${subject}x`),

@@ -15,7 +15,7 @@ const times = { createdAt: 1, updatedAt: 1, deletedAt: null }
 
 export type TestDatabase = { database: Database; path: string; close: () => Promise<void> }
 
-/** A new database in a folder of its own. */
+/** Creates a database in a new folder. */
 export async function createDatabase(): Promise<TestDatabase> {
   const folder = temporaryFolder()
   const path = join(folder.path, 'latchkey.db')
@@ -37,7 +37,7 @@ export type OrganizationRows = {
   policy: Policy
 }
 
-/** Rows of one organization; their ids and names begin with `name`. */
+/** Rows of one organization. Their ids and names start with `name`. */
 export function organizationRows(name: string): OrganizationRows {
   const organization: Organization = { id: name, name, plan: 'enterprise', createdAt: 1, updatedAt: 1 }
   const within = { organizationId: name }

@@ -6,7 +6,7 @@ export type UpstreamRequest = { method: string; path: string; headers: Headers; 
 export type ScriptedUpstream = {
   url: string
   requests: UpstreamRequest[]
-  /** The answer to the next requests; replaced by the test. */
+  /** The response to the next requests; a test replaces it. */
   answer: { current: (request: Request) => Response | Promise<Response> }
   stop: () => Promise<void>
 }
@@ -29,11 +29,11 @@ export type HeldStream = {
   /** Sends a text to the caller. */
   send: (text: string) => void
   end: () => void
-  /** Resolves when the caller goes away. */
+  /** Resolves when the caller disconnects. */
   left: Promise<void>
 }
 
-/** An event stream that goes on for as long as the test wants. */
+/** An event stream that lasts as long as the test needs. */
 export function holdStream(): HeldStream {
   const left = Promise.withResolvers<void>()
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined

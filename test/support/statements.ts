@@ -4,7 +4,7 @@ import type { Database } from '../../db/open.ts'
 
 export type CountedStatements = { count: () => number; reset: () => void; stop: () => void }
 
-/** From now on until `stop`; those of a batch count one by one. */
+/** Counts from now until `stop`. Statements of a batch count individually. */
 export function countStatements({ client }: Database): CountedStatements {
   const { execute, batch } = client
   let count = 0

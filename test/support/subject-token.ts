@@ -2,7 +2,7 @@
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 
 export type KeyPair = { alg: 'RS256' | 'ES256'; kid: string; privateKey: CryptoKey; publicJwk: JWK }
-/** An object, or JSON text as it is to stand in the token. */
+/** An object, or JSON text to put into the token unchanged. */
 export type TokenPart = Record<string, unknown> | string
 
 export async function createKeyPair(alg: KeyPair['alg'], kid: string): Promise<KeyPair> {
@@ -15,14 +15,14 @@ export function encodePart(part: TokenPart | Uint8Array): string {
   return Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url')
 }
 
-/** Signs `header.payload` as it stands, whatever the header says; the key decides the algorithm. */
+/** Signs `header.payload` unchanged, whatever the header says. The key determines the algorithm. */
 export async function signInput(pair: KeyPair, input: string): Promise<string> {
   const algorithm = pair.alg === 'RS256' ? 'RSASSA-PKCS1-v1_5' : { name: 'ECDSA', hash: 'SHA-256' }
   const signature = await crypto.subtle.sign(algorithm, pair.privateKey, Buffer.from(input))
   return `${input}.${Buffer.from(signature).toString('base64url')}`
 }
 
-/** A token with the pair's `alg` and `kid` in its header, replaced or removed (undefined) by `header`. */
+/** A token with the pair's `alg` and `kid` in its header. `header` replaces members; undefined removes one. */
 export function signToken(pair: KeyPair, payload: TokenPart, header: TokenPart = {}): Promise<string> {
   const whole = typeof header === 'string' ? header : { alg: pair.alg, kid: pair.kid, typ: 'JWT', ...header }
   return signInput(pair, `${encodePart(whole)}.${encodePart(payload)}`)

@@ -7,7 +7,7 @@ import { encodePart, signInput } from './subject-token.ts'
 export const formType = 'application/x-www-form-urlencoded'
 export type FormFields = Record<string, string | undefined>
 
-/** A good form with a token of its own; fields replace the good ones, undefined removes one. */
+/** A valid form with its own token. `fields` replaces fields; undefined removes one. */
 export async function goodForm(latchkey: PastedIssuer, fields: FormFields = {}): Promise<string> {
   const own = { federation_policy_id: latchkey.policy.id, subject_token: await latchkey.sign() }
   return String(exchangeFields({ ...own, ...fields }))
@@ -25,13 +25,13 @@ export function postForm(
   })
 }
 
-/** A good form brought to a length in bytes by a field that is ignored. */
+/** A valid form, padded to a length in bytes with an ignored field. */
 export async function formOfLength(latchkey: PastedIssuer, bytes: number): Promise<string> {
   const form = `${await goodForm(latchkey)}&pad=`
   return form + 'x'.repeat(bytes - form.length)
 }
 
-/** A good token of exactly this many bytes, its room taken up by header and payload. */
+/** A valid token of exactly this many bytes, padded in its header and payload. */
 export async function tokenOfLength(latchkey: PastedIssuer, bytes: number): Promise<string> {
   const { es } = latchkey.pairs
   for (let headerPad = 0; headerPad < 4; headerPad++) {

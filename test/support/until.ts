@@ -1,7 +1,10 @@
 // Waits for a state without an event: it checks at every turn of the event loop and fails at a deadline.
 const millisecondsMax = 20_000
 
-/** Resolves with the first value that is not undefined or false. @throws after 20 s, with what was waited for and what there is instead */
+/**
+ * Resolves with the first value that is not undefined or false.
+ * @throws after 20 s, with the awaited and the actual value
+ */
 export async function until<Value>(
   what: string,
   look: () => Value | Promise<Value>,

@@ -7,15 +7,15 @@ export const latchkeyAudience = 'https://latchkey.test'
 export type WorkloadFederation = Omit<Federation, 'issuer' | 'issuerUrl' | 'policy' | 'mint' | 'exchange'> & {
   identityProvider: IdentityProvider
   issuer: Row
-  /** Of each workload but the stranger. */
+  /** Policies of every workload except the stranger. */
   policies: Record<Exclude<Workload, 'workload-stranger'>, Row>
   /** A token for Latchkey, unless another audience is given. */
   subjectToken: (workload: Workload, audience?: string) => Promise<string>
-  /** The whole way of a workload, from the identity provider to the access token. */
+  /** Runs the whole path of a workload, from the identity provider to the access token. */
   accessToken: (workload?: Exclude<Workload, 'workload-stranger'>) => Promise<string>
 }
 
-/** The issuer is added by its URL alone, so that its keys are found by discovery. */
+/** Adds the issuer by its URL only, so that its keys are found by discovery. */
 export async function startWorkloadFederation(options: TestServerOptions = {}): Promise<WorkloadFederation> {
   const identityProvider = await startIdentityProvider()
   const federation = await startFederation(options)
