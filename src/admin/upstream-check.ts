@@ -50,8 +50,8 @@ function describeProblem(error: unknown, hasCa: boolean): string {
   if (error instanceof Fault) return describeError(error)
   if ((error as Error).name === 'TimeoutError')
     return `it did not respond within ${upstreamCheckMillisecondsMax / 1_000} s`
-  const { told, code } = describeFetchFailure(error, hasCa)
-  return `${told} (${code})`
+  const { cause, code } = describeFetchFailure(error, hasCa)
+  return `${cause} (${code})`
 }
 
 function problemOf({ status, headers }: Response): string | undefined {
