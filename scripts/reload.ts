@@ -6,6 +6,7 @@ import { readLocalUser } from '../src/admin/transport/local-user.ts'
 import { socketPathFor } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
 import { command, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
+import { moment } from './shared/render.ts'
 
 type Reloaded = OperationResponse<'server.reload'>
 
@@ -17,7 +18,7 @@ export function reloadCommand(): Command {
   ]).addHelpText(
     'after',
     `
-The server reads the settings file that it was started with, and reopens its access log. If anything is wrong, it keeps what it has and
+The server reads the settings file that it was started with, and its TLS files, and reopens its access log. If anything is wrong, it keeps what it has and
 the exit code is 1. Flags and environment of a running server cannot change; settings that need a restart are listed.`,
   )
   return withSettings(made, { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
@@ -36,9 +37,10 @@ the exit code is 1. Flags and environment of a running server cannot change; set
   })
 }
 
-function draw({ changed, needs_restart }: Reloaded): string {
+function draw({ changed, needs_restart, tls }: Reloaded): string {
   return [
     changed.length === 0 ? 'Reloaded; no setting changed' : `Reloaded; now in effect: ${changed.join(', ')}`,
+    ...(tls?.replaced === true ? [`New TLS certificate, valid until ${moment(tls.expires_at)} UTC`] : []),
     ...(needs_restart.length === 0 ? [] : [`Changed, but needs a restart: ${needs_restart.join(', ')}`]),
   ].join('\n')
 }

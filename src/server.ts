@@ -105,11 +105,7 @@ async function serve(admin: AdminContext, { fetch }: Dependencies, settings: Sta
     const address = { hostname, port: listener.port }
     const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
     const { inEffect, accessLog, log } = context
-    const prepare = [
-      (config: Config) => accessLog.prepare(config.accessLog),
-      ...(tls === undefined ? [] : [(config: Config) => tls.prepare(config.tls ?? tls.files())]),
-    ]
-    const reload = settings && createReload({ ...settings, inEffect, prepare, log })
+    const reload = settings && createReload({ ...settings, inEffect, accessLog, tls, log })
     const runByName = createOperationRunner(operations, { ...context, reload })
     handler = createApp(context, runByName)
     return { context, address, listener, runByName, reload, tls }

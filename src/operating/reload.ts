@@ -1,5 +1,5 @@
 // Takes changed settings into a running server: all of them, or none when one is wrong. It does not know who asks for it.
-import { type Config, parseSettings, type SettingTexts } from '../config.ts'
+import { parseSettings, type SettingTexts } from '../config.ts'
 import {
   mergeReloadable,
   type Reload,
@@ -8,10 +8,9 @@ import {
   settingsThatDiffer,
 } from '../effective-settings.ts'
 import { describeError } from '../fault.ts'
+import type { AccessLog } from '../observe/access-log.ts'
 import type { Log } from '../observe/log.ts'
-
-/** Something that is made ready for new settings, which may fail, before it uses them, which does not. */
-export type Prepared = { use: () => void; discard: () => void }
+import type { Prepared, TlsInEffect } from './tls-in-effect.ts'
 
 type Parts = {
   /** The settings of the start. */
@@ -19,25 +18,30 @@ type Parts = {
   /** Reads the settings again. @throws Fault `configuration` */
   reread: () => SettingTexts
   inEffect: SettingsInEffect
-  /** Makes a part of the server ready. @throws Fault `configuration` */
-  prepare: ((config: Config) => Prepared)[]
+  accessLog: AccessLog
+  tls: TlsInEffect | undefined
   log: Log
 }
 
 /**
- * A reload at a time is atomic: it has no point at which it waits. Both outcomes are logged.
+ * A reload is atomic: it has no point at which it waits. Both outcomes are logged.
  * @throws Fault `configuration` when a setting or a file is wrong; then everything stays as it was
  */
-export function createReload({ texts, reread, inEffect, prepare, log }: Parts): Reload {
+export function createReload({ texts, reread, inEffect, accessLog, tls, log }: Parts): Reload {
   let current = texts
   return () => {
     const ready: Prepared[] = []
+    const prepare = <Ready extends Prepared>(made: Ready): Ready => {
+      ready.push(made)
+      return made
+    }
     let reloaded: Reloaded
     try {
       const next = reread()
       const config = parseSettings(next)
-      for (const make of prepare) ready.push(make(config))
-      reloaded = settingsThatDiffer(current, next)
+      prepare(accessLog.prepare(config.accessLog))
+      const pair = tls && prepare(tls.prepare(config.tls ?? tls.files()))
+      reloaded = { ...settingsThatDiffer(current, next), tls: pair?.facts ?? null }
       inEffect.replace(config)
       current = mergeReloadable(current, next)
     } catch (error) {

@@ -4,12 +4,15 @@ import { describeError, Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import type { SecureListener } from '../runtime/listen.ts'
 import type { TlsPair } from '../runtime/listener.ts'
-import type { Prepared } from './reload.ts'
 import { type LoadedPair, readTlsPair, stampOf } from './tls-files.ts'
+
+/** Something that was made ready, which may fail, before it is used, which does not. */
+export type Prepared = { use: () => void; discard: () => void }
+export type PreparedPair = Prepared & { facts: { replaced: boolean; expires_at: string } }
 
 export type TlsInEffect = {
   /** @throws Fault `configuration` when the pair in these files cannot be used; the one in use stays */
-  prepare: (files: TlsFiles) => Prepared
+  prepare: (files: TlsFiles) => PreparedPair
   /** Takes the pair from files that have changed. Never fails: a pair that cannot be used is logged once. */
   refresh: () => void
   /** The files of the pair in use. */
@@ -31,7 +34,7 @@ export function createTlsInEffect({ files, pair, listener, databasePath, now, lo
   let current = { files, pair }
   /** The state of the files that was looked at last. */
   let seen = pair.stamp
-  const prepare = (from: TlsFiles): Prepared => {
+  const prepare = (from: TlsFiles): PreparedPair => {
     const next = readTlsPair(from, { databasePath, now: now() })
     const isSame = next.cert === current.pair.cert && next.key === current.pair.key
     const ready = isSame ? nothing : prepareOrRefuse(listener, from, next)
@@ -41,7 +44,7 @@ export function createTlsInEffect({ files, pair, listener, databasePath, now, lo
       seen = next.stamp
       if (!isSame) log('info', 'tls_replaced', { subject: next.subject, expires_at: timeOf(next.expiresAt) })
     }
-    return { use, discard: ready.discard }
+    return { use, discard: ready.discard, facts: { replaced: !isSame, expires_at: timeOf(next.expiresAt) } }
   }
   return {
     prepare,

@@ -53,6 +53,8 @@ export async function listenThroughRelay(
     await first.listening.stop()
     throw error
   })
+  // Such as no descriptors left for another connection: the others go on.
+  server.on('error', () => {})
   return {
     port: (server.address() as AddressInfo).port,
     preparePair: (pair) => {

@@ -59,6 +59,7 @@ describe('a reload changes', () => {
     expect(JSON.parse(stdout) as Reloaded).toEqual({
       changed: ['LATCHKEY_RATE_LIMIT', 'LATCHKEY_RATE_BURST'],
       needs_restart: [],
+      tls: null,
     })
     expect([await exchange(), await exchange()]).toEqual([400, 400])
   })
@@ -123,7 +124,7 @@ describe('a reload changes', () => {
 test('what needs a restart is named and stays as it was, however often the settings are reloaded', async () => {
   await serveWith({ LATCHKEY_RATE_LIMIT: '0' })
   write({ LATCHKEY_RATE_LIMIT: '0', LATCHKEY_MAX_BODY_MB: '1', LATCHKEY_SIGNING_KEY_DAYS: '7' })
-  const expected = { changed: [], needs_restart: ['LATCHKEY_MAX_BODY_MB', 'LATCHKEY_SIGNING_KEY_DAYS'] }
+  const expected = { changed: [], needs_restart: ['LATCHKEY_MAX_BODY_MB', 'LATCHKEY_SIGNING_KEY_DAYS'], tls: null }
   for (const { stdout } of [await runReload(), await runReload()]) expect(JSON.parse(stdout)).toEqual(expected)
   const { stdout } = await installation.run('reload')
   expect(stdout).toContain('needs a restart: LATCHKEY_MAX_BODY_MB, LATCHKEY_SIGNING_KEY_DAYS')

@@ -74,7 +74,9 @@ describe.skipIf(!hasOpenssl)('a server process', () => {
     await until('the new pair', () => countLines('tls_replaced') === 1)
     expect(await presentedName(port)).toBe('two')
     put(one)
-    expect((await installation.run('reload')).code).toBe(0)
+    const { code: reloaded, stdout } = await installation.run('reload')
+    expect(reloaded).toBe(0)
+    expect(stdout).toMatch(/^Reloaded; no setting changed\nNew TLS certificate, valid until [\d: -]+ UTC\n$/)
     expect(await presentedName(port)).toBe('one')
 
     copyFileSync(two.keyFile, inPlace.keyFile)
@@ -147,7 +149,7 @@ describe.skipIf(!hasOpenssl)('a server', () => {
     ]) {
       const settings = { texts: textsOf(before ?? {}), reread: () => textsOf(after ?? {}) }
       const latchkey = await startTestServer({ settings: before, start: { settings } })
-      expect(latchkey.server.reload?.()).toEqual({
+      expect(latchkey.server.reload?.()).toMatchObject({
         changed: [],
         needs_restart: ['LATCHKEY_TLS_CERT_FILE', 'LATCHKEY_TLS_KEY_FILE'],
       })
