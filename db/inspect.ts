@@ -1,12 +1,15 @@
-// Looks into a database file without changing it, for a check of the configuration. Only a process that owns no database may use it: closing
-// any descriptor of the file drops the lock of the whole process.
+// Reads a database file without changing it, to check a configuration. Use it only in a process that owns no database:
+// closing any descriptor of the file releases the lock of the whole process.
 import { existsSync } from 'node:fs'
 import { describeDenial } from './access.ts'
 import { connect } from './connection.ts'
 import { latestSchema } from './migrate.ts'
 import { isForeign, letGo, type OpenRefusal, refusalOf } from './open.ts'
 
-/** `schema` is the version of the last migration. The signing keys are encrypted; none before `latchkey init` has finished. */
+/**
+ * `schema` is the version of the last migration. The signing keys are encrypted; the list is empty until `latchkey
+ * init` has finished.
+ */
 export type Inspected = { schema: number; signingKeys: { id: string; privateKeyEncrypted: string }[] }
 
 export async function inspectDatabase(path: string): Promise<Inspected | OpenRefusal> {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => latchkey.stop())
 
-test('a stream that is cut, and a request without an answer, are told apart from those whose clients left', async () => {
+test('a stream that is cut, and a request without an answer, are distinguished from requests whose clients left', async () => {
   const { context, runByName } = latchkey.server
   const bounds = { idleSeconds: 60, drainMilliseconds: 1 }
   const { port, drain } = await listen({ hostname: '127.0.0.1', port: 0 }, createApp(context, runByName), bounds)

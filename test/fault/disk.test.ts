@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => installation.remove())
 
-test('a data folder that cannot be made is told with exit code 3', async () => {
+test('a data folder that cannot be created fails with exit code 3', async () => {
   const file = join(installation.folder, 'a-file')
   writeFileSync(file, '')
   const { code, stdout, stderr } = await installation.run('init', '--database-url', `file:${file}/data/latchkey.db`)

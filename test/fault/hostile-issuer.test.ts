@@ -120,20 +120,20 @@ async function expectAnswer(issuer: string, trusted: Trust, expected: Expected):
   const record = data.find(({ request_id }) => request_id === response.headers.get('x-request-id'))
   const retryAfter = response.headers.get('retry-after') ?? undefined
   expect<unknown>({ status: response.status, error, reason: record?.reason, retryAfter }).toEqual(expected)
-  const told = await refreshed
-  if (told.includes('did not answer within')) expect(first).toBe(200)
+  const refreshOutcome = await refreshed
+  if (refreshOutcome.includes('did not answer within')) expect(first).toBe(200)
   expect((await exchange(good)).status).toBe(200)
   expect(peakMegabytes() - peakAtStart).toBeLessThan(growthMegabytesMax)
-  return told
+  return refreshOutcome
 }
 
-type Unavailable = [name: string, behaviour: Behaviour, told: string]
+type Unavailable = [name: string, behaviour: Behaviour, problem: string]
 
-async function expectUnavailable([name, behaviour, told]: Unavailable): Promise<void> {
+async function expectUnavailable([name, behaviour, problem]: Unavailable): Promise<void> {
   const issuer = name.replaceAll(/\W+/g, '-')
   const error = { error: 'temporarily_unavailable', reason: 'issuer_keys_unavailable' }
   const expected = { status: 503, ...error, retryAfter: '1' }
-  expect(await expectAnswer(issuer, await trust(issuer, behaviour), expected)).toContain(told)
+  expect(await expectAnswer(issuer, await trust(issuer, behaviour), expected)).toContain(problem)
 }
 
 describe('503 after 5 s for an issuer that', () => {

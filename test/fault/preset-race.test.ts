@@ -6,7 +6,7 @@ import { type Installation, install, type Served } from '../support/installation
 import type { Row } from '../support/latchkey.ts'
 import { bodyOf, type Changed, type Posted, type Preset, type Version } from '../support/preset-client.ts'
 
-type Client = { told: () => Promise<unknown>; begin: () => void; end: () => void; kill: () => Promise<number> }
+type Client = { nextLine: () => Promise<unknown>; begin: () => void; end: () => void; kill: () => Promise<number> }
 /** The record of a post holds part of the preset; the record of any other change holds the whole row. */
 type PresetRow = { latest_version: number; designated_version: number; status?: string; updated_at?: number }
 type Change = Row & { operation: string; before: PresetRow | null; after: PresetRow }
@@ -28,7 +28,7 @@ function startClient(task: 'post' | 'change', settings: object): Client {
     }
   })()
   return {
-    told: async () => {
+    nextLine: async () => {
       const { value } = await lines.next()
       if (value === undefined) throw new Error(`The client ended with exit code ${await child.exited}`)
       return JSON.parse(value)
@@ -101,16 +101,16 @@ test('versions are consecutive, answers true, and the last designation counts', 
   let posted: Posted[]
   let changed: Changed
   try {
-    for (const client of clients) expect(await client.told()).toBe('ready')
+    for (const client of clients) expect(await client.nextLine()).toBe('ready')
     for (const client of posting) client.begin()
     // All posts of these clients conflict until the third client restores the preset.
-    for (const client of posting) expect(await client.told()).toBe('refused')
+    for (const client of posting) expect(await client.nextLine()).toBe('refused')
     changing.begin()
-    const posts = Promise.all(posting.map(({ told }) => told()))
+    const posts = Promise.all(posting.map(({ nextLine }) => nextLine()))
     const commanded = await changeByCommand(posts)
     posted = (await posts) as Posted[]
     changing.end()
-    const { archived, restored, designated, read } = (await changing.told()) as Changed
+    const { archived, restored, designated, read } = (await changing.nextLine()) as Changed
     changed = {
       archived: [...archived, ...commanded.archived],
       restored: [...restored, ...commanded.restored],
@@ -128,7 +128,7 @@ test('versions are consecutive, answers true, and the last designation counts', 
     versions.push(...page.data)
     total = page.total_count
   }
-  const posts = posted.flatMap((told) => told.posts)
+  const posts = posted.flatMap((client) => client.posts)
   const numbers = posts.map(({ data }) => data.designated_version.version)
 
   // Each accepted post created one version, and rejected posts created none.
@@ -147,8 +147,8 @@ test('versions are consecutive, answers true, and the last designation counts', 
     expect(statusTimes).toContain(data.status_updated_at)
   }
   for (const preset of [last, ...Object.values(changed).flat()]) {
-    const { designated_version: told, designated_version_id: id } = preset
-    expect({ told, id }).toEqual({ told: versions[told.version - 1] as Version, id: told.id })
+    const { designated_version: designated, designated_version_id: id } = preset
+    expect({ designated, id }).toEqual({ designated: versions[designated.version - 1] as Version, id: designated.id })
   }
   for (const { status } of changed.archived) expect(status).toBe('archived')
   for (const { status } of [...changed.restored, ...changed.designated, ...changed.read]) expect(status).toBe('active')

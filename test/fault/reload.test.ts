@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => installation.remove())
 
-test('nothing passes any more, and the process is told to end', async () => {
+test('requests fail, and the process is asked to end', async () => {
   const broken: unknown[] = []
   const latchkey = await startTestServer({ dependencies: { onBroken: (error) => void broken.push(error) } })
   const { key } = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'app' })

@@ -26,9 +26,9 @@ export function createCommandRunner(folder: string): CommandRunner {
     failure: async (...args) => {
       const { code, stdout, stderr } = await run(...args, '--json')
       expect({ args, stdout, lines: stderr.split('\n').length }).toEqual({ args, stdout: '', lines: 2 })
-      const told = JSON.parse(stderr) as { error: { code: string; message: string } }
-      expect(told).toEqual({ error: { code: expect.any(String), message: expect.any(String) } })
-      return { code, ...told }
+      const failure = JSON.parse(stderr) as { error: { code: string; message: string } }
+      expect(failure).toEqual({ error: { code: expect.any(String), message: expect.any(String) } })
+      return { code, ...failure }
     },
   }
 }

@@ -204,8 +204,8 @@ function chat({ number, named }: Asked, costNanodollars?: number): Script {
 function chatStream({ number, named, includesUsage }: Asked, costNanodollars?: number): Script {
   const { usage, counted } = chatUsage(number, costNanodollars)
   const words = new Array(1 + (number % 3)).fill(eventOf({ model: named, choices: [delta] }))
-  const told = includesUsage ? [eventOf({ model: named, choices: [], usage })] : []
-  return { events: [...words, ...told, eventOf('[DONE]')], counted: includesUsage ? counted : countsOf({}) }
+  const usageEvents = includesUsage ? [eventOf({ model: named, choices: [], usage })] : []
+  return { events: [...words, ...usageEvents, eventOf('[DONE]')], counted: includesUsage ? counted : countsOf({}) }
 }
 
 function response({ number, named }: Asked) {

@@ -92,9 +92,9 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
     paths.find(({ is }) => is.test(path))?.operations[method === 'HEAD' ? 'get' : method.toLowerCase()]
   const check = (method: string, path: string, status: number, body: unknown): void => {
     const responses = find(method, path)?.responses
-    const told = responses?.[String(status)] ?? responses?.default
-    expect({ method, path, status, isTold: told !== undefined }).toMatchObject({ isTold: true })
-    const schema = told?.content?.['application/json']?.schema
+    const documented = responses?.[String(status)] ?? responses?.default
+    expect({ method, path, status, isDocumented: documented !== undefined }).toMatchObject({ isDocumented: true })
+    const schema = documented?.content?.['application/json']?.schema
     if (schema === undefined || method === 'HEAD') return
     const isValid = ajv.validate(schema, body)
     expect({ method, path, status, isValid, errors: ajv.errors }).toMatchObject({ isValid: true })

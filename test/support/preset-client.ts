@@ -34,19 +34,19 @@ export function bodyOf(model: string): object {
 
 /** Repeats each post until it is accepted. The first refusal is recorded. */
 async function post(settings: PresetClientSettings): Promise<Posted> {
-  const told: Posted = { posts: [], conflicts: 0 }
+  const posted: Posted = { posts: [], conflicts: 0 }
   const work = async (worker: number) => {
     for (let made = 0; made < postsPerWorker; ) {
       const model = `${settings.name}-${worker}-${made}`
       const { status, data } = await call(settings, 'POST', '/chat/completions', bodyOf(model))
-      if (status === 409 && told.conflicts++ === 0) void print('refused')
+      if (status === 409 && posted.conflicts++ === 0) void print('refused')
       if (status === 409) continue
-      told.posts.push({ model, data })
+      posted.posts.push({ model, data })
       made += 1
     }
   }
   await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)))
-  return told
+  return posted
 }
 
 /**
@@ -54,27 +54,27 @@ async function post(settings: PresetClientSettings): Promise<Posted> {
  * preset refuses.
  */
 async function change(settings: PresetClientSettings, isOver: () => boolean): Promise<Changed> {
-  const told: Changed = { archived: [], restored: [], designated: [], read: [] }
+  const changed: Changed = { archived: [], restored: [], designated: [], read: [] }
   const ask = async (known: Preset[], ...[method, path, body]: [method: string, path?: string, body?: object]) => {
     const { status, data } = await call(settings, method, path, body)
     if (status === 200) known.push(data)
   }
   const designate = async () => {
-    await ask(told.read, 'GET')
-    const latest = told.read.at(-1)?.designated_version.version ?? 1
-    await ask(told.designated, 'PATCH', '', { designated_version: 1 + Math.floor(Math.random() * latest) })
+    await ask(changed.read, 'GET')
+    const latest = changed.read.at(-1)?.designated_version.version ?? 1
+    await ask(changed.designated, 'PATCH', '', { designated_version: 1 + Math.floor(Math.random() * latest) })
   }
   const work = async (designator: number) => {
     while (!isOver()) {
       if (designator === 0) {
-        await ask(told.archived, 'DELETE')
-        await ask(told.restored, 'POST', '/restore')
+        await ask(changed.archived, 'DELETE')
+        await ask(changed.restored, 'POST', '/restore')
       }
       await designate()
     }
   }
   await Promise.all(Array.from({ length: designators }, (_, designator) => work(designator)))
-  return told
+  return changed
 }
 
 function print(value: unknown): Promise<void> {
