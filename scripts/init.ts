@@ -24,7 +24,7 @@ export function initCommand(): Command {
           ? 'The master key is the value of LATCHKEY_MASTER_KEY. The server needs the same value.'
           : `The master key is in ${printable(master_key_file)}. The server needs it. Back it up separately from the database.`,
         '',
-        'First management key, which is shown only once:',
+        'First management key (shown only once):',
         `  ${key}`,
         '',
         'Next:',

@@ -32,7 +32,7 @@ const show = (row: Key & { key?: string }) => {
     owner,
     ...boundsShown(row),
   })
-  return key === undefined ? fields : `${fields}\n\nThe key, which is shown only once:\n  ${key}`
+  return key === undefined ? fields : `${fields}\n\nThe key (shown only once):\n  ${key}`
 }
 
 /** Only the bounds that are set. */

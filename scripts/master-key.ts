@@ -83,7 +83,7 @@ async function confirm({ json }: Options, plan: () => Promise<Replaced>): Promis
   if (json === true || !process.stdin.isTTY || !process.stdout.isTTY)
     throw new Fault(
       'usage',
-      'Everything that only the lost key decrypts is removed permanently; add --yes to confirm, or --dry-run to see it',
+      'Everything that only the lost key can decrypt will be removed permanently; add --yes to confirm, or --dry-run to see it',
     )
   print(planLines(await plan()).join('\n'))
   const asking = createInterface({ input: process.stdin, output: process.stdout })

@@ -234,7 +234,7 @@ function createFolder(path: string): void {
   } catch (error) {
     throw new Fault(
       'configuration',
-      `The data folder ${JSON.stringify(path)} cannot be made: ${(error as Error).message}`,
+      `The data folder ${JSON.stringify(path)} cannot be created: ${(error as Error).message}`,
       { cause: error },
     )
   }

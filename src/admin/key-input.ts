@@ -2,7 +2,7 @@
 import { type ApiKey, keyKinds } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import { keyStates } from '../keys/api-key.ts'
-import { keyBounds } from '../keys/bounds.ts'
+import { keyBounds } from '../keys/settable-limits.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, referenceShape } from '../values/shapes.ts'

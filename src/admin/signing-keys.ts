@@ -43,7 +43,7 @@ async function rotate(context: OperationContext, { at_once = false, revoke = fal
   if (waiting !== undefined && !isAtOnce)
     throw new Fault(
       'conflict',
-      `The key ${waiting.id} already starts to sign at ${timeOf(waiting.activeAt)}; wait for it, or use --at-once`,
+      `The key ${waiting.id} is already due to start signing at ${timeOf(waiting.activeAt)}; wait for it, or use --at-once`,
     )
   // With keys under different master keys, no master key would open the database.
   const masterKey = await openMasterKey(context.config.masterKey, rows)

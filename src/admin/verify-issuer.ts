@@ -72,6 +72,6 @@ const alikeShownMax = 3
 function checkClock(date: string, now: number, clockSkewSeconds: number): Check {
   const ahead = Math.round((Date.parse(date) - now) / 1_000)
   if (Number.isNaN(ahead)) return { step: 'clock', ok: true, detail: 'its response has no readable Date' }
-  const detail = `${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} ours (${clockSkewSeconds} s ahead are allowed)`
+  const detail = `${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} this server (at most ${clockSkewSeconds} s ahead is allowed)`
   return { step: 'clock', ok: ahead <= clockSkewSeconds, detail }
 }

@@ -9,7 +9,7 @@ import {
   conditionEnvironment,
   isConditionFault,
 } from './condition/compile.ts'
-import type { ConditionFault } from './condition/rules.ts'
+import type { ConditionFault } from './condition/permitted.ts'
 import { isStringArray, type SubjectToken } from './subject-token/claims.ts'
 import { explainGithubSubject } from './subject-token/github-subject.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'

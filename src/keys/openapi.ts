@@ -4,7 +4,7 @@ import { keyHashText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, offsetShape, referenceShape } from '../values/shapes.ts'
 import { keyStates } from './api-key.ts'
-import { keyBounds } from './bounds.ts'
+import { keyBounds } from './settable-limits.ts'
 
 const money = 'number >= 0'
 const bounds = {

@@ -123,7 +123,7 @@ function lookAtMasterKey({ masterKey }: Config, found: Found | undefined): strin
   if (server !== undefined && server.master_key_file !== file)
     throw new Fault(
       'configuration',
-      'The running server uses another master key than these settings; use the same settings',
+      'The running server and these settings have different master keys; use the same settings',
     )
   if (masterKeyFits) return 'it decrypts the signing keys'
   throw new Fault(

@@ -39,7 +39,7 @@ describe('an issuer', () => {
     const { url, listener } = await listenLocally(async () => json(200, { keys: [publicJwk] }, { date }))
     const verification = await verify({ issuer_url: url, jwks_url: `${url}/keys` })
     expect(outcomes(verification)).toEqual(['keys true', 'clock false'])
-    expect(verification.checks[1]?.detail).toContain('ahead of ours')
+    expect(verification.checks[1]?.detail).toContain('ahead of this server')
     await listener.drain()
   })
 

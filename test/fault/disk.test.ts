@@ -23,7 +23,7 @@ test('a data folder that cannot be created fails with exit code 3', async () => 
   writeFileSync(file, '')
   const { code, stdout, stderr } = await installation.run('init', '--database-url', `file:${file}/data/latchkey.db`)
   expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-  expect(stderr).toStartWith(`latchkey: The data folder ${JSON.stringify(`${file}/data`)} cannot be made`)
+  expect(stderr).toStartWith(`latchkey: The data folder ${JSON.stringify(`${file}/data`)} cannot be created`)
 })
 
 // A limit on file sizes simulates a full disk: writes fail with an error instead of ending the process.

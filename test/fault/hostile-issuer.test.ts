@@ -163,7 +163,7 @@ describe('503 at once for an issuer that', () => {
   const chunks = () => flood(head(200, { 'transfer-encoding': 'chunked' }), `100000\r\n${megabyte}\r\n`, 300)
   const failed = 'could not be fetched'
   const large = 'is larger than 262144 bytes'
-  const useless = 'holds no key that can verify'
+  const useless = 'has no key that can verify'
   const rows: Unavailable[] = [
     ['hangs up', keys(() => ({ parts: [] })), failed],
     ['speaks no HTTP', keys(() => ({ parts: ['\0\0\r\n\r\n'] })), failed],

@@ -56,5 +56,5 @@ test('a token signed with the key of X.509-SVIDs is refused', async () => {
 test('a bundle without JWT-SVIDs cannot be saved', async () => {
   const jwks = { keys: [entry(x509Authority, 'x509-svid')] }
   const adding = latchkey.admin('issuers.add', { name: 'other', issuer_url: 'https://other.example.org', jwks })
-  await expect(adding).rejects.toThrow(/holds no key that can verify/)
+  await expect(adding).rejects.toThrow(/has no key that can verify/)
 })

@@ -1,6 +1,6 @@
 // The reference, held against the program in both directions: endpoints, statuses, errors, parameters, variables and limits.
 import { describe, expect, test } from 'bun:test'
-import { conditionVariables } from '../../src/federation/condition/rules.ts'
+import { conditionVariables } from '../../src/federation/condition/permitted.ts'
 import { exchangeDescription } from '../../src/federation/openapi.ts'
 import { oauthErrorOf, reasonNames } from '../../src/federation/subject-token/refusal.ts'
 import { statusOfCode } from '../../src/http/reply.ts'

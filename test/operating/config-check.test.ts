@@ -68,7 +68,7 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
   test('a wrong setting, which leaves every other check to be made', async () => {
     const { code, resultOf } = await check('--log-level', 'loud')
     expect(code).toBe(3)
-    expect(resultOf('settings')?.detail).toContain('use error or warn or info or debug')
+    expect(resultOf('settings')?.detail).toContain('use error, warn, info or debug')
     expect(resultOf('database')?.result).toBe('skipped')
   })
 
@@ -109,7 +109,7 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
 
   test('a port that another program uses', async () => {
     const { listener } = await listenLocally(async () => new Response())
-    await expectFailed('listen', 'it is in use', '--listen', `127.0.0.1:${listener.port}`)
+    await expectFailed('listen', 'is in use', '--listen', `127.0.0.1:${listener.port}`)
     await listener.drain()
   })
 

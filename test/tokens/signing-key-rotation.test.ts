@@ -82,7 +82,7 @@ describe('a rotation', () => {
     expect(await states()).toEqual(['signing'])
     await federation.admin('signing_keys.rotate')
     expect(await states()).toEqual(['signing', 'next'])
-    await expect(federation.admin('signing_keys.rotate')).rejects.toThrow('already starts to sign at')
+    await expect(federation.admin('signing_keys.rotate')).rejects.toThrow('is already due to start signing at')
     ahead = 309
     expect(await states()).toEqual(['signing', 'next'])
     ahead = 310

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { type Shape, schemaOf } from '../../src/http/operation-doc.ts'
-import { keyBounds } from '../../src/keys/bounds.ts'
+import { keyBounds } from '../../src/keys/settable-limits.ts'
 import { presetChanges, presetPage, slugShape } from '../../src/presets/shapes.ts'
 import { type } from '../../src/values/shape.ts'
 import {

@@ -8,7 +8,7 @@ import { isRefusal, type Refusal, refuse } from '../subject-token/refusal.ts'
 import { activationOf, type ConditionView } from './activation.ts'
 import { estimateNanoseconds } from './cost.ts'
 import { parseSource, prepare } from './engine.ts'
-import { type ConditionFault, findForbidden } from './rules.ts'
+import { type ConditionFault, findForbidden } from './permitted.ts'
 
 /**
  * The version of the engine, its options and the allow list together. It is stored with each condition. Increase it

@@ -9,7 +9,7 @@ import {
   scopesEntriesMax,
   subjectTokenBytesMax,
 } from '../../limits.ts'
-import { macros } from './rules.ts'
+import { macros } from './permitted.ts'
 
 /**
  * Measured nanoseconds, rounded up: for one node, one exception thrown and caught, one item that `in` checks, one

@@ -1,7 +1,7 @@
 // The CEL engine behind conditions: its options, replacements for functions in which it is more lenient than CEL, and
 // the source that it evaluates instead of the admin's. It does not know what a condition may use or cost.
 import { type ASTNode, Environment, EvaluationError, type ParseResult } from '@marcbachmann/cel-js'
-import { conditionVariables, int64Max } from './rules.ts'
+import { conditionVariables, int64Max } from './permitted.ts'
 
 const environment = new Environment({
   unlistedVariablesAreDyn: false,

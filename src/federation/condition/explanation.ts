@@ -15,7 +15,7 @@ import { activationOf, type ConditionView } from './activation.ts'
 import { type Condition, cutToShow, describeEvaluationError } from './compile.ts'
 import { estimateNanoseconds } from './cost.ts'
 import { prepare } from './engine.ts'
-import { macros } from './rules.ts'
+import { macros } from './permitted.ts'
 
 export type SubExpression = { source: string; value?: string; error?: string }
 

@@ -52,7 +52,7 @@ export function readKeySet(document: unknown): VerificationKey[] {
     throw new Fault('invalid', `The JWKS has ${entries.length} entries; at most ${keySetEntriesMax} are read`)
   const keys = entries.map(readKey).filter((key) => key !== undefined)
   if (keys.length === 0)
-    throw new Fault('invalid', 'The JWKS holds no key that can verify RS256 (2048 bits or more) or ES256 (P-256)')
+    throw new Fault('invalid', 'The JWKS has no key that can verify RS256 (2048 bits or more) or ES256 (P-256)')
   return keys
 }
 

@@ -49,7 +49,7 @@ const refusedAt = (step: StepName): RefusalRow => ({
   status: 400,
   error: 'invalid_grant',
   description:
-    'The subject token was not accepted under this federation policy; its admin finds the reason in the exchange audit',
+    'The subject token was not accepted under this federation policy; its administrator can find the reason in the audit log',
 })
 
 const reasons = {
@@ -60,7 +60,7 @@ const reasons = {
   body_late: badRequest('The body did not arrive in time'),
   body_too_large: { ...badRequest(`The body must be smaller than ${exchangeBodyBytesLimit} bytes`), status: 413 },
   form_malformed: badRequest('The form is not valid percent-encoded UTF-8'),
-  field_repeated: badRequest('A field is sent more than once'),
+  field_repeated: badRequest('A field was sent more than once'),
   field_missing: badRequest('A required field is missing or empty'),
   grant_type: {
     step: 'form',
@@ -70,11 +70,11 @@ const reasons = {
   },
   subject_token_type: badRequest('The subject_token_type must be urn:ietf:params:oauth:token-type:jwt'),
   requested_token_type: badRequest(
-    'The requested_token_type must be urn:ietf:params:oauth:token-type:access_token when sent',
+    'The requested_token_type must be urn:ietf:params:oauth:token-type:access_token, or left out',
   ),
   actor_token: badRequest('Delegation is not supported: send no actor_token'),
   policy_id_malformed: badRequest('The federation_policy_id must be a UUID: the id of the policy, not its name'),
-  scope: { step: 'form', status: 400, error: 'invalid_scope', description: 'The scope must be inference when sent' },
+  scope: { step: 'form', status: 400, error: 'invalid_scope', description: 'The scope must be inference, or left out' },
   subject_token_too_large: badRequest(`The subject_token must be at most ${subjectTokenBytesMax} bytes`),
   subject_token_not_jwt: badRequest(
     'The subject_token is not a JWT: three base64url parts, without padding or white space, around JSON objects',

@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { getConformanceSuite, type IncrementalTestSuite } from '@bufbuild/cel-spec/testdata/tests.js'
 import { parse } from '@marcbachmann/cel-js'
 import { checkCondition, compileCondition, isConditionFault } from '../../../src/federation/condition/compile.ts'
-import { findForbidden } from '../../../src/federation/condition/rules.ts'
+import { findForbidden } from '../../../src/federation/condition/permitted.ts'
 import type { SubjectToken } from '../../../src/federation/subject-token/claims.ts'
 
 const differences: Record<string, string> = {
