@@ -104,7 +104,7 @@ describe('the metrics address', () => {
     const { host } = new URL(metricsUrl)
     const starting = startTestServer({ settings: { LATCHKEY_METRICS_LISTEN: host } })
     await expect(starting).rejects.toThrow(
-      `Cannot listen on ${host}: it is in use; choose another with LATCHKEY_METRICS`,
+      `Cannot listen on ${host}: the address is in use; choose a different one with LATCHKEY_METRICS`,
     )
   })
 
