@@ -65,7 +65,7 @@ export function createTlsInEffect({ files, pair, listener, databasePath, now, lo
 
 const nothing: Prepared = { use: () => {}, discard: () => {} }
 
-/** The runtime has the last word on a pair, such as on the certificates behind the first. */
+/** The runtime decides whether it can use a pair; it also reads the certificates behind the first. */
 function prepareOrRefuse({ preparePair }: Parts['listener'], { certFile }: TlsFiles, pair: TlsPair): Prepared {
   try {
     return preparePair(pair)

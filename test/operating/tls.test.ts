@@ -1,4 +1,4 @@
-// A server with TLS: it serves HTTPS, and takes a new certificate by signal, by command and by itself, but never one that cannot be served.
+// A server with TLS: it serves HTTPS, and takes a new certificate by signal, by command and when its files change, but never one that cannot be served.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

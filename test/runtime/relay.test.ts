@@ -35,7 +35,7 @@ const start = async (handler: Handler = ok) => {
   return listener
 }
 
-/** The body of a response, or why there is none. */
+/** The body of a response, or the error. */
 function ask(port: number, agent: Agent, path = '/'): Promise<string> {
   return new Promise((resolve) => {
     const sent = request({ host: '127.0.0.1', port, path, method: 'POST', agent }, (response) => {
