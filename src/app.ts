@@ -1,6 +1,6 @@
 // All routes of the service on one page, and its only catch block, which turns every error into a response.
 import packageJson from '../package.json' with { type: 'json' }
-import type { RunByName } from './admin/operation.ts'
+import type { RunByName } from './admin/operation/operation.ts'
 import { withTypes } from './admin/operations.ts'
 import { createAdminEndpoints } from './admin/transport/endpoints.ts'
 import type { Context } from './context.ts'

@@ -3,8 +3,8 @@
 
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { listSigningKeys } from '../db/signing-keys.ts'
-import type { AdminContext } from './admin/context.ts'
-import { createOperationRunner, type RunByName } from './admin/operation.ts'
+import type { AdminContext } from './admin/operation/context.ts'
+import { createOperationRunner, type RunByName } from './admin/operation/operation.ts'
 import { operations, type RunOperation, withTypes } from './admin/operations.ts'
 import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'

@@ -37,6 +37,8 @@ const plan = [
     'config',
     'effective-settings',
     'registry',
+    ...['admin/operation', 'admin/reports', 'admin/policies', 'admin/issuers', 'admin/keys', 'admin/upstreams'],
+    'admin/presets',
     'admin',
     'admin/transport',
     'dev',

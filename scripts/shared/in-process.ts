@@ -1,7 +1,7 @@
 // Runs an admin operation in this process, which owns the database meanwhile.
 import type { OnProgress } from '../../db/slices.ts'
-import { isInitialized } from '../../src/admin/context.ts'
-import { createOperationRunner } from '../../src/admin/operation.ts'
+import { isInitialized } from '../../src/admin/operation/context.ts'
+import { createOperationRunner } from '../../src/admin/operation/operation.ts'
 import { type OperationName, operations } from '../../src/admin/operations.ts'
 import type { LocalUser } from '../../src/admin/transport/local-user.ts'
 import { storageFault } from '../../src/admin/transport/storage-fault.ts'

@@ -1,7 +1,7 @@
 // The admin operation behind `latchkey health`: the health of the server that runs it.
 import { Fault } from '../fault.ts'
 import { type } from '../values/shape.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { type OperationContext, operation } from './operation/operation.ts'
 
 const showInput = type({ '+': 'reject' })
 

@@ -22,8 +22,8 @@ import {
 } from '../tokens/master-key-file.ts'
 import { createSigningKey } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
-import { commit } from './commit.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { commit } from './operation/commit.ts'
+import { type OperationContext, operation } from './operation/operation.ts'
 
 /** The error does not quote the key. */
 const keyShape = type('unknown')

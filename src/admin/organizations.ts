@@ -19,12 +19,12 @@ import { readMasterKey } from '../tokens/master-key.ts'
 import { createSigningKey } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, referenceShape } from '../values/shapes.ts'
-import { commit } from './commit.ts'
-import { isInitialized } from './context.ts'
-import { showApiKey } from './key-response.ts'
-import { draftApiKey } from './keys.ts'
-import { type OperationContext, operation } from './operation.ts'
-import { findOrganization, organizationInput, timeOf } from './references.ts'
+import { showApiKey } from './keys/key-response.ts'
+import { draftApiKey } from './keys/keys.ts'
+import { commit } from './operation/commit.ts'
+import { isInitialized } from './operation/context.ts'
+import { type OperationContext, operation } from './operation/operation.ts'
+import { findOrganization, organizationInput, timeOf } from './operation/references.ts'
 
 const planShape = type.enumerated(...planNames)
 

@@ -5,9 +5,9 @@ import { deletePrice, listPrices, putPrices } from '../../db/upstreams.ts'
 import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnceMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import { moneyShape } from '../values/shapes.ts'
-import { commit } from './commit.ts'
-import { type OperationContext, operation } from './operation.ts'
-import { notFound, timeOf } from './references.ts'
+import { commit } from './operation/commit.ts'
+import { type OperationContext, operation } from './operation/operation.ts'
+import { notFound, timeOf } from './operation/references.ts'
 
 const dollars = moneyShape(priceDollarsMax)
 const priceShape = type({

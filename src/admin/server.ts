@@ -5,7 +5,7 @@ import { formatAddress } from '../config.ts'
 import { Fault } from '../fault.ts'
 import { isFittingMasterKey } from '../tokens/keyring.ts'
 import { type } from '../values/shape.ts'
-import { type OperationContext, operation } from './operation.ts'
+import { type OperationContext, operation } from './operation/operation.ts'
 
 const noInput = type({ '+': 'reject' })
 

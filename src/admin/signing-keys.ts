@@ -11,9 +11,9 @@ import {
   signingKeyState,
 } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
-import { commit } from './commit.ts'
-import { type OperationContext, operation } from './operation.ts'
-import { timeOf } from './references.ts'
+import { commit } from './operation/commit.ts'
+import { type OperationContext, operation } from './operation/operation.ts'
+import { timeOf } from './operation/references.ts'
 
 const listInput = type({ '+': 'reject' })
 const rotateInput = type({ '+': 'reject', 'at_once?': 'boolean', 'revoke?': 'boolean' })

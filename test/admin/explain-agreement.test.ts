@@ -1,7 +1,7 @@
 // What the audit says of an exchange and what `policies check` says of the same token: the first step that refuses, with its reason.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Explanation } from '../../src/admin/explain.ts'
+import type { Explanation } from '../../src/admin/policies/explain.ts'
 import { anyClaims, anyHeader, changedToken } from '../support/exchange-model.ts'
 import { type AuditEntry, auditOf } from '../support/exchange-outcome.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'

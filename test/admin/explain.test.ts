@@ -1,6 +1,6 @@
 // Why was I refused: `policies check` says what the exchange would say, step by step, and the audit names the step that refused.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Explanation } from '../../src/admin/explain.ts'
+import type { Explanation } from '../../src/admin/policies/explain.ts'
 import { type AuditEntry, auditOf, expectNoTokenText } from '../support/exchange-outcome.ts'
 import { subject } from '../support/latchkey.ts'
 import { issuerUrl, type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'

@@ -1,6 +1,6 @@
 // Where an installation reaches when it verifies or refreshes an issuer, and what a tenant learns of it: no scan of the networks inside.
 import { afterEach, describe, expect, test } from 'bun:test'
-import type { IssuerVerification } from '../../src/admin/verify-issuer.ts'
+import type { IssuerVerification } from '../../src/admin/issuers/verify-issuer.ts'
 import { json } from '../../src/http/reply.ts'
 import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
 import { createKeyPair } from '../support/subject-token.ts'

@@ -1,6 +1,6 @@
 // `policies check` without a policy: the token is judged under every policy of its issuer, and the nearest of them are listed first.
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
-import type { Explanation } from '../../src/admin/explain.ts'
+import type { Explanation } from '../../src/admin/policies/explain.ts'
 import type { Row } from '../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 

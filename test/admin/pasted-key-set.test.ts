@@ -1,6 +1,6 @@
 // A key set that an admin pastes: public keys alone, and no larger than one that is fetched.
 import { describe, expect, test } from 'bun:test'
-import { readPastedKeySet } from '../../src/admin/pasted-key-set.ts'
+import { readPastedKeySet } from '../../src/admin/issuers/pasted-key-set.ts'
 import { createKeyPair } from '../support/subject-token.ts'
 
 const { publicJwk } = await createKeyPair('ES256', 'es')

@@ -1,6 +1,6 @@
 // What an admin may save as a policy, and whose policies a check lists.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Explanation } from '../../src/admin/explain.ts'
+import type { Explanation } from '../../src/admin/policies/explain.ts'
 import { policyBoundsBytesMax } from '../../src/limits.ts'
 import type { Row } from '../support/latchkey.ts'
 import { issuerUrl, type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'

@@ -1,6 +1,6 @@
 // `issuers verify`: what an exchange would meet at a real issuer, told check by check, with nothing saved.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { IssuerVerification } from '../../src/admin/verify-issuer.ts'
+import type { IssuerVerification } from '../../src/admin/issuers/verify-issuer.ts'
 import { json } from '../../src/http/reply.ts'
 import { type Federation, listenLocally, startFederation } from '../support/latchkey.ts'
 import { createKeyPair } from '../support/subject-token.ts'

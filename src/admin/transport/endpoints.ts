@@ -9,7 +9,7 @@ import { jsonInSlices } from '../../http/reply.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
-import type { RunByName } from '../operation.ts'
+import type { RunByName } from '../operation/operation.ts'
 import { type OperationName, operations } from '../operations.ts'
 import { type AdminRoute, routes } from './routes.ts'
 

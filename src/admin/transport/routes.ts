@@ -1,6 +1,5 @@
 // The routes of administration over HTTP: the operation of each path, its response, and who may call it.
 import type { Shape } from '../../http/operation-doc.ts'
-import type { OperationName } from '../operations.ts'
 import {
   auditedResponse,
   changeResponse,
@@ -13,7 +12,8 @@ import {
   policyDraftResponse,
   policyResponse,
   verificationResponse,
-} from '../responses.ts'
+} from '../operation/responses.ts'
+import type { OperationName } from '../operations.ts'
 
 export type AdminRoute = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'

@@ -1,12 +1,12 @@
 // What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts mapped.
 import { LibsqlError } from '@libsql/client'
-import type { Actor } from '../../db/admin-changes.ts'
-import { mapInSlices } from '../../db/pace.ts'
-import type { OnProgress } from '../../db/slices.ts'
-import { Fault } from '../fault.ts'
-import { isList } from '../http/reply.ts'
-import { checkKeyState } from '../keys/api-key.ts'
-import { checkShape, type type } from '../values/shape.ts'
+import type { Actor } from '../../../db/admin-changes.ts'
+import { mapInSlices } from '../../../db/pace.ts'
+import type { OnProgress } from '../../../db/slices.ts'
+import { Fault } from '../../fault.ts'
+import { isList } from '../../http/reply.ts'
+import { checkKeyState } from '../../keys/api-key.ts'
+import { checkShape, type type } from '../../values/shape.ts'
 import type { AdminContext } from './context.ts'
 
 /** What an operation gets: the context, who asks, and its own name, which the record of its changes carries. */

@@ -1,13 +1,13 @@
 // Requests the list of models from an upstream, as inference would, and reports what went wrong.
-import { listSigningKeys } from '../../db/signing-keys.ts'
-import { describeError, Fault } from '../fault.ts'
-import { describeFetchFailure } from '../federation/issuer/fetch-failure.ts'
-import { modelsIn, readListBody } from '../inference/models/model-list.ts'
-import { createCredentials } from '../inference/upstream/credentials.ts'
-import type { Upstream } from '../inference/upstream/targets.ts'
-import { upstreamCheckMillisecondsMax } from '../limits.ts'
-import { openMasterKey } from '../tokens/keyring.ts'
-import type { AdminContext } from './context.ts'
+import { listSigningKeys } from '../../../db/signing-keys.ts'
+import { describeError, Fault } from '../../fault.ts'
+import { describeFetchFailure } from '../../federation/issuer/fetch-failure.ts'
+import { modelsIn, readListBody } from '../../inference/models/model-list.ts'
+import { createCredentials } from '../../inference/upstream/credentials.ts'
+import type { Upstream } from '../../inference/upstream/targets.ts'
+import { upstreamCheckMillisecondsMax } from '../../limits.ts'
+import { openMasterKey } from '../../tokens/keyring.ts'
+import type { AdminContext } from '../operation/context.ts'
 
 /** Requests the models of an upstream, as an inference request would. */
 export async function checkUpstream(context: AdminContext, upstream: Upstream) {

@@ -1,12 +1,12 @@
 // What admins send about API keys: the shapes of the inputs, and the columns that bounds set.
-import { type ApiKey, keyKinds } from '../../db/schema.ts'
-import { Fault } from '../fault.ts'
-import { keyStates } from '../keys/api-key.ts'
-import { keyBounds } from '../keys/settable-limits.ts'
-import { nanodollarsPerDollar } from '../limits.ts'
-import { type } from '../values/shape.ts'
-import { nameShape, referenceShape } from '../values/shapes.ts'
-import { organizationInput } from './references.ts'
+import { type ApiKey, keyKinds } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
+import { keyStates } from '../../keys/api-key.ts'
+import { keyBounds } from '../../keys/settable-limits.ts'
+import { nanodollarsPerDollar } from '../../limits.ts'
+import { type } from '../../values/shape.ts'
+import { nameShape, referenceShape } from '../../values/shapes.ts'
+import { organizationInput } from '../operation/references.ts'
 
 const boundsInput = type(keyBounds)
 

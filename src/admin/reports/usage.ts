@@ -1,18 +1,18 @@
 // Admin operations that read usage: totals by key or another field, single requests, and a check that the two agree.
 
-import { mapInSlices } from '../../db/pace.ts'
-import { type ListedUsage, listUsage, type UsageFilter } from '../../db/usage.ts'
-import { type UsageGrouping, usageGroupings } from '../../db/usage-groupings.ts'
-import { findDrift, sumUsage, type UsageSum } from '../../db/usage-totals.ts'
-import { nanodollarsPerDollar, reportRowsMax } from '../limits.ts'
-import type { Registry } from '../registry.ts'
-import { type } from '../values/shape.ts'
-import { timeShape } from '../values/shapes.ts'
-import type { AdminContext } from './context.ts'
-import { type OperationContext, operation } from './operation.ts'
-import { organizationInput, timeOf } from './references.ts'
+import { mapInSlices } from '../../../db/pace.ts'
+import { type ListedUsage, listUsage, type UsageFilter } from '../../../db/usage.ts'
+import { type UsageGrouping, usageGroupings } from '../../../db/usage-groupings.ts'
+import { findDrift, sumUsage, type UsageSum } from '../../../db/usage-totals.ts'
+import { nanodollarsPerDollar, reportRowsMax } from '../../limits.ts'
+import type { Registry } from '../../registry.ts'
+import { type } from '../../values/shape.ts'
+import { timeShape } from '../../values/shapes.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { type OperationContext, operation } from '../operation/operation.ts'
+import { organizationInput, timeOf } from '../operation/references.ts'
+import type { requestResponse } from '../operation/responses.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
-import type { requestResponse } from './responses.ts'
 
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits, 'until?': timeShape })
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })

@@ -1,26 +1,23 @@
 // Admin operations on federation policies (reference: Policy). The exchange follows what is saved here.
 
-import { mapInSlices } from '../../db/pace.ts'
-import { insertPolicy, updatePolicy } from '../../db/policies.ts'
-import type { Policy as PolicyRow } from '../../db/schema.ts'
-import { Fault } from '../fault.ts'
+import { mapInSlices } from '../../../db/pace.ts'
+import { insertPolicy, updatePolicy } from '../../../db/policies.ts'
+import type { Policy as PolicyRow } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
 import {
   compileCondition,
   conditionEnvironment,
   describeConditionFault,
   isConditionFault,
-} from '../federation/condition/compile.ts'
-import type { Policy } from '../federation/policy.ts'
-import { accessTokenLifetimeSecondsMax, policyBoundsBytesMax, subjectTokenBytesMax } from '../limits.ts'
-import type { Registry } from '../registry.ts'
-import { type } from '../values/shape.ts'
-import { referenceShape, withoutNul } from '../values/shapes.ts'
-import { commit } from './commit.ts'
-import type { AdminContext } from './context.ts'
-import { explainNearest } from './nearest-policies.ts'
-import { type OperationContext, operation } from './operation.ts'
-import { policyChange, policyCreation } from './policy-input.ts'
-import { show, showDraft } from './policy-response.ts'
+} from '../../federation/condition/compile.ts'
+import type { Policy } from '../../federation/policy.ts'
+import { accessTokenLifetimeSecondsMax, policyBoundsBytesMax, subjectTokenBytesMax } from '../../limits.ts'
+import type { Registry } from '../../registry.ts'
+import { type } from '../../values/shape.ts'
+import { referenceShape, withoutNul } from '../../values/shapes.ts'
+import { commit } from '../operation/commit.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { type OperationContext, operation } from '../operation/operation.ts'
 import {
   checkChanges,
   checkNameIsFree,
@@ -31,9 +28,12 @@ import {
   findOrganization,
   findPolicy,
   organizationInput,
-} from './references.ts'
-import { issuerShape, keyShape } from './report-page.ts'
-import { policyStates } from './responses.ts'
+} from '../operation/references.ts'
+import { policyStates } from '../operation/responses.ts'
+import { issuerShape, keyShape } from '../reports/report-page.ts'
+import { explainNearest } from './nearest-policies.ts'
+import { policyChange, policyCreation } from './policy-input.ts'
+import { show, showDraft } from './policy-response.ts'
 
 const checkInput = type({
   '+': 'reject',

@@ -1,16 +1,16 @@
 // What admins send about upstreams: the shapes of the inputs, and the columns that headers set.
-import type { Upstream as UpstreamRow } from '../../db/schema.ts'
-import { Fault } from '../fault.ts'
-import { type Doing, headerProblem } from '../inference/upstream/headers.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
+import { type Doing, headerProblem } from '../../inference/upstream/headers.ts'
 import {
   issuerCaCharactersMax,
   upstreamHeadersMax,
   upstreamPriorityMax,
   upstreamSecondsMax,
   urlCharactersMax,
-} from '../limits.ts'
-import { type } from '../values/shape.ts'
-import { modelPatternsShape, nameShape, referenceShape } from '../values/shapes.ts'
+} from '../../limits.ts'
+import { type } from '../../values/shape.ts'
+import { modelPatternsShape, nameShape, referenceShape } from '../../values/shapes.ts'
 
 const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
 

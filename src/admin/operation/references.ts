@@ -1,11 +1,11 @@
 // Finds what an admin names, by id or name, in one organization. Deleted rows are not found.
 
-import type { ApiKey, Organization } from '../../db/schema.ts'
-import { Fault } from '../fault.ts'
-import type { Issuer } from '../federation/issuer/issuer.ts'
-import type { Policy } from '../federation/policy.ts'
-import type { Registry } from '../registry.ts'
-import { referenceShape } from '../values/shapes.ts'
+import type { ApiKey, Organization } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
+import type { Issuer } from '../../federation/issuer/issuer.ts'
+import type { Policy } from '../../federation/policy.ts'
+import type { Registry } from '../../registry.ts'
+import { referenceShape } from '../../values/shapes.ts'
 
 /** Input of every operation within an organization: its id or name. The default is the only organization, or `default`. */
 export const organizationInput = { 'organization?': referenceShape } as const

@@ -1,17 +1,21 @@
 // Admin operations on issuers: their URLs, and the sources of their keys.
 
-import type { Actor } from '../../db/admin-changes.ts'
-import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../db/issuers.ts'
-import { mapInSlices } from '../../db/pace.ts'
-import type { IssuerKeySet, Issuer as IssuerRow } from '../../db/schema.ts'
-import { Fault } from '../fault.ts'
-import type { Issuer } from '../federation/issuer/issuer.ts'
-import { sourceOf } from '../federation/issuer/issuer.ts'
-import { objectionToIssuerUrl } from '../federation/issuer/issuer-url.ts'
-import { readKeySet } from '../federation/issuer/key-set.ts'
-import { clockSkewSecondsDefault, issuerKeysStaleSecondsDefault } from '../limits.ts'
-import { commit } from './commit.ts'
-import type { AdminContext } from './context.ts'
+import type { Actor } from '../../../db/admin-changes.ts'
+import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../../db/issuers.ts'
+import { mapInSlices } from '../../../db/pace.ts'
+import type { IssuerKeySet, Issuer as IssuerRow } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
+import type { Issuer } from '../../federation/issuer/issuer.ts'
+import { sourceOf } from '../../federation/issuer/issuer.ts'
+import { objectionToIssuerUrl } from '../../federation/issuer/issuer-url.ts'
+import { readKeySet } from '../../federation/issuer/key-set.ts'
+import { clockSkewSecondsDefault, issuerKeysStaleSecondsDefault } from '../../limits.ts'
+import { commit } from '../operation/commit.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { type OperationContext, operation } from '../operation/operation.ts'
+import { checkChanges, checkNameIsFree, findIssuer, findOrganization, timeOf } from '../operation/references.ts'
+import type { issuerResponse } from '../operation/responses.ts'
+import { readAffected } from '../policies/policy-impact.ts'
 import {
   addInput,
   byDiscovery,
@@ -23,10 +27,6 @@ import {
   updateInput,
   verifyInput,
 } from './issuer-input.ts'
-import { type OperationContext, operation } from './operation.ts'
-import { readAffected } from './policy-impact.ts'
-import { checkChanges, checkNameIsFree, findIssuer, findOrganization, timeOf } from './references.ts'
-import type { issuerResponse } from './responses.ts'
 import { describeFor, verifyIssuer } from './verify-issuer.ts'
 
 export const issuerOperations = {

@@ -1,9 +1,9 @@
 // The input of reports: filters, a start time, the number of rows, and where the next page starts.
 
-import { offsetMax, reportRowsDefault, reportRowsMax } from '../limits.ts'
-import { claimValueShape, referenceShape, timeShape } from '../values/shapes.ts'
-import type { AdminContext } from './context.ts'
-import { findIssuerIdEver, findKeyIdEver, findOrganization, findPolicyIdEver } from './references.ts'
+import { offsetMax, reportRowsDefault, reportRowsMax } from '../../limits.ts'
+import { claimValueShape, referenceShape, timeShape } from '../../values/shapes.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { findIssuerIdEver, findKeyIdEver, findOrganization, findPolicyIdEver } from '../operation/references.ts'
 
 export const page = {
   'since?': timeShape,

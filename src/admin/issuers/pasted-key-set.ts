@@ -1,7 +1,7 @@
 // Reads a pasted key set, which must be small and contain only public keys. It does not know whether the set is saved or only tested.
-import { Fault } from '../fault.ts'
-import { readKeySet, type VerificationKey } from '../federation/issuer/key-set.ts'
-import { issuerDocumentBytesMax } from '../limits.ts'
+import { Fault } from '../../fault.ts'
+import { readKeySet, type VerificationKey } from '../../federation/issuer/key-set.ts'
+import { issuerDocumentBytesMax } from '../../limits.ts'
 
 /**
  * The usable keys of a set that is given as JSON.

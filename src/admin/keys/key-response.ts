@@ -1,10 +1,10 @@
 // What operations return of an API key: its row, with what it has spent.
-import type { ApiKeyWithNames } from '../../db/api-keys.ts'
-import { keyStateOf } from '../keys/api-key.ts'
-import { remainingOf } from '../keys/spending.ts'
-import { nanodollarsPerDollar } from '../limits.ts'
-import type { AdminContext } from './context.ts'
-import { timeOf } from './references.ts'
+import type { ApiKeyWithNames } from '../../../db/api-keys.ts'
+import { keyStateOf } from '../../keys/api-key.ts'
+import { remainingOf } from '../../keys/spending.ts'
+import { nanodollarsPerDollar } from '../../limits.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { timeOf } from '../operation/references.ts'
 
 export function showApiKey(
   { key, workspaceName, ownerName }: ApiKeyWithNames,

@@ -1,13 +1,13 @@
 // The policies that a token comes nearest to. It is checked under all policies of its issuer, which are then ranked.
 
-import { createPace, type Pace } from '../../db/pace.ts'
-import { measureHeld } from '../federation/condition/explanation.ts'
-import { conditionOf, type Policy } from '../federation/policy.ts'
-import type { SubjectToken } from '../federation/subject-token/claims.ts'
-import { stepNames } from '../federation/subject-token/refusal.ts'
-import { nearestPoliciesMax } from '../limits.ts'
-import { parseJwtText } from '../tokens/jwt-text.ts'
-import type { AdminContext } from './context.ts'
+import { createPace, type Pace } from '../../../db/pace.ts'
+import { measureHeld } from '../../federation/condition/explanation.ts'
+import { conditionOf, type Policy } from '../../federation/policy.ts'
+import type { SubjectToken } from '../../federation/subject-token/claims.ts'
+import { stepNames } from '../../federation/subject-token/refusal.ts'
+import { nearestPoliciesMax } from '../../limits.ts'
+import { parseJwtText } from '../../tokens/jwt-text.ts'
+import type { AdminContext } from '../operation/context.ts'
 import { createWalker, type Explanation, explainWalk, type Walk } from './explain.ts'
 
 /**

@@ -1,8 +1,8 @@
 // The policies that become inactive when something that they refer to is removed or disabled.
 
-import type { Policy } from '../federation/policy.ts'
-import { checkEligibility, readBinding } from '../federation/policy-binding.ts'
-import type { AdminContext } from './context.ts'
+import type { Policy } from '../../federation/policy.ts'
+import { checkEligibility, readBinding } from '../../federation/policy-binding.ts'
+import type { AdminContext } from '../operation/context.ts'
 
 /** A response lists them only if there are any. */
 export type Affected = { policies_affected?: string[] }

@@ -1,13 +1,13 @@
 // Tests an issuer, saved or not, as an exchange would use it: discovery, keys, certificates and clock.
 
-import type { Actor } from '../../db/admin-changes.ts'
-import { describeError, Fault, tellForCommands } from '../fault.ts'
-import { discover } from '../federation/issuer/fetch-keys.ts'
-import { fetchDocument } from '../federation/issuer/guarded-fetch.ts'
-import type { Issuer } from '../federation/issuer/issuer.ts'
-import { readKeySet } from '../federation/issuer/key-set.ts'
-import { quote } from '../federation/subject-token/refusal-detail.ts'
-import type { OperationContext } from './operation.ts'
+import type { Actor } from '../../../db/admin-changes.ts'
+import { describeError, Fault, tellForCommands } from '../../fault.ts'
+import { discover } from '../../federation/issuer/fetch-keys.ts'
+import { fetchDocument } from '../../federation/issuer/guarded-fetch.ts'
+import type { Issuer } from '../../federation/issuer/issuer.ts'
+import { readKeySet } from '../../federation/issuer/key-set.ts'
+import { quote } from '../../federation/subject-token/refusal-detail.ts'
+import type { OperationContext } from '../operation/operation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 
 type Check = { step: 'discovery' | 'keys' | 'clock'; ok: boolean; detail: string }

@@ -1,6 +1,6 @@
 // What admins send to create or change a policy (reference: Policy).
-import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin, conditionCharactersMax } from '../limits.ts'
-import { type } from '../values/shape.ts'
+import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin, conditionCharactersMax } from '../../limits.ts'
+import { type } from '../../values/shape.ts'
 import {
   claimValueShape,
   modelPatternsShape,
@@ -8,8 +8,8 @@ import {
   presetPatternsShape,
   referenceShape,
   textCheckedLater,
-} from '../values/shapes.ts'
-import { organizationInput } from './references.ts'
+} from '../../values/shapes.ts'
+import { organizationInput } from '../operation/references.ts'
 
 /** Compiling it checks the other rules, and reports where one is broken. */
 const conditionShape = textCheckedLater(

@@ -1,19 +1,19 @@
 // Admin operations on API keys. The text of a key is returned once, when the key is created.
 
-import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../db/api-keys.ts'
-import { findUser, findWorkspace } from '../../db/organizations.ts'
-import { createPace } from '../../db/pace.ts'
-import type { ApiKey } from '../../db/schema.ts'
-import { Fault } from '../fault.ts'
-import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../keys/api-key.ts'
-import { findOrDraftOwner } from '../keys/owner.ts'
-import { commit } from './commit.ts'
-import type { AdminContext } from './context.ts'
+import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../../db/api-keys.ts'
+import { findUser, findWorkspace } from '../../../db/organizations.ts'
+import { createPace } from '../../../db/pace.ts'
+import type { ApiKey } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
+import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
+import { findOrDraftOwner } from '../../keys/owner.ts'
+import { commit } from '../operation/commit.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { type OperationContext, operation } from '../operation/operation.ts'
+import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from '../operation/references.ts'
+import { type Affected, readAffected } from '../policies/policy-impact.ts'
 import { boundsOf, checkBounds, createInput, listInput, oneInput, someInput, updateInput } from './key-input.ts'
 import { showApiKey } from './key-response.ts'
-import { type OperationContext, operation } from './operation.ts'
-import { type Affected, readAffected } from './policy-impact.ts'
-import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from './references.ts'
 
 const keysPerStatement = 100
 

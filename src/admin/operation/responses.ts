@@ -1,7 +1,7 @@
 // The responses of admin operations, as shapes: the functions that show a row return them, and the OpenAPI document contains them.
-import { keySources } from '../../db/schema.ts'
-import { stepNames } from '../federation/subject-token/refusal.ts'
-import { type } from '../values/shape.ts'
+import { keySources } from '../../../db/schema.ts'
+import { stepNames } from '../../federation/subject-token/refusal.ts'
+import { type } from '../../values/shape.ts'
 
 const text = 'string | null'
 /** ISO 8601 UTC, as `timeOf` makes it. */

@@ -1,9 +1,9 @@
 // What admins send about issuers: the shapes of the inputs, where the keys come from, and private certificates.
 import { X509Certificate } from 'node:crypto'
-import type { Issuer as IssuerRow } from '../../db/schema.ts'
-import { Fault } from '../fault.ts'
-import { urlProblem } from '../federation/issuer/issuer-url.ts'
-import { writeKeySet } from '../federation/issuer/key-set.ts'
+import type { Issuer as IssuerRow } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
+import { urlProblem } from '../../federation/issuer/issuer-url.ts'
+import { writeKeySet } from '../../federation/issuer/key-set.ts'
 import {
   clockSkewSecondsMax,
   issuerCaCharactersMax,
@@ -11,12 +11,12 @@ import {
   maxTokenAgeSecondsMax,
   maxTokenAgeSecondsMin,
   urlCharactersMax,
-} from '../limits.ts'
-import { type } from '../values/shape.ts'
-import { nameShape, referenceShape, textCheckedLater } from '../values/shapes.ts'
-import type { AdminContext } from './context.ts'
+} from '../../limits.ts'
+import { type } from '../../values/shape.ts'
+import { nameShape, referenceShape, textCheckedLater } from '../../values/shapes.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { organizationInput } from '../operation/references.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
-import { organizationInput } from './references.ts'
 
 const url = 'An `https://` address without user name, fragment, white space and control characters'
 

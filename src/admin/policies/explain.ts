@@ -1,16 +1,23 @@
 // Explains why a token is refused: runs it through the steps of an exchange, and continues after the first refusal.
 
-import type { Pace } from '../../db/pace.ts'
-import { findUsedSubjectToken } from '../../db/used-subject-tokens.ts'
-import { explainParts, type SubExpression } from '../federation/condition/explanation.ts'
-import { type Dependencies, type Facts, isJudgeable, type Outcome, type Step, steps } from '../federation/pipeline.ts'
-import { conditionOf, type Policy } from '../federation/policy.ts'
-import { readBinding } from '../federation/policy-binding.ts'
-import { hashTokenId } from '../federation/replay.ts'
-import type { SubjectToken } from '../federation/subject-token/claims.ts'
-import { isRefusal, type Refusal, refuse, type StepName, stepOf } from '../federation/subject-token/refusal.ts'
-import { parseJwtText } from '../tokens/jwt-text.ts'
-import type { AdminContext } from './context.ts'
+import type { Pace } from '../../../db/pace.ts'
+import { findUsedSubjectToken } from '../../../db/used-subject-tokens.ts'
+import { explainParts, type SubExpression } from '../../federation/condition/explanation.ts'
+import {
+  type Dependencies,
+  type Facts,
+  isJudgeable,
+  type Outcome,
+  type Step,
+  steps,
+} from '../../federation/pipeline.ts'
+import { conditionOf, type Policy } from '../../federation/policy.ts'
+import { readBinding } from '../../federation/policy-binding.ts'
+import { hashTokenId } from '../../federation/replay.ts'
+import type { SubjectToken } from '../../federation/subject-token/claims.ts'
+import { isRefusal, type Refusal, refuse, type StepName, stepOf } from '../../federation/subject-token/refusal.ts'
+import { parseJwtText } from '../../tokens/jwt-text.ts'
+import type { AdminContext } from '../operation/context.ts'
 
 export type ExplainedStep = { step: StepName; ok: boolean; reason?: string; detail?: string }
 export type Explanation = {

@@ -1,9 +1,9 @@
 // What operations return of a policy: its row with the names of what it refers to, and why it is inactive.
-import type { Policy as PolicyRow } from '../../db/schema.ts'
-import { checkEligibility } from '../federation/policy-binding.ts'
-import type { AdminContext } from './context.ts'
-import { timeOf } from './references.ts'
-import type { policyDraftResponse, policyResponse } from './responses.ts'
+import type { Policy as PolicyRow } from '../../../db/schema.ts'
+import { checkEligibility } from '../../federation/policy-binding.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { timeOf } from '../operation/references.ts'
+import type { policyDraftResponse, policyResponse } from '../operation/responses.ts'
 
 /** Why the policy is inactive, as a reason of the audit log. */
 function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): string | null {

@@ -1,11 +1,11 @@
 // The one way to make an admin change: its rows and the record of who changed what are committed together, then memory is brought up to date.
-import { type Actor, recordChanges, recordKnownChange, type Touched } from '../../db/admin-changes.ts'
-import type { Orm } from '../../db/open.ts'
-import type { Statement } from '../../db/rows.ts'
-import type { Writer } from '../../db/write.ts'
-import { Fault } from '../fault.ts'
-import type { CommitVersion, Preset } from '../presets/drafts.ts'
-import { keeping, putPreset, type Registry } from '../registry.ts'
+import { type Actor, recordChanges, recordKnownChange, type Touched } from '../../../db/admin-changes.ts'
+import type { Orm } from '../../../db/open.ts'
+import type { Statement } from '../../../db/rows.ts'
+import type { Writer } from '../../../db/write.ts'
+import { Fault } from '../../fault.ts'
+import type { CommitVersion, Preset } from '../../presets/drafts.ts'
+import { keeping, putPreset, type Registry } from '../../registry.ts'
 
 export type Changing = {
   writer: Writer
