@@ -32,7 +32,7 @@ test('the map of the code names every room of src and every file outside of one,
   const source = map.slice(map.indexOf('src/'), map.indexOf('\ndb/'))
   const files = [...new Bun.Glob('**/*.ts').scanSync(join(root, 'src'))]
   const rooms = new Set(files.flatMap((file) => dirname(file).split('/')).filter((room) => room !== '.'))
-  expect(found(source, /^ +([\w-]+)\/ /gm).toSorted()).toEqual([...rooms].toSorted())
+  expect([...new Set(found(source, /^ +([\w-]+)\/ /gm))].toSorted()).toEqual([...rooms].toSorted())
   const loose = files.filter((file) => !file.includes('/'))
   expect(loose.filter((file) => !source.includes(file))).toEqual([])
 })
