@@ -96,7 +96,12 @@ export const dependencies: Dependencies = {
   log: createLog((line) => process.stderr.write(line)),
   onBroken: () => {
     // Running requests first get a 500. Then the process ends, because this connection can lose writes.
-    setTimeout(() => process.exit(exitCodeFailed), 100)
+    setTimeout(() => {
+      const end = () => process.exit(exitCodeFailed)
+      // Called once the log has been written; a reader that has stalled must not keep the process alive.
+      process.stderr.write('', end)
+      setTimeout(end, 1_000)
+    }, 100)
   },
 }
 
