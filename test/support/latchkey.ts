@@ -198,6 +198,8 @@ export type ServingProcess = {
   facts: Record<string, string>
   stderr: () => string
   stop: (signal?: NodeJS.Signals) => Promise<number>
+  /** Held here because Bun can collect a reader that nothing refers to, and with it what the process writes. */
+  readingStderr: Promise<void>
 }
 
 /** Starts `serve` or `dev` as a child process and waits for the JSON line with its address. */
@@ -213,7 +215,7 @@ export async function startServing(
     stderr: 'pipe',
   })
   let stderr = ''
-  void (async () => {
+  const readingStderr = (async () => {
     for await (const chunk of child.stderr) stderr += Buffer.from(chunk).toString()
   })()
   let stdout = ''
@@ -226,5 +228,11 @@ export async function startServing(
     child.kill(signal)
     return child.exited
   }
-  return { process: child, facts: JSON.parse(stdout) as Record<string, string>, stderr: () => stderr, stop }
+  return {
+    process: child,
+    facts: JSON.parse(stdout) as Record<string, string>,
+    stderr: () => stderr,
+    stop,
+    readingStderr,
+  }
 }
