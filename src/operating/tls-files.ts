@@ -30,11 +30,15 @@ export function readTlsPair(files: TlsFiles, { databasePath, now }: Reading): Lo
   return { cert, key, stamp, subject: certificate.subject, expiresAt: until }
 }
 
-/** Changes with the files, also when a link leads elsewhere; constant while a file is missing. */
+/** Changes with the files, also when a link leads elsewhere; constant while a file is missing or out of reach. Never fails. */
 export function stampOf({ certFile, keyFile }: TlsFiles): string {
   const stamps = [certFile, keyFile].map((path) => {
-    const found = statSync(path, { throwIfNoEntry: false })
-    return found === undefined ? 'missing' : [found.mtimeMs, found.ctimeMs, found.ino, found.size].join(':')
+    try {
+      const { mtimeMs, ctimeMs, ino, size } = statSync(path)
+      return [mtimeMs, ctimeMs, ino, size].join(':')
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code
+    }
   })
   return stamps.join(' ')
 }

@@ -21,6 +21,11 @@ const write = (name: string, text: string) => {
   writeFileSync(pathOf(name), text)
   return pathOf(name)
 }
+/** As for a file in a closed folder, the system reports more than that it is missing; this also stops root. */
+const linkToItself = (name: string) => {
+  symlinkSync(pathOf(name), pathOf(name))
+  return pathOf(name)
+}
 const read = (files: Partial<CertificateFiles> = {}, now = Date.now()) =>
   readTlsPair({ ...one, ...files }, { databasePath: pathOf('latchkey.db'), now })
 
@@ -48,6 +53,7 @@ describe.skipIf(!hasOpenssl)('a TLS pair', () => {
       'must begin with a certificate in PEM',
     ],
     ['whose key is no PEM', () => [{ keyFile: write('text', 'hello') }], 'must have a private key in PEM'],
+    ['whose certificate is out of reach', () => [{ certFile: linkToItself('unreachable') }], 'LATCHKEY_TLS_CERT_FILE'],
     ['whose certificate is a folder', () => [{ certFile: folder.path }], 'not a regular file'],
   ]
   for (const [what, make, message] of refused)
@@ -65,6 +71,16 @@ describe.skipIf(!hasOpenssl)('a TLS pair', () => {
   test('is never read from the database, whose lock that would drop', () => {
     linkSync(write('latchkey.db', 'database'), pathOf('linked.pem'))
     expect(() => read({ certFile: pathOf('linked.pem') })).toThrow('it is the database')
+  })
+
+  test('is seen to change when a file gets out of reach', () => {
+    const files = { certFile: write('reachable', 'hello'), keyFile: one.keyFile }
+    const before = stampOf(files)
+    rmSync(files.certFile)
+    linkToItself('reachable')
+    const after = stampOf(files)
+    expect(after).not.toBe(before)
+    expect(stampOf(files)).toBe(after)
   })
 
   test('is seen to change when a link leads elsewhere, as a mounted Kubernetes secret does', () => {
