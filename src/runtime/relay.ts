@@ -15,12 +15,16 @@ export type Relay = Listening & {
   preparePair: (pair: TlsPair) => PreparedPair
 }
 
-type Inner = { listening: Listening; connections: number; stopped?: Promise<unknown> }
+type Inner = {
+  listening: Listening
+  connections: number
+  /** By the local port of their connection. Two inner listeners can have connections from the same port. */
+  addresses: Map<number, string | null>
+  stopped?: Promise<unknown>
+}
 type State = {
   current: Inner
   inners: Set<Inner>
-  /** By the local port of their connection to an inner listener. */
-  addresses: Map<number, string | null>
   clients: Set<Socket>
   /** Those that have sent nothing yet. */
   silent: Set<Socket>
@@ -38,13 +42,15 @@ export async function listenThroughRelay(
   open: OpenInner,
   pair: TlsPair,
 ): Promise<Relay> {
-  const addresses = new Map<number, string | null>()
   const openWith = (next: TlsPair): Inner => {
-    const addressOf: AddressOf = ({ port: from }) => addresses.get(from) ?? null
-    return { listening: open(next, addressOf), connections: 0 }
+    const addresses = new Map<number, string | null>()
+    // Another program can connect from the same port of another loopback address.
+    const addressOf: AddressOf = ({ address, port: from }) =>
+      address === loopback ? (addresses.get(from) ?? null) : null
+    return { listening: open(next, addressOf), connections: 0, addresses }
   }
   const first = openWith(pair)
-  const state: State = { current: first, inners: new Set([first]), addresses, clients: new Set(), silent: new Set() }
+  const state: State = { current: first, inners: new Set([first]), clients: new Set(), silent: new Set() }
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => relay(client, state))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -100,8 +106,8 @@ function relay(client: Socket, state: State): void {
   state.silent.add(client)
   upstream.once('connect', () => {
     const { localPort = 0 } = upstream
-    state.addresses.set(localPort, client.remoteAddress ?? null)
-    upstream.once('close', () => state.addresses.delete(localPort))
+    inner.addresses.set(localPort, client.remoteAddress ?? null)
+    upstream.once('close', () => inner.addresses.delete(localPort))
     client.once('data', (first: Buffer) => {
       state.silent.delete(client)
       passOn(client, upstream, first)

@@ -2,9 +2,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { listen, listenSecurely, type SecureListener } from '../../src/runtime/listen.ts'
-import type { Handler, TlsPair } from '../../src/runtime/listener.ts'
+import type { AddressOf, Handler, TlsPair } from '../../src/runtime/listener.ts'
+import { listenThroughRelay } from '../../src/runtime/relay.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
@@ -177,4 +178,30 @@ describe.skipIf(!hasOpenssl)('a secure listener', () => {
       else expect(problem).toContain('alert protocol version')
     })
   }
+})
+
+test('a relay names to each listener only the clients of its own connections', async () => {
+  const inner = createServer()
+  await new Promise<void>((resolve) => inner.listen(0, '127.0.0.1', resolve))
+  const { port } = inner.address() as AddressInfo
+  const lookups: AddressOf[] = []
+  const open = (_pair: TlsPair, addressOf: AddressOf) => {
+    lookups.push(addressOf)
+    return { port, stop: async () => {}, cut: () => {} }
+  }
+  const pair = { cert: '', key: '' }
+  const relay = await listenThroughRelay({ hostname: '127.0.0.1', port: 0 }, open, pair)
+  relay.preparePair(pair).use()
+  const accepted = new Promise<Socket>((resolve) => inner.once('connection', resolve))
+  const client = connect(relay.port, '127.0.0.1', () => client.write(Buffer.from([0x16])))
+  const connection = await accepted
+  await new Promise((resolve) => connection.once('data', resolve))
+  connection.on('error', () => {})
+  const { remotePort = 0 } = connection
+  const seen = lookups.map((addressOf) => addressOf({ address: '127.0.0.1', port: remotePort }))
+  expect(seen).toEqual([null, '127.0.0.1'])
+  expect(lookups[1]?.({ address: '127.0.0.2', port: remotePort })).toBe(null)
+  client.destroy()
+  await relay.stop()
+  inner.close()
 })
