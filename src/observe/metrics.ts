@@ -107,8 +107,12 @@ function rankKeys({ keys, counters }: Series): void {
   counters.cost.drop(families.cost.labels.indexOf('key'), dropped)
 }
 
-/** The word that a private reason begins with, as in `key_rate, key 0b8f…`, or else the code: nothing that a caller sent. */
-function reasonOf({ reason, code }: Fault): string {
+/**
+ * The word that a private reason begins with, as in `key_rate, key 0b8f…`, or else the code: nothing that a caller sent. Without a reason
+ * of its own a fault has its message, which can begin with the name of a member that was sent.
+ */
+function reasonOf({ reason, message, code }: Fault): string {
+  if (reason === message) return code
   return /^([a-z]+(?:_[a-z]+)+)(?:$|[ ,])/.exec(reason)?.[1] ?? code
 }
 

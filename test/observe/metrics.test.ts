@@ -47,6 +47,12 @@ test('models, upstreams and reasons have a bounded number of values, and no requ
   expect([sumOf(inferenceRequests), sumOf(refusals)]).toEqual([many, many])
 })
 
+test('a message that begins with the name of a member that was sent is no reason', () => {
+  const { metrics } = start()
+  metrics.countFault(new Fault('invalid', 'invented_member must be removed'), 400)
+  expect(valuesOf(metrics.read().refusals, families.refusals.labels, 'reason')).toEqual(new Set(['invalid']))
+})
+
 test('the busiest keys have names, the rest is other, and other never decreases', () => {
   const { clock, metrics } = start()
   const use = (keyId: string, tokens: number) =>
