@@ -46,7 +46,7 @@ export async function metricsResponse(context: MetricsContext, organizationId?: 
 export async function metricsText(context: MetricsContext, organizationId?: string): Promise<string> {
   const samples: Samples = {
     ...context.metrics.read(),
-    ...issuerSamples(context),
+    ...issuerSamples(context, organizationId),
     ...keySamples(context),
     ...(organizationId === undefined ? await serverSamples(context) : {}),
   }
@@ -76,9 +76,9 @@ function createNaming({ registry }: MetricsContext): (label: string, value: stri
 }
 
 /** Of at most `labelValuesMax` issuers: those that failed most often, then those with the oldest keys. */
-function issuerSamples({ registry, issuerKeys, now }: MetricsContext): Samples {
+function issuerSamples({ registry, issuerKeys, now }: MetricsContext, only: string | undefined): Samples {
   const states = [...registry.issuers.values()]
-    .filter(({ deletedAt }) => deletedAt === null)
+    .filter(({ deletedAt, organizationId }) => deletedAt === null && organizationId === (only ?? organizationId))
     .map((issuer) => ({ labels: [issuer.organizationId, issuer.name], ...issuerKeys.stateOf(issuer) }))
     .toSorted((one, other) => other.failures - one.failures || ageOf(other) - ageOf(one))
     .slice(0, labelValuesMax)

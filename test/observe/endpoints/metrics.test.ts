@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { labelValuesMax } from '../../../src/limits.ts'
+import { metricsText } from '../../../src/observe/endpoints/metrics-report.ts'
 import {
   type Federation,
   type Row,
@@ -68,6 +70,20 @@ test('the keys of an issuer have an age and an end, and failed fetches are count
   expect(findValue(text, `latchkey_issuer_keys_age_seconds${labels}`)).toBeLessThan(60)
   expect(findValue(text, `latchkey_issuer_keys_expire_timestamp_seconds${labels}`)).toBeGreaterThan(Date.now() / 1_000)
   expect(findValue(text, `latchkey_issuer_fetch_failures_total${labels}`)).toBe(0)
+})
+
+test('the issuers of one organization leave room for those of another', async () => {
+  const { context } = federation.server
+  const [own] = context.registry.issuers.values()
+  if (own === undefined) throw new Error('There is no issuer')
+  const others = Array.from({ length: labelValuesMax }, (_, index) => {
+    const id = `other-${index}`
+    return [id, { ...own, id, name: id, organizationId: 'other' }] as const
+  })
+  const registry = { ...context.registry, issuers: new Map([...others, [own.id, own]]) }
+  const text = await metricsText({ ...context, registry }, own.organizationId)
+  expect(text).toContain('latchkey_issuer_fetch_failures_total{organization="default",issuer="idp"}')
+  expect(text).not.toContain('other-')
 })
 
 test('a budget and what was spent of it are shown once the key is used', async () => {
