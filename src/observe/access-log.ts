@@ -70,16 +70,17 @@ function openTarget(target: AccessLogTarget | undefined, databasePath: string): 
   if (target === undefined) return undefined
   if (target.kind === 'stderr') return stderr
   const { path } = target
-  const found = statSync(path, { throwIfNoEntry: false })
-  const database = statSync(databasePath, { throwIfNoEntry: false })
-  // Closing any descriptor of the database file would drop this process's lock on it.
-  if (found !== undefined && found.ino === database?.ino && found.dev === database.dev)
-    throw cannotUse(path, 'it is the database; name another file')
-  if (found !== undefined && !found.isFile()) throw cannotUse(path, 'it is not a regular file; name a file, or stderr')
   try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    const database = statSync(databasePath, { throwIfNoEntry: false })
+    // Closing any descriptor of the database file would drop this process's lock on it.
+    if (found !== undefined && found.ino === database?.ino && found.dev === database.dev)
+      throw cannotUse(path, 'it is the database; name another file')
+    if (found !== undefined && !found.isFile())
+      throw cannotUse(path, 'it is not a regular file; name a file, or stderr')
     return openSync(path, 'a', 0o600)
   } catch (error) {
-    throw cannotUse(path, (error as Error).message)
+    throw error instanceof Fault ? error : cannotUse(path, (error as Error).message)
   }
 }
 

@@ -1,6 +1,6 @@
 // What the logs say of a request: its trace, the client's address, and one line of the access log, without anything secret.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { linkSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { linkSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Inference, question, startInference } from '../support/inference.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
@@ -64,6 +64,12 @@ describe('the access log', () => {
     linkSync(config.databasePath, path)
     const open = () => openAccessLog({ kind: 'file', path }, { databasePath: config.databasePath, log: () => {} })
     expect(open).toThrow('it is the database')
+  })
+
+  test('cannot be out of reach, which the message says', async () => {
+    const path = join(folder.path, 'access.log')
+    symlinkSync(path, path)
+    await expect(start({ LATCHKEY_ACCESS_LOG: path })).rejects.toThrow('LATCHKEY_ACCESS_LOG is')
   })
 
   test('cannot be a folder', async () => {
