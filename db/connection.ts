@@ -39,13 +39,11 @@ function keepStatements(connection: Connection): void {
     if (known !== undefined) return known
     const statement = prepare(source)
     if (!keepable.test(source)) kept.clear()
-    else if (source.length <= sourceCharactersMax) {
+    else if (source.length <= sourceCharactersMax)
       kept.set(
         source,
         prepareOnce(statement, () => kept.delete(source)),
       )
-      if (kept.size > statementsMax) kept.delete(kept.keys().next().value as string)
-    }
     return statement
   }
   Object.assign(connection, { prepare: prepareKept })
