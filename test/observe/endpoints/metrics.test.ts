@@ -81,7 +81,12 @@ test('the issuers of one organization leave room for those of another', async ()
     return [id, { ...own, id, name: id, organizationId: 'other' }] as const
   })
   const registry = { ...context.registry, issuers: new Map([...others, [own.id, own]]) }
-  const text = await metricsText({ ...context, registry }, own.organizationId)
+  // An issuer that fails more often comes first.
+  const stateOf = (issuer: object) => ({ failures: issuer === own ? 0 : 1, failuresTotal: 1, keySet: undefined })
+  const text = await metricsText(
+    { ...context, registry, issuerKeys: { ...context.issuerKeys, stateOf } },
+    own.organizationId,
+  )
   expect(text).toContain('latchkey_issuer_fetch_failures_total{organization="default",issuer="idp"}')
   expect(text).not.toContain('other-')
 })
