@@ -14,7 +14,7 @@ async function shell(line: string) {
   return { code: await child.exited, stdout, stderr }
 }
 
-test.skipIf(!existsSync('/dev/full'))('output to a full disk fails and is reported', async () => {
+test.skipIf(!existsSync('/dev/full'))('output to a full disk fails and is reported (needs /dev/full)', async () => {
   const { code, stderr } = await shell('latchkey init --json > /dev/full')
   expect(code).toBe(1)
   expect(JSON.parse(stderr)).toEqual({ error: { code: 'internal', message: expect.stringContaining('ENOSPC') } })

@@ -116,7 +116,7 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
   test('an access log in a folder that does not exist', () =>
     expectFailed('access_log', 'create it', '--access-log', join(installation.folder, 'none', 'access.log')))
 
-  test.skipIf(!hasOpenssl)('a TLS key that does not fit', () => {
+  test.skipIf(!hasOpenssl)('a TLS key that does not fit (needs openssl)', () => {
     const [one, two] = ['one', 'two'].map((name) => makeCertificate(installation.folder, name))
     const files = ['--tls-cert-file', one?.certFile ?? '', '--tls-key-file', two?.keyFile ?? '']
     return expectFailed('tls', 'it is not the key of the certificate', ...files)

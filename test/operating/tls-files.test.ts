@@ -29,7 +29,7 @@ const linkToItself = (name: string) => {
 const read = (files: Partial<CertificateFiles> = {}, now = Date.now()) =>
   readTlsPair({ ...one, ...files }, { databasePath: pathOf('latchkey.db'), now })
 
-describe.skipIf(!hasOpenssl)('a TLS pair', () => {
+describe.skipIf(!hasOpenssl)('a TLS pair (needs openssl)', () => {
   test('that fits and is in date is read, with the end of its validity', () => {
     const { cert, key, expiresAt } = read()
     expect([cert, key]).toEqual([readFileSync(one.certFile, 'utf8'), readFileSync(one.keyFile, 'utf8')])

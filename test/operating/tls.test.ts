@@ -34,7 +34,7 @@ const tlsSettings = () => ({
 })
 const trusting = { tls: { rejectUnauthorized: false } }
 
-describe.skipIf(!hasOpenssl)('a server process', () => {
+describe.skipIf(!hasOpenssl)('a server process (needs openssl)', () => {
   let installation: Installation
   let served: Served
   let port: number
@@ -121,7 +121,7 @@ describe.skipIf(!hasOpenssl)('a server process', () => {
   })
 })
 
-describe.skipIf(!hasOpenssl)('a server', () => {
+describe.skipIf(!hasOpenssl)('a server (needs openssl)', () => {
   afterEach(() => folder.remove())
 
   test('takes a pair whose files have changed, and logs once that one cannot be used', async () => {

@@ -141,7 +141,7 @@ export const scenarios: Scenario[] = [
     },
   },
   {
-    name: 'a server with TLS presents its certificate, and the new one after the files were replaced',
+    name: 'a server with TLS presents its certificate, and the new one after the files were replaced (that part needs openssl)',
     run: async () => {
       const folder = temporaryFolder()
       const settings = { LATCHKEY_TLS_CERT_FILE: fixture('server.pem'), LATCHKEY_TLS_KEY_FILE: fixture('server.key') }

@@ -52,7 +52,7 @@ function ask(port: number, agent: Agent, path = '/'): Promise<string> {
   })
 }
 
-describe.skipIf(!hasOpenssl)('a secure listener', () => {
+describe.skipIf(!hasOpenssl)('a secure listener (needs openssl)', () => {
   test('loses no request and no stream while its pair is replaced 20 times', async () => {
     const gate = Promise.withResolvers<void>()
     let begun = 0
