@@ -1,7 +1,6 @@
 // A running Latchkey server: the service on its address, the admin interface on its local socket, and one database for
 // both.
 
-import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { listSigningKeys } from '../db/signing-keys.ts'
 import type { AdminContext } from './admin/operation/context.ts'
 import { createOperationRunner, type RunByName } from './admin/operation/operation.ts'
@@ -13,14 +12,15 @@ import { baseUrlFor, type Config, type SettingTexts, socketPathFor } from './con
 import { type Context, closeContext, type Dependencies, openContext, openServing, retryWhileOwned } from './context.ts'
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
-import { signingKeyCheckMilliseconds, tlsCheckMillisecondsDefault } from './limits.ts'
+import { drainMillisecondsMax, signingKeyCheckMilliseconds, tlsCheckMillisecondsDefault } from './limits.ts'
 import { createMetricsHandler } from './observe/endpoints/metrics-handler.ts'
 import { createReload } from './operating/reload.ts'
 import { checkSocketPath } from './operating/socket-path.ts'
 import { readTlsPair } from './operating/tls-files.ts'
 import { createTlsInEffect, type TlsInEffect } from './operating/tls-in-effect.ts'
-import { type Listener, listen, listenSecurely } from './runtime/listen.ts'
+import { isSettledWithin, type Listener, listen, listenSecurely } from './runtime/listen.ts'
 import type { Handler } from './runtime/listener.ts'
+import { listenOnSocket } from './runtime/local-socket.ts'
 import type { ListenAddress } from './setting-values.ts'
 
 export type Server = {
@@ -71,27 +71,29 @@ export async function startServer(
     }
     return openContext(config, dependencies, { create })
   })
-  const listeners: Listener[] = []
+  const listeners: Listeners = { others: [], socket: undefined }
   try {
     await prepare?.(withTypes(createOperationRunner(operations, admin)))
     const { context, address, listener, runByName, reload, tls } = await serve(admin, dependencies, settings)
-    const stopWatching = watchTls(tls, tlsCheckMilliseconds)
+    listeners.others.push(listener)
+    const handler = createSocketHandler(runByName, config.databasePath, admin.log)
+    const socket = { path: socketPath, mode: 0o600, setting: 'LATCHKEY_DATABASE_URL' }
+    listeners.socket = await listenOnSocket(socket, handler)
+    const metrics = await serveMetrics(context)
+    if (metrics !== undefined) listeners.others.push(metrics.listener)
     const runOperation = withTypes(runByName)
-    listeners.push(listener)
-    removeDeadSocket(socketPath)
-    listeners.push(await listen({ socketPath }, createSocketHandler(runByName, config.databasePath, admin.log)))
-    chmodSync(socketPath, 0o600)
-    const metricsAddress = await serveMetrics(context, listeners)
     const stopRotating = await rotateOnSchedule(context, runOperation)
+    const stopWatching = watchTls(tls, tlsCheckMilliseconds)
     const stop = () => {
       context.readiness.beginStop()
       stopRotating()
       stopWatching()
-      return stopServer(listeners, admin, socketPath).then(context.accessLog.close)
+      return stopServer(listeners, admin).then(context.accessLog.close)
     }
-    return { baseUrl: context.baseUrl, address, metricsAddress, context, runOperation, runByName, reload, stop }
+    const { baseUrl } = context
+    return { baseUrl, address, metricsAddress: metrics?.address, context, runOperation, runByName, reload, stop }
   } catch (error) {
-    await stopServer(listeners, admin, socketPath)
+    await stopServer(listeners, admin)
     throw error
   }
 }
@@ -104,8 +106,9 @@ async function serve(admin: AdminContext, { fetch }: Dependencies, settings: Sta
   try {
     const address = { hostname, port: listener.port }
     const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
-    const { inEffect, accessLog, log } = context
-    const reload = settings && createReload({ ...settings, inEffect, accessLog, tls, log })
+    const { inEffect, accessLog, readiness, log } = context
+    const { isStopping } = readiness
+    const reload = settings && createReload({ ...settings, inEffect, accessLog, tls, isStopping, log })
     const runByName = createOperationRunner(operations, { ...context, reload })
     handler = createApp(context, runByName)
     return { context, address, listener, runByName, reload, tls }
@@ -115,22 +118,20 @@ async function serve(admin: AdminContext, { fetch }: Dependencies, settings: Sta
   }
 }
 
-/** Serves metrics if the settings enable it, and adds the listener to those that are drained on shutdown. */
-async function serveMetrics(context: Context, listeners: Listener[]): Promise<Server['metricsAddress']> {
+/** Serves metrics if the settings enable it. */
+async function serveMetrics(
+  context: Context,
+): Promise<{ listener: Listener; address: NonNullable<Server['metricsAddress']> } | undefined> {
   const { metricsListen } = context.config
+  const setting = 'LATCHKEY_METRICS_LISTEN'
   if (metricsListen === undefined) return undefined
-  const isSocket = 'socketPath' in metricsListen
-  if (isSocket) removeDeadSocket(metricsListen.socketPath)
-  const options = { ...metricsListen, setting: 'LATCHKEY_METRICS_LISTEN' }
-  const listener = await listen(options, createMetricsHandler(context))
-  const drain = async () => {
-    await listener.drain()
-    if (isSocket) rmSync(metricsListen.socketPath, { force: true })
+  if ('socketPath' in metricsListen) {
+    // The collector usually runs as another user of the same group.
+    const socket = { path: metricsListen.socketPath, mode: 0o660, setting }
+    return { listener: await listenOnSocket(socket, createMetricsHandler(context)), address: metricsListen }
   }
-  listeners.push({ ...listener, drain })
-  // The collector usually runs as another user of the same group.
-  if (isSocket) chmodSync(metricsListen.socketPath, 0o660)
-  return isSocket ? metricsListen : { ...metricsListen, port: listener.port }
+  const listener = await listen({ ...metricsListen, setting }, createMetricsHandler(context))
+  return { listener, address: { ...metricsListen, port: listener.port } }
 }
 
 /**
@@ -170,23 +171,17 @@ async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation
   return () => clearInterval(timer)
 }
 
-async function stopServer(listeners: Listener[], admin: AdminContext, socketPath: string): Promise<void> {
-  // Close the local socket last, so that `latchkey health` can report a server that is stopping.
-  for (const listener of listeners) await listener.drain()
-  await closeContext(admin)
-  if (listeners.length > 1) rmSync(socketPath, { force: true })
-}
+type Listeners = { others: Listener[]; socket: Listener | undefined }
 
 /**
- * Removes the socket of a dead server. This process owns the database, so no live server uses the socket. Other files
- * are kept.
+ * Drains everything within one limit. The local socket stays open longest, so that `latchkey health` can report a
+ * server that is stopping.
  */
-function removeDeadSocket(path: string): void {
-  const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found?.isSocket() === true) rmSync(path)
-  else if (found !== undefined)
-    throw new Fault(
-      'configuration',
-      `Cannot create the local socket ${JSON.stringify(path)}: another file is in the way; move it away`,
-    )
+async function stopServer({ others, socket }: Listeners, admin: AdminContext): Promise<void> {
+  const startedAt = performance.now()
+  const drained = Promise.all(others.map((listener) => listener.drain()))
+  await isSettledWithin(drained, drainMillisecondsMax)
+  const rest = Math.max(0, drainMillisecondsMax - (performance.now() - startedAt))
+  await Promise.all([drained, socket?.drain(rest)])
+  await closeContext(admin)
 }

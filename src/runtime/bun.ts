@@ -1,4 +1,7 @@
 // Listens on Bun.
+import { randomBytes } from 'node:crypto'
+import { renameSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Bounds, Handler, Listening, ListenOptions, Secure, Stopping } from './listener.ts'
 
 /** A model name may have slashes, but a path this deep was changed on its way. */
@@ -35,8 +38,7 @@ export function listenOnBun(
   }
   const server: Bun.Server<undefined> =
     'socketPath' in options
-      ? // The types leave the idle limit out for a local socket; the runtime does not.
-        Bun.serve({ ...common, unix: options.socketPath } as object as Parameters<typeof Bun.serve<undefined>>[0])
+      ? serveOnSocket(options.socketPath, common)
       : Bun.serve({
           ...common,
           hostname: options.hostname,
@@ -46,6 +48,20 @@ export function listenOnBun(
           reusePort: false,
         })
   return { port: server.port ?? 0, stop: () => server.stop(), cut: () => server.stop(true) }
+}
+
+/** A stop removes whatever is at the path that Bun was given, so that is a path which nothing else uses. */
+function serveOnSocket(path: string, common: object): Bun.Server<undefined> {
+  const unix = join(dirname(path), `.${randomBytes(3).toString('hex')}`)
+  // The types leave the idle limit out for a local socket; the runtime does not.
+  const server = Bun.serve({ ...common, unix } as object as Parameters<typeof Bun.serve<undefined>>[0])
+  try {
+    renameSync(unix, path)
+  } catch (error) {
+    void server.stop(true)
+    throw error
+  }
+  return server
 }
 
 /**

@@ -10,10 +10,10 @@ export type Listener = {
   /** The port in force; 0 for a local socket. */
   port: number
   /**
-   * Accepts nothing new, lets running requests finish within `drainMillisecondsMax`, then closes the remaining connections. Resolves when
-   * their handlers have ended too, so that everything they record is recorded.
+   * Accepts nothing new, lets running requests finish within `milliseconds` (`drainMillisecondsMax`), then closes the remaining
+   * connections. Resolves when their handlers have ended too, so that everything they record is recorded.
    */
-  drain: () => Promise<void>
+  drain: (milliseconds?: number) => Promise<void>
 }
 
 /** How long handlers, and the work that outlives them, may take to end after their connections are closed. */
@@ -88,7 +88,8 @@ function drainable({ port, stop, cut }: Listening, { running, cutting }: Tracked
     cutting.isCut = true
     cut()
   }
-  return { port, drain: () => drain({ stop, cut: cutAll }, running, bounds) }
+  const { drainMilliseconds } = bounds
+  return { port, drain: (within = drainMilliseconds) => drain({ stop, cut: cutAll }, running, within) }
 }
 
 function cannotListen(options: ListenOptions, cause: unknown): Fault {
@@ -119,18 +120,15 @@ function whenAllEnded({ count, waiting }: Running): Promise<void> {
   })
 }
 
-async function drain(
-  { stop, cut }: Omit<Listening, 'port'>,
-  running: Running,
-  { drainMilliseconds }: Bounds,
-): Promise<void> {
+async function drain({ stop, cut }: Omit<Listening, 'port'>, running: Running, milliseconds: number): Promise<void> {
   const ended = stop().then(() => whenAllEnded(running))
-  if (await isSettledWithin(ended, drainMilliseconds)) return
+  if (await isSettledWithin(ended, milliseconds)) return
   cut()
   await isSettledWithin(whenAllEnded(running), cutHandlersMillisecondsMax)
 }
 
-async function isSettledWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+/** Whether the promise resolves in time. @throws as the promise does, unless it is late */
+export async function isSettledWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), milliseconds)
