@@ -26,13 +26,15 @@ type State = {
   current: Inner
   inners: Set<Inner>
   clients: Set<Socket>
-  /** Those that have sent nothing yet. */
-  silent: Set<Socket>
+  /** Those that have sent no application data yet, so no request is on its way. */
+  handshaking: Set<Socket>
 }
 
 const loopback = '127.0.0.1'
-/** The first byte of a TLS connection: the record type of a handshake (RFC 8446 §5.1). */
+/** Types of TLS records (RFC 8446 §5.1). The first record of a connection belongs to its handshake. */
 const handshakeByte = 0x16
+const applicationDataByte = 0x17
+const recordHeaderBytes = 5
 /** How long a client may take to close its half of a connection after the last byte was sent to it. */
 const closeMilliseconds = 1_000
 
@@ -50,7 +52,7 @@ export async function listenThroughRelay(
     return { listening: open(next, addressOf), connections: 0, addresses }
   }
   const first = openWith(pair)
-  const state: State = { current: first, inners: new Set([first]), clients: new Set(), silent: new Set() }
+  const state: State = { current: first, inners: new Set([first]), clients: new Set(), handshaking: new Set() }
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => relay(client, state))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -76,7 +78,7 @@ export async function listenThroughRelay(
     stop: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       // The runtime waits for these as if a request were on its way.
-      for (const client of state.silent) client.destroy()
+      for (const client of state.handshaking) client.destroy()
       await Promise.all([closed, ...[...state.inners].map(stopInner)])
     },
     cut: () => {
@@ -103,14 +105,13 @@ function relay(client: Socket, state: State): void {
   const upstream = connect({ host: loopback, port: inner.listening.port, allowHalfOpen: true, noDelay: true })
   inner.connections += 1
   state.clients.add(client)
-  state.silent.add(client)
+  state.handshaking.add(client)
   upstream.once('connect', () => {
     const { localPort = 0 } = upstream
     inner.addresses.set(localPort, client.remoteAddress ?? null)
     upstream.once('close', () => inner.addresses.delete(localPort))
     client.once('data', (first: Buffer) => {
-      state.silent.delete(client)
-      passOn(client, upstream, first)
+      passOn(client, upstream, first, state)
     })
   })
   // Read from the start, to see when the listener closes the connection.
@@ -125,12 +126,12 @@ function relay(client: Socket, state: State): void {
   client.once('finish', () => setTimeout(() => client.destroy(), closeMilliseconds).unref())
   client.once('close', () => {
     state.clients.delete(client)
-    state.silent.delete(client)
+    state.handshaking.delete(client)
     upstream.destroy()
   })
 }
 
-function passOn(client: Socket, upstream: Socket, first: Buffer): void {
+function passOn(client: Socket, upstream: Socket, first: Buffer, { handshaking }: State): void {
   if (first[0] !== handshakeByte) {
     upstream.unpipe(client)
     upstream.destroy()
@@ -139,7 +140,38 @@ function passOn(client: Socket, upstream: Socket, first: Buffer): void {
     return
   }
   upstream.write(first)
+  const hasApplicationData = createRecordReader()
+  const watch = (chunk: Buffer) => {
+    if (!hasApplicationData(chunk)) return
+    handshaking.delete(client)
+    client.off('data', watch)
+  }
+  client.on('data', watch)
+  watch(first)
   client.pipe(upstream)
+}
+
+/** Reads the headers of the records in a stream of bytes. Returns whether application data has begun. */
+function createRecordReader(): (chunk: Buffer) => boolean {
+  const header = Buffer.alloc(recordHeaderBytes)
+  let headerBytes = 0
+  let bodyBytes = 0
+  return (chunk) => {
+    for (let at = 0; at < chunk.length; ) {
+      const skipped = Math.min(bodyBytes, chunk.length - at)
+      bodyBytes -= skipped
+      at += skipped
+      if (bodyBytes > 0 || at >= chunk.length) return false
+      if (headerBytes === 0 && chunk[at] === applicationDataByte) return true
+      const copied = chunk.copy(header, headerBytes, at, at + recordHeaderBytes - headerBytes)
+      headerBytes += copied
+      at += copied
+      if (headerBytes < recordHeaderBytes) return false
+      bodyBytes = header.readUInt16BE(3)
+      headerBytes = 0
+    }
+    return false
+  }
 }
 
 const httpsOnlyBody = JSON.stringify({

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
 import { listen, listenSecurely, type SecureListener } from '../../src/runtime/listen.ts'
 import type { AddressOf, Handler, TlsPair } from '../../src/runtime/listener.ts'
 import { listenThroughRelay } from '../../src/runtime/relay.ts'
@@ -157,6 +158,47 @@ describe.skipIf(!hasOpenssl)('a secure listener (needs openssl)', () => {
     await listener?.drain()
     await closed
     expect(performance.now() - startedAt).toBeLessThan(3_000)
+    listener = undefined
+  })
+
+  test('stops at once with connections in the middle of their handshake', async () => {
+    const { port } = await start()
+    const hello = await new Promise<Buffer>((resolve) => {
+      const recorder = createServer((socket) => socket.once('data', resolve)).listen(0, '127.0.0.1', () => {
+        const { port: at } = recorder.address() as AddressInfo
+        connectSecurely({ port: at, host: '127.0.0.1' }).on('error', () => recorder.close())
+      })
+    })
+    const closed = [hello, hello.subarray(0, 7)].map((bytes) => {
+      const client = connect(port, '127.0.0.1', () => client.write(bytes))
+      return new Promise((resolve) => client.resume().once('close', resolve))
+    })
+    // Connections are accepted in their order, so the server has the others when this one is served.
+    expect(await presentedName(port)).toBe('one')
+    const startedAt = performance.now()
+    await listener?.drain()
+    await Promise.all(closed)
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    listener = undefined
+  })
+
+  test('lets requests that run end when it stops, whatever the version of TLS', async () => {
+    const gate = Promise.withResolvers<void>()
+    const bothAsked = Promise.withResolvers<void>()
+    let asked = 0
+    const { port, drain } = await start(async (request, peer) => {
+      asked += 1
+      if (asked === 2) bothAsked.resolve()
+      await gate.promise
+      return ok(request, peer)
+    })
+    const versions = ['TLSv1.2', 'TLSv1.3'] as const
+    const answers = versions.map((maxVersion) => ask(port, new Agent({ rejectUnauthorized: false, maxVersion })))
+    await bothAsked.promise
+    const drained = drain()
+    gate.resolve()
+    expect(await Promise.all(answers)).toEqual(['ok', 'ok'])
+    await drained
     listener = undefined
   })
 
