@@ -7,7 +7,7 @@ import {
   type SettingsInEffect,
   settingsThatDiffer,
 } from '../effective-settings.ts'
-import { describeError } from '../fault.ts'
+import { describeError, Fault } from '../fault.ts'
 import type { AccessLog } from '../observe/access-log.ts'
 import type { Log } from '../observe/log.ts'
 import type { Prepared, TlsInEffect } from './tls-in-effect.ts'
@@ -20,14 +20,15 @@ type Parts = {
   inEffect: SettingsInEffect
   accessLog: AccessLog
   tls: TlsInEffect | undefined
+  isStopping: () => boolean
   log: Log
 }
 
 /**
  * A reload is atomic: it has no point at which it waits. Both outcomes are logged.
- * @throws Fault `configuration` when a setting or a file is wrong; then everything stays as it was
+ * @throws Fault `configuration` when a setting or a file is wrong, or `unavailable` while the server stops; then everything stays as it was
  */
-export function createReload({ texts, reread, inEffect, accessLog, tls, log }: Parts): Reload {
+export function createReload({ texts, reread, inEffect, accessLog, tls, isStopping, log }: Parts): Reload {
   let current = texts
   return () => {
     const ready: Prepared[] = []
@@ -37,6 +38,8 @@ export function createReload({ texts, reread, inEffect, accessLog, tls, log }: P
     }
     let reloaded: Reloaded
     try {
+      // A new TLS listener or log file would outlive the stop.
+      if (isStopping()) throw new Fault('unavailable', 'it is stopping; start it again with the new settings')
       const next = reread()
       const config = parseSettings(next)
       prepare(accessLog.prepare(config.accessLog))

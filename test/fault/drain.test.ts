@@ -61,6 +61,44 @@ test('a server that finishes its requests reports that it is stopping', async ()
   expect(await installation.run('health')).toMatchObject({ code: 1, stdout: expect.stringMatching(/^unreachable: /) })
 })
 
+test('a server that is stopping refuses to reload its settings', async () => {
+  installation = await install()
+  served = await installation.serve()
+  const held = hold('/jwks')
+  const trusted = await trust(served, await installation.startIssuer(held.around))
+  const fields = { federation_policy_id: trusted.policyId, subject_token: trusted.subjectToken }
+  const exchange = postExchange(served.baseUrl, fields)
+  await held.asked
+  await signalStop(served)
+  expect(await installation.run('reload')).toMatchObject({ code: 1, stderr: expect.stringContaining('it is stopping') })
+  held.release()
+  expect((await exchange).status).toBe(200)
+  expect(await served.serving.process.exited).toBe(0)
+  expect(served.serving.stderr()).not.toContain('"reloaded"')
+})
+
+test('metrics stop together with the service, not after its last request', async () => {
+  installation = await install()
+  served = await installation.serve(undefined, { LATCHKEY_METRICS_LISTEN: '127.0.0.1:0' })
+  const metricsUrl = served.serving.facts.metrics ?? ''
+  expect((await fetch(metricsUrl)).status).toBe(200)
+  const held = hold('/jwks')
+  const trusted = await trust(served, await installation.startIssuer(held.around))
+  const fields = { federation_policy_id: trusted.policyId, subject_token: trusted.subjectToken }
+  const exchange = postExchange(served.baseUrl, fields)
+  await held.asked
+  await signalStop(served)
+  await until('metrics to stop', () =>
+    fetch(metricsUrl, { keepalive: false }).then(
+      () => false,
+      () => true,
+    ),
+  )
+  held.release()
+  expect((await exchange).status).toBe(200)
+  expect(await served.serving.process.exited).toBe(0)
+})
+
 test('an exchange under way is finished and in the audit', async () => {
   installation = await install()
   served = await installation.serve()

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readSettingTexts } from '../../src/config.ts'
+import { createLog } from '../../src/observe/log.ts'
+import { listen } from '../../src/runtime/listen.ts'
 import { type Installation, install, type Served, trust } from '../support/installation.ts'
 import { exchangeFields, fromSource, runCommand, startTestServer, temporaryFolder } from '../support/latchkey.ts'
 import { type CertificateFiles, hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
@@ -138,6 +140,20 @@ describe.skipIf(!hasOpenssl)('a server (needs openssl)', () => {
     // One look may have come between the two files.
     expect(lines('tls_replacement_failed').length).toBeLessThan(3)
     await latchkey.stop()
+  })
+
+  test('that fails to start looks at the files no more', async () => {
+    const taken = await listen({ hostname: '127.0.0.1', port: 0 }, async () => new Response())
+    const logLines: string[] = []
+    const dependencies = { log: createLog((line) => logLines.push(line)) }
+    const settings = { ...tlsSettings(), LATCHKEY_METRICS_LISTEN: `127.0.0.1:${taken.port}` }
+    const failed = startTestServer({ settings, dependencies, start: { tlsCheckMilliseconds: 1 } })
+    await expect(failed).rejects.toThrow('the address is in use')
+    writeFileSync(inPlace.certFile, 'half a certificate')
+    // As many looks as would have found the change.
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+    expect(logLines.filter((line) => line.includes('tls_replacement_failed'))).toEqual([])
+    await taken.drain()
   })
 
   test('cannot turn TLS on or off without a restart', async () => {

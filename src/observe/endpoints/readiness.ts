@@ -26,6 +26,7 @@ export type Readiness = {
   check: () => Promise<Health>
   /** From now on the server is not ready. */
   beginStop: () => void
+  isStopping: () => boolean
 }
 
 export function createReadiness(context: ReadinessContext): Readiness {
@@ -53,6 +54,7 @@ export function createReadiness(context: ReadinessContext): Readiness {
     beginStop: () => {
       isStopping = true
     },
+    isStopping: () => isStopping,
   }
 }
 
