@@ -3,6 +3,8 @@ import type { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { formatAddress, parseSettings, readSettingTexts, socketPathFor } from '../src/config.ts'
 import { describeSettings } from '../src/effective-settings.ts'
+import { logFlushMillisecondsMax } from '../src/limits.ts'
+import { standardError } from '../src/observe/line-sink.ts'
 import { raiseOutboundLimit } from '../src/runtime/outbound.ts'
 import type { Server } from '../src/server.ts'
 import { settings } from '../src/settings.ts'
@@ -89,6 +91,7 @@ export async function stopOnSignal(
   })
   for (const signal of signals) process.once(signal, () => process.exit(1))
   await server.stop()
+  await standardError.flush(logFlushMillisecondsMax)
   process.exit(0)
 }
 

@@ -189,6 +189,10 @@ export const connectionIdleSecondsMax = 60
 export const drainMillisecondsMax = 10_000
 /** Values per metrics label; further values count as `other`. Prometheus stores about 3 KB per series. */
 export const labelValuesMax = 200
+/** Log lines that wait for a slow reader, about 15,000. Further lines are dropped and counted. */
+export const logQueueBytesMax = 4 * 1024 * 1024
+/** How long a process that ends waits for the reader of its log. */
+export const logFlushMillisecondsMax = 2_000
 /** How long a health check trusts the last commit. Each check after that writes a page: at most 17,280 a day. */
 export const writeCheckMilliseconds = 5_000
 /** How long a command or a starting server waits for another process to release the database. */

@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Config, type ConfigSources, loadConfig } from '../../src/config.ts'
 import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
+import { standardError } from '../../src/observe/line-sink.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { isBehindProxy, outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 import { isBoolean } from '../../src/setting-values.ts'
@@ -93,15 +94,11 @@ export const dependencies: Dependencies = {
   fetch: outboundFetch,
   resolve: resolveHost,
   usesProxy: isBehindProxy(),
-  log: createLog((line) => process.stderr.write(line)),
+  log: createLog(standardError.write),
   onBroken: () => {
     // Running requests first get a 500. Then the process ends, because this connection can lose writes.
-    setTimeout(() => {
-      const end = () => process.exit(exitCodeFailed)
-      // Called once the log has been written; a reader that has stalled must not keep the process alive.
-      process.stderr.write('', end)
-      setTimeout(end, 1_000)
-    }, 100)
+    // A reader of the log that has stalled must not keep the process alive.
+    setTimeout(() => standardError.flush(1_000).then(() => process.exit(exitCodeFailed)), 100)
   },
 }
 

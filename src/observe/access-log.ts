@@ -1,6 +1,8 @@
 // The access log: one JSON line for each request, in a file or on standard error. It never gets a body, a query or a credential.
-import { closeSync, openSync, statSync, writeSync } from 'node:fs'
+import { openSync, statSync } from 'node:fs'
 import { Fault } from '../fault.ts'
+import { logFlushMillisecondsMax } from '../limits.ts'
+import { createFileWriter, createLineSink, type LineSink, standardError } from './line-sink.ts'
 import type { Log } from './log.ts'
 
 export type AccessLogTarget = { kind: 'stderr' } | { kind: 'file'; path: string }
@@ -19,57 +21,57 @@ export type AccessRecord = {
 
 export type AccessLog = {
   isOn: () => boolean
-  /** Never fails: the first line that cannot be written is reported in the log. */
+  /** Never waits and never fails: a line that cannot be written is reported in the log. */
   write: (now: number, line: object) => void
   /**
    * Opens a target, also the one in use, whose file may have been moved away. The returned function starts using it.
    * @throws Fault `configuration` when the file cannot be opened; the one in use stays
    */
   prepare: (target: AccessLogTarget | undefined) => { use: () => void; discard: () => void }
-  close: () => void
+  /** How many lines are missing in files; standard error counts its own. */
+  dropped: () => number
+  /** Resolves when the last line is written. */
+  close: () => Promise<void>
 }
 
 type Environment = { databasePath: string; log: Log }
 
+type Target = Pick<LineSink, 'write' | 'flush' | 'dropped'> & { close: () => void }
+
 /** @throws Fault `configuration` when the file cannot be opened */
-export function openAccessLog(target: AccessLogTarget | undefined, { databasePath, log }: Environment): AccessLog {
-  let file = openTarget(target, databasePath)
-  let hasFailed = false
+export function openAccessLog(target: AccessLogTarget | undefined, environment: Environment): AccessLog {
+  let current = openTarget(target, environment)
+  let droppedBefore = 0
+  const replace = (next: Target | undefined) => {
+    droppedBefore += current?.dropped() ?? 0
+    current?.close()
+    current = next
+  }
   return {
-    isOn: () => file !== undefined,
-    write: (now, line) => {
-      if (file === undefined) return
-      try {
-        writeSync(file, `${JSON.stringify({ time: new Date(now).toISOString(), ...line })}\n`)
-      } catch (error) {
-        if (!hasFailed) log('error', 'access_log_failed', { reason: (error as Error).message })
-        hasFailed = true
-      }
-    },
+    isOn: () => current !== undefined,
+    write: (now, line) => current?.write(`${JSON.stringify({ time: new Date(now).toISOString(), ...line })}\n`),
     prepare: (next) => {
-      const opened = openTarget(next, databasePath)
-      return {
-        use: () => {
-          closeFile(file)
-          file = opened
-          hasFailed = false
-        },
-        discard: () => closeFile(opened),
-      }
+      const opened = openTarget(next, environment)
+      return { use: () => replace(opened), discard: () => opened?.close() }
     },
-    close: () => {
-      closeFile(file)
-      file = undefined
+    dropped: () => droppedBefore + (current?.dropped() ?? 0),
+    close: async () => {
+      await current?.flush(logFlushMillisecondsMax)
+      replace(undefined)
     },
   }
 }
 
-const stderr = 2
-
-function openTarget(target: AccessLogTarget | undefined, databasePath: string): number | undefined {
+function openTarget(target: AccessLogTarget | undefined, { databasePath, log }: Environment): Target | undefined {
   if (target === undefined) return undefined
-  if (target.kind === 'stderr') return stderr
-  const { path } = target
+  if (target.kind === 'stderr') return { ...standardError, dropped: () => 0, close: () => {} }
+  const { write, close } = createFileWriter(openFile(target.path, databasePath))
+  const onFailure = ({ message }: Error) => log('error', 'access_log_failed', { reason: message })
+  return { ...createLineSink(write, { onFailure }), close }
+}
+
+/** @throws Fault `configuration` */
+function openFile(path: string, databasePath: string): number {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
     const database = statSync(databasePath, { throwIfNoEntry: false })
@@ -86,10 +88,6 @@ function openTarget(target: AccessLogTarget | undefined, databasePath: string): 
 
 function cannotUse(path: string, why: string): Fault {
   return new Fault('configuration', `LATCHKEY_ACCESS_LOG is ${JSON.stringify(path)}, which cannot be used: ${why}`)
-}
-
-function closeFile(file: number | undefined): void {
-  if (file !== undefined && file !== stderr) closeSync(file)
 }
 
 /** A request as its line has it. */

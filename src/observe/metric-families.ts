@@ -80,6 +80,7 @@ export const families = {
   commitDuration: histogram('commit_duration_seconds', 'Duration of a database commit.', secondsOfCommit),
   commitRows: histogram('commit_rows', 'Rows or statements that shared a database commit.', rowsOfCommit),
   commitFailures: counter('commit_failures', 'Database commits that failed.'),
+  logLinesDropped: counter('log_lines_dropped', 'Log lines that could not be written in time.', 'target'),
   walBytes: gauge('wal_bytes', 'Size of the write-ahead log of the database.'),
   signingKeyAge: gauge('signing_key_age_seconds', 'Time since the signing key took over.'),
   ready: gauge('ready', '1 if /readyz responds with 200.'),

@@ -4,6 +4,7 @@ import { linkSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:f
 import { join } from 'node:path'
 import { type Inference, question, startInference } from '../support/inference.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
+import { until } from '../support/until.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const traceparent = `00-${traceId}-b7ad6b7169203331-01`
@@ -36,6 +37,7 @@ describe('the access log', () => {
     const completed = await complete(question, { traceparent })
     await fetch(`${server.baseUrl}/presets/secret-slug?token=secret-query`)
     await fetch(`${server.baseUrl}/secret-path`)
+    await until('the lines', () => accessLines().length === before + 3)
     const lines = accessLines().slice(before)
     expect(lines).toEqual([
       {

@@ -11,6 +11,8 @@ import type { Key } from '../../keys/api-key.ts'
 import type { Spending } from '../../keys/spending.ts'
 import { labelValuesMax, nanodollarsPerDollar } from '../../limits.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
+import type { AccessLog } from '../access-log.ts'
+import { standardError } from '../line-sink.ts'
 import { type Family, type FamilyName, families } from '../metric-families.ts'
 import type { Metrics } from '../metrics.ts'
 import { familyText, prometheusMediaType } from '../prometheus-text.ts'
@@ -26,6 +28,7 @@ export type MetricsContext = {
     readonly issuers: ReadonlyMap<string, Issuer>
   }
   database: { path: string }
+  accessLog: Pick<AccessLog, 'dropped'>
   spending: Spending
   signingKeys: Pick<SigningKeys, 'current'>
   issuerKeys: Pick<IssuerKeys, 'stateOf'>
@@ -115,7 +118,7 @@ function keySamples({ registry, metrics, spending, now }: MetricsContext): Sampl
 }
 
 async function serverSamples(context: MetricsContext): Promise<Samples> {
-  const { registry, reachability, readiness, database } = context
+  const { registry, reachability, readiness, database, accessLog } = context
   const { status } = await readiness.check()
   const { user, system } = process.cpuUsage()
   const one = (value: number, ...labels: string[]): Sample[] => [{ labels, value }]
@@ -124,6 +127,7 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
       const isUp = reachability.of(upstream)
       return isUp === undefined ? [] : one(Number(isUp), upstream.name)
     }),
+    logLinesDropped: [...one(standardError.dropped(), 'stderr'), ...one(accessLog.dropped(), 'access_log_file')],
     walBytes: one(statSync(`${database.path}-wal`, { throwIfNoEntry: false })?.size ?? 0),
     signingKeyAge: signingKeyAge(context),
     ready: one(Number(status !== 'not_ready')),
