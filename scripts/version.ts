@@ -1,18 +1,36 @@
-// `latchkey version`: version and commit of this program, for error reports.
-import { type Command, CommanderError } from 'commander'
+// `latchkey version`: version and commit of this program, for error reports; what is inside, and its licenses.
+import { type Command, CommanderError, Option } from 'commander'
 import { latestSchema } from '../db/migrate.ts'
 import packageJson from '../package.json' with { type: 'json' }
+import { Fault } from '../src/fault.ts'
 import { command, givenTo, print, withSettings } from './shared/command-line.ts'
 import { record } from './shared/render.ts'
 
-/** Defined by scripts/build.ts. A program that runs from its source has whatever lies in the folder. */
+// Defined by scripts/release/compile.ts. A program that runs from its source has whatever lies in the folder.
 declare const LATCHKEY_COMMIT: string | undefined
+declare const LATCHKEY_SBOM: string | undefined
+declare const LATCHKEY_LICENSES: string | undefined
 
 export function versionCommand(): Command {
-  const made = command('version', 'Print version, commit, Bun and schema', ['version', 'version --json'])
-  return withSettings(made, { shown: [] }).action((...all: unknown[]) =>
-    printVersion(givenTo(all).options.json === true),
-  )
+  const made = command('version', 'Print version, commit, Bun and schema', [
+    'version',
+    'version --json',
+    'version --sbom > latchkey.cdx.json',
+  ])
+    .addOption(new Option('--sbom', 'print what this program contains (CycloneDX 1.6)').conflicts('licenses'))
+    .addOption(new Option('--licenses', 'print the licenses of everything that this program contains'))
+  return withSettings(made, { shown: [] }).action((...all: unknown[]) => {
+    const { json, sbom, licenses } = givenTo(all).options
+    if (sbom === true) return print(embedded(typeof LATCHKEY_SBOM === 'undefined' ? undefined : LATCHKEY_SBOM))
+    if (licenses !== true) return printVersion(json === true)
+    const text = embedded(typeof LATCHKEY_LICENSES === 'undefined' ? undefined : LATCHKEY_LICENSES)
+    print(json === true ? JSON.stringify({ licenses: text }) : text)
+  })
+}
+
+function embedded(text: string | undefined): string {
+  if (text !== undefined) return text.trimEnd()
+  throw new Fault('usage', 'Only a built program lists its contents; build it with: bun run build')
 }
 
 /** `-v`, anywhere before a command. */

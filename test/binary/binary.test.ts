@@ -1,6 +1,6 @@
 // The compiled file alone in an empty folder with an empty environment: the whole main job, by commands and over HTTP.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrations } from '../../db/migrate.ts'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -43,12 +43,23 @@ async function locally(handler: Parameters<typeof listenLocally>[0]): Promise<st
   return url
 }
 
-function build(outfile: string) {
+const root = join(import.meta.dirname, '../..')
+
+function build(outfile: string, source = root) {
   return runCommand(['--outfile', outfile], {
     cwd: folder.path,
     env: { PATH: process.env.PATH ?? '', HOME: folder.path },
-    program: [process.execPath, join(import.meta.dirname, '../../scripts/build.ts')],
+    program: [process.execPath, join(source, 'scripts/build.ts')],
   })
+}
+
+/** Copies the files that make the program to a folder without a history. */
+function copySource(to: string): void {
+  for (const name of ['package.json', 'bun.lock', 'tsconfig.json', 'src', 'db', 'scripts', 'node_modules'])
+    cpSync(join(root, name), join(to, name), {
+      recursive: true,
+      filter: (path) => !/node_modules\/(?:\.cache|deno|typescript|@deno|@biomejs|@typescript)(?:\/|$)/.test(path),
+    })
 }
 
 beforeAll(async () => {
@@ -88,14 +99,28 @@ test('the binary names the commit it was made of, its Bun and its schema', async
   expect(JSON.parse((await run(['-v', '--json'])).stdout)).toEqual(shown)
 })
 
-test('a second build of the same files gives the same bytes', async () => {
-  const again = join(folder.path, 'again', 'latchkey')
-  expect((await build(again)).code).toBe(0)
-  const [one, other] = [program[0] ?? '', again].map((path) =>
-    Bun.CryptoHasher.hash('sha256', readFileSync(path), 'hex'),
+test('builds of the same files in two folders give the same bytes, and name neither folder', async () => {
+  const built = await Promise.all(
+    ['one', 'a-folder-with-a-longer-name'].map(async (name) => {
+      const source = join(folder.path, name)
+      copySource(source)
+      const { code, stderr } = await build(join(source, 'dist/latchkey'), source)
+      expect(code, stderr).toBe(0)
+      return readFileSync(join(source, 'dist/latchkey'))
+    }),
   )
+  const [one, other] = built.map((bytes) => Bun.CryptoHasher.hash('sha256', bytes, 'hex'))
   expect(other).toBe(one)
+  expect(built[0]?.includes(folder.path)).toBe(false)
+  expect(readFileSync(program[0] ?? '').includes(root)).toBe(false)
 }, 120_000)
+
+test('the binary lists its contents and their licenses', async () => {
+  const sbom = JSON.parse((await run(['version', '--sbom'])).stdout) as { components: { name: string }[] }
+  expect(sbom.components.map(({ name }) => name)).toContain('jose')
+  const { stdout } = await run(['version', '--licenses'])
+  for (const { name } of sbom.components) expect(stdout).toContain(`\n${name} `)
+})
 
 test('a command before init says what to do and leaves the folder empty', async () => {
   const { code, stderr } = await run(['keys', 'list'])

@@ -17,7 +17,7 @@ const readReadme = () => readFileSync(join(import.meta.dirname, '../../README.md
 /** Every command of the program, from the functions that make them. */
 async function findCommands(): Promise<Command[]> {
   const folder = join(import.meta.dirname, '../../scripts')
-  const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && name !== 'build.ts')
+  const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && !['build.ts', 'release.ts'].includes(name))
   const modules = await Promise.all(files.map((name) => import(join(folder, name)) as Promise<Record<string, unknown>>))
   const makers = modules.flatMap((module) => Object.entries(module).filter(([name]) => name.endsWith('Command')))
   const made = makers.map(([, make]) => (make as () => Command)())

@@ -46,3 +46,12 @@ describe('version, commit, Bun and schema', () => {
 test('--version prints the version alone, for scripts', async () => {
   expect(await run('--version')).toEqual({ code: 0, stdout: `${facts.version}\n`, stderr: '' })
 })
+
+test('a program that runs from its source does not list its contents', async () => {
+  for (const option of ['--sbom', '--licenses'])
+    expect(await run('version', option)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('bun run build'),
+    })
+})

@@ -1,0 +1,124 @@
+// `bun run release`: builds the program for every platform, with digests, signature, bills of materials and notes.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import packageJson from '../package.json' with { type: 'json' }
+import { compile } from './release/compile.ts'
+import { describeContents } from './release/contents.ts'
+import { type ReleasedFile, writeNotes } from './release/notes.ts'
+import { fetchPackage, findLocked } from './release/npm-packages.ts'
+import { digestFile, signFile } from './release/signature.ts'
+import { readCommit } from './release/source.ts'
+import { bunVersion, type Target, targets } from './release/targets.ts'
+
+const sums = 'SHA256SUMS'
+
+const usage = `Usage: bun run release [--out DIR] [--target NAME]... [--sign KEYFILE]
+       bun run release --verify [--out DIR] [--target NAME]...
+
+  --out DIR        the folder of the release (default: dist/release)
+  --target NAME    only this platform: ${targets.map(({ name }) => name).join(', ')}
+  --sign KEYFILE   sign the digests with this secret key of minisign
+  --verify         build again, and compare with the digests in DIR`
+
+const { values } = parseArgs({
+  options: {
+    out: { type: 'string', default: 'dist/release' },
+    target: { type: 'string', multiple: true },
+    sign: { type: 'string' },
+    verify: { type: 'boolean' },
+    help: { type: 'boolean' },
+  },
+})
+
+/** Builds one program. Returns the names of the program, its SBOM and its licenses. */
+async function buildTarget(target: Target, folder: string, commit: string) {
+  const name = `${packageJson.name}-${packageJson.version}-${target.name}`
+  const runtime = { name: target.runtime.package, version: bunVersion, integrity: target.runtime.integrity }
+  const [native, bun] = await Promise.all([fetchPackage(findLocked(target.nativePart)), fetchPackage(runtime)])
+  const nativePart = join(native, 'index.node')
+  const { sbom, licenses } = await describeContents({
+    nativePart: target.nativePart,
+    nativePartPath: nativePart,
+    commit,
+    runtime: target.runtime,
+  })
+  await compile({
+    outfile: join(folder, name),
+    nativePart,
+    platform: { target: target.compileTarget, runtime: join(bun, 'bin/bun') },
+    texts: { LATCHKEY_COMMIT: commit, LATCHKEY_SBOM: sbom, LATCHKEY_LICENSES: licenses },
+  })
+  writeFileSync(join(folder, `${name}.cdx.json`), sbom)
+  writeFileSync(join(folder, `${name}.licenses.txt`), licenses)
+  console.log(`Made ${join(folder, name)}`)
+  return [name, `${name}.cdx.json`, `${name}.licenses.txt`]
+}
+
+async function buildAll(chosen: readonly Target[], folder: string): Promise<ReleasedFile[]> {
+  const commit = readCommit()
+  mkdirSync(folder, { recursive: true })
+  const names: string[] = []
+  // One after another: each takes a second, and hundreds of megabytes.
+  for (const target of chosen) names.push(...(await buildTarget(target, folder, commit)))
+  return Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name)
+      return { name, bytes: statSync(path).size, sha256: await digestFile(path) }
+    }),
+  )
+}
+
+async function make(chosen: readonly Target[], folder: string): Promise<void> {
+  if (readCommit().endsWith('-modified')) console.log('Files differ from the commit: nobody else can repeat this build')
+  const files = await buildAll(chosen, folder)
+  writeFileSync(join(folder, 'RELEASE-NOTES.md'), writeNotes(readCommit(), files))
+  const notes = { name: 'RELEASE-NOTES.md', sha256: await digestFile(join(folder, 'RELEASE-NOTES.md')) }
+  const lines = [...files, notes].map(({ name, sha256 }) => `${sha256}  ${name}\n`)
+  writeFileSync(join(folder, sums), lines.join(''))
+  if (values.sign === undefined) return console.log('Not signed: --sign KEYFILE signs the digests')
+  signFile(join(folder, sums), values.sign, `${packageJson.name} ${packageJson.version}`)
+  console.log(`Signed ${join(folder, sums)}`)
+}
+
+/** Builds in another folder, and compares. Returns false if a digest differs. */
+async function verify(chosen: readonly Target[], folder: string): Promise<boolean> {
+  const released = new Map(
+    readFileSync(join(folder, sums), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => [line.slice(66), line.slice(0, 64)]),
+  )
+  const again = mkdtempSync(join(tmpdir(), 'latchkey-release-'))
+  try {
+    const files = await buildAll(chosen, again)
+    const lines = files.map(({ name, sha256 }) => {
+      const isSame = released.get(name) === sha256
+      return { isSame, text: `${isSame ? 'same' : 'DIFFERENT'}  ${sha256}  ${name}` }
+    })
+    console.log(lines.map(({ text }) => text).join('\n'))
+    return lines.every(({ isSame }) => isSame)
+  } finally {
+    rmSync(again, { recursive: true, force: true })
+  }
+}
+
+if (values.help === true) {
+  console.log(usage)
+  process.exit(0)
+}
+const unknown = values.target?.find((name) => !targets.some((target) => target.name === name))
+if (unknown !== undefined || Bun.version !== bunVersion) {
+  console.error(unknown === undefined ? `A release needs Bun ${bunVersion}, not ${Bun.version}` : usage)
+  process.exit(2)
+}
+const chosen = targets.filter(({ name }) => values.target?.includes(name) ?? true)
+const out = resolve(values.out)
+try {
+  if (values.verify !== true) await make(chosen, out)
+  else if (!(await verify(chosen, out))) process.exit(1)
+} catch (error) {
+  console.error(`The release failed: ${error instanceof Error ? error.message : error}`)
+  process.exit(1)
+}

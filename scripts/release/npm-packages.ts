@@ -1,0 +1,47 @@
+// Packages of the npm registry: what bun.lock fixes, and their files, checked against a digest before use.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { root } from './compile.ts'
+
+export type LockedPackage = { name: string; version: string /** `sha512-` and base64. */; integrity: string }
+
+/** Finds a package in bun.lock. Fails if it is not there, or has no digest. */
+export function findLocked(name: string): LockedPackage {
+  const lock = Bun.JSONC.parse(readFileSync(join(root, 'bun.lock'), 'utf8')) as { packages: Record<string, unknown[]> }
+  const [id, , , integrity] = lock.packages[name] ?? []
+  if (typeof id !== 'string' || typeof integrity !== 'string' || !integrity.startsWith('sha512-'))
+    throw new Error(`bun.lock has no digest of ${name}`)
+  return { name, version: id.slice(name.length + 1), integrity }
+}
+
+/**
+ * Returns a folder with the files of a package. Downloads it from the registry of `npm_config_registry` unless an
+ * earlier run did. Fails if the digest differs.
+ */
+export async function fetchPackage(
+  { name, version, integrity }: LockedPackage,
+  cache = join(root, 'node_modules/.cache/release'),
+): Promise<string> {
+  const folder = join(cache, `${name.replace('/', '+')}@${version}`)
+  const archive = `${folder}.tgz`
+  if (!existsSync(archive)) {
+    const registry = (process.env.npm_config_registry ?? 'https://registry.npmjs.org').replace(/\/$/, '')
+    const url = `${registry}/${name}/-/${name.split('/').at(-1)}-${version}.tgz`
+    const response = await fetch(url)
+    if (!response.ok) throw new Error(`${url} could not be fetched: status ${response.status}`)
+    mkdirSync(dirname(archive), { recursive: true })
+    await Bun.write(`${archive}.part`, await response.arrayBuffer())
+    renameSync(`${archive}.part`, archive)
+  }
+  // Checked in every run: the folder of an earlier run is not trusted.
+  const bytes = readFileSync(archive)
+  const digest = `sha512-${createHash('sha512').update(bytes).digest('base64')}`
+  if (digest !== integrity) {
+    rmSync(archive)
+    throw new Error(`${name}@${version} has the digest ${digest}; it must be ${integrity}`)
+  }
+  rmSync(folder, { recursive: true, force: true })
+  await new Bun.Archive(bytes).extract(folder)
+  return join(folder, 'package')
+}
