@@ -28,6 +28,17 @@ export function createPace(): Pace {
   }
 }
 
+/** Filters rows like `Array.filter`, in slices. */
+export async function filterInSlices<Row>(rows: Iterable<Row>, isWanted: (row: Row) => boolean): Promise<Row[]> {
+  const pace = createPace()
+  const wanted: Row[] = []
+  for (const row of rows) {
+    if (isWanted(row)) wanted.push(row)
+    await pace()
+  }
+  return wanted
+}
+
 /** Maps rows like `Array.map`, in slices. */
 export async function mapInSlices<Row, Mapped>(
   rows: Iterable<Row>,

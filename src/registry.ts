@@ -1,11 +1,12 @@
 // The in-memory copy of what requests look up: organizations, keys, issuers, policies, upstreams and presets as
 // immutable values, including deleted ones. It matches the database after every acknowledged change: it is loaded at
-// startup, and only admin/commit.ts changes it.
+// startup, and only admin/commit.ts changes it. A key or policy stays packed as text until it is first used.
 import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { ChangeKind } from '../db/admin-changes.ts'
 import { listIssuers } from '../db/issuers.ts'
 import type { Orm } from '../db/open.ts'
+import { packedValue, packing } from '../db/packed-rows.ts'
 import { listPresets } from '../db/presets.ts'
 import {
   type ApiKey,
@@ -25,13 +26,16 @@ import { compilePrices, type PriceList } from './inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/upstream/targets.ts'
 import { compileKey, type Key } from './keys/api-key.ts'
 import type { Preset } from './presets/drafts.ts'
+import { createPackedMap, type PackedMap } from './values/packed-map.ts'
 
 export type Registry = {
   organizations: Map<string, Readonly<Organization>>
-  keys: Map<string, Key>
-  keysByHash: Map<string, Key>
+  keys: PackedMap<Key>
+  /** Finds a key by the hash of its text. */
+  keysByHash: { get: (hash: string) => Key | undefined }
+  keyIdsByHash: Map<string, string>
   issuers: Map<string, Issuer>
-  policies: Map<string, Policy>
+  policies: PackedMap<Policy>
   upstreams: Map<string, Upstream>
   /** The upstreams in use, in the order in which they are tried. */
   upstreamsInOrder: readonly Upstream[]
@@ -41,14 +45,20 @@ export type Registry = {
   presetsOf: Map<string, Map<string, Preset>>
 }
 
+const packedKeys = packing(apiKeys, ['id', 'hash'])
+const packedPolicies = packing(policies)
+
 /** Loads everything from the database, and adds the upstream from the settings if they name one. */
 export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Registry> {
+  const keys = createPackedMap((text) => compileKey(packedKeys.unpack(text)))
+  const keyIdsByHash = new Map<string, string>()
   const registry: Registry = {
     organizations: new Map(),
-    keys: new Map(),
-    keysByHash: new Map(),
+    keys,
+    keysByHash: { get: (hash) => keys.get(keyIdsByHash.get(hash) ?? '') },
+    keyIdsByHash,
     issuers: new Map(),
-    policies: new Map(),
+    policies: createPackedMap((text) => Object.freeze(packedPolicies.unpack(text))),
     upstreams: new Map(),
     upstreamsInOrder: [],
     priceOf: compilePrices([]),
@@ -83,7 +93,9 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   key: {
     read: ({ keys }) => keys,
     load: async (registry, orm, ids) => {
-      for (const row of await orm.select().from(apiKeys).where(isOneOf(apiKeys.id, ids))) putKey(registry, row)
+      if (ids === undefined)
+        for await (const rows of packedKeys.read(orm)) for (const text of rows) putPackedKey(registry, text)
+      else for (const row of await orm.select().from(apiKeys).where(inArray(apiKeys.id, ids))) putKey(registry, row)
     },
   },
   issuer: {
@@ -95,8 +107,12 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   policy: {
     read: ({ policies }) => policies,
     load: async (registry, orm, ids) => {
-      for (const row of await orm.select().from(policies).where(isOneOf(policies.id, ids)))
-        registry.policies.set(row.id, Object.freeze(row))
+      if (ids === undefined)
+        for await (const rows of packedPolicies.read(orm))
+          for (const text of rows) registry.policies.setPacked(packedValue(text), text)
+      else
+        for (const row of await orm.select().from(policies).where(inArray(policies.id, ids)))
+          registry.policies.set(row.id, Object.freeze(row))
     },
   },
   upstream: {
@@ -154,5 +170,11 @@ export function putPreset(registry: Registry, row: Preset): void {
 function putKey(registry: Registry, row: ApiKey): void {
   const key = compileKey(row)
   registry.keys.set(key.id, key)
-  registry.keysByHash.set(key.hash, key)
+  registry.keyIdsByHash.set(key.hash, key.id)
+}
+
+function putPackedKey(registry: Registry, text: string): void {
+  const id = packedValue(text)
+  registry.keys.setPacked(id, text)
+  registry.keyIdsByHash.set(packedValue(text, 1), id)
 }

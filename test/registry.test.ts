@@ -58,8 +58,8 @@ const beginning: Step[] = ['default', 'second'].flatMap((organization) => [
 ])
 
 /** Maps as entries, so that the order is compared as well: lists are answered in it. */
-function entriesOf({ organizations, keys, keysByHash, issuers, policies }: Registry): [string, object][][] {
-  return [organizations, keys, keysByHash, issuers, policies].map((map) => [...map])
+function entriesOf({ organizations, keys, issuers, policies }: Registry): [string, object][][] {
+  return [organizations, keys, issuers, policies].map((map) => [...map])
 }
 
 /** Runs a step and tells whether it was done; a refusal must be one of an admin's own making. */
@@ -85,7 +85,9 @@ test('the registry equals the database after any sequence of changes', async () 
         const outcomes = await Promise.all(together.map(run))
         for (const [index, { operation }] of together.entries())
           done[operation] = (done[operation] ?? 0) + Number(outcomes[index])
-        expect(entriesOf(registry)).toEqual(entriesOf(await loadRegistry(orm)))
+        const loaded = await loadRegistry(orm)
+        expect(entriesOf(registry)).toEqual(entriesOf(loaded))
+        expect([...registry.keyIdsByHash]).toEqual([...loaded.keyIdsByHash])
       }
     }),
     { numRuns: 30 },

@@ -30,12 +30,16 @@ export function isEntitled(organization: Pick<Organization, 'plan'>): boolean {
 /** Reads the policy and the rows that it refers to. Returns undefined if the policy does not exist. */
 export function readBinding(registry: TrustRegistry, policyId: string): PolicyBinding | undefined {
   const policy = registry.policies.get(policyId)
-  if (policy === undefined) return undefined
+  return policy === undefined ? undefined : bindingOf(registry, policy)
+}
+
+/** The policy with the rows that it refers to. */
+export function bindingOf(registry: Omit<TrustRegistry, 'policies'>, policy: Policy): PolicyBinding {
   const organization = registry.organizations.get(policy.organizationId)
   const issuer = registry.issuers.get(policy.issuerId)
   const key = registry.keys.get(policy.keyId)
   if (organization === undefined || issuer === undefined || key === undefined)
-    throw new Error(`Policy ${policyId} names a row that the registry lacks`)
+    throw new Error(`Policy ${policy.id} names a row that the registry lacks`)
   return { policy, organization, issuer, key }
 }
 

@@ -13,7 +13,7 @@ import type { AccessToken, TokenCache } from './token-cache.ts'
 export type KeyRegistry = {
   readonly organizations: ReadonlyMap<string, Readonly<Organization>>
   readonly keys: ReadonlyMap<string, Key>
-  readonly keysByHash: ReadonlyMap<string, Key>
+  readonly keysByHash: { get: (hash: string) => Key | undefined }
 }
 
 /** What authentication needs. */

@@ -14,7 +14,7 @@ export type Metrics = {
   countFailover: (upstream: string) => void
   countCommit: (outcome: CommitOutcome) => void
   /** The keys with series; the others are counted together as `other`. */
-  busiestKeys: Pick<Busiest, 'has'>
+  busiestKeys: Pick<Busiest, 'ids'>
   /** The samples of everything that is counted. Ranks the keys again, at most once an hour. */
   read: () => Partial<Record<FamilyName, Sample[]>>
 }

@@ -85,7 +85,8 @@ export function createLabelBound(max: number): (value: string, mayAdmit?: boolea
 export type Busiest = {
   /** Counts a use, and gives the id itself while it is among the busiest. */
   label: (id: string) => string
-  has: (id: string) => boolean
+  /** The busiest. */
+  ids: () => Iterable<string>
   /** Ranks again by the uses since the last time, older ones at half. Returns the ids that are no longer among the busiest. */
   rank: () => ReadonlySet<string>
 }
@@ -101,7 +102,7 @@ export function createBusiest(max: number): Busiest {
       named.add(id)
       return id
     },
-    has: (id) => named.has(id),
+    ids: () => named.values(),
     rank: () => {
       const busiest = [...uses].toSorted(([, one], [, other]) => other - one).slice(0, max)
       const before = named

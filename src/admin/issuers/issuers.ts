@@ -93,7 +93,7 @@ async function updateIssuerFields(context: OperationContext, input: typeof updat
 async function deleteIssuer(context: OperationContext, input: typeof oneInput.infer) {
   const { id } = pick(context, input)
   const now = context.now()
-  const affected = readAffected(context, ({ issuerId }) => issuerId === id)
+  const affected = readAffected(context, 'issuerId', id)
   await commit(context, [updateIssuer(context.orm, id, { deletedAt: now, updatedAt: now })], [{ kind: 'issuer', id }])
   return { id, deleted: true, ...affected }
 }
@@ -134,7 +134,7 @@ function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {
   if (objection !== undefined)
     throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
   if (row.caPem !== null) checkCertificates(row.caPem)
-  checkNameIsFree('issuer', registry.issuers.values(), row.name, row.organizationId, row.id)
+  checkNameIsFree('issuer', registry.issuers, row.name, row.organizationId, row.id)
   for (const other of registry.issuers.values()) {
     if (other.id === row.id || other.deletedAt !== null) continue
     if (other.organizationId !== row.organizationId || other.issuerUrl !== row.issuerUrl) continue

@@ -2,7 +2,8 @@
 
 import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../../db/api-keys.ts'
 import { findUser, findWorkspace } from '../../../db/organizations.ts'
-import { createPace } from '../../../db/pace.ts'
+import { createPace, filterInSlices } from '../../../db/pace.ts'
+import { packedText } from '../../../db/packed-rows.ts'
 import type { ApiKey } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
@@ -44,11 +45,15 @@ async function listKeys(context: AdminContext, { organization, owner, state }: t
   const ownedBy = owner === undefined ? undefined : await findUser(context.orm, organizationId, owner)
   if (owner !== undefined && ownedBy === undefined)
     throw new Fault('not_found', `There is no owner ${JSON.stringify(owner)}`, { hint: '; see: latchkey keys list' })
-  const listed = [...context.registry.keys.values()]
-    .filter((key) => key.organizationId === organizationId && key.deletedAt === null)
-    .filter((key) => ownedBy === undefined || key.ownerId === ownedBy.id)
-    .filter((key) => state === undefined || keyStateOf(key, context.now()) === state)
-    .toSorted((one, other) => one.createdAt - other.createdAt || (one.name < other.name ? -1 : 1))
+  const found = await filterInSlices(
+    context.registry.keys.valuesWith(packedText(ownedBy?.id ?? organizationId)),
+    (key) =>
+      key.organizationId === organizationId &&
+      key.deletedAt === null &&
+      (ownedBy === undefined || key.ownerId === ownedBy.id) &&
+      (state === undefined || keyStateOf(key, context.now()) === state),
+  )
+  const listed = found.toSorted((one, other) => one.createdAt - other.createdAt || (one.name < other.name ? -1 : 1))
   const pace = createPace()
   const data: ReturnType<typeof showApiKey>[] = []
   for (let start = 0; start < listed.length; start += keysPerStatement) {
@@ -66,7 +71,7 @@ async function listKeys(context: AdminContext, { organization, owner, state }: t
 async function createKey(context: OperationContext, input: typeof createInput.infer) {
   const { orm, registry, now } = context
   const organization = findOrganization(registry, input.organization)
-  checkNameIsFree('key', registry.keys.values(), input.name, organization.id)
+  checkNameIsFree('key', registry.keys, input.name, organization.id)
   const workspaceName = input.workspace ?? 'default'
   const workspace = await findWorkspace(orm, organization.id, workspaceName)
   if (workspace === undefined) throw notFound('workspace', workspaceName)
@@ -86,7 +91,7 @@ async function updateKey(context: OperationContext, input: typeof updateInput.in
   checkChanges(input, ['organization', 'key'])
   const { registry } = context
   const key = pick(context, input)
-  if (input.name !== undefined) checkNameIsFree('key', registry.keys.values(), input.name, key.organizationId, key.id)
+  if (input.name !== undefined) checkNameIsFree('key', registry.keys, input.name, key.organizationId, key.id)
   const fields: Partial<ApiKey> = {
     ...boundsOf(input, context.now()),
     ...(input.name === undefined ? {} : { name: input.name }),
@@ -120,7 +125,7 @@ async function changeSome<Shown extends object>(
   const named = (key === undefined ? keys : [key]).map((reference) => pick(context, { organization, key: reference }))
   const ids = [...new Set(named.map(({ id }) => id))]
   const isStopping = fields.disabled !== false
-  const affected = ids.map((id) => (isStopping ? readAffected(context, ({ keyId }) => keyId === id) : {}))
+  const affected = ids.map((id) => (isStopping ? readAffected(context, 'keyId', id) : {}))
   await commit(
     context,
     ids.map((id) => updateApiKey(orm, id, { ...fields, updatedAt: now() })),

@@ -1,10 +1,12 @@
 // Finds what an admin names, by id or name, in one organization. Deleted rows are not found.
 
+import { packedText } from '../../../db/packed-rows.ts'
 import type { ApiKey, Organization } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { Policy } from '../../federation/policy.ts'
 import type { Registry } from '../../registry.ts'
+import type { PackedMap } from '../../values/packed-map.ts'
 import { referenceShape } from '../../values/shapes.ts'
 
 /** Input of every operation within an organization: its id or name. The default is the only organization, or `default`. */
@@ -73,16 +75,23 @@ export function findPolicy(registry: Registry, reference: string, organizationId
   return find(registry, 'policy', registry.policies, reference, organizationId)
 }
 
+type Rows<Row extends Named> = ReadonlyMap<string, Row> | PackedMap<Row>
+
+/** All rows with the name, and others. */
+function possiblyNamed<Row extends Named>(rows: Rows<Row>, name: string): Iterable<Row> {
+  return 'valuesWith' in rows ? rows.valuesWith(packedText(name)) : rows.values()
+}
+
 function find<Row extends Named>(
   { organizations }: Registry,
   kind: string,
-  rows: Map<string, Row>,
+  rows: Rows<Row>,
   reference: string,
   organizationId: string,
 ): Row {
   const byId = rows.get(reference)
   if (byId !== undefined && byId.deletedAt === null && byId.organizationId === organizationId) return byId
-  for (const row of rows.values()) {
+  for (const row of possiblyNamed(rows, reference)) {
     if (row.name === reference && row.organizationId === organizationId && row.deletedAt === null) return row
   }
   throw notFound(kind, reference, organizations.size > 1 ? organizations.get(organizationId)?.name : undefined)
@@ -91,12 +100,12 @@ function find<Row extends Named>(
 /** @throws Fault `conflict` if another row of the organization has the name */
 export function checkNameIsFree(
   kind: string,
-  rows: Iterable<Named>,
+  rows: Rows<Named>,
   name: string,
   organizationId: string,
   exceptId?: string,
 ): void {
-  for (const row of rows) {
+  for (const row of possiblyNamed(rows, name)) {
     if (row.name !== name || row.organizationId !== organizationId || row.deletedAt !== null || row.id === exceptId)
       continue
     throw new Fault(

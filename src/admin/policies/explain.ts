@@ -12,7 +12,7 @@ import {
   steps,
 } from '../../federation/pipeline.ts'
 import { conditionOf, type Policy } from '../../federation/policy.ts'
-import { readBinding } from '../../federation/policy-binding.ts'
+import { bindingOf } from '../../federation/policy-binding.ts'
 import { hashTokenId } from '../../federation/replay.ts'
 import type { SubjectToken } from '../../federation/subject-token/claims.ts'
 import { isRefusal, type Refusal, refuse, type StepName, stepOf } from '../../federation/subject-token/refusal.ts'
@@ -50,7 +50,7 @@ export function createWalker(context: AdminContext, subjectToken: string): (poli
   }
 
   return async (policy) => {
-    const facts: Facts = { subjectToken, jwt, binding: readBinding(context.registry, policy.id) }
+    const facts: Facts = { subjectToken, jwt, binding: bindingOf(context.registry, policy) }
     const refusals = new Map<StepName, Refusal | undefined>()
     for (const step of steps) {
       if (!isJudgeable(step, facts)) continue

@@ -1,6 +1,7 @@
 // Admin operations on federation policies (reference: Policy). The exchange follows what is saved here.
 
-import { mapInSlices } from '../../../db/pace.ts'
+import { filterInSlices, mapInSlices } from '../../../db/pace.ts'
+import { packedText } from '../../../db/packed-rows.ts'
 import { insertPolicy, updatePolicy } from '../../../db/policies.ts'
 import type { Policy as PolicyRow } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
@@ -107,9 +108,14 @@ async function listPolicies(context: AdminContext, { organization, key, issuer, 
   const { id } = findOrganization(registry, organization)
   const keyId = key === undefined ? undefined : findKeyIdEver(registry, key, organization)
   const issuerId = issuer === undefined ? undefined : findIssuerIdEver(registry, issuer, organization)
-  const rows = [...registry.policies.values()]
-    .filter((row) => row.organizationId === id && row.deletedAt === null)
-    .filter((row) => (keyId ?? row.keyId) === row.keyId && (issuerId ?? row.issuerId) === row.issuerId)
+  const rows = await filterInSlices(
+    registry.policies.valuesWith(packedText(keyId ?? issuerId ?? id)),
+    (row) =>
+      row.organizationId === id &&
+      row.deletedAt === null &&
+      (keyId ?? row.keyId) === row.keyId &&
+      (issuerId ?? row.issuerId) === row.issuerId,
+  )
   const shown = await mapInSlices(rows, (row) => show(context, row))
   return { data: shown.filter((each) => (state ?? each.state) === each.state) }
 }
@@ -199,5 +205,5 @@ function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
       'invalid',
       `The models and presets of a policy are in every access token and must take at most ${policyBoundsBytesMax} bytes in total: use fewer or shorter patterns`,
     )
-  checkNameIsFree('policy', registry.policies.values(), row.name, row.organizationId, row.id)
+  checkNameIsFree('policy', registry.policies, row.name, row.organizationId, row.id)
 }

@@ -102,12 +102,12 @@ function ageOf({ keySet }: ReturnType<IssuerKeys['stateOf']>): number {
 
 /** Of the busiest keys that have a budget. */
 function keySamples({ registry, metrics, spending, now }: MetricsContext): Samples {
-  const limited = [...registry.keys.values()].flatMap(
-    ({ id, organizationId, deletedAt, limitNanodollars, limitReset }) =>
-      deletedAt === null && limitNanodollars !== null && metrics.busiestKeys.has(id)
-        ? [{ labels: [organizationId, id], limitNanodollars, spent: spending.of(id, now())[limitReset ?? 'ever'] }]
-        : [],
-  )
+  const limited = [...metrics.busiestKeys.ids()].flatMap((id) => {
+    const { organizationId = '', deletedAt = null, limitNanodollars = null, limitReset } = registry.keys.get(id) ?? {}
+    return deletedAt === null && limitNanodollars !== null
+      ? [{ labels: [organizationId, id], limitNanodollars, spent: spending.of(id, now())[limitReset ?? 'ever'] }]
+      : []
+  })
   return {
     keyLimit: limited.map(({ labels, limitNanodollars }) => ({
       labels,

@@ -1,0 +1,72 @@
+// Reads whole tables as one text per row, a JSON array of its columns. It takes less time than reading rows through the client, and a row
+// that is not unpacked takes little memory.
+import { getTableColumns, getTableName, type InferSelectModel, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { Orm } from './open.ts'
+
+/** One statement reads so many rows: few statements, and no text that takes much memory beside the rows. */
+const rowsAtOnce = 2_000
+
+/** JSON escapes this character, which the label of every key has: with it, a text would take two bytes for each character. */
+const [ellipsis, ellipsisEscaped] = ['…', '\\u2026']
+
+/** How the rows of one table are packed. `first` names the fields whose values begin the text, which must be text without escapes. */
+export type Packing<Row> = {
+  /** Reads the rows that `where` selects, or all, in the order in which they were inserted, many at a time. */
+  read: (orm: Orm, where?: SQL) => AsyncGenerator<string[]>
+  unpack: (text: string) => Row
+}
+
+export function packing<Table extends SQLiteTable>(
+  table: Table,
+  first: readonly string[] = ['id'],
+): Packing<InferSelectModel<Table>> {
+  const all = getTableColumns(table)
+  const fields = [...first, ...Object.keys(all).filter((field) => !first.includes(field))]
+  const columns = fields.map((field) => ({ field, ...columnOf(all[field]) }))
+  const names = sql.raw(columns.map(({ name }) => name).join(','))
+  const rows = sql`replace(group_concat(json_array(${names}), char(10)), ${ellipsis}, ${ellipsisEscaped})`
+  const from = sql.raw(getTableName(table))
+  return {
+    read: async function* (orm, where = sql`true`) {
+      const last = (await orm.all<{ id: number | null }>(sql`select max(rowid) as id from ${from}`))[0]?.id ?? 0
+      for (let start = 0; start < last; start += rowsAtOnce) {
+        const isInSlice = sql`rowid > ${start} and rowid <= ${start + rowsAtOnce}`
+        const [slice] = await orm.all<{ rows: string | null }>(
+          sql`select ${rows} as rows from ${from} where ${isInSlice} and ${where}`,
+        )
+        // JSON escapes every line break inside a value.
+        if (slice !== undefined && slice.rows !== null) yield slice.rows.split('\n')
+      }
+    },
+    unpack: (text) => {
+      const values = JSON.parse(text) as unknown[]
+      const row: Record<string, unknown> = {}
+      for (const [index, { field, unpackValue }] of columns.entries()) row[field] = unpackValue(values[index])
+      return row as InferSelectModel<Table>
+    },
+  }
+}
+
+/** The value at a place among the first fields of a packed row. */
+export function packedValue(text: string, place = 0): string {
+  let start = 2
+  // Three characters lie between two values: a quote, a comma and a quote.
+  for (let passed = 0; passed < place; passed++) start = text.indexOf('"', start) + 3
+  return text.slice(start, text.indexOf('"', start))
+}
+
+/** What a packed row contains if one of its columns has this value. */
+export function packedText(value: string): string {
+  return JSON.stringify(value).replaceAll(ellipsis, ellipsisEscaped)
+}
+
+type Column = { name: string; unpackValue: (value: unknown) => unknown }
+
+function columnOf(column: { name: string; dataType: string } | undefined): Column {
+  if (column === undefined) throw new Error('The table has no such column')
+  const { name, dataType } = column
+  if (dataType === 'boolean') return { name, unpackValue: (value) => value === 1 }
+  if (dataType === 'json') return { name, unpackValue: (value) => (value === null ? null : JSON.parse(String(value))) }
+  return { name, unpackValue: (value) => value }
+}
