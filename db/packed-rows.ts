@@ -64,7 +64,7 @@ export function packedText(value: string): string {
 type Column = { name: string; unpackValue: (value: unknown) => unknown }
 
 function columnOf(column: { name: string; dataType: string } | undefined): Column {
-  if (column === undefined) throw new Error('The table has no such column')
+  if (column === undefined) throw new Error('The table lacks a column to pack')
   const { name, dataType } = column
   if (dataType === 'boolean') return { name, unpackValue: (value) => value === 1 }
   if (dataType === 'json') return { name, unpackValue: (value) => (value === null ? null : JSON.parse(String(value))) }
