@@ -16,8 +16,13 @@ export type Database = {
   client: Client
   orm: Orm
   path: string
-  /** Moves the write-ahead log into the main file. Call it when the server is idle. */
+  /** Moves the write-ahead log into the main file, unless checkpoints are held. Call it when the server is idle. */
   checkpoint: () => Promise<void>
+  /**
+   * Stops checkpoints until the returned function is called, so that another process can copy the main file. The log
+   * grows meanwhile. Release before `close`, which runs a checkpoint.
+   */
+  holdCheckpoints: () => Promise<() => Promise<void>>
   /**
    * Moves the write-ahead log into the main file if the disk has room, then closes the connection. The process keeps
    * its lock on the file until it ends.
@@ -47,6 +52,8 @@ export type OpenOptions = {
  * Pages in the log that make a commit run a checkpoint (64 MiB). This limits the log even if the server is never idle.
  */
 const checkpointPages = 16_384
+/** Its usual size. */
+const logBytes = 64 * 1024 * 1024
 
 /**
  * Opens the file with an exclusive lock that lasts as long as this process, so SQLITE_BUSY cannot occur afterwards
@@ -76,6 +83,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     // Makes `insert or replace` run the triggers that protect audit and usage.
     await setPragma(client, 'recursive_triggers', 'on', 1)
     await setPragma(client, 'wal_autocheckpoint', String(checkpointPages), checkpointPages)
+    // A log that grew while checkpoints were held is cut when it starts from the beginning.
+    await setPragma(client, 'journal_size_limit', String(logBytes), logBytes)
     const newer = await migrate(client)
     if (newer !== undefined) {
       client.close()
@@ -88,12 +97,22 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     return refusalOf(error, options.path)
   }
   const opened = client
+  let holds = 0
+  const runCheckpointsAt = (pages: number) => opened.execute(`pragma wal_autocheckpoint = ${pages}`)
   return {
     client: opened,
     orm: drizzle(opened, { schema }),
     path: options.path,
     checkpoint: async () => {
-      await opened.execute('pragma wal_checkpoint(passive)')
+      if (holds === 0) await opened.execute('pragma wal_checkpoint(passive)')
+    },
+    holdCheckpoints: async () => {
+      holds += 1
+      await runCheckpointsAt(0)
+      return async () => {
+        holds -= 1
+        if (holds === 0) await runCheckpointsAt(checkpointPages)
+      }
     },
     close: async () => {
       try {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describeReadFailure } from '../db/access.ts'
 import { Fault } from './fault.ts'
-import { bodyMegabytesMax } from './limits.ts'
+import { backupsKeptMax, bodyMegabytesMax } from './limits.ts'
 import type { AccessLogTarget } from './observe/access-log.ts'
 import { type LogLevel, logLevels } from './observe/log.ts'
 import {
@@ -14,6 +14,7 @@ import {
   parseCount,
   parseCredential,
   parseDatabaseUrl,
+  parseDuration,
   parseHttpUrl,
   parseListen,
   parseMasterKey,
@@ -27,6 +28,9 @@ import type { AddressList } from './values/ip-address.ts'
 /** Paths of PEM files. */
 export type TlsFiles = { certFile: string; keyFile: string }
 export type RateLimit = { perMinute: number; burst: number }
+
+/** Where backups are written, how often, and how many are kept. */
+export type BackupPlan = { folder: string; everyMilliseconds: number; keep: number }
 
 export type Config = {
   databasePath: string
@@ -54,6 +58,8 @@ export type Config = {
   insecureIssuers: boolean
   logLevel: LogLevel
   accessLog: AccessLogTarget | undefined
+  /** Scheduled backups; undefined without. */
+  backup: BackupPlan | undefined
 }
 
 export type ConfigSources = {
@@ -118,6 +124,11 @@ export function parseSettings(texts: SettingTexts): Config {
     insecureIssuers: required('LATCHKEY_INSECURE_ISSUERS', parseBoolean),
     logLevel: required('LATCHKEY_LOG_LEVEL', (name, text) => parseChoice(name, text, logLevels)),
     accessLog: optional('LATCHKEY_ACCESS_LOG', (_, text) => accessLogTarget(text)),
+    backup: backupPlan(
+      read,
+      required('LATCHKEY_BACKUP_EVERY', parseDuration),
+      count('LATCHKEY_BACKUP_KEEP', 1, backupsKeptMax),
+    ),
   })
 }
 
@@ -222,6 +233,11 @@ function masterKeySource(read: Read, databasePath: string): MasterKeySource {
 
 function accessLogTarget(text: string): AccessLogTarget {
   return text === 'stderr' ? { kind: 'stderr' } : { kind: 'file', path: resolve(text) }
+}
+
+function backupPlan(read: Read, everyMilliseconds: number, keep: number): BackupPlan | undefined {
+  const folder = read('LATCHKEY_BACKUP_DIR')
+  return folder === undefined ? undefined : { folder: resolve(folder), everyMilliseconds, keep }
 }
 
 function isUnspecified(hostname: string): boolean {

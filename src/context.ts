@@ -13,6 +13,8 @@ import { type CommitOutcome, createWriter } from '../db/write.ts'
 import { touchWriteProbe } from '../db/write-probe.ts'
 import { createCommitVersion } from './admin/operation/commit.ts'
 import { type AdminContext, isInitialized } from './admin/operation/context.ts'
+import { createBackups } from './backup/backups.ts'
+import { createBackupSchedule } from './backup/schedule.ts'
 import type { Config } from './config.ts'
 import { createSettingsInEffect } from './effective-settings.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
@@ -132,8 +134,10 @@ export async function openContext(
     },
   })
   const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry }) })
+  const backups = createBackups({ database, registry, masterKey: config.masterKey, metrics, now })
+  const backupSchedule = createBackupSchedule({ plan: config.backup, backups, now, log })
   const stored = { config, inEffect, database, orm, writer, registry, spending, presets, ...createMutex() }
-  return { ...stored, metrics, isWritable, issuerKeys, outbound, now, monotonic, log }
+  return { ...stored, backups, backupSchedule, metrics, isWritable, issuerKeys, outbound, now, monotonic, log }
 }
 
 /** Opening detects damage only at the start of the file. Damage further in appears when rows are read. */
@@ -222,8 +226,9 @@ export function notInitialized({ databasePath }: Config): Fault {
   )
 }
 
-/** Commits queued rows, then closes the database. */
-export async function closeContext({ writer, database }: AdminContext): Promise<void> {
+/** Stops a running backup, commits queued rows, then closes the database. */
+export async function closeContext({ backups, writer, database }: AdminContext): Promise<void> {
+  await backups.stop()
   await writer.close()
   await database.close()
 }

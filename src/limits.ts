@@ -198,6 +198,16 @@ export const writeCheckMilliseconds = 5_000
 /** How long a command or a starting server waits for another process to release the database. */
 export const databaseWaitMillisecondsMax = 15_000
 
+/** Size of the write-ahead log at which a backup stops: four times its usual size. */
+export const backupLogBytesMax = 256 * 1024 * 1024
+/** What a backup or a restore leaves free on a disk. */
+export const diskReserveBytes = 16 * 1024 * 1024
+export const backupsKeptMax = 10_000
+/** How often the server checks whether a backup is due. */
+export const backupCheckMilliseconds = 60 * 1_000
+/** The longest wait after a scheduled backup that failed. */
+export const backupRetryMilliseconds = 10 * 60 * 1_000
+
 /** Limits of a preset body (reference: Limits). Characters are Unicode code points. */
 export const metadataPairsMax = 16
 export const metadataKeyCharactersMax = 64

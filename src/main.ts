@@ -3,6 +3,7 @@
 import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { auditCommand } from '../scripts/audit.ts'
+import { backupCommand } from '../scripts/backup.ts'
 import { configCommand } from '../scripts/config.ts'
 import { devCommand } from '../scripts/dev.ts'
 import { healthCommand } from '../scripts/health.ts'
@@ -23,6 +24,7 @@ import { signingKeysCommand } from '../scripts/signing-keys.ts'
 import { upstreamsCommand } from '../scripts/upstreams.ts'
 import { usageCommand } from '../scripts/usage.ts'
 import { versionCommand, withVersionOption } from '../scripts/version.ts'
+import { copyProcessWord } from './runtime/own-process.ts'
 
 const argv = process.argv.slice(2)
 const program = withSettingsBefore(new Command('latchkey'), { isShown: true })
@@ -60,6 +62,7 @@ const commands = [
   pricesCommand,
   usageCommand,
   auditCommand,
+  backupCommand,
   healthCommand,
   serviceCommand,
   versionCommand,
@@ -67,4 +70,6 @@ const commands = [
 ]
 for (const make of commands) program.addCommand(make())
 
+// A backup starts this process, and no person does.
+if (argv[0] === copyProcessWord) await (await import('./backup/copy-process.ts')).runCopyProcess()
 await runProgram(withVersionOption(program, argv), argv)

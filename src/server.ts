@@ -12,7 +12,12 @@ import { baseUrlFor, type Config, type SettingTexts, socketPathFor } from './con
 import { type Context, closeContext, type Dependencies, openContext, openServing, retryWhileOwned } from './context.ts'
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
-import { drainMillisecondsMax, signingKeyCheckMilliseconds, tlsCheckMillisecondsDefault } from './limits.ts'
+import {
+  backupCheckMilliseconds,
+  drainMillisecondsMax,
+  signingKeyCheckMilliseconds,
+  tlsCheckMillisecondsDefault,
+} from './limits.ts'
 import { createMetricsHandler } from './observe/endpoints/metrics-handler.ts'
 import { createReload } from './operating/reload.ts'
 import { checkSocketPath } from './operating/socket-path.ts'
@@ -84,10 +89,12 @@ export async function startServer(
     const runOperation = withTypes(runByName)
     const stopRotating = await rotateOnSchedule(context, runOperation)
     const stopWatching = watchTls(tls, tlsCheckMilliseconds)
+    const stopBackups = backUpOnSchedule(context)
     const stop = () => {
       context.readiness.beginStop()
       stopRotating()
       stopWatching()
+      stopBackups()
       return stopServer(listeners, admin).then(context.accessLog.close)
     }
     const { baseUrl } = context
@@ -169,6 +176,17 @@ async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation
   await rotateWhenDue().catch(logFailure)
   const timer = setInterval(() => rotateWhenDue().catch(logFailure), signingKeyCheckMilliseconds)
   return () => clearInterval(timer)
+}
+
+/** Makes the backups that are due, now and on a timer. Returns a function that stops the timer and a running backup. */
+function backUpOnSchedule({ config, backups, backupSchedule }: Context): () => void {
+  if (config.backup === undefined) return () => void backups.stop()
+  void backupSchedule.check()
+  const timer = setInterval(backupSchedule.check, backupCheckMilliseconds)
+  return () => {
+    clearInterval(timer)
+    void backups.stop()
+  }
 }
 
 type Listeners = { others: Listener[]; socket: Listener | undefined }

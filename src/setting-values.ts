@@ -44,6 +44,16 @@ export function parseCount(name: SettingName, text: string, min: number, max = 9
   throw invalidSetting(name, text, `use a whole number from ${min} to ${max}`)
 }
 
+const unitMilliseconds: Partial<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** Milliseconds of `90m`, `24h` or `7d`. */
+export function parseDuration(name: SettingName, text: string): number {
+  const given = /^(\d{1,4})([mhd])$/.exec(text)
+  const milliseconds = Number(given?.[1]) * (unitMilliseconds[given?.[2] ?? ''] ?? Number.NaN)
+  if (milliseconds > 0) return milliseconds
+  throw invalidSetting(name, text, 'use a number of minutes, hours or days, for example 30m, 24h or 7d')
+}
+
 /** The path in `file:PATH`, absolute. */
 export function parseDatabaseUrl(name: SettingName, text: string): string {
   const example = 'file:/var/lib/latchkey/latchkey.db'

@@ -127,6 +127,23 @@ export const settings = [
     help: 'file that gets one JSON line for each request, or stderr',
     isReloadable: true,
   },
+  {
+    env: 'LATCHKEY_BACKUP_DIR',
+    value: 'FOLDER',
+    help: 'folder that gets a backup of the database now and then (default: no backups)',
+  },
+  {
+    env: 'LATCHKEY_BACKUP_EVERY',
+    value: 'DURATION',
+    help: 'time between two backups, for example 30m, 24h or 7d',
+    default: '24h',
+  },
+  {
+    env: 'LATCHKEY_BACKUP_KEEP',
+    value: 'NUMBER',
+    help: 'how many backups stay in the folder; older ones are removed',
+    default: '14',
+  },
 ] as const satisfies Setting[]
 
 export type SettingName = (typeof settings)[number]['env']

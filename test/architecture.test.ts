@@ -37,6 +37,7 @@ const plan = [
     'config',
     'effective-settings',
     'registry',
+    'backup',
     ...['admin/operation', 'admin/reports', 'admin/policies', 'admin/issuers', 'admin/keys', 'admin/upstreams'],
     'admin/presets',
     'admin',

@@ -33,12 +33,14 @@ function faultOf(sources: Partial<ConfigSources>): Fault {
   return fault as Fault
 }
 
+/** Read together with LATCHKEY_BACKUP_DIR. */
+type BackupSetting = 'LATCHKEY_BACKUP_EVERY' | 'LATCHKEY_BACKUP_KEEP'
 type TlsSetting = 'LATCHKEY_TLS_CERT_FILE' | 'LATCHKEY_TLS_KEY_FILE'
 
 const hex = (digit: string) => digit.repeat(64)
 /** Three good values of each setting, and what the configuration makes of a value. */
 const values: Record<
-  Exclude<SettingName, TlsSetting>,
+  Exclude<SettingName, TlsSetting | BackupSetting>,
   [texts: [string, string, string], read: (config: Config) => unknown, expect: (text: string) => unknown]
 > = {
   LATCHKEY_DATABASE_URL: [
@@ -102,12 +104,14 @@ const values: Record<
     (config) => config.accessLog,
     (text) => (text === 'stderr' ? { kind: 'stderr' } : { kind: 'file', path: resolve(text) }),
   ],
+  LATCHKEY_BACKUP_DIR: [['/a', '/b', 'c'], (config) => config.backup?.folder, (text) => resolve(text)],
 }
 
 describe('every setting', () => {
   for (const { env } of settings) {
     // The two files of TLS are only set together.
     if (env === 'LATCHKEY_TLS_CERT_FILE' || env === 'LATCHKEY_TLS_KEY_FILE') continue
+    if (env === 'LATCHKEY_BACKUP_EVERY' || env === 'LATCHKEY_BACKUP_KEEP') continue
     const [[first, second, third], read, expected] = values[env]
     test(`${env} works by flag, environment and file, in this order`, () => {
       const file = { LATCHKEY_CONFIG: fileOf(`${env}=${third}\n`) }
@@ -123,6 +127,13 @@ describe('every setting', () => {
       expect(read(load({ environment: { [env]: '' } }))).toEqual(read(load()))
     })
   }
+
+  test('LATCHKEY_BACKUP_EVERY and LATCHKEY_BACKUP_KEEP apply to the folder of the backups', () => {
+    const flags = { LATCHKEY_BACKUP_DIR: '/backup' }
+    expect(load({ flags }).backup).toEqual({ folder: '/backup', everyMilliseconds: 86_400_000, keep: 14 })
+    const environment = { LATCHKEY_BACKUP_EVERY: '90m', LATCHKEY_BACKUP_KEEP: '3' }
+    expect(load({ flags, environment }).backup).toEqual({ folder: '/backup', everyMilliseconds: 5_400_000, keep: 3 })
+  })
 
   test('LATCHKEY_TLS_CERT_FILE and LATCHKEY_TLS_KEY_FILE are set together, each by flag, environment or file', () => {
     const key = { LATCHKEY_TLS_KEY_FILE: '/flag.key' }
@@ -177,6 +188,7 @@ describe('every setting', () => {
       insecureIssuers: false,
       logLevel: 'info',
       accessLog: undefined,
+      backup: undefined,
     })
     expect(Object.isFrozen(config)).toBe(true)
   })
@@ -199,6 +211,9 @@ describe('a wrong value is refused with the name of the setting:', () => {
     ['LATCHKEY_DATABASE_SYNCHRONOUS', 'off'],
     ['LATCHKEY_DATABASE_SYNCHRONOUS', 'FULL'],
     ['LATCHKEY_LOG_LEVEL', 'verbose'],
+    ...['0h', '24', 'h', '1.5h', '-1h', '24 h'].map((value): [SettingName, string] => ['LATCHKEY_BACKUP_EVERY', value]),
+    ['LATCHKEY_BACKUP_KEEP', '0'],
+    ['LATCHKEY_BACKUP_KEEP', 'all'],
     ...[
       '8787',
       'localhost',

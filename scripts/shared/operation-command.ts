@@ -5,13 +5,15 @@ import type { SettingName } from '../../src/settings.ts'
 import { type CommandInput, callOperation } from './call-operation.ts'
 import { type Arguments, command, dependencies, givenTo, print, readConfig, withSettings } from './command-line.ts'
 import { exitCodeFailed } from './program.ts'
-import { createProgress } from './progress.ts'
+import { createProgress, type ProgressUnit } from './progress.ts'
 
 type OperationCommandOptions<Name extends OperationName> = {
   /** Settings that the help shows in addition to the database. */
   moreShown?: readonly SettingName[]
   /** Reports whether a successful response means no. The exit code is then 1. */
   isNegative?: (response: OperationResponse<Name>) => boolean
+  /** What the progress counts. */
+  unit?: ProgressUnit
 }
 
 /**
@@ -23,14 +25,14 @@ export function operationCommand<Name extends OperationName>(
   name: Name | ((given: Arguments) => Name),
   toInput: (given: Arguments) => CommandInput<Name>,
   draw: (response: OperationResponse<Name>, given: Arguments) => string,
-  { moreShown = [], isNegative }: OperationCommandOptions<Name> = {},
+  { moreShown = [], isNegative, unit }: OperationCommandOptions<Name> = {},
 ): Command {
   const shown = ['LATCHKEY_DATABASE_URL', ...moreShown] as const
   return withSettings(made, { shown }).action(async (...all: unknown[]) => {
     const given = givenTo(all)
     const operation = typeof name === 'string' ? name : name(given)
     const input = toInput(given)
-    const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic)
+    const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic, unit)
     const config = readConfig(given.options)
     const response = await callOperation(config, dependencies, operation, input, onProgress).finally(end)
     print(given.options.json === true ? JSON.stringify(response, null, 2) : draw(response, given))

@@ -1,13 +1,17 @@
-// Shows the progress of a long report on one line of standard error, if that is a terminal. Short reports show nothing.
+// Shows the progress of a long operation on one line of standard error, if that is a terminal. Short ones show nothing.
 import type { OnProgress } from '../../db/slices.ts'
 
 type Stream = { isTTY?: boolean; write: (text: string) => unknown }
 export type Progress = { onProgress: OnProgress /** Clears the line. */; end: () => void }
 
+/** `MB`: the numbers are bytes. */
+export type ProgressUnit = 'rows' | 'MB'
+
 const silentMilliseconds = 1_000
 const redrawMilliseconds = 200
 
-export function createProgress(stream: Stream, monotonic: () => number): Progress {
+export function createProgress(stream: Stream, monotonic: () => number, unit: ProgressUnit = 'rows'): Progress {
+  const shown = (count: number) => Math.floor(unit === 'MB' ? count / 1e6 : count).toLocaleString('en-US')
   let drawAt = monotonic() + silentMilliseconds
   let isDrawn = false
   return {
@@ -16,7 +20,7 @@ export function createProgress(stream: Stream, monotonic: () => number): Progres
       drawAt = monotonic() + redrawMilliseconds
       isDrawn = true
       const percent = Math.floor((100 * done) / Math.max(total, 1))
-      stream.write(`\r${done.toLocaleString('en-US')} of ${total.toLocaleString('en-US')} rows (${percent} %)\x1b[K`)
+      stream.write(`\r${shown(done)} of ${shown(total)} ${unit} (${percent} %)\x1b[K`)
     },
     end: () => {
       if (isDrawn) stream.write('\r\x1b[K')

@@ -9,10 +9,12 @@ export type HealthFacts = {
   isRegistryLoaded: boolean
   unreachableUpstreams: number
   failingIssuers: number
+  /** Whether the last scheduled backup failed. */
+  isBackupFailing: boolean
 }
 
 export const failingChecks = ['stopping', 'writer', 'signing_key', 'registry'] as const
-export const degradedChecks = ['upstreams', 'issuers'] as const
+export const degradedChecks = ['upstreams', 'issuers', 'backup'] as const
 
 /** Only the names of checks, since anyone may ask. */
 export type Health = {
@@ -21,7 +23,7 @@ export type Health = {
   degraded: (typeof degradedChecks)[number][]
 }
 
-/** A degraded server still serves: a restart or a load balancer cannot repair upstreams and issuers. */
+/** A degraded server still serves: a restart or a load balancer cannot repair upstreams, issuers or backups. */
 export function judgeHealth(facts: HealthFacts): Health {
   const fails: Record<Health['failing'][number], boolean> = {
     stopping: facts.isStopping,
@@ -32,6 +34,7 @@ export function judgeHealth(facts: HealthFacts): Health {
   const degrades: Record<Health['degraded'][number], boolean> = {
     upstreams: facts.unreachableUpstreams > 0,
     issuers: facts.failingIssuers > 0,
+    backup: facts.isBackupFailing,
   }
   const failing = failingChecks.filter((name) => fails[name])
   const degraded = degradedChecks.filter((name) => degrades[name])

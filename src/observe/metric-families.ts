@@ -83,6 +83,8 @@ export const families = {
   logLinesDropped: counter('log_lines_dropped', 'Log lines that could not be written in time.', 'target'),
   walBytes: gauge('wal_bytes', 'Size of the write-ahead log of the database.'),
   signingKeyAge: gauge('signing_key_age_seconds', 'Time since the signing key took over.'),
+  backupLastSuccess: gauge('backup_last_success_timestamp_seconds', 'When the newest backup was made.'),
+  backupFailures: counter('backup_failures', 'Backups that failed.'),
   ready: gauge('ready', '1 if /readyz responds with 200.'),
   buildInfo: gauge('build_info', 'Version of Latchkey and of Bun; always 1.', 'version bun'),
   residentMemory: family('gauge', 'process_resident_memory_bytes', 'Resident memory of the process.'),

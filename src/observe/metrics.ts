@@ -13,6 +13,7 @@ export type Metrics = {
   countFault: (fault: Fault, status: number) => void
   countFailover: (upstream: string) => void
   countCommit: (outcome: CommitOutcome) => void
+  countBackupFailure: () => void
   /** The keys with series; the others are counted together as `other`. */
   busiestKeys: Pick<Busiest, 'ids'>
   /** The samples of everything that is counted. Ranks the keys again, at most once an hour. */
@@ -35,6 +36,7 @@ function createSeries() {
       failures: createCounter(),
       upstreamFailovers: createCounter(),
       commitFailures: createCounter(),
+      backupFailures: createCounter(),
     },
     histograms: {
       exchangeDuration: createHistogram(families.exchangeDuration),
@@ -55,6 +57,7 @@ export function createMetrics(monotonic: () => number): Metrics {
   const series = createSeries()
   const { counters, histograms, organization, upstream, reason, keys } = series
   counters.commitFailures.add(0)
+  counters.backupFailures.add(0)
   let rankedAt = monotonic()
   return {
     countExchange: (row, milliseconds) => {
@@ -73,6 +76,7 @@ export function createMetrics(monotonic: () => number): Metrics {
       histograms.commitDuration.observe(milliseconds / 1_000)
       histograms.commitRows.observe(rows)
     },
+    countBackupFailure: () => counters.backupFailures.add(1),
     busiestKeys: keys,
     read: () => {
       if (monotonic() - rankedAt >= rankMilliseconds) {

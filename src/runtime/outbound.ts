@@ -1,6 +1,7 @@
 // Outbound requests on Bun and Deno: fetch with our own limits and trust, and name resolution.
 import { lookup } from 'node:dns/promises'
 import { findDeno } from './deno.ts'
+import { isCompiled } from './own-process.ts'
 
 /**
  * `decompress: false` leaves an encoded body as it is. `ca`: certificates in PEM to trust instead of the public ones. `address`: the IP
@@ -56,9 +57,7 @@ const outboundRequestsMax = '65535'
 export function raiseOutboundLimit(): void {
   const { execve, env, execPath, execArgv, argv } = process
   if (!('Bun' in globalThis) || env[outboundSetting] !== undefined || execve === undefined) return
-  // In the compiled binary the second argument is a path inside the binary, not one that was passed.
-  const isCompiled = argv[1]?.includes('$bunfs') === true
-  execve(execPath, [execPath, ...(isCompiled ? argv.slice(2) : [...execArgv, ...argv.slice(1)])], {
+  execve(execPath, [execPath, ...(isCompiled() ? argv.slice(2) : [...execArgv, ...argv.slice(1)])], {
     ...env,
     [outboundSetting]: outboundRequestsMax,
   } as Record<string, string>)

@@ -49,9 +49,14 @@ export async function findMasterKey(
 
 /** Whether the master key, or the next one of an interrupted replacement, decrypts these signing keys. Changes no file. */
 export async function isFittingMasterKey(source: MasterKeySource, rows: EncryptedKey[]): Promise<boolean> {
+  return (await findFittingKey(source, rows)) !== undefined
+}
+
+/** The same as 64 hex digits; undefined when none fits. */
+export async function findFittingKey(source: MasterKeySource, rows: EncryptedKey[]): Promise<string | undefined> {
   const candidates = source.kind === 'value' ? [source.hex] : [hexIn(source.path), readNextKeyFile(source.path)]
-  for (const hex of candidates) if (hex !== undefined && (await keyThatOpens(hex, rows)) !== undefined) return true
-  return false
+  for (const hex of candidates) if (hex !== undefined && (await keyThatOpens(hex, rows)) !== undefined) return hex
+  return undefined
 }
 
 function hexIn(path: string): string | undefined {

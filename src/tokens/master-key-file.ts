@@ -139,8 +139,12 @@ function nextPathOf(path: string): string {
 
 /** Named after its content, so that no key overwrites another. */
 function asidePathOf(target: string, content: Buffer): string {
-  const fingerprint = createHash('sha256').update(content.toString().trim().toLowerCase()).digest('hex').slice(0, 8)
-  return `${target}.old-${fingerprint}`
+  return `${target}.old-${masterKeyFingerprint(content.toString())}`
+}
+
+/** Names a key without revealing it: the beginning of its SHA-256, as in the names of replaced key files. */
+export function masterKeyFingerprint(hex: string): string {
+  return createHash('sha256').update(hex.trim().toLowerCase()).digest('hex').slice(0, 8)
 }
 
 /** Links a file that will be replaced to a second name, so that its place is never empty. */

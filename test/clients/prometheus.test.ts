@@ -44,6 +44,7 @@ describe('the dashboard and the rules', () => {
 })
 
 describe('Prometheus', () => {
+  const backups = temporaryFolder()
   let federation: Federation
   let prometheus: RealPart
   let target: string
@@ -52,7 +53,7 @@ describe('Prometheus', () => {
     // The first upstream is down, so that a request has to go on to the second.
     federation = await startFederation({
       upstreamUrl: unusedUrl,
-      settings: { LATCHKEY_METRICS_LISTEN: '127.0.0.1:0' },
+      settings: { LATCHKEY_METRICS_LISTEN: '127.0.0.1:0', LATCHKEY_BACKUP_DIR: backups.path },
     })
     const { admin, server } = federation
     const echo = await listenLocally(createEchoUpstream(upstreamApiKey))
@@ -73,6 +74,7 @@ describe('Prometheus', () => {
   afterAll(async () => {
     await prometheus?.stop()
     await federation?.stop()
+    backups.remove()
     await stopEcho?.()
   })
   let stopEcho: (() => Promise<void>) | undefined

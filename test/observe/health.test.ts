@@ -11,6 +11,7 @@ const good: HealthFacts = {
   isRegistryLoaded: true,
   unreachableUpstreams: 0,
   failingIssuers: 0,
+  isBackupFailing: false,
 }
 
 describe('a server is', () => {
@@ -22,6 +23,7 @@ describe('a server is', () => {
     [{ isRegistryLoaded: false }, { status: 'not_ready', failing: ['registry'], degraded: [] }],
     [{ unreachableUpstreams: 1 }, { status: 'degraded', failing: [], degraded: ['upstreams'] }],
     [{ failingIssuers: 2 }, { status: 'degraded', failing: [], degraded: ['issuers'] }],
+    [{ isBackupFailing: true }, { status: 'degraded', failing: [], degraded: ['backup'] }],
     [
       { isWritable: false, isStopping: true, failingIssuers: 1 },
       { status: 'not_ready', failing: ['stopping', 'writer'], degraded: ['issuers'] },

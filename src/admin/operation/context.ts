@@ -1,6 +1,8 @@
 // The context of admin operations: the database that this process owns, and everything that it keeps in memory.
 import type { Database, Orm } from '../../../db/open.ts'
 import type { Writer } from '../../../db/write.ts'
+import type { Backups } from '../../backup/backups.ts'
+import type { BackupSchedule } from '../../backup/schedule.ts'
 import type { Config } from '../../config.ts'
 import type { Reload, SettingsInEffect } from '../../effective-settings.ts'
 import type { Outbound } from '../../federation/issuer/guarded-fetch.ts'
@@ -26,6 +28,8 @@ export type AdminContext = {
   outbound: Outbound
   spending: Spending
   presets: Presets
+  backups: Backups
+  backupSchedule: BackupSchedule
   /** Changes of the database run one after the other. Changes that may run together share a turn. */
   runExclusive: RunExclusive
   runShared: RunShared

@@ -42,7 +42,10 @@ export const healthEndpoints: Endpoint<HealthContext>[] = [
       access: 'public',
       responses: {
         ...errorResponses(),
-        200: { description: 'It is ready, or degraded: an upstream or issuer fails', shape: healthShape },
+        200: {
+          description: 'It is ready, or degraded: an upstream, an issuer or the last backup fails',
+          shape: healthShape,
+        },
         503: { description: 'It is not ready', shape: healthShape },
       },
     },

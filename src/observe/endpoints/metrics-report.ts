@@ -34,6 +34,8 @@ export type MetricsContext = {
   issuerKeys: Pick<IssuerKeys, 'stateOf'>
   reachability: Reachability
   readiness: Readiness
+  /** When the newest backup was made, in milliseconds; undefined without any. */
+  backupSchedule: { newestAt: () => number | undefined }
   now: () => number
 }
 
@@ -120,6 +122,7 @@ function keySamples({ registry, metrics, spending, now }: MetricsContext): Sampl
 async function serverSamples(context: MetricsContext): Promise<Samples> {
   const { registry, reachability, readiness, database, accessLog } = context
   const { status } = await readiness.check()
+  const backupAt = context.backupSchedule.newestAt()
   const { user, system } = process.cpuUsage()
   const one = (value: number, ...labels: string[]): Sample[] => [{ labels, value }]
   return {
@@ -130,6 +133,7 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
     logLinesDropped: [...one(standardError.dropped(), 'stderr'), ...one(accessLog.dropped(), 'access_log_file')],
     walBytes: one(statSync(`${database.path}-wal`, { throwIfNoEntry: false })?.size ?? 0),
     signingKeyAge: signingKeyAge(context),
+    backupLastSuccess: backupAt === undefined ? [] : one(backupAt / 1_000),
     ready: one(Number(status !== 'not_ready')),
     buildInfo: one(1, packageJson.version, process.versions.bun ?? ''),
     residentMemory: one(process.memoryUsage().rss),

@@ -17,6 +17,8 @@ export type ReadinessContext = {
   signingKeys: Pick<SigningKeys, 'current'>
   issuerKeys: Pick<IssuerKeys, 'stateOf'>
   reachability: Reachability
+  /** Whether the last scheduled backup failed. */
+  backupSchedule: { isFailing: () => boolean }
   now: () => number
   log: Log
 }
@@ -44,6 +46,7 @@ export function createReadiness(context: ReadinessContext): Readiness {
         failingIssuers: [...registry.issuers.values()].filter(
           (issuer) => issuer.deletedAt === null && issuerKeys.stateOf(issuer).failures > 0,
         ).length,
+        isBackupFailing: context.backupSchedule.isFailing(),
       })
       const { status, failing, degraded } = health
       const found = [status, ...failing, ...degraded].join()

@@ -1,0 +1,49 @@
+// Admin operations on backups: make one now, and show how the last ones went. They belong to the whole installation, so HTTP does not offer them.
+import { isAbsolute } from 'node:path'
+import { logBackup } from '../backup/schedule.ts'
+import { describeError, Fault } from '../fault.ts'
+import type { Log } from '../observe/log.ts'
+import { type } from '../values/shape.ts'
+import { type OperationContext, operation } from './operation/operation.ts'
+import { timeOf } from './operation/references.ts'
+
+const createInput = type({ '+': 'reject', to: 'string > 0' })
+const showInput = type({ '+': 'reject' })
+
+export const backupOperations = {
+  'backup.create': operation(createInput, create),
+  'backup.show': operation(showInput, show),
+}
+
+/** @throws Fault `invalid` for a relative path, which this process would resolve elsewhere; otherwise as `Backups.create` */
+async function create(context: OperationContext, { to }: typeof createInput.infer) {
+  const { backups, onProgress } = context
+  if (!isAbsolute(to)) throw new Fault('invalid', `to must be an absolute path (was ${JSON.stringify(to)})`)
+  const log: Log = context.signingKeys === undefined ? () => {} : context.log
+  try {
+    const backup = await backups.create(to, onProgress)
+    logBackup(log, backup)
+    const { file, bytes, milliseconds, manifest } = backup
+    return { file, bytes, duration_milliseconds: milliseconds, manifest }
+  } catch (error) {
+    log('error', 'backup_failed', { to, reason: describeError(error) })
+    throw error
+  }
+}
+
+/** `newest_at` is the newest backup in the folder of the settings, or a newer one that this process made elsewhere. */
+async function show({ config, backups, backupSchedule }: OperationContext) {
+  const { isRunning, lastSuccess, lastFailure } = backups.state()
+  const { folder, everyMilliseconds, keep } = config.backup ?? {}
+  return {
+    folder: folder ?? null,
+    every_seconds: everyMilliseconds === undefined ? null : everyMilliseconds / 1_000,
+    keep: keep ?? null,
+    running: isRunning,
+    failing: backupSchedule.isFailing(),
+    newest_at: timeOf(backupSchedule.newestAt() ?? null),
+    last_file: lastSuccess?.file ?? null,
+    last_failure_at: timeOf(lastFailure?.at ?? null),
+    last_failure: lastFailure?.reason ?? null,
+  }
+}

@@ -1,0 +1,147 @@
+// Makes backups of the database that this process owns, one at a time, and remembers how they went. The copy is made in a child process.
+import { existsSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { describeDenial } from '../../db/access.ts'
+import type { Database } from '../../db/open.ts'
+import { listSigningKeys } from '../../db/signing-keys.ts'
+import type { OnProgress } from '../../db/slices.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { describeError, Fault } from '../fault.ts'
+import { nameInstallation } from '../inference/upstream/forwarding-loop.ts'
+import type { KeyRegistry } from '../keys/bearer.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { findFittingKey, hasPrivateKey } from '../tokens/keyring.ts'
+import type { MasterKeySource } from '../tokens/master-key.ts'
+import { masterKeyFingerprint } from '../tokens/master-key-file.ts'
+import { signingKeyState } from '../tokens/signing-keys.ts'
+import type { Manifest } from './backup-file.ts'
+import { backupName, listPartials, partialPath } from './backup-names.ts'
+import { startCopy } from './copy.ts'
+import type { CopyJob } from './copy-process.ts'
+import { checkSpace } from './space.ts'
+
+export type Backup = { file: string; bytes: number; milliseconds: number; manifest: Manifest }
+
+/** Times in milliseconds since 1970, UTC. `last*` are of this process. */
+export type BackupState = {
+  isRunning: boolean
+  lastSuccess: { at: number; file: string; bytes: number } | undefined
+  lastFailure: { at: number; reason: string } | undefined
+}
+
+export type Backups = {
+  /**
+   * Writes a backup to a new file, or under a new name to an existing folder. It contains everything that was acknowledged before the call.
+   * @throws Fault `conflict` while another backup runs or when the file exists; `unavailable` when it cannot be written
+   */
+  create: (to: string, onProgress?: OnProgress) => Promise<Backup>
+  state: () => BackupState
+  /** `latchkey-1a2b3c4d`, with which the names of backups begin. */
+  installation: () => string
+  /** Aborts a running backup. Call it before the database is closed. */
+  stop: () => Promise<void>
+}
+
+type Parts = {
+  database: Pick<Database, 'path' | 'orm' | 'holdCheckpoints'>
+  registry: Pick<KeyRegistry, 'organizations'>
+  masterKey: MasterKeySource
+  metrics: Pick<Metrics, 'countBackupFailure'>
+  now: () => number
+}
+
+export function createBackups(parts: Parts): Backups {
+  const { registry, metrics, now } = parts
+  const installation = () => nameInstallation(registry).split(' ')[1] ?? 'latchkey'
+  let running: { abort: AbortController; ended: Promise<unknown> } | undefined
+  let lastSuccess: BackupState['lastSuccess']
+  let lastFailure: BackupState['lastFailure']
+
+  async function make(file: string, signal: AbortSignal, onProgress?: OnProgress): Promise<Backup> {
+    const startedAt = performance.now()
+    const { manifest, bytes } = await writeBackup(parts, { file, installation: installation(), signal, onProgress })
+    return { file, bytes, milliseconds: Math.round(performance.now() - startedAt), manifest }
+  }
+
+  return {
+    create: async (to, onProgress) => {
+      if (running !== undefined)
+        throw new Fault('conflict', 'Another backup is running; wait until it has ended, then try again')
+      const file = fileFor(to, installation(), now())
+      const abort = new AbortController()
+      const making = make(file, abort.signal, onProgress)
+      running = { abort, ended: making.catch(() => {}) }
+      try {
+        const backup = await making
+        lastSuccess = { at: Date.parse(backup.manifest.created_at), file, bytes: backup.bytes }
+        return backup
+      } catch (error) {
+        lastFailure = { at: now(), reason: describeError(error) }
+        metrics.countBackupFailure()
+        throw error
+      } finally {
+        running = undefined
+      }
+    },
+    state: () => ({ isRunning: running !== undefined, lastSuccess, lastFailure }),
+    installation,
+    stop: async () => {
+      running?.abort.abort(new Fault('unavailable', 'The backup was stopped, because the server stops'))
+      await running?.ended
+    },
+  }
+}
+
+type Writing = { file: string; installation: string; signal: AbortSignal; onProgress: OnProgress | undefined }
+
+async function writeBackup(
+  { database, masterKey, now }: Parts,
+  { file, installation, signal, onProgress }: Writing,
+): Promise<{ manifest: Manifest; bytes: number }> {
+  const folder = dirname(file)
+  // One backup at a time: such a file was left behind.
+  const beginning = basename(file).startsWith(installation) ? installation : `${basename(file)}.`
+  for (const path of listPartials(folder, beginning)) rmSync(path, { force: true })
+  await checkSpace(folder, databaseBytes(database.path))
+  const rows = await listSigningKeys(database.orm)
+  const hex = await findFittingKey(masterKey, rows)
+  const partial = partialPath(file)
+  const createJob = (): CopyJob => {
+    const at = now()
+    const published = rows.filter((row) => hasPrivateKey(row) && signingKeyState(row, at) !== 'retired')
+    const about = {
+      created_at: new Date(at).toISOString(),
+      version: packageJson.version,
+      installation,
+      signing_keys: published.map(({ id }) => id),
+      master_key_fingerprint: hex === undefined ? null : masterKeyFingerprint(hex),
+    }
+    return { database: database.path, partial, file, about }
+  }
+  try {
+    return await startCopy(database, createJob, { signal, onProgress })
+  } catch (error) {
+    for (const end of ['', '-wal', '-journal']) rmSync(partial + end, { force: true })
+    if (error instanceof Fault) throw error
+    const why = (error as Error).message
+    throw new Fault('unavailable', `The backup ${JSON.stringify(file)} could not be written: ${why}`, { cause: error })
+  }
+}
+
+function databaseBytes(path: string): number {
+  return ['', '-wal'].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0)
+}
+
+/** @throws Fault when a backup cannot be written there */
+function fileFor(to: string, installation: string, at: number): string {
+  const isFolder = to.endsWith('/') || statSync(to, { throwIfNoEntry: false })?.isDirectory() === true
+  const file = isFolder ? join(to, backupName(installation, at)) : to
+  const folder = dirname(file)
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new Fault('unavailable', `The folder ${JSON.stringify(folder)} does not exist; create it`)
+  const denial = describeDenial(file, { toWrite: true })
+  if (denial !== undefined) throw new Fault('unavailable', `The backup cannot be written: ${denial}`)
+  if (existsSync(file))
+    throw new Fault('conflict', `${JSON.stringify(file)} exists already; choose another name, or name a folder`)
+  return file
+}

@@ -1,0 +1,165 @@
+// The child process that makes a backup. It opens the files of the database, which the owner of the database must never do, and talks to the
+// owner in lines of JSON. When the owner ends, its input ends, and the process removes what it has written.
+import { createHash } from 'node:crypto'
+import { open, rename, rm } from 'node:fs/promises'
+import { constants, setPriority } from 'node:os'
+import { dirname } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Client } from '@libsql/client'
+import { connect } from '../../db/connection.ts'
+import { copyDatabase } from '../../db/copy-file.ts'
+import { readSchemaVersion, readTableFacts } from '../../db/facts.ts'
+import { letGo } from '../../db/open.ts'
+import { backupFormat, type Manifest, manifestLine } from './backup-file.ts'
+
+/** What the owner sends as its first line. Its second line, of any content, confirms that checkpoints were held until `copied`. */
+export type CopyJob = {
+  database: string
+  /** Where the backup is written, and its name once it is complete. */
+  partial: string
+  file: string
+  about: Pick<Manifest, 'created_at' | 'version' | 'installation' | 'signing_keys' | 'master_key_fingerprint'>
+}
+
+/** What this process writes, one per line. */
+export type CopyMessage =
+  | { ready: true }
+  | { progress: { done: number; total: number } }
+  | { copied: true }
+  | { done: Manifest; bytes: number }
+  | { failed: string }
+
+export async function runCopyProcess(): Promise<never> {
+  process.umask(0o077)
+  // The server goes first.
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {}
+  const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+  const nextLine = async () => (await lines.next()).value as string | undefined
+  await tell({ ready: true })
+  const text = await nextLine()
+  if (text === undefined) process.exit(1)
+  const job = JSON.parse(text) as CopyJob
+  const confirmed = nextLine()
+  // The owner is gone, or has given up.
+  void confirmed.then((line) => line === undefined && abandon(job))
+  void confirmed.then(nextLine).then((line) => line === undefined && abandon(job))
+  try {
+    await copyDatabase(job.database, job.partial, createReporter())
+    await tell({ copied: true })
+    await confirmed
+    await tell(await complete(job))
+  } catch (error) {
+    await remove(job)
+    await tell({ failed: (error as Error).message })
+    process.exit(1)
+  }
+  process.exit(0)
+}
+
+async function tell(message: CopyMessage): Promise<void> {
+  await new Promise<void>((written) => process.stdout.write(`${JSON.stringify(message)}\n`, () => written()))
+}
+
+const reportEveryMilliseconds = 200
+
+function createReporter(): (done: number, total: number) => void {
+  let reportedAt = performance.now()
+  return (done, total) => {
+    if (performance.now() - reportedAt < reportEveryMilliseconds) return
+    reportedAt = performance.now()
+    void tell({ progress: { done, total } })
+  }
+}
+
+async function abandon(job: CopyJob): Promise<never> {
+  await remove(job).catch(() => {})
+  process.exit(1)
+}
+
+async function remove({ partial }: CopyJob): Promise<void> {
+  for (const end of ['', '-wal', '-journal']) await rm(partial + end, { force: true })
+}
+
+async function complete({ partial, file, about }: CopyJob): Promise<CopyMessage> {
+  const found = await settle(partial)
+  await rm(`${partial}-wal`, { force: true })
+  const { bytes, sha256 } = await hashFile(partial)
+  const manifest: Manifest = {
+    latchkey_backup: backupFormat,
+    created_at: about.created_at,
+    version: about.version,
+    schema: found.schema,
+    installation: about.installation,
+    database_bytes: bytes,
+    database_sha256: sha256,
+    tables: found.tables,
+    signing_keys: about.signing_keys,
+    master_key_fingerprint: about.master_key_fingerprint,
+  }
+  const line = manifestLine(manifest)
+  await append(partial, line)
+  await rename(partial, file)
+  await flushFolder(dirname(file))
+  return { done: manifest, bytes: bytes + Buffer.byteLength(line) }
+}
+
+/**
+ * Moves the log into the copy, so that it is one file, and reads what the copy contains.
+ * @throws Error when the copy is damaged
+ */
+async function settle(path: string): Promise<{ schema: number; tables: Manifest['tables'] }> {
+  const client: Client = connect(path)
+  try {
+    await client.execute('pragma locking_mode = exclusive')
+    const { rows } = await client.execute('pragma journal_mode = delete')
+    if (rows[0]?.[0] !== 'delete') throw new Error('The log of the copy cannot be moved into it')
+    const { rows: found } = await client.execute('pragma quick_check(1)')
+    if (found[0]?.[0] !== 'ok') throw new Error(`The database is damaged: ${String(found[0]?.[0])}`)
+    return { schema: await readSchemaVersion(client), tables: await readTableFacts(client) }
+  } finally {
+    client.close()
+    letGo()
+  }
+}
+
+async function hashFile(path: string): Promise<{ bytes: number; sha256: string }> {
+  const file = await open(path, 'r')
+  try {
+    return await hashBytes(file.createReadStream({ highWaterMark: 1024 * 1024, autoClose: false }))
+  } finally {
+    await file.close()
+  }
+}
+
+/** The size and the digest of a stream, in one pass. */
+export async function hashBytes(stream: AsyncIterable<unknown>): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    hash.update(piece)
+    bytes += piece.length
+  }
+  return { bytes, sha256: hash.digest('hex') }
+}
+
+async function append(path: string, line: string): Promise<void> {
+  const file = await open(path, 'a')
+  try {
+    await file.writeFile(line)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** A new file name is on disk once its folder is flushed. */
+async function flushFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}

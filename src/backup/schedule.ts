@@ -1,0 +1,83 @@
+// Makes backups on schedule and removes old ones. What is due follows from the files in the folder, so it survives a restart.
+import { rmSync } from 'node:fs'
+import type { BackupPlan } from '../config.ts'
+import { describeError } from '../fault.ts'
+import { backupRetryMilliseconds } from '../limits.ts'
+import type { Log } from '../observe/log.ts'
+import { listBackups, type NamedBackup } from './backup-names.ts'
+import type { Backup, Backups } from './backups.ts'
+
+export type BackupSchedule = {
+  /** Makes a backup if one is due. Never rejects. */
+  check: () => Promise<void>
+  /** Whether the last scheduled backup failed. */
+  isFailing: () => boolean
+  /** Times in milliseconds; undefined without a backup. */
+  newestAt: () => number | undefined
+}
+
+type Parts = { plan: BackupPlan | undefined; backups: Backups; now: () => number; log: Log }
+
+export function createBackupSchedule({ plan, backups, now, log }: Parts): BackupSchedule {
+  let failedAt: number | undefined
+  let isChecking = false
+
+  async function makeWhenDue({ folder, everyMilliseconds, keep }: BackupPlan): Promise<void> {
+    try {
+      if (!isDue(listBackups(folder, backups.installation()), everyMilliseconds, now())) return
+      logBackup(log, await backups.create(`${folder}/`))
+      failedAt = undefined
+    } catch (error) {
+      log('error', 'backup_failed', { to: folder, reason: describeError(error) })
+      failedAt = now()
+      return
+    }
+    removeOld({ folder, keep })
+  }
+
+  function removeOld({ folder, keep }: Pick<BackupPlan, 'folder' | 'keep'>): void {
+    for (const { path } of listBackups(folder, backups.installation()).slice(keep)) {
+      try {
+        rmSync(path)
+        log('info', 'backup_removed', { file: path })
+      } catch (error) {
+        log('warn', 'backup_not_removed', { file: path, reason: describeError(error) })
+      }
+    }
+  }
+
+  return {
+    check: async () => {
+      const wait = Math.min(backupRetryMilliseconds, plan?.everyMilliseconds ?? 0)
+      const isWaiting = failedAt !== undefined && Math.abs(now() - failedAt) < wait
+      if (plan === undefined || isChecking || isWaiting || backups.state().isRunning) return
+      isChecking = true
+      await makeWhenDue(plan)
+      isChecking = false
+    },
+    isFailing: () => failedAt !== undefined,
+    newestAt: () => {
+      const last = backups.state().lastSuccess?.at
+      const inFolder = plan && newestIn(plan.folder, backups.installation(), now())
+      return last === undefined ? inFolder : Math.max(last, inFolder ?? last)
+    },
+  }
+}
+
+export function logBackup(log: Log, { file, bytes, milliseconds }: Backup): void {
+  log('info', 'backup_created', { file, bytes, milliseconds })
+}
+
+/** A backup from the future was made while the clock was wrong, and says nothing. */
+function isDue(found: NamedBackup[], everyMilliseconds: number, at: number): boolean {
+  const newest = found.find(({ createdAt }) => createdAt <= at)
+  return newest === undefined || at - newest.createdAt >= everyMilliseconds
+}
+
+function newestIn(folder: string, installation: string, at: number): number | undefined {
+  try {
+    return listBackups(folder, installation).find(({ createdAt }) => createdAt <= at)?.createdAt
+  } catch {
+    return undefined
+  }
+}

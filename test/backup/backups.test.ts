@@ -1,0 +1,149 @@
+// Backups of a running server: what they contain, that they stand in nobody's way, and when they are refused.
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readManifest } from '../../src/backup/backup-file.ts'
+import { checkSpace } from '../../src/backup/space.ts'
+import { backupLogBytesMax } from '../../src/limits.ts'
+import { masterKeyFingerprint } from '../../src/tokens/master-key-file.ts'
+import { rowsInFile } from '../support/database-file.ts'
+import { install } from '../support/installation.ts'
+import { fromSource, runCommand, startTestServer, type TestServer } from '../support/latchkey.ts'
+
+let server: TestServer
+beforeEach(async () => {
+  server = await startTestServer()
+})
+afterEach(() => server.stop())
+
+const file = () => join(server.folder, 'one.backup')
+const back = (to = file()) => server.admin<{ file: string; bytes: number; manifest: object }>('backup.create', { to })
+const partials = () => readdirSync(server.folder).filter((name) => name.includes('.partial-'))
+
+describe('a backup', () => {
+  test('is a SQLite database with every acknowledged row, although the log has not been moved into the file', async () => {
+    for (const name of ['one', 'two', 'three']) await server.admin('keys.create', { name })
+    const before = statSync(server.config.databasePath).size
+    await back()
+    expect(statSync(server.config.databasePath).size).toBe(before)
+    const names = rowsInFile(file(), 'select name from api_keys order by created_at, name').map(({ name }) => name)
+    expect(names.toSorted()).toEqual(['first management key', 'one', 'three', 'two'])
+    expect(rowsInFile(file(), 'pragma integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  })
+
+  test('ends in its manifest, is for its user alone and does not contain the master key', async () => {
+    const { bytes, manifest } = await back()
+    expect(statSync(file())).toMatchObject({ size: bytes })
+    expect(statSync(file()).mode & 0o777).toBe(0o600)
+    expect(manifest).toEqual(await readManifest(file()))
+    const key = readFileSync(join(server.folder, 'master.key'), 'utf8').trim()
+    expect(manifest).toMatchObject({
+      latchkey_backup: 1,
+      tables: { api_keys: { rows: 1, highest: null }, admin_changes: { rows: 2, highest: 2 } },
+      master_key_fingerprint: masterKeyFingerprint(key),
+    })
+    expect(readFileSync(file()).includes(key)).toBe(false)
+    expect(partials()).toEqual([])
+  })
+
+  test('in a folder is named after installation and time', async () => {
+    const { file: made } = await back(`${server.folder}/`)
+    expect(made).toMatch(/\/latchkey-[0-9a-f]{8}-\d{8}T\d{6}Z\.backup$/)
+  })
+
+  test('is logged, and lets checkpoints go on', async () => {
+    await back()
+    expect(server.logLines.join('')).toContain('"event":"backup_created"')
+    const { client } = server.server.context.database
+    expect((await client.execute('pragma wal_autocheckpoint')).rows[0]?.[0]).toBe(16_384)
+  })
+
+  test('removes what a killed one has left under its name, and nothing else', async () => {
+    const left = `${file()}.partial-0123abcd`
+    const other = join(server.folder, 'other.backup.partial-0123abcd')
+    for (const path of [left, `${left}-wal`, other]) writeFileSync(path, '')
+    await back()
+    expect(partials()).toEqual(['other.backup.partial-0123abcd'])
+  })
+})
+
+describe('refused is a backup', () => {
+  const refusal = (to?: string) => back(to).then(Promise.reject, (error: unknown) => error)
+
+  test('at the same time as another one', async () => {
+    const first = back()
+    expect(await refusal(`${server.folder}/`)).toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/Another backup is running/),
+    })
+    await first
+    expect(await back(`${server.folder}/`)).toHaveProperty('file')
+  })
+
+  test('over a file, the database included, which stays as it is', async () => {
+    writeFileSync(file(), 'kept')
+    expect(await refusal()).toMatchObject({ code: 'conflict', message: expect.stringMatching(/exists already/) })
+    expect(readFileSync(file(), 'utf8')).toBe('kept')
+    expect(await refusal(server.config.databasePath)).toMatchObject({ code: 'conflict' })
+  })
+
+  test('in a folder that does not exist, or under a relative path', async () => {
+    expect(await refusal(join(server.folder, 'none', 'x'))).toMatchObject({
+      message: expect.stringMatching(/does not exist; create it/),
+    })
+    expect(await refusal('x')).toMatchObject({ code: 'invalid' })
+  })
+
+  test('for lack of space, before anything is written', async () => {
+    const error = await checkSpace(server.folder, 10_000_000, async () => 20_000_000).catch((fault: unknown) => fault)
+    expect(error).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/has 20 MB free and needs 27 MB/),
+    })
+    await checkSpace(server.folder, 10_000_000, async () => 30_000_000)
+  })
+
+  test('whose log grows beyond its bound: it stops, and leaves nothing behind', async () => {
+    const { config } = server
+    const { database } = server.server.context
+    const hold = database.holdCheckpoints
+    // A sparse file of that size stands for the log of a busy server.
+    database.holdCheckpoints = async () => {
+      const release = await hold()
+      Bun.spawnSync(['truncate', '-s', String(backupLogBytesMax + 1), `${config.databasePath}-wal`])
+      return release
+    }
+    expect(await refusal()).toMatchObject({ code: 'unavailable', message: expect.stringMatching(/grew beyond 268 MB/) })
+    expect(partials()).toEqual([])
+    expect(existsSync(file())).toBe(false)
+  })
+})
+
+test('the backup of a server that stops is aborted, and the server ends in order', async () => {
+  const installation = await install()
+  const served = await installation.serve()
+  const folder = join(installation.folder, 'backups')
+  mkdirSync(folder)
+  const asked = served.ask('backup.create', { to: `${folder}/` }).catch((error: unknown) => error)
+  await served.ask('health.show')
+  expect(await served.serving.stop()).toBe(0)
+  await asked
+  expect(readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([])
+  await installation.remove()
+})
+
+test('on a full disk the backup fails with a sentence and leaves nothing behind, and the command without a server too', async () => {
+  const installation = await install()
+  const blocks = Math.ceil(statSync(installation.databasePath).size / 512)
+  const limited = ['sh', '-c', `trap "" XFSZ; ulimit -S -f ${Math.max(1, blocks - 100)}; exec "$0" "$@"`, ...fromSource]
+  const to = join(installation.folder, 'full.backup')
+  const { code, stdout, stderr } = await runCommand(['backup', '--to', to], {
+    cwd: installation.folder,
+    env: installation.env,
+    program: limited,
+  })
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toMatch(/^latchkey: The backup "[^"]*" could not be written: [^\n]+\n$/)
+  expect(readdirSync(installation.folder).filter((name) => name.startsWith('full'))).toEqual([])
+  await installation.remove()
+})
