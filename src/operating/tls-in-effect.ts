@@ -13,7 +13,10 @@ export type PreparedPair = Prepared & { facts: { replaced: boolean; expires_at: 
 export type TlsInEffect = {
   /** @throws Fault `configuration` when the pair in these files cannot be used; the one in use stays */
   prepare: (files: TlsFiles) => PreparedPair
-  /** Takes the pair from files that have changed. Never fails: a pair that cannot be used is logged once. */
+  /**
+   * Takes the pair from files that have changed, or that could not be used the last time: a certificate becomes valid
+   * without a change. Never fails: what is wrong is logged once.
+   */
   refresh: () => void
   /** The files of the pair in use. */
   files: () => TlsFiles
@@ -32,8 +35,9 @@ type Parts = {
 
 export function createTlsInEffect({ files, pair, listener, databasePath, now, log }: Parts): TlsInEffect {
   let current = { files, pair }
-  /** The state of the files that was looked at last. */
+  /** The state of the files that was looked at last, and why they could not be used. */
   let seen = pair.stamp
+  let failure: string | undefined
   const prepare = (from: TlsFiles): PreparedPair => {
     const next = readTlsPair(from, { databasePath, now: now() })
     const isSame = next.cert === current.pair.cert && next.key === current.pair.key
@@ -42,6 +46,7 @@ export function createTlsInEffect({ files, pair, listener, databasePath, now, lo
       ready.use()
       current = { files: from, pair: next }
       seen = next.stamp
+      failure = undefined
       if (!isSame) log('info', 'tls_replaced', { subject: next.subject, expires_at: timeOf(next.expiresAt) })
     }
     return { use, discard: ready.discard, facts: { replaced: !isSame, expires_at: timeOf(next.expiresAt) } }
@@ -50,12 +55,14 @@ export function createTlsInEffect({ files, pair, listener, databasePath, now, lo
     prepare,
     refresh: () => {
       const stamp = stampOf(current.files)
-      if (stamp === seen) return
-      seen = stamp
+      if (stamp === seen && failure === undefined) return
       try {
         prepare(current.files).use()
       } catch (error) {
-        log('error', 'tls_replacement_failed', { reason: describeError(error) })
+        const reason = describeError(error)
+        if (stamp !== seen || reason !== failure) log('error', 'tls_replacement_failed', { reason })
+        seen = stamp
+        failure = reason
       }
     },
     files: () => current.files,

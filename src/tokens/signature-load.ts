@@ -29,4 +29,10 @@ export async function runOnPool<Result>(work: () => Promise<Result>): Promise<Re
 function endTurn(): void {
   inLastTurn = inThisTurn
   inThisTurn = 0
+  // Without another signature, nothing else would end the turn after a crowd.
+  if (inLastTurn > signaturesOfOneRequest) setImmediate(endQuietTurn)
+}
+
+function endQuietTurn(): void {
+  if (inThisTurn === 0) inLastTurn = 0
 }

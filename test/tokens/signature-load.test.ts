@@ -28,6 +28,14 @@ test('more signatures in one turn go to the pool, and so do those of the next tu
   expect(signatures(2)).toEqual([true, true])
 })
 
+test('after a crowd and a quiet turn, a lone exchange is computed at once', async () => {
+  signatures(50)
+  await nextTurn()
+  await nextTurn()
+  await nextTurn()
+  expect(signatures(2)).toEqual([true, true])
+})
+
 test('while the pool is at work, every signature goes there', async () => {
   const work = Promise.withResolvers<string>()
   const running = runOnPool(() => work.promise)
