@@ -38,6 +38,7 @@ import { databaseWaitMillisecondsMax } from './limits.ts'
 import { type AccessLog, openAccessLog } from './observe/access-log.ts'
 import type { HealthContext } from './observe/endpoints/health-endpoints.ts'
 import type { MetricsEndpointContext } from './observe/endpoints/metrics-endpoint.ts'
+import { createMetricsReport } from './observe/endpoints/metrics-report.ts'
 import { createReadiness } from './observe/endpoints/readiness.ts'
 import { atLevel, type Log } from './observe/log.ts'
 import { countRows, createMetrics } from './observe/metrics.ts'
@@ -189,14 +190,15 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   const signingKeys = await openSigningKeys(rows, masterKey)
   const { inEffect } = admin
   const reachability = createReachability()
+  const readiness = createReadiness({ ...admin, signingKeys, reachability })
+  const { accessLog: target, databasePath } = admin.config
+  const accessLog = openAccessLog(target, { databasePath, log: admin.log })
+  const observed = { ...admin, signingKeys, reachability, readiness, accessLog }
   return {
-    ...admin,
-    accessLog: openAccessLog(admin.config.accessLog, { databasePath: admin.config.databasePath, log: admin.log }),
+    ...observed,
+    reportMetrics: createMetricsReport(observed),
     callers: new WeakMap(),
     baseUrl,
-    signingKeys,
-    reachability,
-    readiness: createReadiness({ ...admin, signingKeys, reachability }),
     fetch,
     exchangeRate: createRateLimiter(() => inEffect.read().rateLimit),
     replayGuard: await openReplayGuard(admin),

@@ -135,9 +135,15 @@ async function serveMetrics(
   if ('socketPath' in metricsListen) {
     // The collector usually runs as another user of the same group.
     const socket = { path: metricsListen.socketPath, mode: 0o660, setting }
-    return { listener: await listenOnSocket(socket, createMetricsHandler(context)), address: metricsListen }
+    return {
+      listener: await listenOnSocket(socket, createMetricsHandler(context.reportMetrics)),
+      address: metricsListen,
+    }
   }
-  const listener = await listen({ ...metricsListen, setting }, createMetricsHandler(context))
+  const listener = await listen(
+    { ...metricsListen, setting },
+    createMetricsHandler(context.reportMetrics, metricsListen),
+  )
   return { listener, address: { ...metricsListen, port: listener.port } }
 }
 

@@ -4,7 +4,17 @@ import type { CommitOutcome, Writer } from '../../db/write.ts'
 import type { Fault } from '../fault.ts'
 import { labelValuesMax, nanodollarsPerDollar } from '../limits.ts'
 import { type FamilyName, families } from './metric-families.ts'
-import { type Busiest, createBusiest, createCounter, createHistogram, createLabelBound, type Sample } from './series.ts'
+import {
+  type Busiest,
+  type Counter,
+  createBusiest,
+  createCounter,
+  createHistogram,
+  createLabelBound,
+  type Histogram,
+  type LabelBound,
+  type Sample,
+} from './series.ts'
 
 export type Metrics = {
   countExchange: (row: Pick<AuditRow, 'organizationId' | 'outcome' | 'reason'>, milliseconds: number) => void
@@ -16,9 +26,15 @@ export type Metrics = {
   countBackupFailure: () => void
   /** The keys with series; the others are counted together as `other`. */
   busiestKeys: Pick<Busiest, 'ids'>
-  /** The samples of everything that is counted. Ranks the keys again, at most once an hour. */
-  read: () => Partial<Record<FamilyName, Sample[]>>
+  /**
+   * The samples of everything that is counted, without those of organizations and upstreams that are gone. Ranks the
+   * keys again, at most once an hour.
+   */
+  read: (live: Live) => Partial<Record<FamilyName, Sample[]>>
 }
+
+/** The ids of the organizations, and the names of the upstreams in use. */
+export type Live = { organizations: Pick<ReadonlySet<string>, 'has'>; upstreams: Pick<ReadonlySet<string>, 'has'> }
 
 const rankMilliseconds = 60 * 60 * 1_000
 
@@ -28,15 +44,15 @@ type Series = ReturnType<typeof createSeries>
 function createSeries() {
   return {
     counters: {
-      exchanges: createCounter(),
-      inferenceRequests: createCounter(),
-      tokens: createCounter(),
-      cost: createCounter(),
-      refusals: createCounter(),
-      failures: createCounter(),
-      upstreamFailovers: createCounter(),
-      commitFailures: createCounter(),
-      backupFailures: createCounter(),
+      exchanges: createCounter(families.exchanges),
+      inferenceRequests: createCounter(families.inferenceRequests),
+      tokens: createCounter(families.tokens),
+      cost: createCounter(families.cost),
+      refusals: createCounter(families.refusals),
+      failures: createCounter(families.failures),
+      upstreamFailovers: createCounter(families.upstreamFailovers),
+      commitFailures: createCounter(families.commitFailures),
+      backupFailures: createCounter(families.backupFailures),
     },
     histograms: {
       exchangeDuration: createHistogram(families.exchangeDuration),
@@ -46,7 +62,8 @@ function createSeries() {
       commitRows: createHistogram(families.commitRows),
     },
     organization: createLabelBound(labelValuesMax),
-    model: createLabelBound(labelValuesMax),
+    /** By organization, so that one cannot use up the values of all. */
+    models: new Map<string, LabelBound>(),
     upstream: createLabelBound(labelValuesMax),
     reason: createLabelBound(labelValuesMax),
     keys: createBusiest(labelValuesMax),
@@ -61,16 +78,16 @@ export function createMetrics(monotonic: () => number): Metrics {
   let rankedAt = monotonic()
   return {
     countExchange: (row, milliseconds) => {
-      const by = row.organizationId === null ? '' : organization(row.organizationId)
+      const by = row.organizationId === null ? '' : organization.label(row.organizationId)
       counters.exchanges.add(1, by, row.outcome, row.reason ?? '')
       histograms.exchangeDuration.observe(milliseconds / 1_000, by, row.outcome)
     },
     countInference: (row) => countInference(series, row),
     countFault: (fault, status) => {
       const counter = status < 500 ? counters.refusals : counters.failures
-      counter.add(1, reason(reasonOf(fault)))
+      counter.add(1, reason.label(reasonOf(fault)))
     },
-    countFailover: (name) => counters.upstreamFailovers.add(1, upstream(name)),
+    countFailover: (name) => counters.upstreamFailovers.add(1, upstream.label(name)),
     countCommit: ({ isCommitted, rows, milliseconds }) => {
       if (!isCommitted) return counters.commitFailures.add(1)
       histograms.commitDuration.observe(milliseconds / 1_000)
@@ -78,7 +95,8 @@ export function createMetrics(monotonic: () => number): Metrics {
     },
     countBackupFailure: () => counters.backupFailures.add(1),
     busiestKeys: keys,
-    read: () => {
+    read: (live) => {
+      forgetGone(series, live)
       if (monotonic() - rankedAt >= rankMilliseconds) {
         rankedAt = monotonic()
         rankKeys(series)
@@ -89,12 +107,14 @@ export function createMetrics(monotonic: () => number): Metrics {
   }
 }
 
-function countInference({ counters, histograms, organization, model, upstream, keys }: Series, row: UsageRow): void {
-  const by = organization(row.organizationId)
+function countInference(series: Series, row: UsageRow): void {
+  const { counters, histograms, organization, upstream, keys } = series
+  const by = organization.label(row.organizationId)
   const { endpoint, status, firstByteMilliseconds } = row
   // Callers choose the names of models: only one that an upstream has served gets a series.
-  const named = model(row.model ?? '', status < 400)
-  counters.inferenceRequests.add(1, by, endpoint, named, upstream(row.upstream ?? ''), `${Math.floor(status / 100)}xx`)
+  const named = modelsOf(series, by).label(row.model ?? '', status < 400)
+  const served = row.upstream === null ? '' : upstream.label(row.upstream)
+  counters.inferenceRequests.add(1, by, endpoint, named, served, `${Math.floor(status / 100)}xx`)
   histograms.inferenceDuration.observe(row.durationMilliseconds / 1_000, by, endpoint)
   if (firstByteMilliseconds !== null) histograms.inferenceFirstByte.observe(firstByteMilliseconds / 1_000, by, endpoint)
   const key = keys.label(row.keyId)
@@ -103,6 +123,26 @@ function countInference({ counters, histograms, organization, model, upstream, k
   if (row.cachedTokens !== null) counters.tokens.add(row.cachedTokens, by, 'cached', named, key)
   if (row.reasoningTokens !== null) counters.tokens.add(row.reasoningTokens, by, 'reasoning', named, key)
   if (row.costNanodollars !== null) counters.cost.add(row.costNanodollars / nanodollarsPerDollar, by, key)
+}
+
+function modelsOf({ models }: Series, organization: string): LabelBound {
+  const known = models.get(organization)
+  if (known !== undefined) return known
+  const made = createLabelBound(labelValuesMax)
+  models.set(organization, made)
+  return made
+}
+
+function forgetGone({ counters, histograms, organization, models, upstream }: Series, live: Live): void {
+  const goneOrganizations = organization.keepOnly((id) => live.organizations.has(id))
+  const goneUpstreams = upstream.keepOnly((name) => live.upstreams.has(name))
+  for (const id of goneOrganizations) models.delete(id)
+  const all: Record<string, Counter | Histogram> = { ...counters, ...histograms }
+  for (const [name, { drop }] of Object.entries(all)) {
+    const { labels } = families[name as FamilyName]
+    if (labels[0] === 'organization' && goneOrganizations.size > 0) drop(0, goneOrganizations)
+    if (labels.includes('upstream') && goneUpstreams.size > 0) drop(labels.indexOf('upstream'), goneUpstreams)
+  }
 }
 
 function rankKeys({ keys, counters }: Series): void {

@@ -8,6 +8,8 @@ export type Sample = { labels: readonly string[]; value: number; suffix?: string
 export const otherLabel = 'other'
 /** A family with more combinations of labels than this counts the rest as `other`. */
 const seriesMax = 10_000
+/** The same for the combinations of one organization, so that one cannot use up the series of all. */
+const seriesPerOrganizationMax = 1_000
 
 export type Counter = {
   add: (amount: number, ...labels: string[]) => void
@@ -16,36 +18,40 @@ export type Counter = {
   drop: (index: number, values: ReadonlySet<string>) => void
 }
 
-export function createCounter(): Counter {
-  const series = new Map<string, { labels: readonly string[]; value: number }>()
+export function createCounter(family: Pick<Family, 'labels'>): Counter {
+  const series = createSeries(family, (labels) => ({ labels, value: 0 }))
   return {
     add: (amount, ...labels) => {
-      seriesOf(series, labels, () => ({ labels, value: 0 })).value += amount
+      series.find(labels).value += amount
     },
-    samples: () => [...series.values()],
-    drop: (index, values) => {
-      for (const [id, { labels }] of series) if (values.has(labels[index] ?? '')) series.delete(id)
-    },
+    samples: () => series.all(),
+    drop: series.drop,
   }
 }
 
-export type Histogram = { observe: (value: number, ...labels: string[]) => void; samples: () => Sample[] }
+export type Histogram = {
+  observe: (value: number, ...labels: string[]) => void
+  samples: () => Sample[]
+  drop: Counter['drop']
+}
 
-type Distribution = { labels: readonly string[]; counts: number[]; sum: number }
-
-export function createHistogram({ buckets = [] }: Pick<Family, 'buckets'>): Histogram {
-  const series = new Map<string, Distribution>()
+export function createHistogram({ labels: names, buckets = [] }: Pick<Family, 'labels' | 'buckets'>): Histogram {
+  const create = (labels: readonly string[]) => ({ labels, counts: new Array(buckets.length + 1).fill(0), sum: 0 })
+  const series = createSeries<Distribution>({ labels: names }, create)
   return {
     observe: (value, ...labels) => {
-      const found = seriesOf(series, labels, () => ({ labels, counts: new Array(buckets.length + 1).fill(0), sum: 0 }))
+      const found = series.find(labels)
       const index = buckets.findIndex((bound) => value <= bound)
       const at = index < 0 ? buckets.length : index
       found.counts[at] = (found.counts[at] ?? 0) + 1
       found.sum += value
     },
-    samples: () => [...series.values()].flatMap((distribution) => samplesOf(distribution, buckets)),
+    samples: () => series.all().flatMap((distribution) => samplesOf(distribution, buckets)),
+    drop: series.drop,
   }
 }
+
+type Distribution = { labels: readonly string[]; counts: number[]; sum: number }
 
 function samplesOf({ labels, counts, sum }: Distribution, buckets: readonly number[]): Sample[] {
   let count = 0
@@ -56,29 +62,68 @@ function samplesOf({ labels, counts, sum }: Distribution, buckets: readonly numb
   return [...cumulative, { labels, value: sum, suffix: '_sum' }, { labels, value: count, suffix: '_count' }]
 }
 
-/** Past the bound on series, everything is in one whose labels are all `other`. */
-function seriesOf<Value extends { labels: readonly string[] }>(
-  series: Map<string, Value>,
-  labels: string[],
-  create: () => Value,
-): Value {
-  const known = series.get(labels.join('\n'))
-  if (known !== undefined) return known
-  if (series.size >= seriesMax) labels.fill(otherLabel)
-  const id = labels.join('\n')
-  const made = series.get(id) ?? create()
-  series.set(id, made)
-  return made
+/**
+ * The series of a family by their labels. Past a bound, what an organization adds is in one series of that organization,
+ * whose other labels are `other`.
+ */
+function createSeries<Value extends { labels: readonly string[] }>(
+  { labels: names }: Pick<Family, 'labels'>,
+  create: (labels: readonly string[]) => Value,
+) {
+  const isPerOrganization = names[0] === 'organization'
+  const series = new Map<string, Value>()
+  const counts = new Map<string, number>()
+  const countOf = ([first = '']: readonly string[]) => counts.get(first) ?? 0
+  const isFull = (labels: readonly string[]) =>
+    series.size >= seriesMax || (isPerOrganization && countOf(labels) >= seriesPerOrganizationMax)
+  const recount = (labels: readonly string[], change: 1 | -1) => {
+    const count = countOf(labels) + change
+    if (count > 0) counts.set(labels[0] ?? '', count)
+    else counts.delete(labels[0] ?? '')
+  }
+  return {
+    find: (labels: string[]): Value => {
+      const known = series.get(labels.join('\n'))
+      if (known !== undefined) return known
+      if (isFull(labels)) labels.fill(otherLabel, isPerOrganization ? 1 : 0)
+      const id = labels.join('\n')
+      const found = series.get(id)
+      if (found !== undefined) return found
+      const made = create(labels)
+      series.set(id, made)
+      recount(labels, 1)
+      return made
+    },
+    all: () => [...series.values()],
+    drop: (index: number, values: ReadonlySet<string>) => {
+      for (const [id, { labels }] of series) {
+        if (values.has(labels[index] ?? '') && series.delete(id)) recount(labels, -1)
+      }
+    },
+  }
 }
 
-/** Gives the first `max` values that may be admitted as they are, and any other as `other`. */
-export function createLabelBound(max: number): (value: string, mayAdmit?: boolean) => string {
+export type LabelBound = {
+  /** Gives the first values that may be admitted as they are, and any other as `other`. */
+  label: (value: string, mayAdmit?: boolean) => string
+  /** Makes room for other values. Returns the values that are gone. */
+  keepOnly: (isLive: (value: string) => boolean) => ReadonlySet<string>
+}
+
+export function createLabelBound(max: number): LabelBound {
   const known = new Set<string>()
-  return (value, mayAdmit = true) => {
-    if (known.has(value)) return value
-    if (!mayAdmit || known.size >= max) return otherLabel
-    known.add(value)
-    return value
+  return {
+    label: (value, mayAdmit = true) => {
+      if (known.has(value)) return value
+      if (!mayAdmit || known.size >= max) return otherLabel
+      known.add(value)
+      return value
+    },
+    keepOnly: (isLive) => {
+      const gone = new Set([...known].filter((value) => !isLive(value)))
+      for (const value of gone) known.delete(value)
+      return gone
+    },
   }
 }
 

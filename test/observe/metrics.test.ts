@@ -9,6 +9,8 @@ import type { Sample } from '../../src/observe/series.ts'
 import { auditRow, organizationRows, usageRow } from '../support/rows.ts'
 
 const acme = organizationRows('acme')
+/** Everything that a test names is in use. */
+const live = { organizations: { has: () => true }, upstreams: { has: () => true } }
 const hour = 60 * 60 * 1_000
 
 function start() {
@@ -26,7 +28,7 @@ test('models that a caller invents count as other, once an upstream served them 
   for (let index = 0; index < 1_000; index++) count(`invented-${index}`, 404)
   count('real', 200)
   count('real', 503)
-  const { inferenceRequests } = metrics.read()
+  const { inferenceRequests } = metrics.read(live)
   const { labels } = families.inferenceRequests
   expect(valuesOf(inferenceRequests, labels, 'model')).toEqual(new Set(['other', 'real']))
   expect(sumOf(inferenceRequests)).toBe(1_002)
@@ -40,17 +42,54 @@ test('models, upstreams and reasons have a bounded number of values, and no requ
     metrics.countInference({ ...usageRow('r', acme), model: name, upstream: name, status: 200 })
     metrics.countFault(new Fault('invalid', 'No', { reason: `reason_${'x'.repeat(index)}` }), 400)
   }
-  const { inferenceRequests, refusals } = metrics.read()
+  const { inferenceRequests, refusals } = metrics.read(live)
   for (const label of ['model', 'upstream'])
     expect(valuesOf(inferenceRequests, families.inferenceRequests.labels, label).size).toBe(labelValuesMax + 1)
   expect(valuesOf(refusals, families.refusals.labels, 'reason').size).toBe(labelValuesMax + 1)
   expect([sumOf(inferenceRequests), sumOf(refusals)]).toEqual([many, many])
 })
 
+test('one organization that uses up its models and series leaves those of another', () => {
+  const { metrics } = start()
+  const other = organizationRows('other')
+  const count = (rows: typeof acme, model: string, keyId: string) =>
+    metrics.countInference({ ...usageRow('r', rows), model, keyId, status: 200, promptTokens: 1 })
+  for (let index = 0; index < 30_000; index++) count(acme, `model-${index % 250}`, `key-${index % 190}`)
+  count(other, 'own-model', 'own-key')
+  const { inferenceRequests, tokens } = metrics.read(live)
+  expect(inferenceRequests?.at(-1)?.labels.slice(0, 3)).toEqual([
+    other.organization.id,
+    '/chat/completions',
+    'own-model',
+  ])
+  expect(tokens?.at(-1)).toMatchObject({ labels: [other.organization.id, expect.any(String), 'own-model', 'own-key'] })
+  const ofAcme = tokens?.filter(({ labels: [organization, kind] }) => {
+    return organization === acme.organization.id && (kind === 'prompt' || kind === 'other')
+  })
+  expect(ofAcme?.at(-1)?.labels).toEqual([acme.organization.id, 'other', 'other', 'other'])
+})
+
+test('organizations and upstreams that are gone leave, and make room for others', () => {
+  const { metrics } = start()
+  const count = (organization: string, upstream: string) =>
+    metrics.countInference({ ...usageRow('r', acme), organizationId: organization, upstream, model: 'm', status: 200 })
+  for (let index = 0; index < 2 * labelValuesMax; index++) count(`organization-${index}`, `upstream-${index}`)
+  metrics.countFailover('upstream-0')
+  const { labels } = families.inferenceRequests
+  const valuesIn = (found: ReturnType<typeof metrics.read>, label: string) =>
+    valuesOf(found.inferenceRequests, labels, label)
+  expect(valuesIn(metrics.read(live), 'upstream')).toContain('upstream-0')
+  const left = { organizations: new Set(['organization-1']), upstreams: new Set(['upstream-1']) }
+  expect(metrics.read(left).upstreamFailovers).toEqual([])
+  expect(valuesIn(metrics.read(left), 'organization')).toEqual(new Set(['organization-1', 'other']))
+  count('new', 'new')
+  for (const label of ['organization', 'upstream']) expect(valuesIn(metrics.read(live), label)).toContain('new')
+})
+
 test('a message that begins with the name of a member that was sent is no reason', () => {
   const { metrics } = start()
   metrics.countFault(new Fault('invalid', 'invented_member must be removed'), 400)
-  expect(valuesOf(metrics.read().refusals, families.refusals.labels, 'reason')).toEqual(new Set(['invalid']))
+  expect(valuesOf(metrics.read(live).refusals, families.refusals.labels, 'reason')).toEqual(new Set(['invalid']))
 })
 
 test('the busiest keys have names, the rest is other, and other never decreases', () => {
@@ -58,15 +97,15 @@ test('the busiest keys have names, the rest is other, and other never decreases'
   const use = (keyId: string, tokens: number) =>
     metrics.countInference({ ...usageRow('r', acme), keyId, promptTokens: tokens, status: 200 })
   const tokensOf = (key: string) =>
-    sumOf(metrics.read().tokens?.filter(({ labels }) => labels[3] === key && labels[1] === 'prompt')) ?? 0
+    sumOf(metrics.read(live).tokens?.filter(({ labels }) => labels[3] === key && labels[1] === 'prompt')) ?? 0
   for (let index = 0; index < labelValuesMax; index++) use(`idle-${index}`, 1)
   for (let times = 0; times < 10; times++) use('busy', 1)
   expect([tokensOf('busy'), tokensOf('other')]).toEqual([0, 10])
   clock.now += hour
-  metrics.read()
+  metrics.read(live)
   for (let times = 0; times < 10; times++) use('busy', 1)
   expect([tokensOf('busy'), tokensOf('other')]).toEqual([10, 10])
-  const keys = valuesOf(metrics.read().tokens, families.tokens.labels, 'key')
+  const keys = valuesOf(metrics.read(live).tokens, families.tokens.labels, 'key')
   expect(keys.size).toBe(labelValuesMax + 1)
 })
 
@@ -79,7 +118,7 @@ test('the reason of a refusal is a word of the program, never a value', () => {
   ]
   for (const [fault, reason] of reasons) {
     metrics.countFault(fault, 400)
-    expect(metrics.read().refusals?.at(-1)?.labels).toEqual([reason])
+    expect(metrics.read(live).refusals?.at(-1)?.labels).toEqual([reason])
   }
 })
 
@@ -93,7 +132,9 @@ test('an exchange whose record was not committed counts as refused', async () =>
   await expect(writer.appendAudit(auditRow('a'))).rejects.toThrow('full')
   disk.isFull = false
   await writer.appendAudit(auditRow('b'))
-  const counted = metrics.read().exchanges?.map(({ labels: [, outcome, reason], value }) => [outcome, reason, value])
+  const counted = metrics
+    .read(live)
+    .exchanges?.map(({ labels: [, outcome, reason], value }) => [outcome, reason, value])
   expect(counted).toEqual([
     ['refused', 'unrecorded', 1],
     [auditRow('b').outcome, auditRow('b').reason ?? '', 1],

@@ -8,7 +8,7 @@ const wording = { nameOf: (_label: string, value: string) => value, pace: () => 
 
 describe('a counter', () => {
   test('has a series for each combination of labels', () => {
-    const counter = createCounter()
+    const counter = createCounter({ labels: ['one', 'two'] })
     counter.add(1, 'a', 'b')
     counter.add(2, 'a', 'b')
     counter.add(5, 'a', 'c')
@@ -19,7 +19,7 @@ describe('a counter', () => {
   })
 
   test('counts what is past its bound as other, and loses nothing', () => {
-    const counter = createCounter()
+    const counter = createCounter({ labels: ['one', 'two'] })
     for (let index = 0; index < seriesMax + 500; index++) counter.add(1, `label ${index}`, 'x')
     const samples = counter.samples()
     expect(samples).toHaveLength(seriesMax + 1)
@@ -30,7 +30,7 @@ describe('a counter', () => {
 })
 
 test('a histogram counts a value in every bucket that is at least as large', async () => {
-  const histogram = createHistogram({ buckets: [1, 5] })
+  const histogram = createHistogram({ labels: ['l'], buckets: [1, 5] })
   for (const value of [0.5, 1, 3, 9]) histogram.observe(value, 'a')
   const family = { name: 'h', type: 'histogram', help: 'H.', labels: ['l'] } as const
   const text = await familyText(family, histogram.samples(), wording)
@@ -68,7 +68,7 @@ describe('the text of a family', () => {
 })
 
 test('a bound label admits its first values, and only those that may be admitted', () => {
-  const label = createLabelBound(2)
+  const { label } = createLabelBound(2)
   expect(['x', 'a', 'b', 'c', 'a'].map((value) => label(value, value !== 'x'))).toEqual([
     'other',
     'a',

@@ -145,7 +145,11 @@ describe.skipIf(!hasOpenssl)('a server (needs openssl)', () => {
   test('takes a pair when it becomes valid, without another change of its files', async () => {
     const clock = { now: Date.now() }
     const dependencies = { now: () => clock.now }
-    const latchkey = await startTestServer({ settings: tlsSettings(), dependencies, start: { tlsCheckMilliseconds: 5 } })
+    const latchkey = await startTestServer({
+      settings: tlsSettings(),
+      dependencies,
+      start: { tlsCheckMilliseconds: 5 },
+    })
     const { port } = latchkey.server.address
     const failures = () => latchkey.logLines.filter((line) => line.includes('"tls_replacement_failed"'))
     clock.now -= 60 * 60 * 1_000

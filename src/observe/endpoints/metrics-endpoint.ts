@@ -3,17 +3,17 @@ import type { Endpoint, Handle } from '../../http/endpoint.ts'
 import { noQuery, readQuery } from '../../http/input.ts'
 import { errorResponses } from '../../http/operation-doc.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
-import { type MetricsContext, metricsResponse } from './metrics-report.ts'
+import { type MetricsContext, type MetricsReport, metricsResponse } from './metrics-report.ts'
 
 /** What the endpoint needs. */
-export type MetricsEndpointContext = BearerContext & MetricsContext
+export type MetricsEndpointContext = BearerContext & MetricsContext & { reportMetrics: MetricsReport }
 
 /** A key sees everything while its organization is the only one, and otherwise only the series of its organization. */
 const showMetrics: Handle<MetricsEndpointContext> = async (request, context) => {
   const key = await authenticateManagement(request, context, { writes: false })
   readQuery(request, noQuery)
   const isOnly = context.registry.organizations.size === 1
-  return metricsResponse(context, isOnly ? undefined : key.organizationId)
+  return metricsResponse(await context.reportMetrics(isOnly ? undefined : key.organizationId))
 }
 
 export const metricsEndpoint: Endpoint<MetricsEndpointContext> = {

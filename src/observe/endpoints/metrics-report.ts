@@ -41,16 +41,32 @@ export type MetricsContext = {
 
 type Samples = Partial<Record<FamilyName, Sample[]>>
 
-/** The same as a response. */
-export async function metricsResponse(context: MetricsContext, organizationId?: string): Promise<Response> {
-  const headers = { 'content-type': prometheusMediaType, 'cache-control': 'no-store' }
-  return new Response(await metricsText(context, organizationId), { headers })
+/** The text of a scrape of everything, or of one organization, given by its id. */
+export type MetricsReport = (organizationId?: string) => Promise<string>
+
+/** Scrapes at the same time share one text. */
+export function createMetricsReport(context: MetricsContext): MetricsReport {
+  const inFlight = new Map<string | undefined, Promise<string>>()
+  return (organizationId) => {
+    const found = inFlight.get(organizationId)
+    if (found !== undefined) return found
+    const made = metricsText(context, organizationId).finally(() => inFlight.delete(organizationId))
+    inFlight.set(organizationId, made)
+    return made
+  }
+}
+
+export function metricsResponse(text: string): Response {
+  return new Response(text, { headers: { 'content-type': prometheusMediaType, 'cache-control': 'no-store' } })
 }
 
 /** All metrics, or only the series of one organization, given by its id. */
 export async function metricsText(context: MetricsContext, organizationId?: string): Promise<string> {
   const samples: Samples = {
-    ...context.metrics.read(),
+    ...context.metrics.read({
+      organizations: context.registry.organizations,
+      upstreams: new Set(context.registry.upstreamsInOrder.map(({ name }) => name)),
+    }),
     ...issuerSamples(context, organizationId),
     ...keySamples(context),
     ...(organizationId === undefined ? await serverSamples(context) : {}),

@@ -3,6 +3,7 @@ import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
 import type { Reachability } from '../../inference/upstream/reachability.ts'
 import type { UpstreamRegistry } from '../../inference/upstream/targets.ts'
+import { readinessMilliseconds } from '../../limits.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
 import { type Health, judgeHealth } from '../health.ts'
 import type { Log } from '../log.ts'
@@ -20,6 +21,7 @@ export type ReadinessContext = {
   /** Whether the last scheduled backup failed. */
   backupSchedule: { isFailing: () => boolean }
   now: () => number
+  monotonic: () => number
   log: Log
 }
 
@@ -32,7 +34,8 @@ export type Readiness = {
 }
 
 export function createReadiness(context: ReadinessContext): Readiness {
-  const { registry, isWritable, issuerKeys, reachability, log } = context
+  const { registry, isWritable, log } = context
+  const countFailing = createFailureCount(context)
   let isStopping = false
   let before = 'ready'
   return {
@@ -42,10 +45,7 @@ export function createReadiness(context: ReadinessContext): Readiness {
         isWritable: await isWritable(),
         hasSigningKey: hasSigningKey(context),
         isRegistryLoaded: registry.organizations.size > 0,
-        unreachableUpstreams: registry.upstreamsInOrder.filter((each) => reachability.of(each) === false).length,
-        failingIssuers: [...registry.issuers.values()].filter(
-          (issuer) => issuer.deletedAt === null && issuerKeys.stateOf(issuer).failures > 0,
-        ).length,
+        ...countFailing(),
         isBackupFailing: context.backupSchedule.isFailing(),
       })
       const { status, failing, degraded } = health
@@ -58,6 +58,23 @@ export function createReadiness(context: ReadinessContext): Readiness {
       isStopping = true
     },
     isStopping: () => isStopping,
+  }
+}
+
+/** Counts at most once in `readinessMilliseconds`. */
+function createFailureCount({ registry, issuerKeys, reachability, monotonic }: ReadinessContext) {
+  let counted = { unreachableUpstreams: 0, failingIssuers: 0 }
+  let countedAt = Number.NEGATIVE_INFINITY
+  return () => {
+    if (monotonic() - countedAt < readinessMilliseconds) return counted
+    countedAt = monotonic()
+    const { upstreamsInOrder, issuers } = registry
+    const isFailing = (issuer: Issuer) => issuer.deletedAt === null && issuerKeys.stateOf(issuer).failures > 0
+    counted = {
+      unreachableUpstreams: upstreamsInOrder.filter((each) => reachability.of(each) === false).length,
+      failingIssuers: [...issuers.values()].filter(isFailing).length,
+    }
+    return counted
   }
 }
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { labelValuesMax } from '../../../src/limits.ts'
-import { metricsText } from '../../../src/observe/endpoints/metrics-report.ts'
+import { createMetricsReport, metricsText } from '../../../src/observe/endpoints/metrics-report.ts'
 import {
   type Federation,
   type Row,
@@ -12,6 +12,7 @@ import {
   subject,
   temporaryFolder,
 } from '../../support/latchkey.ts'
+import { openRawRequest } from '../../support/raw-request.ts'
 
 let federation: Federation
 let metricsUrl: string
@@ -119,6 +120,31 @@ describe('the metrics address', () => {
     expect((await fetch(metricsUrl, { method: 'POST' })).status).toBe(405)
     const head = await fetch(metricsUrl, { method: 'HEAD' })
     expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
+  })
+
+  test('does not respond to a page in a browser, whose name leads here (DNS rebinding)', async () => {
+    const statusFor = async (host: string) => (await openRawRequest(metricsUrl, 'GET', { host }).answer).status
+    const { port } = new URL(metricsUrl)
+    for (const host of ['attacker.example', `attacker.example:${port}`, 'localhost.attacker.example'])
+      expect([host, await statusFor(host)]).toEqual([host, 421])
+    for (const host of ['localhost', `127.0.0.1:${port}`, '[::1]', `[::1]:${port}`, 'LOCALHOST:1'])
+      expect([host, await statusFor(host)]).toEqual([host, 200])
+  })
+
+  test('renders one text for scrapes at the same time', async () => {
+    const { metrics } = federation.server.context
+    const { read } = metrics
+    let renderings = 0
+    metrics.read = (live) => {
+      renderings += 1
+      return read(live)
+    }
+    const report = createMetricsReport(federation.server.context)
+    const texts = await Promise.all(Array.from({ length: 20 }, () => report()))
+    expect([renderings, new Set(texts).size]).toEqual([1, 1])
+    await report()
+    expect(renderings).toBe(2)
+    metrics.read = read
   })
 
   test('that is in use stops the start, with the name of the setting', async () => {
