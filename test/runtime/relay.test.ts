@@ -4,9 +4,12 @@ import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
+import { clientAddressOf } from '../../src/http/client-address.ts'
+import { listenOnBun } from '../../src/runtime/bun.ts'
 import { listen, listenSecurely, type SecureListener } from '../../src/runtime/listen.ts'
 import type { AddressOf, Handler, TlsPair } from '../../src/runtime/listener.ts'
-import { listenThroughRelay } from '../../src/runtime/relay.ts'
+import { listenThroughRelay, type OpenInner } from '../../src/runtime/relay.ts'
+import { addressList } from '../../src/values/ip-address.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
@@ -105,6 +108,27 @@ describe.skipIf(!hasOpenssl)('a secure listener (needs openssl)', () => {
   test('shows its handler the address of the client', async () => {
     const { port } = await start(async (_request, { address }) => new Response(address))
     expect(await ask(port, new Agent({ rejectUnauthorized: false }))).toBe('127.0.0.1')
+  })
+
+  test('names no client, whatever headers say, for a program on this machine that goes around the relay', async () => {
+    const bounds = { idleSeconds: 60, drainMilliseconds: 1_000 }
+    const stopping = { isCut: () => false, outlives: () => {} }
+    const proxies = addressList('127.0.0.0/8', '::1')
+    const show: Handler = async (message, { address }) =>
+      Response.json({ address, client: clientAddressOf(message, address, proxies) })
+    let innerPort = 0
+    const open: OpenInner = (pair, addressOf) => {
+      const inner = listenOnBun({ hostname: '127.0.0.1', port: 0 }, show, bounds, stopping, { pair, addressOf })
+      innerPort = inner.port
+      return inner
+    }
+    const relay = await listenThroughRelay({ hostname: '127.0.0.1', port: 0 }, open, pairs[0])
+    const headers = { 'x-forwarded-for': '192.0.2.1' }
+    const tls = { rejectUnauthorized: false }
+    const askAt = async (port: number) => (await fetch(`https://127.0.0.1:${port}/`, { headers, tls })).json()
+    expect(await askAt(relay.port)).toEqual({ address: '127.0.0.1', client: '192.0.2.1' })
+    expect(await askAt(innerPort)).toEqual({ address: null, client: null })
+    await relay.stop()
   })
 
   test('explains to a client that speaks plain HTTP what to do', async () => {
