@@ -2,6 +2,7 @@
 // function, so they cannot disagree.
 import { LRUCache } from 'lru-cache'
 import type { Policy as PolicyRow } from '../../db/schema.ts'
+import { isStringArray } from '../values/json-members.ts'
 import {
   type Condition,
   checkCondition,
@@ -10,7 +11,7 @@ import {
   isConditionFault,
 } from './condition/compile.ts'
 import type { ConditionFault } from './condition/permitted.ts'
-import { isStringArray, type SubjectToken } from './subject-token/claims.ts'
+import type { SubjectToken } from './subject-token/claims.ts'
 import { explainGithubSubject } from './subject-token/github-subject.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'
 import { describeMismatch, describeWrongType } from './subject-token/refusal-detail.ts'

@@ -1,14 +1,11 @@
 // Checks what a caller sent, in a body or in the query, with the shape that the OpenAPI document shows.
 import { Fault } from '../fault.ts'
-import { checkShape, type JsonSchema, type } from '../values/shape.ts'
+import { checkShape, type JsonSchema, type type } from '../values/shape.ts'
 import { type Shape, schemaOf } from './operation-doc.ts'
 
 type Fields = Record<string, unknown>
 /** An object shape as a function that returns the input or the errors. */
 type Check<Input> = Shape & ((value: unknown) => Input | type.errors)
-
-/** For endpoints that take no parameters. */
-export const noQuery = type({ '+': 'reject' })
 
 /**
  * The fields as they were sent, without the `ignored` ones, which the shape has and the service does not use.
@@ -40,19 +37,33 @@ export function checkFields<Checked extends type.Any, Ignored extends string = n
  */
 export function readQuery<Input>(request: Request, shape: Check<Input>): Input {
   const known = propertiesOf(shape)
-  const fields = readParameters(request, shape)
-  const unknown = Object.keys(fields).find((name) => !Object.hasOwn(known, name))
-  if (unknown !== undefined) {
-    const names = namesIn(known)
-    const rule = names === '' ? 'remove it; this path has none' : `use ${names}`
-    throw new Fault('invalid', `${JSON.stringify(unknown)} is not a query parameter of this path: ${rule}`)
-  }
+  const fields = typedFields(request, known)
+  rejectUnknown(fields, known)
   return checkShape(shape, fields)
+}
+
+/**
+ * For paths without parameters.
+ * @throws Fault `invalid` for any parameter
+ */
+export function rejectQuery(request: Request): void {
+  rejectUnknown(typedFields(request, {}), {})
+}
+
+function rejectUnknown(fields: Fields, known: Record<string, JsonSchema>): void {
+  const unknown = Object.keys(fields).find((name) => !Object.hasOwn(known, name))
+  if (unknown === undefined) return
+  const names = namesIn(known)
+  const rule = names === '' ? 'remove it; this path has none' : `use ${names}`
+  throw new Fault('invalid', `${JSON.stringify(unknown)} is not a query parameter of this path: ${rule}`)
 }
 
 /** The same before the shape is checked, for callers that add fields. */
 export function readParameters(request: Request, shape: Shape): Fields {
-  const known = propertiesOf(shape)
+  return typedFields(request, propertiesOf(shape))
+}
+
+function typedFields(request: Request, known: Record<string, JsonSchema>): Fields {
   const fields = new Map<string, unknown>()
   for (const [name, text] of queryOf(request)) {
     if (fields.has(name)) throw new Fault('invalid', `${JSON.stringify(name)} is repeated in the query: send it once`)

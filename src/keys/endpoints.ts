@@ -5,7 +5,7 @@ import type { Actor } from '../../db/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import type { Endpoint, Handle } from '../http/endpoint.ts'
-import { checkFields, noQuery, readQuery } from '../http/input.ts'
+import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
 import { keyHashText } from '../values/id-text.ts'
@@ -57,7 +57,7 @@ export function createKeyEndpoints(run: RunKeyOperation): Endpoint<BearerContext
 function showCurrent(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context) => {
     const { key } = await authenticate(request, context)
-    readQuery(request, noQuery)
+    rejectQuery(request)
     const shown = await findKey(run, key, key.hash)
     const isManagement = key.kind !== 'inference'
     const data = {
@@ -92,7 +92,7 @@ function list(run: RunKeyOperation): Handle<BearerContext> {
 function create(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context, { requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
-    readQuery(request, noQuery)
+    rejectQuery(request)
     const body = await readJson(request, operationBodyBytesMax)
     const { workspace_id, ...fields } = checkFields(body, createBody, ignoredFields)
     const input = {
@@ -109,7 +109,7 @@ function create(run: RunKeyOperation): Handle<BearerContext> {
 function show(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context, { params }) => {
     const key = await authenticateManagement(request, context, { writes: false })
-    readQuery(request, noQuery)
+    rejectQuery(request)
     return reply(200, { data: responseOf(await findKey(run, key, params.hash)) })
   }
 }
@@ -117,7 +117,7 @@ function show(run: RunKeyOperation): Handle<BearerContext> {
 function update(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context, { params, requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
-    readQuery(request, noQuery)
+    rejectQuery(request)
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
     const { hash } = await findKey(run, key, params.hash)
     const input = { ...fields, organization: key.organizationId, key: hash }
@@ -129,7 +129,7 @@ function update(run: RunKeyOperation): Handle<BearerContext> {
 function remove(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context, { params, requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
-    readQuery(request, noQuery)
+    rejectQuery(request)
     const { hash } = await findKey(run, key, params.hash)
     await run('keys.delete', { organization: key.organizationId, key: hash }, { kind: 'key', keyId: key.id, requestId })
     return reply(200, { deleted: true })

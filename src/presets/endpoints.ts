@@ -6,7 +6,7 @@ import { readPresetVersion } from '../../db/presets.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import type { Endpoint, Handle, RequestInfo } from '../http/endpoint.ts'
-import { checkFields, noQuery, readQuery } from '../http/input.ts'
+import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { authenticate, authenticateManagement, type BearerContext } from '../keys/bearer.ts'
@@ -98,7 +98,7 @@ function listing(run: (input: Within & Page) => Promise<unknown>): Handle<Preset
 function reading(run: (input: Named) => Promise<unknown>, presetOf: (params: Params) => string): Handle<PresetContext> {
   return async (request, context, { params }) => {
     const { key } = await authenticate(request, context)
-    readQuery(request, noQuery)
+    rejectQuery(request)
     return reply({ data: await orNotFound(run({ ...within(key), preset: presetOf(params) })) })
   }
 }
@@ -110,7 +110,7 @@ function changing(
 ): Handle<PresetContext> {
   return async (request, context, { params, requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
-    readQuery(request, noQuery)
+    rejectQuery(request)
     const input = { ...(await readFields(request)), ...within(key), preset: slugOf(params) }
     return reply({ data: await orNotFound(run(input, actorOf(key, requestId))) })
   }
@@ -137,7 +137,7 @@ async function save(
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
   const key = await authenticateManagement(request, context, { writes: true })
-  readQuery(request, noQuery)
+  rejectQuery(request)
   const slug = params.slug ?? ''
   checkPresetSlug(slug)
   const content = readPreset(dialect, await readJson(request, presetBodyBytesMax))

@@ -1,7 +1,7 @@
 // Mints and verifies access tokens (reference: Access token; RFC 9068). It does not know why one is issued or whether its key is usable.
 import { errors, jwtVerify } from 'jose'
 import { accessTokenClockStepSecondsMax, accessTokenLifetimeSecondsMax } from '../limits.ts'
-import { type } from '../values/shape.ts'
+import { hasStrings, isStringArray } from '../values/json-members.ts'
 import { signJwt } from './jws.ts'
 import { isCanonicalBase64url } from './jwt-text.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -52,18 +52,21 @@ function authorizationOf({ allowedModels, allowedPresets }: Allowed) {
   return { authorization_details: [{ type: authorizationType, ...models, ...presets }] }
 }
 
+/** The reverse of `authorizationOf`; undefined for details that it does not write. */
+function allowedIn(details: unknown): Allowed | undefined {
+  if (details === undefined) return { allowedModels: null, allowedPresets: null }
+  if (!Array.isArray(details) || details.length !== 1) return undefined
+  const { type, models, presets } = Object(details[0]) as Record<string, unknown>
+  const isOptionalList = (value: unknown) => value === undefined || isStringArray(value)
+  if (type !== authorizationType || !isOptionalList(models) || !isOptionalList(presets)) return undefined
+  return { allowedModels: models ?? null, allowedPresets: presets ?? null }
+}
+
 /** `expiresAt` in milliseconds; `kid` is the key that signed it. */
 export type VerifiedAccessToken = { claims: AccessTokenClaims; kid: string; expiresAt: number }
 
 const authorizationType = 'inference'
-const claimsShape = type({
-  sub: 'string',
-  client_id: 'string',
-  jti: 'string',
-  federation_policy_id: 'string',
-  federation_issuer_id: 'string',
-  'authorization_details?': [{ type: type.unit(authorizationType), 'models?': 'string[]', 'presets?': 'string[]' }],
-})
+const claimNames = ['sub', 'client_id', 'jti', 'federation_policy_id', 'federation_issuer_id'] as const
 
 /** Why a token is not valid. The last two were valid at another time. */
 export type AccessTokenObjection = 'token_invalid' | 'token_expired' | 'token_from_future'
@@ -108,18 +111,17 @@ export async function verifyAccessToken(
     )
     const expiresAt = Number(payload.exp) * 1_000
     if (isFromFuture(expiresAt, now)) return 'token_from_future'
-    const claims = claimsShape(payload)
-    if (claims instanceof type.errors || payload.scope !== 'inference') return 'token_invalid'
-    const [details] = claims.authorization_details ?? []
+    const allowed = allowedIn(payload.authorization_details)
+    if (payload.scope !== 'inference' || !hasStrings(payload, claimNames) || allowed === undefined)
+      return 'token_invalid'
     return {
       claims: {
-        keyId: claims.client_id,
-        subject: claims.sub,
-        id: claims.jti,
-        policyId: claims.federation_policy_id,
-        issuerId: claims.federation_issuer_id,
-        allowedModels: details?.models ?? null,
-        allowedPresets: details?.presets ?? null,
+        keyId: payload.client_id,
+        subject: payload.sub,
+        id: payload.jti,
+        policyId: payload.federation_policy_id,
+        issuerId: payload.federation_issuer_id,
+        ...allowed,
       },
       kid: protectedHeader.kid ?? '',
       expiresAt,

@@ -3,7 +3,7 @@
 import { Fault } from '../../fault.ts'
 import { readJson } from '../../http/body.ts'
 import type { Endpoint, RequestInfo } from '../../http/endpoint.ts'
-import { noQuery, readParameters, readQuery } from '../../http/input.ts'
+import { readParameters, rejectQuery } from '../../http/input.ts'
 import { errorResponses, type OperationDoc, type Shape } from '../../http/operation-doc.ts'
 import { jsonInSlices } from '../../http/reply.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
@@ -43,7 +43,7 @@ async function handle(
 ): Promise<Response> {
   // Only the body says whether it is a dry run, and it is read only for keys that may do at least that.
   let key = await authenticateManagement(request, context, { writes: isReading !== true && draft === undefined })
-  if (takesBody(method)) readQuery(request, noQuery)
+  if (takesBody(method)) rejectQuery(request)
   const given = takesBody(method)
     ? await readJson(request, operationBodyBytesMax)
     : readParameters(request, shapeOf(operation))

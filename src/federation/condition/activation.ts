@@ -2,7 +2,8 @@
 // so that no token makes an accepted condition slow.
 import { conditionClaimsDepthMax, conditionCollectionItemsMax, conditionStringCharactersMax } from '../../limits.ts'
 import type { JsonObject } from '../../tokens/jwt-text.ts'
-import { isStringArray, type SubjectToken } from '../subject-token/claims.ts'
+import { isStringArray } from '../../values/json-members.ts'
+import type { SubjectToken } from '../subject-token/claims.ts'
 import { type Refusal, refuse } from '../subject-token/refusal.ts'
 
 export type ConditionView = {

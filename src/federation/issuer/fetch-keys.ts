@@ -1,12 +1,10 @@
 // Fetches the key set of an issuer from a fixed URL or from the URL in its discovery document. It stores nothing.
 import { Fault } from '../../fault.ts'
 import { issuerKeysFreshSecondsDefault, issuerKeysFreshSecondsMax, issuerKeysFreshSecondsMin } from '../../limits.ts'
-import { type } from '../../values/shape.ts'
+import { hasStrings } from '../../values/json-members.ts'
 import { fetchDocument, fetchTime, type Outbound } from './guarded-fetch.ts'
 import type { Issuer } from './issuer.ts'
 import { readKeySet, type VerificationKey } from './key-set.ts'
-
-const discoveryShape = type({ issuer: 'string', jwks_uri: 'string' })
 
 /**
  * Fetches the issuer's current keys and how many milliseconds they stay fresh.
@@ -32,9 +30,8 @@ export async function discover(
   time?: AbortSignal,
 ): Promise<string> {
   const url = `${issuer.issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const { document } = await fetchDocument(outbound, url, issuer.caPem, time)
-  const discovery = discoveryShape(document)
-  if (discovery instanceof type.errors)
+  const { document: discovery } = await fetchDocument(outbound, url, issuer.caPem, time)
+  if (!hasStrings(discovery, ['issuer', 'jwks_uri']))
     throw new Fault('invalid', `${JSON.stringify(url)} is not a discovery document: it lacks issuer or jwks_uri`)
   if (discovery.issuer !== issuer.issuerUrl) {
     throw new Fault(

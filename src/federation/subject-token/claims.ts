@@ -2,6 +2,7 @@
 import { claimCharactersMax, numericDateMax, scopesEntriesMax } from '../../limits.ts'
 import type { JsonObject, JwtText } from '../../tokens/jwt-text.ts'
 import { isLonger } from '../../values/characters.ts'
+import { isStringArray } from '../../values/json-members.ts'
 import { type Refusal, refuse } from './refusal.ts'
 import { describeAhead, describeExpiry } from './refusal-detail.ts'
 
@@ -86,10 +87,6 @@ export function checkLengths({ subject, audience, payload }: SubjectToken): Refu
 
 function isTooLong(text: string): boolean {
   return isLonger(text, claimCharactersMax)
-}
-
-export function isStringArray(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((entry) => typeof entry === 'string')
 }
 
 function isNumericDate(value: unknown): value is number {

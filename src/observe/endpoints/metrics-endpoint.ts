@@ -1,6 +1,6 @@
 // `GET /metrics` below the base path, for management keys: metrics for sites that have one port.
 import type { Endpoint, Handle } from '../../http/endpoint.ts'
-import { noQuery, readQuery } from '../../http/input.ts'
+import { rejectQuery } from '../../http/input.ts'
 import { errorResponses } from '../../http/operation-doc.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
 import { type MetricsContext, type MetricsReport, metricsResponse } from './metrics-report.ts'
@@ -11,7 +11,7 @@ export type MetricsEndpointContext = BearerContext & MetricsContext & { reportMe
 /** A key sees everything while its organization is the only one, and otherwise only the series of its organization. */
 const showMetrics: Handle<MetricsEndpointContext> = async (request, context) => {
   const key = await authenticateManagement(request, context, { writes: false })
-  readQuery(request, noQuery)
+  rejectQuery(request)
   const isOnly = context.registry.organizations.size === 1
   return metricsResponse(await context.reportMetrics(isOnly ? undefined : key.organizationId))
 }
