@@ -14,7 +14,7 @@ export function listenOnBun(
   options: ListenOptions,
   handler: Handler,
   { idleSeconds }: Bounds,
-  stopping: Stopping,
+  { isCut, outlives }: Stopping,
   secure?: Secure,
 ): Listening {
   const fetch = (request: RoutedRequest, server: Bun.Server<undefined>) =>
@@ -25,7 +25,8 @@ export function listenOnBun(
         server.timeout(request, 0)
         return () => server.timeout(request, idleSeconds)
       },
-      ...stopping,
+      isCut,
+      outlives,
     })
   const common = {
     fetch,
