@@ -38,6 +38,9 @@ export type Live = { organizations: Pick<ReadonlySet<string>, 'has'>; upstreams:
 
 const rankMilliseconds = 60 * 60 * 1_000
 
+/** Usage rows are counted this many at a time, since one alone takes several times as long. */
+const uncountedMax = 256
+
 /** The series of what is counted, and the bounds of their labels. */
 type Series = ReturnType<typeof createSeries>
 
@@ -75,6 +78,10 @@ export function createMetrics(monotonic: () => number): Metrics {
   const { counters, histograms, organization, upstream, reason, keys } = series
   counters.commitFailures.add(0)
   counters.backupFailures.add(0)
+  const uncounted: UsageRow[] = []
+  const countWaiting = () => {
+    for (const row of uncounted.splice(0)) countInference(series, row)
+  }
   let rankedAt = monotonic()
   return {
     countExchange: (row, milliseconds) => {
@@ -82,7 +89,9 @@ export function createMetrics(monotonic: () => number): Metrics {
       counters.exchanges.add(1, by, row.outcome, row.reason ?? '')
       histograms.exchangeDuration.observe(milliseconds / 1_000, by, row.outcome)
     },
-    countInference: (row) => countInference(series, row),
+    countInference: (row) => {
+      if (uncounted.push(row) === uncountedMax) countWaiting()
+    },
     countFault: (fault, status) => {
       const counter = status < 500 ? counters.refusals : counters.failures
       counter.add(1, reason.label(reasonOf(fault)))
@@ -94,8 +103,14 @@ export function createMetrics(monotonic: () => number): Metrics {
       histograms.commitRows.observe(rows)
     },
     countBackupFailure: () => counters.backupFailures.add(1),
-    busiestKeys: keys,
+    busiestKeys: {
+      ids: () => {
+        countWaiting()
+        return keys.ids()
+      },
+    },
     read: (live) => {
+      countWaiting()
       forgetGone(series, live)
       if (monotonic() - rankedAt >= rankMilliseconds) {
         rankedAt = monotonic()
