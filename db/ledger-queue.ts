@@ -102,6 +102,15 @@ const dayMilliseconds = 24 * 60 * 60 * 1_000
 const dayColumns = Object.entries(getTableColumns(usageDays))
 const summed = dayColumns.map(([, { name }]) => name).filter((name) => name !== 'key_id' && name !== 'day')
 
+function totalsStatement(keys: number): string {
+  const tuple = `(${dayColumns.map(() => '?').join(',')})`
+  return `insert into ${getTableName(usageDays)} (${dayColumns.map(([, { name }]) => name).join(',')})
+    values ${new Array(keys).fill(tuple).join(',')}
+    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
+}
+
+const singleTotal = totalsStatement(1)
+
 /** Returns one statement that adds the rows of a commit to the daily totals of their keys. */
 function totalsOf(rows: UsageRow[]): InStatement[] {
   if (rows.length === 0) return []
@@ -119,10 +128,7 @@ function totalsOf(rows: UsageRow[]): InStatement[] {
       costNanodollars: sumOf(known?.costNanodollars, row.costNanodollars),
     })
   }
-  const tuple = `(${dayColumns.map(() => '?').join(',')})`
-  const sql = `insert into ${getTableName(usageDays)} (${dayColumns.map(([, { name }]) => name).join(',')})
-    values ${new Array(totals.size).fill(tuple).join(',')}
-    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
+  const sql = totals.size === 1 ? singleTotal : totalsStatement(totals.size)
   const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
   return [{ sql, args }]
 }

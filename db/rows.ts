@@ -39,32 +39,48 @@ export function mergeBulks(all: (Statement | Bulk)[]): Statement[] {
 }
 
 /** The target of an insert. The columns omit the id of a table that numbers its own rows. */
-export type Insertion = { verb: string; table: string; columns: [field: string, name: string][] }
+export type Insertion = {
+  verb: string
+  table: string
+  columns: [field: string, name: string][]
+  /** The statement for one row. */
+  single: string
+}
 
 export function insertion(table: SQLiteTable, verb: 'insert' | 'insert or replace' = 'insert'): Insertion {
   const columns = Object.entries(getTableColumns(table)).filter(
     ([, { name, dataType }]) => name !== 'id' || dataType !== 'number',
   )
-  return { verb, table: getTableName(table), columns: columns.map(([field, { name }]) => [field, name]) }
+  const target = `${verb} into ${getTableName(table)}`
+  const names = columns.map(([, { name }]) => name).join(',')
+  return {
+    verb,
+    table: getTableName(table),
+    columns: columns.map(([field, { name }]) => [field, name]),
+    single: `${target} (${names}) ${valuesOf(columns.length, 0, 1)}`,
+  }
 }
 
 /**
- * Builds one insert statement. Binding a value costs more than storing it, so a value shared by all rows is bound once,
- * and a column without values is omitted. With several rows, the first column is always bound per row, so that
- * identical rows remain separate rows.
+ * Builds one insert statement. One row always has the same text, whose prepared statement is kept. Of several rows,
+ * binding a value costs more than storing it, so a value shared by all rows is bound once, and a column without values
+ * is omitted. The first column is always bound per row, so that identical rows remain separate rows.
  */
 export function insertOf(
-  { verb, table, columns }: Insertion,
+  { verb, table, columns, single }: Insertion,
   rows: readonly object[],
 ): { sql: string; args: InValue[] } {
   const values = rows as readonly Record<string, unknown>[]
+  const [first] = values
+  if (first !== undefined && values.length === 1)
+    return { sql: single, args: columns.map(([field]) => driverValue(first[field])) }
   const shared: string[] = []
   const own: string[] = []
   const fields: string[] = []
   const args: InValue[] = []
   for (const [field, column] of columns) {
     const value = values[0]?.[field]
-    if ((own.length === 0 && rows.length > 1) || values.some((row) => row[field] !== value)) {
+    if (own.length === 0 || values.some((row) => row[field] !== value)) {
       own.push(column)
       fields.push(field)
     } else if (value !== null) {
