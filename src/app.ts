@@ -121,20 +121,25 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
     }
     response.headers.set('x-request-id', info.requestId)
-    const before = endpoint?.isBesideBase === true ? besidePathOf(basePath) : basePath
-    const template = endpoint === undefined ? null : before + endpoint.path
-    recordRequest(request, response, { ...info, traceId, template, startedAt }, context)
+    if (isRecording(context)) {
+      const before = endpoint?.isBesideBase === true ? besidePathOf(basePath) : basePath
+      const template = endpoint === undefined ? null : before + endpoint.path
+      recordRequest(request, response, { ...info, traceId, template, startedAt }, context)
+    }
     return response
   }
 }
 
 type Answered = RequestInfo & { traceId: string | undefined; template: string | null; startedAt: number }
 
+/** Whether anyone reads what `recordRequest` writes. */
+function isRecording({ accessLog, inEffect }: Context): boolean {
+  return accessLog.isOn() || inEffect.read().logLevel === 'debug'
+}
+
 /** Records the request when its response begins, because a stream can run for long. */
 function recordRequest(request: Request, response: Response, answered: Answered, context: Context): void {
   const { accessLog, callers, log, monotonic, now } = context
-  const isDebugging = context.inEffect.read().logLevel === 'debug'
-  if (!accessLog.isOn() && !isDebugging) return
   const { requestId, clientAddress, traceId, template, startedAt } = answered
   const line = accessLine({
     requestId,
@@ -147,7 +152,7 @@ function recordRequest(request: Request, response: Response, answered: Answered,
     clientAddress,
   })
   accessLog.write(now(), line)
-  if (isDebugging) log('debug', 'request', line)
+  if (context.inEffect.read().logLevel === 'debug') log('debug', 'request', line)
 }
 
 /** Used until the process ends: the state in memory can differ from the database. */

@@ -8,7 +8,8 @@ import { type AddressList, parseAddress } from '../values/ip-address.ts'
  */
 export function clientAddressOf(request: Request, peerAddress: string | null, proxies: AddressList): string | null {
   if (peerAddress === null) return null
-  let client = parseAddress(peerAddress)?.toString() ?? peerAddress
+  // The runtime writes an IPv4 address as we would.
+  let client = isIP(peerAddress) === 4 ? peerAddress : (parseAddress(peerAddress)?.toString() ?? peerAddress)
   if (!proxies.has(client)) return client
   const chain = (request.headers.get('x-forwarded-for') ?? '').split(',').reverse()
   for (const entry of chain) {

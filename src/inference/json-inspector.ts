@@ -7,6 +7,7 @@ type Fields = Record<string, unknown>
 /** A window on the bytes of a response: the newest chunks, and the first bytes of those that were dropped. */
 type Window = { chunks: Uint8Array[]; bytes: number; head: Uint8Array }
 
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const nothing = new Uint8Array(0)
 /** A usage object holds numbers and objects of numbers; anything longer is something else. */
 const usageCharactersMax = 10_000
@@ -46,7 +47,8 @@ function addChunk(window: Window, chunk: Uint8Array): void {
 }
 
 function inspect({ chunks, head }: Window): Inspected {
-  const text = Buffer.concat(chunks).toString()
+  const [first = nothing] = chunks
+  const text = decoder.decode(chunks.length > 1 ? Buffer.concat(chunks) : first)
   if (head.byteLength === 0) {
     const response = parseObject(text)
     return { model: modelOf(response), counts: countsOf(usageOf(response)) }
