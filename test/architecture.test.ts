@@ -28,7 +28,7 @@ const isEndpoint = (file: string) => file !== 'src/http/endpoint.ts' && /(^|[/-]
 /** Rooms and loose files of src, the lowest first: each imports only from those before it. */
 const plan = [
   ...['limits', 'fault', 'runtime', 'scheduling', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
-  ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation'],
+  ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
   ...['presets/schema', 'presets/dialects', 'presets'],
   ...['inference/upstream', 'inference/models', 'inference', 'observe/endpoints'],
   ...[
@@ -67,7 +67,13 @@ const pureRules = [
   'presets/apply',
 ].map((name) => `src/${name}.ts`)
 /** Rooms in which every file is such a rule. */
-const pureRooms = ['src/federation/condition/', 'src/presets/schema/', 'src/presets/dialects/', 'src/values/']
+const pureRooms = [
+  'src/federation/condition/',
+  'src/federation/lint/',
+  'src/presets/schema/',
+  'src/presets/dialects/',
+  'src/values/',
+]
 const pureFiles = [...pureRules, ...files.filter((file) => pureRooms.some((room) => file.startsWith(room)))]
 
 describe('imports', () => {

@@ -1,0 +1,228 @@
+// Google, Microsoft Entra, Kubernetes, SPIFFE, and issuers of which nothing is known (sources: their documentation).
+import { claimAt } from './atom.ts'
+import type { Facts } from './fact.ts'
+import {
+  certaintyOf,
+  type IssuerKind,
+  isAsked,
+  isExactly,
+  isPinnedForever,
+  type Level,
+  nothing,
+} from './issuer-kind.ts'
+
+const engine = (member: string) => claimAt('google', 'compute_engine', member)
+const googlePerson: Level = {
+  pins: [
+    { claim: 'sub', immutable: true, value: /^\d+$/, open: nothing },
+    { claim: 'azp', immutable: true, value: /^\d+$/, open: nothing },
+    { claim: engine('instance_id'), immutable: true },
+    { claim: 'email' },
+  ],
+}
+const isEmailUsed = (facts: Facts) => isAsked(facts, 'email') && !isPinnedForever([googlePerson], facts)
+const isVerified = (facts: Facts) => isExactly(facts, 'email_verified', /^true$/)
+export const google: IssuerKind = {
+  id: 'google',
+  title: 'Google',
+  matches: (issuerUrl) => /^https:\/\/accounts\.google\.com\/?$/.test(issuerUrl),
+  isShared: () => true,
+  levels: [
+    {
+      pins: [
+        ...googlePerson.pins,
+        { claim: 'hd' },
+        { claim: 'email', suffix: /^@./ },
+        { claim: engine('project_id') },
+        { claim: engine('project_number'), immutable: true },
+      ],
+    },
+    googlePerson,
+  ],
+  wideRule: 'tenant-wide',
+  checks: [
+    { rule: 'google-email', applies: (facts) => isEmailUsed(facts) && !isVerified(facts) },
+    { rule: 'google-email-only', applies: (facts) => isEmailUsed(facts) && isVerified(facts) },
+  ],
+  stranger: {
+    sub: '900000000000000000001',
+    azp: '900000000000000000001',
+    email: 'mallory@example.net',
+    email_verified: false,
+  },
+  subjects: /^\d+$/,
+  sometimes: ['hd', 'google', 'at_hash', 'name', 'picture', 'given_name', 'family_name', 'locale', 'nonce'],
+}
+
+const entra =
+  /^https:\/\/(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn|sts\.windows\.net)\//
+export const azure: IssuerKind = {
+  id: 'azure',
+  title: 'Microsoft Entra',
+  matches: (issuerUrl) => entra.test(issuerUrl),
+  isShared: (issuerUrl) => /\/(?:common|organizations|consumers)(?:\/|$)/.test(issuerUrl),
+  levels: [
+    {
+      pins: [
+        { claim: 'tid', immutable: true },
+        { claim: 'oid', immutable: true },
+        { claim: 'sub', immutable: true },
+      ],
+    },
+    {
+      pins: [
+        { claim: 'oid', immutable: true },
+        { claim: 'sub', immutable: true },
+        { claim: 'azp', immutable: true },
+        { claim: 'appid', immutable: true },
+        { claim: 'xms_mirid' },
+      ],
+    },
+  ],
+  wideRule: 'tenant-wide',
+  checks: [],
+  stranger: {
+    sub: '90000000-0000-4000-8000-000000000001',
+    oid: '90000000-0000-4000-8000-000000000001',
+    tid: '90000000-0000-4000-8000-000000000002',
+    azp: '90000000-0000-4000-8000-000000000003',
+    azpacr: '1',
+    ver: '2.0',
+    idtyp: 'app',
+  },
+  sometimes: [
+    'roles',
+    'scp',
+    'appid',
+    'appidacr',
+    'idp',
+    'upn',
+    'preferred_username',
+    'name',
+    'groups',
+    'xms_mirid',
+    'wids',
+    'email',
+    'rh',
+    'uti',
+    'aio',
+    'unique_name',
+    'acct',
+  ],
+  defaultAudience: /^https:\/\/(?:graph\.microsoft\.com|management\.azure\.com)\/?$|^api:\/\/AzureADTokenExchange$/,
+  hasLongTokens: true,
+}
+
+const inCluster = (...members: string[]) => claimAt('kubernetes.io', ...members)
+const accountName = inCluster('serviceaccount', 'name')
+const clusters = new RegExp(
+  [
+    '^https://kubernetes\\.default\\.svc',
+    '^https://oidc\\.eks\\.[^/]+/id/',
+    '^https://container\\.googleapis\\.com/v1/projects/',
+    '^https://[^/]*oic\\.prod-aks\\.azure\\.com/',
+  ].join('|'),
+)
+const namespace: Level = {
+  pins: [
+    { claim: inCluster('serviceaccount', 'uid'), immutable: true },
+    { claim: inCluster('pod', 'uid'), immutable: true },
+    { claim: inCluster('namespace') },
+    {
+      claim: 'sub',
+      value: /^system:serviceaccount:[^:*]+:/,
+      prefix: /^system:serviceaccount:[^:]+:/,
+      open: /^system:serviceaccount:./,
+    },
+  ],
+}
+const account: Level = {
+  pins: [
+    { claim: inCluster('serviceaccount', 'uid'), immutable: true },
+    { claim: inCluster('pod', 'uid'), immutable: true },
+    { claim: accountName },
+    {
+      claim: 'sub',
+      value: /^system:serviceaccount:[^:]+:[^:*]+$/,
+      suffix: /^:./,
+      open: /^system:serviceaccount:[^:]+:./,
+    },
+  ],
+}
+export const kubernetes: IssuerKind = {
+  id: 'kubernetes',
+  title: 'Kubernetes',
+  matches: (issuerUrl, subjects) =>
+    clusters.test(issuerUrl) || subjects.some((text) => text.startsWith('system:serviceaccount')),
+  isShared: () => false,
+  levels: [namespace, account],
+  wideRule: 'k8s-namespace',
+  namesRule: 'k8s-recreated',
+  strangerChecks: [
+    {
+      rule: 'k8s-any-namespace',
+      applies: (facts) => certaintyOf(namespace, facts) !== 'pinned' && certaintyOf(account, facts) === 'pinned',
+    },
+  ],
+  checks: [
+    {
+      rule: 'k8s-default-account',
+      applies: (facts) =>
+        !isPinnedForever([account], facts) &&
+        !isExactly(facts, accountName, /^(?!default$)/) &&
+        !isExactly(facts, 'sub', /:(?!default$)[^:]*$/) &&
+        (isExactly(facts, 'sub', /:default$/) || isExactly(facts, accountName, /^default$/)),
+    },
+  ],
+  stranger: {
+    sub: 'system:serviceaccount:sandbox:default',
+    'kubernetes.io': {
+      namespace: 'sandbox',
+      node: { name: 'node-9', uid: '90000000-0000-4000-8000-000000000001' },
+      pod: { name: 'shell', uid: '90000000-0000-4000-8000-000000000002' },
+      serviceaccount: { name: 'default', uid: '90000000-0000-4000-8000-000000000003' },
+      warnafter: 1_795_000_600,
+    },
+  },
+  subjects: /^system:serviceaccount:[^:*]+:[^:*]+$/,
+  sometimes: [],
+  defaultAudience: /^https:\/\/kubernetes\.default\.svc(?:\.|$)|^k3s$|^sts\.amazonaws\.com$/,
+  hasLongTokens: true,
+  cohere: (claims, isFixed) => {
+    const inner = claims['kubernetes.io'] as { namespace: string; serviceaccount: { name: string } }
+    const [, name, own] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(String(claims.sub)) ?? []
+    if (isFixed('sub')) {
+      if (name !== undefined && !isFixed(inCluster('namespace'))) inner.namespace = name
+      if (own !== undefined && !isFixed(accountName)) inner.serviceaccount.name = own
+    } else claims.sub = `system:serviceaccount:${inner.namespace}:${inner.serviceaccount.name}`
+  },
+}
+
+export const spiffe: IssuerKind = {
+  id: 'spiffe',
+  title: 'SPIFFE',
+  matches: (_issuerUrl, subjects) => subjects.some((text) => text.startsWith('spiffe:')),
+  isShared: () => false,
+  levels: [
+    { pins: [{ claim: 'sub', value: /^spiffe:\/\/[^/*]+\//, prefix: /^spiffe:\/\/[^/]+\//, open: /^spiffe:\/\/./ }] },
+    { pins: [{ claim: 'sub', prefix: /^spiffe:\/\/[^/]+\/.*\/$/, open: /^spiffe:\/\/[^/]+\/./ }] },
+  ],
+  wideRule: 'spiffe-domain',
+  checks: [],
+  stranger: { sub: 'spiffe://example.org/ns/sandbox/sa/default' },
+  subjects: /^spiffe:\/\/[^/*]+\/[^*]+$/,
+  sometimes: [],
+  alsoKnown: /./,
+}
+
+export const unknownIssuer: IssuerKind = {
+  id: 'private',
+  title: 'an issuer of your own',
+  matches: () => true,
+  isShared: () => false,
+  levels: [],
+  checks: [],
+  stranger: { sub: '0f8fad5b-d9cb-469f-a165-70867728950e' },
+  sometimes: [],
+  alsoKnown: /./,
+}

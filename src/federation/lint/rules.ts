@@ -1,0 +1,211 @@
+// The rules of the linter: what each means, how it is attacked, and how to mend a policy. The manual shows this table.
+
+/** A blocking finding refuses a save without an exception. A warning should be read; a note may be. */
+export type LintLevel = 'blocking' | 'warning' | 'note'
+export type LintRule = { level: LintLevel; means: string; attack: string; mend: string }
+
+const blocking = (means: string, attack: string, mend: string): LintRule => ({ level: 'blocking', means, attack, mend })
+const warning = (means: string, attack: string, mend: string): LintRule => ({ level: 'warning', means, attack, mend })
+const note = (means: string, attack: string, mend: string): LintRule => ({ level: 'note', means, attack, mend })
+
+const table = {
+  vacuous: blocking(
+    'The policy accepts any token of the issuer that has its audience.',
+    'A stranger requests a token with your audience and exchanges it.',
+    'Compare a claim that only your workload has, such as the subject.',
+  ),
+  'shared-no-tenant': blocking(
+    'Everyone can have tokens of this issuer, and the policy does not name its tenant on every path.',
+    'A stranger sets the claims that the policy compares in their own account.',
+    'Require the id of your organization, group or repository on every path.',
+  ),
+  'prefix-open': blocking(
+    'A prefix ends within a name, so longer names match too.',
+    'A stranger registers a name that begins like yours: `acme-evil` begins with `acme`.',
+    'End the prefix with the delimiter, such as `repo:acme/`, or compare the whole value.',
+  ),
+  'contains-only': blocking(
+    'The tenant is only compared with `contains` or `endsWith`, which the rest of the value can satisfy.',
+    'A stranger puts the text into a part that they choose, such as a branch or the name of an environment.',
+    'Compare the whole value, or its beginning up to a delimiter.',
+  ),
+  'not-proven-narrow': warning(
+    'The linter cannot decide who passes: it does not follow a part of the condition, or its example did not pass.',
+    'The part that was not followed may admit a stranger.',
+    'Add a comparison of an id with `==`, or review the condition by hand.',
+  ),
+  'exclusion-only': warning(
+    'On some path the policy only excludes values, or asks for flags or the presence of claims.',
+    'Anyone who is not excluded passes, and so does every workload that is added later.',
+    'Compare the subject or another claim that identifies the workload.',
+  ),
+  dead: warning(
+    'No token of the issuer can satisfy the policy: the comparisons contradict one another, or this issuer never sends such a value.',
+    'No stranger passes, but neither does the workload. `*` is not a wildcard, and some ids are strings.',
+    'Compare it with a real token: `latchkey policies check`.',
+  ),
+  'unknown-claim': warning(
+    'The policy compares a claim that tokens of this issuer are not known to have.',
+    'No stranger passes, but a misspelled claim refuses the workload.',
+    'Check the name of the claim in a real token.',
+  ),
+  'always-error': warning(
+    'An exclusion reads a claim that some tokens lack. Such tokens are refused with an error.',
+    'No stranger passes, but tokens without the claim do not pass an exclusion such as `!=`.',
+    'Ask `has(…)` first, as in `!has(claims.environment) || claims.environment != "test"`.',
+  ),
+  'default-audience': warning(
+    'The audience is one that the platform puts into tokens for other services.',
+    'Another service that receives such a token sends it here.',
+    'Choose an audience of your own, such as the URL of your server, and request it.',
+  ),
+  'tenant-wide': warning(
+    'The policy names the tenant, but nothing within it: every repository, project, job or application passes.',
+    'Anyone who can run a job anywhere in the organization passes.',
+    'Require a repository, project or application, by id.',
+  ),
+  'prefix-within': blocking(
+    'A prefix ends within the name of a repository, project or account, so longer names match too.',
+    'Someone creates a repository whose name begins like yours: `acme/app-evil` begins with `acme/app`.',
+    'End the prefix with the delimiter, such as `repo:acme/app:`, or compare the whole value.',
+  ),
+  'prefix-names': warning(
+    'A prefix selects every name that begins so, also names that do not exist yet.',
+    'Someone who may create a repository, project or account picks such a name.',
+    'List the names, or make sure that only administrators create them.',
+  ),
+  'github-environment-alone': blocking(
+    'The policy compares `environment`, `workflow`, `ref`, `head_ref`, `base_ref` or `actor` without an owner or repository.',
+    'A stranger creates an environment `production` in their repository.',
+    'Require `repository_id` or `repository_owner_id` too.',
+  ),
+  'github-pull-request': blocking(
+    'The policy accepts tokens of pull requests.',
+    'Anyone who can open a pull request from a branch changes the workflow and gets a token, before any review.',
+    'Require a branch (`:ref:refs/heads/main`) or a protected environment.',
+  ),
+  'github-any-ref': warning(
+    'The policy names a repository, but no ref, environment or reusable workflow, so every branch and pull request passes.',
+    'Everyone who can push a branch changes the workflow and gets a token.',
+    'Require `ref`, or an environment that only protected branches can use.',
+  ),
+  'github-risky-event': warning(
+    'The policy names an event that runs trusted workflows on untrusted input: `pull_request_target`, `workflow_run` or `issue_comment`.',
+    'A stranger opens a pull request or writes a comment, and the workflow runs their code with your token.',
+    'Name `push` or `workflow_dispatch`, and never check out the code of a pull request in such a workflow.',
+  ),
+  'github-reusable': warning(
+    'A reusable workflow is named without its ref, or without the repository that calls it.',
+    'Any repository can call a public reusable workflow, and any branch of it can hold another version.',
+    'Compare the whole `job_workflow_ref`, with `@refs/heads/main` or a tag, and the calling repository.',
+  ),
+  'github-name-only': warning(
+    'Owner and repository are only compared by name.',
+    'After a rename or deletion, a stranger registers the free name and passes.',
+    'Require `repository_id` or `repository_owner_id`, or use the subject with ids.',
+  ),
+  'github-old-subject': note(
+    'The subject has the form without ids. Repositories created or renamed since July 2026 send `repo:OWNER@ID/REPO@ID:…`.',
+    'No stranger passes, but after a rename or an opt-in the workload is refused.',
+    'Compare ids in a condition, which holds for both forms.',
+  ),
+  'gitlab-unprotected': warning(
+    'The policy accepts jobs of unprotected branches and tags.',
+    'Everyone with the role Developer pushes a branch with a changed `.gitlab-ci.yml` and gets a token.',
+    'Require `claims.ref_protected == "true"`, or an exact ref.',
+  ),
+  'gitlab-name-only': warning(
+    'Group and project are only compared by path.',
+    'After a rename or deletion, a stranger registers the free path and passes.',
+    'Require `project_id` or `namespace_id`.',
+  ),
+  'gitlab-subgroups': note(
+    'The prefix of a path also selects projects of all subgroups.',
+    'Someone who may create a subgroup creates a project in it.',
+    'Require `namespace_id`, which subgroups do not share.',
+  ),
+  'k8s-any-namespace': blocking(
+    'A service account is named without its namespace.',
+    'Someone with another namespace creates a service account of the same name.',
+    'Compare the whole subject: `system:serviceaccount:NAMESPACE:NAME`.',
+  ),
+  'k8s-namespace': warning(
+    'Every service account of a namespace passes.',
+    'Every pod of the namespace can request such a token, also one of another team.',
+    'Compare the whole subject: `system:serviceaccount:NAMESPACE:NAME`.',
+  ),
+  'k8s-default-account': warning(
+    'The service account is `default`, which every pod without its own account uses.',
+    'Any pod in the namespace passes, also one of a chart that somebody installs.',
+    'Create a service account for the workload.',
+  ),
+  'k8s-recreated': note(
+    'Namespace and service account are only compared by name.',
+    'After a deletion, someone creates a namespace or service account of the same name.',
+    'Require the `uid` of the service account if namespaces change hands.',
+  ),
+  'circleci-project': warning(
+    'Every project of the CircleCI organization passes.',
+    'Someone adds a project to the organization and runs a job.',
+    'Require `oidc.circleci.com/project-id`.',
+  ),
+  'circleci-ssh-rerun': warning(
+    'Jobs that are rerun with SSH pass.',
+    'A person who reruns a job with SSH reads the token at a shell.',
+    'Require `claims["oidc.circleci.com/ssh-rerun"] == false`.',
+  ),
+  'buildkite-names': warning(
+    'Organization and pipeline are only compared by slug.',
+    'After a rename or deletion, a stranger registers the free slug and passes.',
+    'Let the agent ask for the claims `organization_id` and `pipeline_id`, and compare these.',
+  ),
+  'terraform-plan': warning(
+    'Plans pass, also speculative plans of pull requests.',
+    'Someone opens a pull request whose configuration sends the token elsewhere during the plan.',
+    'Require `claims.terraform_run_phase == "apply"`.',
+  ),
+  'terraform-names': warning(
+    'Organization and workspace are only compared by name.',
+    'After a rename or deletion, a stranger registers the free name and passes.',
+    'Require `terraform_organization_id` or `terraform_workspace_id`.',
+  ),
+  'google-email': blocking(
+    'The policy compares `email`, but neither `email_verified` nor `sub`.',
+    'A stranger creates an account with that address and does not verify it.',
+    'Compare `sub`, the unique id of the account.',
+  ),
+  'google-email-only': warning(
+    'The account is only compared by its verified email address.',
+    'After the account is deleted, someone creates one with the same address.',
+    'Compare `sub`, the unique id of the account.',
+  ),
+  'spiffe-domain': warning(
+    'Every workload of the trust domain passes.',
+    'Any workload with an SVID of this trust domain passes.',
+    'Compare the whole SPIFFE ID, or a path that ends with `/`.',
+  ),
+  'long-token': note(
+    'Tokens of this platform can live for hours, and the issuer has no maximum token age.',
+    'A token that leaks in a log can be exchanged until it expires.',
+    'Set it: `latchkey issuers update NAME --max-token-age 3600`.',
+  ),
+} as const satisfies Record<string, LintRule>
+
+export type RuleName = keyof typeof table
+export const ruleNames = Object.keys(table) as RuleName[]
+export const lintRules: Readonly<Record<RuleName, LintRule>> = table
+
+/**
+ * The rules that ask whether a stranger passes. They answer one question, from the most to the least specific; if one of
+ * them is found, all other questions about who passes are open.
+ */
+export const strangerRules: readonly RuleName[] = [
+  'vacuous',
+  'prefix-open',
+  'contains-only',
+  'github-environment-alone',
+  'k8s-any-namespace',
+  'shared-no-tenant',
+  'exclusion-only',
+  'not-proven-narrow',
+]

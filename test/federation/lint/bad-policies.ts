@@ -1,0 +1,262 @@
+// Policies with a planted defect, each with the rule that must find it.
+import type { RuleName } from '../../../src/federation/lint/rules.ts'
+import type { PolicyRow } from './linting.ts'
+
+const tinder =
+  'https://medium.com/tinder/identifying-vulnerabilities-in-github-actions-aws-oidc-configurations-8067c400d5b8'
+const datadog = 'https://securitylabs.datadoghq.com/articles/exploring-github-to-aws-keyless-authentication-flaws/'
+const githubDocs = 'https://docs.github.com/en/actions/reference/security/oidc'
+const gitlabDocs = 'https://docs.gitlab.com/ci/secrets/id_token_authentication/'
+const githubChange = 'https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens/'
+
+export const badPolicies: Record<RuleName, PolicyRow[]> = {
+  vacuous: [
+    // No condition on sub: only the audience is compared.
+    { issuer: 'github', condition: 'true', source: tinder },
+    { issuer: 'github', condition: '"https://llm.acme.example" in audience', source: datadog },
+    { issuer: 'own', condition: 'subject != ""' },
+    { issuer: 'own', condition: 'has(claims.sub) && !has(claims.admin)' },
+    { issuer: 'gitlab', condition: '1 < 2 || claims.project_id == "20"' },
+    { issuer: 'kubernetes', condition: 'subject.startsWith("system:serviceaccount:") || subject == "x"' },
+    { issuer: 'github', condition: 'claims.runner_environment == "github-hosted"' },
+    { issuer: 'google', condition: 'size(subject) > 3' },
+  ],
+  'shared-no-tenant': [
+    { issuer: 'github', condition: 'claims.event_name == "push"' },
+    { issuer: 'github', condition: 'claims.repository == "acme/app" || claims.runner_environment == "self-hosted"' },
+    { issuer: 'gitlab', condition: 'claims.ref_protected == "true"', source: gitlabDocs },
+    { issuer: 'gitlab', condition: 'claims.user_login == "alice" && !(claims.ref_protected != "true")' },
+    { issuer: 'terraform', condition: 'claims.terraform_run_phase == "apply"' },
+    { issuer: 'buildkite', condition: 'claims.build_branch == "main"' },
+    { issuer: 'google', condition: 'claims.email_verified == true' },
+    { issuer: 'entraCommon', condition: '"Latchkey.Use" in claims.roles' },
+    { issuer: 'github', condition: 'subject.startsWith("repo:") && claims.event_name != "pull_request"' },
+  ],
+  'prefix-open': [
+    // The prefix of an organization without its slash.
+    { issuer: 'github', condition: 'subject.startsWith("repo:acme")', source: datadog },
+    { issuer: 'github', condition: 'claims.sub.startsWith("repo:" + "acme") && claims.ref == "refs/heads/main"' },
+    { issuer: 'github', condition: 'claims["repository"].startsWith("acme") && claims.ref == "refs/heads/main"' },
+    { issuer: 'github', condition: '["acme", "octo"].exists(o, claims.repository_owner.startsWith(o))' },
+    { issuer: 'gitlab', condition: 'claims.project_path.startsWith("acme") && claims.ref_protected == "true"' },
+    { issuer: 'buildkite', condition: '!(!subject.startsWith("organization:acme"))' },
+    { issuer: 'kubernetes', condition: 'subject.startsWith("system:serviceaccount:prod")' },
+    { issuer: 'spire', condition: 'subject.startsWith("spiffe://acme.example")' },
+    {
+      issuer: 'terraform',
+      condition: 'subject.startsWith("organization:acme") && claims.terraform_run_phase == "apply"',
+    },
+  ],
+  'contains-only': [
+    { issuer: 'github', condition: 'claims.repository.endsWith("/app")' },
+    { issuer: 'github', condition: 'subject.contains("acme/app")' },
+    { issuer: 'github', condition: 'subject.contains("repo:acme/") && claims.ref == "refs/heads/main"' },
+    { issuer: 'gitlab', condition: 'claims.project_path.contains("acme/")' },
+    { issuer: 'gitlab', condition: 'subject.endsWith(":ref:main")' },
+    { issuer: 'spire', condition: 'subject.startsWith("spiffe:") && subject.endsWith("/ns/prod/sa/app")' },
+  ],
+  'not-proven-narrow': [
+    { issuer: 'github', condition: 'claims.repository_owner.size() == 4' },
+    { issuer: 'own', condition: '(" " + claims.scope + " ").contains(" llm ")' },
+    { issuer: 'github', condition: 'claims.repository_owner == claims.owner_wanted' },
+    { issuer: 'gitlab', condition: 'int(claims.project_id) == 20' },
+  ],
+  'exclusion-only': [
+    { issuer: 'own', condition: 'claims.email_verified == true' },
+    { issuer: 'own', condition: 'claims.azp != "legacy"' },
+    { issuer: 'own', condition: 'claims.azp == "batch" || !(claims.team in ["a", "b"])' },
+    { issuer: 'own', condition: 'has(claims.groups)' },
+  ],
+  dead: [
+    { issuer: 'github', subject: 'repo:acme/*', source: datadog },
+    { issuer: 'github', subject: 'my-workload' },
+    { issuer: 'github', condition: 'claims.repository_id == 797215326' },
+    { issuer: 'github', condition: 'claims.repository == "acme/app" && claims.repository == "acme/lib"' },
+    { issuer: 'gitlab', condition: 'claims.project_id == "20" && claims.ref_protected == true', source: gitlabDocs },
+    {
+      issuer: 'buildkite',
+      subject:
+        'organization:acme-inc:pipeline:app:ref:refs/heads/main:commit:9f3182061f1e2cca4702c368cbc039b7dc9d4485:step:deploy',
+    },
+    { issuer: 'own', condition: 'claims.a == "x" && claims.a.startsWith("y")' },
+    { issuer: 'own', condition: 'claims.a == "x" && !has(claims.a)' },
+    { issuer: 'kubernetes', subject: 'system:serviceaccount:inference:*' },
+    { issuer: 'google', condition: 'claims.sub == "104479897743394244856" && claims.email_verified == "true"' },
+  ],
+  'unknown-claim': [
+    { issuer: 'github', condition: 'claims.repository_id == "797215326" && claims.branch == "main"' },
+    { issuer: 'gitlab', condition: 'claims.project_id == "20" && claims.protected == "true"' },
+    { issuer: 'terraform', condition: 'claims.terraform_workspace_id == "ws-1" && claims.run_phase == "apply"' },
+  ],
+  'always-error': [
+    { issuer: 'github', condition: 'claims.repository_id == "797215326" && claims.environment != "test"' },
+    { issuer: 'github', condition: 'claims.repository_id == "797215326" && !(claims.environment in ["test", "dev"])' },
+    { issuer: 'gitlab', condition: 'claims.project_id == "20" && !claims.environment.startsWith("review/")' },
+  ],
+  'default-audience': [
+    { issuer: 'github', subject: 'repo:acme/app:ref:refs/heads/main', audience: 'sts.amazonaws.com' },
+    { issuer: 'github', subject: 'repo:acme/app:ref:refs/heads/main', audience: 'https://github.com/acme' },
+    { issuer: 'kubernetes', subject: 'system:serviceaccount:ml:batch', audience: 'https://kubernetes.default.svc' },
+    { issuer: 'gitlab', condition: 'claims.project_id == "20"', audience: 'https://gitlab.com' },
+  ],
+  'tenant-wide': [
+    { issuer: 'github', condition: 'claims.repository_owner_id == "162148032"' },
+    { issuer: 'github', condition: 'subject.startsWith("repo:acme/")' },
+    { issuer: 'gitlab', condition: '"72" == claims.namespace_id' },
+    { issuer: 'bitbucket', condition: 'claims.branchName == "main"' },
+    { issuer: 'entra', condition: '"Latchkey.Use" in claims.roles' },
+    { issuer: 'jenkins', condition: 'claims.build_number > 1' },
+    { issuer: 'google', condition: 'claims.hd == "acme.example"' },
+  ],
+  'prefix-within': [
+    { issuer: 'github', condition: 'subject.startsWith("repo:acme/app")', source: githubDocs },
+    { issuer: 'gitlab', condition: 'claims.project_path.startsWith("acme/app") && claims.namespace_path == "acme"' },
+    { issuer: 'spire', condition: 'subject.startsWith("spiffe://acme.example/ns/prod")' },
+    { issuer: 'kubernetes', condition: 'subject.startsWith("system:serviceaccount:ml:batch")' },
+  ],
+  'prefix-names': [
+    { issuer: 'github', condition: 'claims.repository.startsWith("acme/infra-") && claims.ref == "refs/heads/main"' },
+    { issuer: 'own', condition: 'subject.startsWith("prod")' },
+    { issuer: 'gitlab', condition: 'claims.project_path.startsWith("acme/infra-") && claims.ref_protected == "true"' },
+  ],
+  'github-environment-alone': [
+    { issuer: 'github', condition: 'claims.environment == "production"', source: githubDocs },
+    {
+      issuer: 'github',
+      condition: 'claims.workflow == "Deploy" && claims.ref == "refs/heads/main"',
+      source: githubDocs,
+    },
+    { issuer: 'github', condition: 'claims.repository_id == "1" || claims.actor == "octocat"' },
+    { issuer: 'enterpriseServer', condition: '"refs/heads/main" == claims.ref' },
+    { issuer: 'github', subject: 'environment:production' },
+    { issuer: 'github', condition: 'claims.base_ref in ["develop", "release"]' },
+  ],
+  'github-pull-request': [
+    { issuer: 'github', subject: 'repo:acme/app:pull_request', source: githubDocs },
+    { issuer: 'github', condition: 'subject in ["repo:acme/app:ref:refs/heads/main", "repo:acme/app:pull_request"]' },
+    { issuer: 'github', condition: 'claims.repository_id == "1" && claims.event_name in ["push", "pull_request"]' },
+    { issuer: 'enterpriseServer', subject: 'repo:acme/app:pull_request' },
+  ],
+  'github-any-ref': [
+    { issuer: 'github', condition: 'claims.repository_id == "797215326"' },
+    { issuer: 'github', condition: 'subject.startsWith("repo:acme/app:")', source: githubDocs },
+    { issuer: 'github', condition: 'claims.repository == "acme/app" && claims.ref.startsWith("refs/heads/")' },
+    { issuer: 'github', condition: 'claims.repository_id == "1" && claims.environment.startsWith("prod")' },
+  ],
+  'github-risky-event': [
+    { issuer: 'github', condition: 'claims.repository_id == "1" && claims.event_name == "pull_request_target"' },
+    { issuer: 'github', condition: 'claims.repository_id == "1" && claims.event_name in ["push", "workflow_run"]' },
+  ],
+  'github-reusable': [
+    // The reusable workflow without its ref.
+    {
+      issuer: 'github',
+      condition: 'claims.job_workflow_ref.startsWith("acme/infra/.github/workflows/deploy.yml")',
+      source: githubDocs,
+    },
+    {
+      issuer: 'github',
+      condition: 'claims.job_workflow_ref == "acme/infra/.github/workflows/deploy.yml@refs/heads/main"',
+    },
+    {
+      issuer: 'github',
+      condition: 'claims.repository_owner == "acme" && claims.job_workflow_ref.startsWith("acme/infra/")',
+    },
+  ],
+  'github-name-only': [
+    // Names can be registered again after a rename or deletion.
+    { issuer: 'github', subject: 'repo:acme/app:ref:refs/heads/main', source: githubChange },
+    { issuer: 'github', condition: 'claims.repository == "acme/app" && claims.ref == "refs/heads/main"' },
+    { issuer: 'github', condition: 'claims.repository_id == "1" || claims.repository in ["acme/app", "acme/lib"]' },
+  ],
+  'github-old-subject': [
+    { issuer: 'github', subject: 'repo:acme/app:ref:refs/heads/main', source: githubChange },
+    { issuer: 'github', condition: 'subject == "repo:acme/app:environment:production" && claims.repository_id == "1"' },
+  ],
+  'gitlab-unprotected': [
+    { issuer: 'gitlab', condition: 'claims.project_id == "20"', source: gitlabDocs },
+    {
+      issuer: 'gitlab',
+      condition: 'claims.project_path == "acme/app" && claims.ref_type == "branch"',
+      source: gitlabDocs,
+    },
+    { issuer: 'ownGitlab', condition: 'claims.project_id == "20" && claims.environment == "production"' },
+  ],
+  'gitlab-name-only': [
+    { issuer: 'gitlab', subject: 'project_path:acme/app:ref_type:branch:ref:main', source: gitlabDocs },
+    { issuer: 'gitlab', condition: 'claims.namespace_path == "acme" && claims.ref_protected == "true"' },
+  ],
+  'gitlab-subgroups': [
+    { issuer: 'gitlab', condition: 'claims.project_path.startsWith("acme/") && claims.ref_protected == "true"' },
+    { issuer: 'ownGitlab', condition: 'claims.namespace_path.startsWith("acme/team/")' },
+  ],
+  'k8s-any-namespace': [
+    { issuer: 'kubernetes', condition: 'claims["kubernetes.io"].serviceaccount.name == "runner"' },
+    { issuer: 'eks', condition: 'subject.endsWith(":runner")' },
+  ],
+  'k8s-namespace': [
+    { issuer: 'kubernetes', condition: 'claims["kubernetes.io"].namespace == "inference"' },
+    { issuer: 'eks', condition: 'subject.startsWith("system:serviceaccount:inference:")' },
+  ],
+  'k8s-default-account': [
+    { issuer: 'kubernetes', subject: 'system:serviceaccount:inference:default' },
+    {
+      issuer: 'eks',
+      condition:
+        'claims["kubernetes.io"].namespace == "ml" && claims["kubernetes.io"]["serviceaccount"].name == "default"',
+    },
+  ],
+  'k8s-recreated': [
+    { issuer: 'kubernetes', subject: 'system:serviceaccount:inference:batch' },
+    { issuer: 'eks', condition: 'subject in ["system:serviceaccount:ml:a", "system:serviceaccount:ml:b"]' },
+  ],
+  'circleci-project': [
+    { issuer: 'circleci', condition: 'claims["oidc.circleci.com/vcs-ref"] == "refs/heads/main"' },
+    {
+      issuer: 'circleci',
+      condition: '"58bef0c1-399d-49ca-a5ba-2f4317e4224d" in claims["oidc.circleci.com/context-ids"]',
+    },
+  ],
+  'circleci-ssh-rerun': [
+    {
+      issuer: 'circleci',
+      condition: 'claims["oidc.circleci.com/project-id"] == "ecc458d2-fbdc-4d9a-93c4-ac065ed3c3ca"',
+    },
+    {
+      issuer: 'circleci',
+      condition:
+        'subject.startsWith("org/c9035eb6-6eb2-4c85-8a81-d9ee6a1fa8c2/project/ecc458d2-fbdc-4d9a-93c4-ac065ed3c3ca/")',
+    },
+  ],
+  'buildkite-names': [
+    { issuer: 'buildkite', condition: 'claims.organization_slug == "acme-inc" && claims.pipeline_slug == "app"' },
+    { issuer: 'buildkite', condition: 'subject.startsWith("organization:acme-inc:pipeline:app:ref:refs/heads/main:")' },
+  ],
+  'terraform-plan': [
+    { issuer: 'terraform', condition: 'claims.terraform_workspace_id == "ws-zb3fKQWxJxzYyQm2"' },
+    { issuer: 'terraform', subject: 'organization:acme:project:infra:workspace:prod:run_phase:plan' },
+  ],
+  'terraform-names': [
+    { issuer: 'terraform', subject: 'organization:acme:project:infra:workspace:prod:run_phase:apply' },
+    {
+      issuer: 'terraform',
+      condition: 'claims.terraform_organization_name == "acme" && claims.terraform_run_phase == "apply"',
+    },
+  ],
+  'google-email': [
+    { issuer: 'google', condition: 'claims.email == "batch@acme.iam.gserviceaccount.com"' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@acme.example")' },
+  ],
+  'google-email-only': [
+    { issuer: 'google', condition: 'claims.email == "a@acme.example" && claims.email_verified == true' },
+    { issuer: 'google', condition: 'claims.email_verified && claims.email in ["a@acme.example", "b@acme.example"]' },
+  ],
+  'spiffe-domain': [
+    { issuer: 'spire', condition: 'subject.startsWith("spiffe://acme.example/")' },
+    { issuer: 'spire', condition: 'claims.sub.startsWith("spiffe://acme.example/") && subject.endsWith("/sa/app")' },
+  ],
+  'long-token': [
+    { issuer: 'kubernetes', subject: 'system:serviceaccount:ml:batch', maxTokenAge: null },
+    { issuer: 'gitlab', condition: 'claims.project_id == "20"', maxTokenAge: null },
+  ],
+}
