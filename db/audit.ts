@@ -1,5 +1,5 @@
-// Reads the exchange audit. Only write.ts adds rows, and rows never change.
-import { and, desc, eq, gte, lt, max } from 'drizzle-orm'
+// Reads the exchange audit. Only write.ts adds rows, archives.ts removes old ones, and rows never change.
+import { and, desc, eq, gte, lt, max, min } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { exchangeAudit } from './record-schema.ts'
 import { timeOfRequest } from './request-time.ts'
@@ -38,7 +38,8 @@ export async function listAudit<Shown>(
 ): Promise<{ rows: Shown[]; moreBeforeId: number | undefined }> {
   const { since, beforeId, limit } = filter
   const until = Math.min(beforeId ?? Number.POSITIVE_INFINITY, (await lastRowId(orm)) + 1)
-  const from = Math.max(until - rowsReadMax, 1)
+  const first = await firstRowId(orm)
+  const from = Math.max(until - rowsReadMax, first)
   const read = (slice: RowRange, most: number) =>
     orm
       .select()
@@ -47,7 +48,7 @@ export async function listAudit<Shown>(
       .orderBy(desc(exchangeAudit.id))
       .limit(most)
   const rows = await listInSlices({ rows: { from, until }, limit, read, show }, onProgress)
-  const isCut = rows.length < limit && from > 1 && (since === undefined || (await mayBeSince(orm, since, from)))
+  const isCut = rows.length < limit && from > first && (since === undefined || (await mayBeSince(orm, since, from)))
   return { rows, moreBeforeId: isCut ? from : undefined }
 }
 
@@ -66,7 +67,7 @@ function matching({ organizationId, policyId, keyId, issuerId, subject, outcome,
 
 /** Reports whether rows before this id can be as recent as `time`. */
 async function mayBeSince(orm: Orm, time: number, id: number): Promise<boolean> {
-  const [row] = await orm.select({ at: exchangeAudit.at }).from(exchangeAudit).where(eq(exchangeAudit.id, id))
+  const row = await rowAtOrAfter(orm, id)
   return row === undefined || row.at >= time - disorderMilliseconds
 }
 
@@ -85,7 +86,7 @@ export async function findAudit(orm: Orm, requestId: string): Promise<ListedAudi
   const end = (await lastRowId(orm)) + 1
   return (
     (await findWithin(orm, requestId, { from, until })) ??
-    findWithin(orm, requestId, { from: Math.max(end - auditRowsReadMax, 1), until: end })
+    findWithin(orm, requestId, { from: Math.max(end - auditRowsReadMax, await firstRowId(orm)), until: end })
   )
 }
 
@@ -103,15 +104,28 @@ async function findWithin(orm: Orm, requestId: string, rows: RowRange): Promise<
  * Returns the approximate id of the first row at or after a time, or the last id plus one if there are no such rows.
  */
 async function firstRowSince(orm: Orm, time: number): Promise<number> {
-  let low = 1
+  let low = await firstRowId(orm)
   let high = (await lastRowId(orm)) + 1
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
-    const [row] = await orm.select({ at: exchangeAudit.at }).from(exchangeAudit).where(eq(exchangeAudit.id, middle))
+    const row = await rowAtOrAfter(orm, middle)
     if (row === undefined || row.at >= time) high = middle
-    else low = middle + 1
+    else low = row.id + 1
   }
-  return low
+  return Math.min(low, high)
+}
+
+/** Archived rows leave gaps between ids. */
+async function rowAtOrAfter(orm: Orm, id: number): Promise<{ id: number; at: number } | undefined> {
+  const { id: rowId, at } = exchangeAudit
+  const [row] = await orm.select({ id: rowId, at }).from(exchangeAudit).where(gte(rowId, id)).orderBy(rowId).limit(1)
+  return row
+}
+
+/** Returns 1 for an empty table. Earlier rows are in archives. */
+async function firstRowId(orm: Orm): Promise<number> {
+  const [first] = await orm.select({ id: min(exchangeAudit.id) }).from(exchangeAudit)
+  return first?.id ?? 1
 }
 
 /** Returns 0 for an empty table. */

@@ -8,6 +8,7 @@ import revokedSigningKeys from './migrations/0005_revoked_signing_keys.sql' with
 import upstreamHeaders from './migrations/0006_upstream_headers.sql' with { type: 'text' }
 import localUsers from './migrations/0007_local_users.sql' with { type: 'text' }
 import writeProbe from './migrations/0008_write_probe.sql' with { type: 'text' }
+import archives from './migrations/0009_archives.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -20,6 +21,7 @@ export const migrations: Migration[] = [
   { version: 6, name: 'upstream_headers', statements: statementsOf(upstreamHeaders) },
   { version: 7, name: 'local_users', statements: statementsOf(localUsers) },
   { version: 8, name: 'write_probe', statements: statementsOf(writeProbe) },
+  { version: 9, name: 'archives', statements: statementsOf(archives) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -24,6 +24,11 @@ export type Database = {
    */
   holdCheckpoints: () => Promise<() => Promise<void>>
   /**
+   * Shortens the file by about this many free pages (4 KiB each), in one transaction. Returns the number of pages that are still free. A
+   * database that an earlier version created keeps its free pages for new rows: it returns 0.
+   */
+  giveBackPages: (pages: number) => Promise<number>
+  /**
    * Moves the write-ahead log into the main file if the disk has room, then closes the connection. The process keeps
    * its lock on the file until it ends.
    */
@@ -77,6 +82,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
         message: `The file ${JSON.stringify(options.path)} is another program's database`,
       }
     }
+    // Has an effect only before the first table exists.
+    await client.execute('pragma auto_vacuum = incremental')
     await setPragma(client, 'journal_mode', 'wal')
     await setPragma(client, 'synchronous', options.synchronous, options.synchronous === 'full' ? 2 : 1)
     await setPragma(client, 'foreign_keys', 'on', 1)
@@ -114,6 +121,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
         if (holds === 0) await runCheckpointsAt(checkpointPages)
       }
     },
+    giveBackPages: (pages) => giveBackPages(opened, pages),
     close: async () => {
       try {
         await opened.execute('pragma wal_checkpoint(truncate)')
@@ -126,6 +134,21 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     },
   }
 }
+
+/**
+ * `batch` and `execute` step this pragma only once, and the commit then fails with SQLITE_BUSY, because the statement is still in progress.
+ * `executeMultiple` steps it to its end.
+ */
+async function giveBackPages(client: Client, pages: number): Promise<number> {
+  // As a select: a pragma would empty the cache of statements.
+  const read = async (pragma: string) => Number((await client.execute(`select * from pragma_${pragma}`)).rows[0]?.[0])
+  if ((await read('auto_vacuum')) !== incrementalVacuum) return 0
+  // If it fails, the client rolls the transaction back.
+  await client.executeMultiple(`begin immediate; pragma incremental_vacuum(${pages}); commit`)
+  return read('freelist_count')
+}
+
+const incrementalVacuum = 2
 
 /**
  * Forces a garbage collection. libSQL finalizes a failed statement only when it is collected; until then, this process

@@ -1,5 +1,7 @@
-// The append-only tables: exchanges, inference requests with their daily totals, and admin changes.
+// The append-only tables: exchanges, inference requests with their daily totals, and admin changes. Also the archives, which
+// hold old rows of the first two.
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { archiveKinds } from './archive-kinds.ts'
 import { flag, time } from './columns.ts'
 
 export const exchangeAudit = sqliteTable('exchange_audit', {
@@ -98,6 +100,29 @@ export const usageDays = sqliteTable(
   (table) => [primaryKey({ columns: [table.keyId, table.day] })],
 )
 
+/** A file that holds old rows. */
+export const archives = sqliteTable('archives', {
+  id: integer('id').primaryKey(),
+  kind: text('kind', { enum: archiveKinds }).notNull(),
+  state: text('state', { enum: ['writing', 'verified', 'removing', 'finished'] }).notNull(),
+  folder: text('folder').notNull(),
+  file: text('file').notNull(),
+  firstRowId: integer('first_row_id').notNull(),
+  lastRowId: integer('last_row_id').notNull(),
+  /** The file holds the rows of its range that are older than this time. */
+  before: time('before').notNull(),
+  firstAt: time('first_at').notNull(),
+  lastAt: time('last_at').notNull(),
+  rowCount: integer('row_count').notNull(),
+  /** Ids of the organizations that the rows belong to; null for exchanges that named an unknown policy. */
+  organizations: text('organizations', { mode: 'json' }).$type<(string | null)[]>().notNull(),
+  bytes: integer('bytes'),
+  sha256: text('sha256'),
+  createdAt: time('created_at').notNull(),
+  finishedAt: time('finished_at'),
+})
+
+export type Archive = typeof archives.$inferSelect
 export type UsageDay = typeof usageDays.$inferSelect
 export type AdminChange = typeof adminChanges.$inferSelect
 export type AuditRow = Omit<typeof exchangeAudit.$inferSelect, 'id'>

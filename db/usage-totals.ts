@@ -1,11 +1,12 @@
 // Sums the usage ledger by key or another grouping, and compares the sums with the stored daily totals.
 import { and, count, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { listFilesHolding } from './archives.ts'
 import type { Orm } from './open.ts'
 import { createPace, nextSlice } from './pace.ts'
 import { usage, usageDays } from './record-schema.ts'
 import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
-import { matching, rangeOf, readable, type UsageFilter } from './usage.ts'
+import { matching, rangeOf, readable, rowIdsOf, type UsageFilter } from './usage.ts'
 import type { UsageGrouping } from './usage-groupings.ts'
 
 /** The summed fields, in the order in which a slice returns them. `unpriced` counts requests with an unknown cost. */
@@ -129,7 +130,7 @@ type KeptSlice = { rows: DayTotals[]; upto: number }
 
 /**
  * Returns the days of keys whose stored totals differ from the sum of their rows. A correct ledger returns an empty
- * list. Requests that end during the check do not count as drift.
+ * list. Requests that end during the check do not count as drift, and days with archived rows are not compared.
  */
 export async function findDrift(orm: Orm, onProgress?: OnProgress): Promise<{ keyId: string; day: number }[]> {
   const kept = await readKeptTotals(orm)
@@ -144,9 +145,20 @@ export async function findDrift(orm: Orm, onProgress?: OnProgress): Promise<{ ke
       else found.set(nameOf(row), row)
     }
   }
+  // Read last: rows can have left the ledger meanwhile.
+  const archivedDays = await listArchivedDays(orm)
   return [...found.values()]
+    .filter(({ day }) => !archivedDays.has(day))
     .map(({ keyId, day }) => ({ keyId, day }))
     .toSorted((one, other) => one.day - other.day || (one.keyId < other.keyId ? -1 : 1))
+}
+
+/** Days since 1970 with rows in archives of the ledger. */
+async function listArchivedDays(orm: Orm): Promise<Set<number>> {
+  const days = new Set<number>()
+  for (const { firstAt, lastAt } of await listFilesHolding(orm, { kind: 'usage' }))
+    for (let each = Math.floor(firstAt / dayMilliseconds); each <= lastAt / dayMilliseconds; each++) days.add(each)
+  return days
 }
 
 const nameOf = ({ keyId, day }: { keyId: string; day: number }) => `${keyId} ${day}`
@@ -187,7 +199,7 @@ async function addUpDays(orm: Orm, kept: KeptSlice[], onProgress?: OnProgress): 
     .groupBy(usage.keyId, day)
     .prepare()
   const found = new Map<string, DayTotals>()
-  let from = 1
+  let { first: from } = await rowIdsOf(orm)
   for (const upto of new Set(kept.map((each) => each.upto))) {
     const isIn = (row: DayTotals) => upto === kept[0]?.upto || uptoOf(row, kept) >= upto
     const read = (rows: RowRange) => slice.execute(rows)

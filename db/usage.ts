@@ -1,5 +1,6 @@
-// Reads the usage ledger: single requests, and the cost of each key. Only write.ts adds rows, and rows never change.
-import { and, desc, eq, getTableColumns, gte, lt, max, sql } from 'drizzle-orm'
+// Reads the usage ledger: single requests, and the cost of each key. Only write.ts adds rows,
+// archives.ts removes old ones, and rows never change.
+import { and, desc, eq, getTableColumns, gte, lt, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
 import { usage, usageDays } from './record-schema.ts'
@@ -89,9 +90,18 @@ export async function findUsage(
 
 /** Returns the range of row ids that a filter can match, up to the last row now. */
 export async function rangeOf(orm: Orm, { since, beforeId }: UsageFilter): Promise<RowRange> {
-  const [last] = await orm.select({ id: max(usage.id) }).from(usage)
-  const until = Math.min(beforeId ?? Number.POSITIVE_INFINITY, (last?.id ?? 0) + 1)
-  return { from: since === undefined ? 1 : await firstRowSince(orm, since, until), until }
+  const { first, end } = await rowIdsOf(orm)
+  const rows = { from: first, until: Math.min(beforeId ?? Number.POSITIVE_INFINITY, end) }
+  return since === undefined ? rows : { ...rows, from: await firstRowSince(orm, since, rows) }
+}
+
+/** Returns the first id and the one after the last. Rows before the first are in archives. */
+export async function rowIdsOf(orm: Orm): Promise<{ first: number; end: number }> {
+  // As two subqueries: a select of both would scan the table.
+  const [ids] = await orm.all<{ first: number | null; last: number | null }>(
+    sql`select (select min(id) from usage) as first, (select max(id) from usage) as last`,
+  )
+  return { first: ids?.first ?? 1, end: (ids?.last ?? 0) + 1 }
 }
 
 /** Rows are in the order in which requests end, except for short delays. This also covers brief clock errors. */
@@ -106,16 +116,16 @@ const samples = 1_000
  * Returns a row id at or shortly before the first row that can have that time. The stored time is the start of the
  * request, so its end is later.
  */
-async function firstRowSince(orm: Orm, since: number, until: number): Promise<number> {
-  const step = Math.ceil(until / samples)
+async function firstRowSince(orm: Orm, since: number, { from: first, until }: RowRange): Promise<number> {
+  const step = Math.max(Math.ceil((until - first) / samples), 1)
   const read = ({ from, until: end }: RowRange) => {
-    const ids = Array.from({ length: end - from }, (_, index) => 1 + (from + index) * step)
+    const ids = Array.from({ length: end - from }, (_, index) => first + (from + index) * step)
     return orm.all<{ id: number; ended: number }>(sql`
       select id, at + duration_milliseconds as ended from usage
       where id in (select value from json_each(${JSON.stringify(ids)})) order by id`)
   }
-  let before = 1
-  for await (const rows of readInSlices({ from: 0, until: Math.ceil((until - 1) / step) }, read))
+  let before = first
+  for await (const rows of readInSlices({ from: 0, until: Math.ceil((until - first) / step) }, read))
     for (const { id, ended } of rows) {
       if (ended >= since - disorderMilliseconds) return before
       before = id

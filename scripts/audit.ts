@@ -4,12 +4,12 @@ import type { OperationResponse } from '../src/admin/operations.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { moment, record } from './shared/render.ts'
-import { drawReport, reportInput, reportOptions, traitInput, traitOptions } from './shared/reports.ts'
+import { archivedLines, drawReport, reportInput, reportOptions, traitInput, traitOptions } from './shared/reports.ts'
 import { stateTone } from './shared/terminal.ts'
 
 type Exchanges = OperationResponse<'audit.list'>
 
-function drawExchanges({ data, more_before_id }: Exchanges, given: Arguments): string {
+function drawExchanges({ data, more_before_id, archived }: Exchanges, given: Arguments): string {
   const drawn = drawReport(
     data,
     [
@@ -25,9 +25,11 @@ function drawExchanges({ data, more_before_id }: Exchanges, given: Arguments): s
     ],
     given,
   )
-  return more_before_id === undefined || more_before_id === null
-    ? drawn
-    : `${drawn}\nOlder exchanges were not searched. To continue: --before-id ${more_before_id}`
+  const more =
+    more_before_id === undefined || more_before_id === null
+      ? []
+      : [`Older exchanges were not searched. To continue: --before-id ${more_before_id}`]
+  return [drawn, ...more, ...archivedLines(archived)].join('\n')
 }
 
 export function auditCommand(): Command {

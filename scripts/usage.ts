@@ -6,7 +6,15 @@ import { type Arguments, command, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { momentText } from './shared/option-values.ts'
 import { bar, csv, dollars, moment } from './shared/render.ts'
-import { drawReport, reportInput, reportOptions, traitInput, traitOptions, whenEmpty } from './shared/reports.ts'
+import {
+  archivedLines,
+  drawReport,
+  reportInput,
+  reportOptions,
+  traitInput,
+  traitOptions,
+  whenEmpty,
+} from './shared/reports.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
@@ -35,22 +43,30 @@ export function usageCommand(): Command {
       ...(given.options.requests ? {} : { by: given.options.by }),
     }),
     (response, given) => {
-      if (given.options.csv) return csv(response.data)
-      return 'more_before_id' in response ? drawRequests(response.data, given) : drawSums(response.data, given)
+      const lines = archivedLines(response.archived)
+      if (given.options.csv) {
+        // Standard output has only rows.
+        for (const line of lines) process.stderr.write(`latchkey: ${line}\n`)
+        return csv(response.data)
+      }
+      const drawn = 'more_before_id' in response ? drawRequests(response.data, given) : drawSums(response.data, given)
+      return [drawn, ...lines].join('\n')
     },
   )
   return list.addCommand(
-    operationCommand(
-      verify,
-      'usage.verify',
-      () => ({}),
-      ({ ok, data }) =>
-        ok
-          ? "Each key's totals match its requests"
-          : `The totals do not match the requests: ${data.map(({ key_id, day }) => `${key_id} on ${day}`).join(', ')}`,
-      { isNegative: ({ ok }) => !ok },
-    ),
+    operationCommand(verify, 'usage.verify', () => ({}), drawVerified, { isNegative: ({ ok }) => !ok }),
   )
+}
+
+function drawVerified({ ok, data, archived = [] }: OperationResponse<'usage.verify'>): string {
+  const skipped =
+    archived.length === 0
+      ? []
+      : ['Days with archived requests were not compared; latchkey archive verify checks the archives']
+  const result = ok
+    ? "Each key's totals match its requests"
+    : `The totals do not match the requests: ${data.map(({ key_id, day }) => `${key_id} on ${day}`).join(', ')}`
+  return [result, ...skipped].join('\n')
 }
 
 /** Bars are drawn only on a terminal. */

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describeReadFailure } from '../db/access.ts'
+import { type Retention, retentionOf } from './archive/retention.ts'
 import { Fault } from './fault.ts'
 import { backupsKeptMax, bodyMegabytesMax } from './limits.ts'
 import type { AccessLogTarget } from './observe/access-log.ts'
@@ -52,6 +53,7 @@ export type Config = {
   issuerNetworks: AddressList | undefined
   /** Where metrics are served without a credential; undefined for nowhere. */
   metricsListen: ListenAddress | { socketPath: string } | undefined
+  retention: Retention
   /** Age in days at which the signing key is rotated; undefined for never. */
   signingKeyDays: number | undefined
   /** Whether issuers on `http://` loopback addresses may be trusted: for a laptop and for tests. */
@@ -120,6 +122,7 @@ export function parseSettings(texts: SettingTexts): Config {
     trustedProxies: required('LATCHKEY_TRUSTED_PROXIES', parseNetworks),
     issuerNetworks: optional('LATCHKEY_ISSUER_NETWORKS', parseNetworks),
     metricsListen: optional('LATCHKEY_METRICS_LISTEN', parseMetricsListen),
+    retention: retentionOf(count, read('LATCHKEY_ARCHIVE_DIR')),
     signingKeyDays: count('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
     insecureIssuers: required('LATCHKEY_INSECURE_ISSUERS', parseBoolean),
     logLevel: required('LATCHKEY_LOG_LEVEL', (name, text) => parseChoice(name, text, logLevels)),

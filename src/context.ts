@@ -13,6 +13,7 @@ import { type CommitOutcome, createWriter } from '../db/write.ts'
 import { touchWriteProbe } from '../db/write-probe.ts'
 import { createCommitVersion } from './admin/operation/commit.ts'
 import { type AdminContext, isInitialized } from './admin/operation/context.ts'
+import { createRetention } from './archive/schedule.ts'
 import { createBackups } from './backup/backups.ts'
 import { createBackupSchedule } from './backup/schedule.ts'
 import type { Config } from './config.ts'
@@ -120,10 +121,9 @@ export async function openContext(
   }
   const writer = countRows(createWriter(database, reportBroken, reportCommit), metrics, now)
   const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
-  const { insecureIssuers } = config
   const { registry, spending } = await loadOrRefuse(database, config, now())
   const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
-  const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers, privateNetworks }
+  const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers: config.insecureIssuers, privateNetworks }
   const issuerKeys = createIssuerKeys({
     outbound,
     now,
@@ -137,8 +137,10 @@ export async function openContext(
   const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry }) })
   const backups = createBackups({ database, registry, masterKey: config.masterKey, metrics, now })
   const backupSchedule = createBackupSchedule({ plan: config.backup, backups, now, log })
-  const stored = { config, inEffect, database, orm, writer, registry, spending, presets, ...createMutex() }
-  return { ...stored, backups, backupSchedule, metrics, isWritable, issuerKeys, outbound, now, monotonic, log }
+  const written = { database, orm, writer, now, monotonic, log }
+  const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
+  const stored = { config, inEffect, ...written, registry, spending, presets, ...createMutex() }
+  return { ...stored, ...scheduled, metrics, isWritable, issuerKeys, outbound }
 }
 
 /** Opening detects damage only at the start of the file. Damage further in appears when rows are read. */
@@ -188,7 +190,6 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   const rows = await listSigningKeys(admin.orm)
   const masterKey = await openMasterKey(admin.config.masterKey, rows)
   const signingKeys = await openSigningKeys(rows, masterKey)
-  const { inEffect } = admin
   const reachability = createReachability()
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
   const { accessLog: target, databasePath } = admin.config
@@ -200,13 +201,13 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     callers: new WeakMap(),
     baseUrl,
     fetch,
-    exchangeRate: createRateLimiter(() => inEffect.read().rateLimit),
+    exchangeRate: createRateLimiter(() => admin.inEffect.read().rateLimit),
     replayGuard: await openReplayGuard(admin),
     keyRates: createKeyRates(),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
     via: nameInstallation(admin.registry),
-    credentialOf: createCredentials(masterKey, () => inEffect.read().upstreamApiKey),
+    credentialOf: createCredentials(masterKey, () => admin.inEffect.read().upstreamApiKey),
   }
 }
 
@@ -228,9 +229,10 @@ export function notInitialized({ databasePath }: Config): Fault {
   )
 }
 
-/** Stops a running backup, commits queued rows, then closes the database. */
-export async function closeContext({ backups, writer, database }: AdminContext): Promise<void> {
+/** Stops a running backup and archive run, commits queued rows, then closes the database. */
+export async function closeContext({ backups, archiving, writer, database }: AdminContext): Promise<void> {
   await backups.stop()
+  await archiving.stop()
   await writer.close()
   await database.close()
 }

@@ -57,6 +57,9 @@ export const conditionNanosecondsMax = 12_000_000
 /** How often the server checks whether its signing key is due for rotation. */
 export const signingKeyCheckMilliseconds = 60 * 60 * 1_000
 
+/** How often the server checks whether old rows are due for an archive, and whether it is quiet. */
+export const archiveCheckMilliseconds = 60 * 1_000
+
 /** How often the server checks whether its TLS files have changed. Renewals need no shorter interval. */
 export const tlsCheckMillisecondsDefault = 60 * 1_000
 

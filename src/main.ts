@@ -2,6 +2,7 @@
 // Entry of the program and of the binary: argv → command → exit code.
 import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
+import { archiveCommand } from '../scripts/archive.ts'
 import { auditCommand } from '../scripts/audit.ts'
 import { backupCommand } from '../scripts/backup.ts'
 import { configCommand } from '../scripts/config.ts'
@@ -63,6 +64,7 @@ const commands = [
   usageCommand,
   auditCommand,
   backupCommand,
+  archiveCommand,
   healthCommand,
   serviceCommand,
   versionCommand,

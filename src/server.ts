@@ -13,6 +13,7 @@ import { type Context, closeContext, type Dependencies, openContext, openServing
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
 import {
+  archiveCheckMilliseconds,
   backupCheckMilliseconds,
   drainMillisecondsMax,
   signingKeyCheckMilliseconds,
@@ -90,9 +91,11 @@ export async function startServer(
     const stopRotating = await rotateOnSchedule(context, runOperation)
     const stopWatching = watchTls(tls, tlsCheckMilliseconds)
     const stopBackups = backUpOnSchedule(context)
+    const stopArchiving = archiveOnSchedule(context)
     const stop = () => {
       context.readiness.beginStop()
       stopRotating()
+      stopArchiving()
       stopWatching()
       stopBackups()
       return stopServer(listeners, admin).then(context.accessLog.close)
@@ -192,6 +195,15 @@ function backUpOnSchedule({ config, backups, backupSchedule }: Context): () => v
   return () => {
     clearInterval(timer)
     void backups.stop()
+  }
+}
+
+/** Archives old rows when it is due. Returns a function that stops the timer and ends a run. */
+function archiveOnSchedule({ retention, archiving }: Context): () => void {
+  const timer = setInterval(retention.runWhenDue, archiveCheckMilliseconds)
+  return () => {
+    clearInterval(timer)
+    void archiving.stop()
   }
 }
 

@@ -103,6 +103,23 @@ export const settings = [
     help: 'loopback address and port, or unix:PATH, that serves /metrics to Prometheus without a credential (default: off)',
   },
   {
+    env: 'LATCHKEY_RETAIN_EXCHANGES_DAYS',
+    value: 'DAYS',
+    help: 'age at which the server moves exchanges from the audit log to the archive folder; 0 keeps them',
+    default: '0',
+  },
+  {
+    env: 'LATCHKEY_RETAIN_USAGE_DAYS',
+    value: 'DAYS',
+    help: 'age at which the server moves requests from the ledger to the archive folder; 0 keeps them',
+    default: '0',
+  },
+  {
+    env: 'LATCHKEY_ARCHIVE_DIR',
+    value: 'DIR',
+    help: 'existing folder for archives',
+  },
+  {
     env: 'LATCHKEY_SIGNING_KEY_DAYS',
     value: 'DAYS',
     help: 'age at which the server rotates its signing key; 0 turns rotation off',

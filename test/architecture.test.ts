@@ -30,7 +30,7 @@ const plan = [
   ...['limits', 'fault', 'runtime', 'scheduling', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
   ...['presets/schema', 'presets/dialects', 'presets'],
-  ...['inference/upstream', 'inference/models', 'inference', 'observe/endpoints'],
+  ...['inference/upstream', 'inference/models', 'inference', 'observe/endpoints', 'archive'],
   ...[
     'settings',
     'setting-values',

@@ -96,6 +96,9 @@ const values: Record<
         ? { socketPath: text.slice('unix:'.length) }
         : { hostname: text.replace(/:\d$|[[\]]/g, ''), port: Number(text.at(-1)) },
   ],
+  LATCHKEY_RETAIN_EXCHANGES_DAYS: [['1', '2', '3'], (config) => config.retention.days.exchanges, Number],
+  LATCHKEY_RETAIN_USAGE_DAYS: [['1', '2', '3'], (config) => config.retention.days.usage, Number],
+  LATCHKEY_ARCHIVE_DIR: [['/a', 'b', '/c/d'], (config) => config.retention.folder, (text) => resolve(text)],
   LATCHKEY_SIGNING_KEY_DAYS: [['1', '2', '3'], (config) => config.signingKeyDays, Number],
   LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
   LATCHKEY_LOG_LEVEL: [['debug', 'warn', 'error'], (config) => config.logLevel, (text) => text],
@@ -112,19 +115,24 @@ describe('every setting', () => {
     // The two files of TLS are only set together.
     if (env === 'LATCHKEY_TLS_CERT_FILE' || env === 'LATCHKEY_TLS_KEY_FILE') continue
     if (env === 'LATCHKEY_BACKUP_EVERY' || env === 'LATCHKEY_BACKUP_KEEP') continue
+    // An age needs a folder.
+    const defaults = env.startsWith('LATCHKEY_RETAIN_') ? { LATCHKEY_ARCHIVE_DIR: '/archive' } : undefined
+    const loadIt = (sources: Partial<ConfigSources> = {}) => load({ ...(defaults && { defaults }), ...sources })
     const [[first, second, third], read, expected] = values[env]
     test(`${env} works by flag, environment and file, in this order`, () => {
       const file = { LATCHKEY_CONFIG: fileOf(`${env}=${third}\n`) }
-      expect(read(load({ flags: { [env]: first }, environment: { ...file, [env]: second } }))).toEqual(expected(first))
-      expect(read(load({ environment: { ...file, [env]: second } }))).toEqual(expected(second))
-      expect(read(load({ environment: file }))).toEqual(expected(third))
-      expect(read(load({ flags: file }))).toEqual(expected(third))
+      expect(read(loadIt({ flags: { [env]: first }, environment: { ...file, [env]: second } }))).toEqual(
+        expected(first),
+      )
+      expect(read(loadIt({ environment: { ...file, [env]: second } }))).toEqual(expected(second))
+      expect(read(loadIt({ environment: file }))).toEqual(expected(third))
+      expect(read(loadIt({ flags: file }))).toEqual(expected(third))
     })
 
     test(`${env} counts as not set when it is empty`, () => {
       const file = { LATCHKEY_CONFIG: fileOf(`${env}=${third}\n`) }
-      expect(read(load({ flags: { [env]: '' }, environment: { ...file, [env]: '' } }))).toEqual(expected(third))
-      expect(read(load({ environment: { [env]: '' } }))).toEqual(read(load()))
+      expect(read(loadIt({ flags: { [env]: '' }, environment: { ...file, [env]: '' } }))).toEqual(expected(third))
+      expect(read(loadIt({ environment: { [env]: '' } }))).toEqual(read(loadIt()))
     })
   }
 
@@ -184,6 +192,7 @@ describe('every setting', () => {
       trustedProxies: { has: expect.any(Function) },
       issuerNetworks: undefined,
       metricsListen: undefined,
+      retention: { days: {}, folder: undefined },
       signingKeyDays: 90,
       insecureIssuers: false,
       logLevel: 'info',

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { reportRowsDefault } from '../../src/limits.ts'
 import { type Arguments, isNarrowed, nothingMatches } from './command-line.ts'
 import { momentText, wholeNumber } from './option-values.ts'
+import { moment } from './render.ts'
 import { type Column, table } from './table.ts'
 
 /** Adds the filters of both the audit and the usage ledger. */
@@ -33,6 +34,20 @@ export function reportOptions(made: Command): Command {
 
 export function reportInput({ options }: Arguments): Record<string, unknown> {
   return { organization: options.organization, since: options.since, limit: options.limit, before_id: options.beforeId }
+}
+
+type ArchivedFiles = readonly { file: string; from: string; to: string }[]
+const filesShownMax = 3
+
+/** A line on the archives with rows of the time that a report covers, or nothing. */
+export function archivedLines(archived: ArchivedFiles = []): string[] {
+  if (archived.length === 0) return []
+  const shown = archived
+    .slice(0, filesShownMax)
+    .map(({ file, from, to }) => `${file} (${moment(from)} to ${moment(to)})`)
+  const more =
+    archived.length > filesShownMax ? ` and ${archived.length - filesShownMax} more; see: latchkey archive list` : ''
+  return [`Rows of this time are also in archives: ${shown.join(', ')}${more}`]
 }
 
 const traits = ['key', 'policy', 'issuer', 'subject']

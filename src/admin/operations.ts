@@ -1,6 +1,7 @@
 // Everything an admin can do, once. Commands, socket and HTTP run these operations by name; the types of inputs and responses come from here.
 import type { Actor } from '../../db/admin-changes.ts'
 import type { OnProgress } from '../../db/slices.ts'
+import { archiveOperations } from './archives.ts'
 import { backupOperations } from './backup.ts'
 import { healthOperations } from './health.ts'
 import { issuerOperations } from './issuers/issuers.ts'
@@ -24,6 +25,7 @@ export const operations = {
   ...issuerOperations,
   ...policyOperations,
   ...healthOperations,
+  ...archiveOperations,
   ...auditOperations,
   ...usageOperations,
   ...signingKeyOperations,

@@ -12,6 +12,7 @@ import policies from './policies.md' with { type: 'text' }
 import presets from './presets.md' with { type: 'text' }
 import recipes from './recipes.md' with { type: 'text' }
 import reference from './reference.md' with { type: 'text' }
+import retention from './retention.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import troubleshooting from './troubleshooting.md' with { type: 'text' }
 
@@ -27,6 +28,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['configuration', configuration],
   ['operating', operating],
   ['monitoring', monitoring],
+  ['retention', retention],
   ['troubleshooting', troubleshooting],
   ['security', security],
   ['glossary', glossary],

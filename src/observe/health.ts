@@ -11,10 +11,12 @@ export type HealthFacts = {
   failingIssuers: number
   /** Whether the last scheduled backup failed. */
   isBackupFailing: boolean
+  /** Whether the last scheduled archive run failed. */
+  isRetentionFailing: boolean
 }
 
 export const failingChecks = ['stopping', 'writer', 'signing_key', 'registry'] as const
-export const degradedChecks = ['upstreams', 'issuers', 'backup'] as const
+export const degradedChecks = ['upstreams', 'issuers', 'backup', 'retention'] as const
 
 /** Only the names of checks, since anyone may ask. */
 export type Health = {
@@ -35,6 +37,7 @@ export function judgeHealth(facts: HealthFacts): Health {
     upstreams: facts.unreachableUpstreams > 0,
     issuers: facts.failingIssuers > 0,
     backup: facts.isBackupFailing,
+    retention: facts.isRetentionFailing,
   }
   const failing = failingChecks.filter((name) => fails[name])
   const degraded = degradedChecks.filter((name) => degrades[name])

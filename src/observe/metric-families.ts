@@ -82,6 +82,11 @@ export const families = {
   commitFailures: counter('commit_failures', 'Database commits that failed.'),
   logLinesDropped: counter('log_lines_dropped', 'Log lines that could not be written in time.', 'target'),
   walBytes: gauge('wal_bytes', 'Size of the write-ahead log of the database.'),
+  archivedRows: counter('archived_rows', 'Rows that were moved to archives.', 'kind'),
+  retentionLastSuccess: gauge(
+    'retention_last_success_timestamp_seconds',
+    'When the last scheduled archive run succeeded.',
+  ),
   signingKeyAge: gauge('signing_key_age_seconds', 'Time since the signing key took over.'),
   backupLastSuccess: gauge('backup_last_success_timestamp_seconds', 'When the newest backup was made.'),
   backupFailures: counter('backup_failures', 'Backups that failed.'),

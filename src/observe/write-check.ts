@@ -4,6 +4,8 @@ import { writeCheckMilliseconds } from '../limits.ts'
 export type WriteCheck = {
   /** Call it after every commit, whether it succeeded or failed. */
   note: (isCommitted: boolean) => void
+  /** Milliseconds since the last commit; infinite without one, and after one that failed. */
+  quietFor: () => number
   /** Whether a commit succeeded in the last `writeCheckMilliseconds`. Otherwise `probe` commits, at most once in that time. */
   isWritable: (probe: () => Promise<void>) => Promise<boolean>
 }
@@ -28,6 +30,7 @@ export function createWriteCheck(monotonic: () => number): WriteCheck {
     note: (isCommitted) => {
       known = { isWritable: isCommitted, at: isCommitted ? monotonic() : never }
     },
+    quietFor: () => monotonic() - known.at,
     isWritable: async (probe) => {
       if (monotonic() - known.at < writeCheckMilliseconds) return known.isWritable
       probing ??= ask(probe)

@@ -6,6 +6,7 @@ import { inspectDatabase } from '../../db/inspect.ts'
 import { latestSchema } from '../../db/migrate.ts'
 import type { OperationResponse } from '../admin/operations.ts'
 import { askServer } from '../admin/transport/client.ts'
+import { folderProblem } from '../archive/folder.ts'
 import { baseUrlFor, type Config, formatAddress, socketPathFor } from '../config.ts'
 import { Fault, tellForCommands } from '../fault.ts'
 import { listen } from '../runtime/listen.ts'
@@ -67,6 +68,7 @@ function looks(now: number): [check: string, look: Look][] {
     ['metrics_listen', lookAtMetricsPort],
     ['tls', ({ tls, databasePath }) => tls && describePair(readTlsPair(tls, { databasePath, now }))],
     ['access_log', lookAtAccessLog],
+    ['archive_dir', lookAtArchiveFolder],
   ]
 }
 
@@ -154,6 +156,12 @@ function lookAtMetricsPort({ metricsListen }: Config, found: Found | undefined):
 
 function describePair({ subject, expiresAt }: { subject: string; expiresAt: number }): string {
   return `${subject}, valid until ${new Date(expiresAt).toISOString()}`
+}
+
+function lookAtArchiveFolder({ retention: { folder } }: Config): string | undefined {
+  const problem = folder && folderProblem(folder)
+  if (problem !== undefined) throw new Fault('configuration', problem)
+  return folder
 }
 
 function lookAtAccessLog({ accessLog }: Config): string | undefined {

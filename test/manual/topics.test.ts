@@ -18,12 +18,17 @@ const readReadme = () => readFileSync(join(import.meta.dirname, '../../README.md
 async function findCommands(): Promise<Command[]> {
   const folder = join(import.meta.dirname, '../../scripts')
   const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && !['build.ts', 'release.ts'].includes(name))
-  const modules = await Promise.all(files.map((name) => import(join(folder, name)) as Promise<Record<string, unknown>>))
-  const makers = modules.flatMap((module) => Object.entries(module).filter(([name]) => name.endsWith('Command')))
-  const made = makers.map(([, make]) => (make as () => Command)())
+  const modules = await Promise.all(
+    files.map(async (name) => [name, (await import(join(folder, name))) as Record<string, unknown>] as const),
+  )
+  const made = modules.flatMap(([file, module]) => {
+    const makers = Object.entries(module).filter(([name]) => name.endsWith('Command'))
+    return makers.map(([, make]) => ({ file, command: (make as () => Command)() }))
+  })
   // Some files make a part of a group only.
-  const children = new Set(made.flatMap(({ commands }) => commands.map((child) => child.name())))
-  return made.filter((command) => !children.has(command.name()))
+  const children = new Set(made.flatMap(({ command }) => command.commands.map((child) => child.name())))
+  const isWhole = (file: string, name: string) => file === `${name}.ts` || !children.has(name)
+  return made.filter(({ file, command }) => isWhole(file, command.name())).map(({ command }) => command)
 }
 
 describe('the manual', () => {
@@ -147,8 +152,8 @@ function isCommandLine(line: string, groups: Command[]): boolean {
   if (group === undefined) return false
   if (group.name() === 'help') return words.length > 1
   const child = group.commands.find((made) => made.name() === words[1])
-  // These two do something without a subcommand.
-  const isWhole = child !== undefined || words.length === 1 || ['audit', 'usage'].includes(group.name())
+  // These do something without a subcommand.
+  const isWhole = child !== undefined || words.length === 1 || ['archive', 'audit', 'usage'].includes(group.name())
   const known = [group, child].flatMap((made) => made?.options.map(({ long }) => long) ?? [])
   const options = words.filter((word) => word.startsWith('--')).map((word) => word.split('=', 1)[0] ?? '')
   return (

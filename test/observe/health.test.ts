@@ -12,6 +12,7 @@ const good: HealthFacts = {
   unreachableUpstreams: 0,
   failingIssuers: 0,
   isBackupFailing: false,
+  isRetentionFailing: false,
 }
 
 describe('a server is', () => {

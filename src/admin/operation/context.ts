@@ -1,6 +1,8 @@
 // The context of admin operations: the database that this process owns, and everything that it keeps in memory.
 import type { Database, Orm } from '../../../db/open.ts'
 import type { Writer } from '../../../db/write.ts'
+import type { Archiving } from '../../archive/archiving.ts'
+import type { RetentionSchedule } from '../../archive/schedule.ts'
 import type { Backups } from '../../backup/backups.ts'
 import type { BackupSchedule } from '../../backup/schedule.ts'
 import type { Config } from '../../config.ts'
@@ -30,6 +32,8 @@ export type AdminContext = {
   presets: Presets
   backups: Backups
   backupSchedule: BackupSchedule
+  archiving: Archiving
+  retention: RetentionSchedule
   /** Changes of the database run one after the other. Changes that may run together share a turn. */
   runExclusive: RunExclusive
   runShared: RunShared

@@ -154,5 +154,14 @@ export const deletedResponse = type({ id: 'string', deleted: 'true', 'policies_a
 /** `{ "data": … }`, as in every response over HTTP. */
 export const dataOf = (item: type.Any) => type({ data: item })
 export const listOf = (item: type.Any) => type({ data: item.array() })
-/** A filtered report searches a limited number of rows. To continue, send `more_before_id` as `before_id`. */
-export const exchangesResponse = type({ data: exchangeResponse.array(), 'more_before_id?': 'number.integer' })
+/** A file with rows that have left the database, and the times of its first and last row. */
+export const archivedResponse = type({ file: 'string', from: time, to: time }).configure({ title: 'ArchivedRows' })
+/**
+ * A filtered report searches a limited number of rows. To continue, send `more_before_id` as `before_id`. `archived` lists the archives with
+ * rows of the time that was asked for.
+ */
+export const exchangesResponse = type({
+  data: exchangeResponse.array(),
+  'more_before_id?': 'number.integer',
+  'archived?': archivedResponse.array(),
+})

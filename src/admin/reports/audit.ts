@@ -4,6 +4,7 @@ import { getTableColumns } from 'drizzle-orm'
 import { listChanges } from '../../../db/admin-changes.ts'
 import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../../db/audit.ts'
 import type { AdminChange } from '../../../db/record-schema.ts'
+import { timeOfRequest } from '../../../db/request-time.ts'
 import { apiKeys, issuers, policies, signingKeys } from '../../../db/schema.ts'
 import { findUsage } from '../../../db/usage.ts'
 import { Fault } from '../../fault.ts'
@@ -16,6 +17,7 @@ import type { AdminContext } from '../operation/context.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import type { auditedResponse, changeResponse, exchangeResponse } from '../operation/responses.ts'
+import { archivedOf, hintAtArchive } from './archived.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
 import { showUsage } from './usage.ts'
 
@@ -46,7 +48,9 @@ async function listExchanges(context: OperationContext, input: typeof auditInput
   const { outcome, reason } = input
   const filter: AuditFilter = { ...pageOf(context, input), ...traitsOf(context, input), outcome, reason }
   const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => showAudit(row, registry), { onProgress })
-  return { data: rows, more_before_id: moreBeforeId }
+  const isWhole = rows.length < filter.limit && moreBeforeId === undefined
+  const archived = await archivedOf(context, { ...filter, kind: 'exchanges', isWhole })
+  return { data: rows, more_before_id: moreBeforeId, ...archived }
 }
 
 async function listAdminChanges(context: OperationContext, input: typeof changesInput.infer) {
@@ -58,10 +62,8 @@ async function listAdminChanges(context: OperationContext, input: typeof changes
   return { data: await listChanges(orm, pageOf(context, input), show, onProgress) }
 }
 
-async function showRequest(
-  { orm, registry }: OperationContext,
-  { request_id, organization }: typeof exchangeInput.infer,
-) {
+async function showRequest(context: OperationContext, { request_id, organization }: typeof exchangeInput.infer) {
+  const { orm, registry } = context
   const requestId = request_id.toLowerCase()
   const ownerId = organization === undefined ? undefined : findOrganization(registry, organization).id
   const isTheirs = (row: { organizationId: string | null }) => (ownerId ?? row.organizationId) === row.organizationId
@@ -71,8 +73,9 @@ async function showRequest(
   const request = exchange === undefined ? await findUsage(orm, requestId) : undefined
   if (request !== undefined && isTheirs(request))
     return { kind: 'inference', ...showUsage(request, registry) } satisfies Audited
+  const hint = await hintAtArchive(context, timeOfRequest(requestId))
   throw new Fault('not_found', `There is no exchange or inference request with the request id ${request_id}`, {
-    hint: '; requests that were refused before they were forwarded are only in the log',
+    hint: hint || '; requests that were refused before they were forwarded are only in the log',
   })
 }
 

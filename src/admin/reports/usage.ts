@@ -12,6 +12,7 @@ import type { AdminContext } from '../operation/context.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { organizationInput, timeOf } from '../operation/references.ts'
 import type { requestResponse } from '../operation/responses.ts'
+import { archivedOf } from './archived.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
 
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits, 'until?': timeShape })
@@ -28,20 +29,25 @@ async function sum(context: OperationContext, { by = 'key', ...input }: typeof s
   const filter = usageFilter(context, { limit: reportRowsMax, ...input })
   const sums = await sumUsage(context.orm, by, filter, context.onProgress)
   const show = (sum: UsageSum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })
-  return { data: await mapInSlices(sums, show) }
+  const archived = await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
+  return { data: await mapInSlices(sums, show), ...archived }
 }
 
-async function verify({ orm, onProgress }: OperationContext) {
+/** `archived` lists the archives whose days were not compared. */
+async function verify(context: OperationContext) {
+  const { orm, onProgress } = context
   const drift = await findDrift(orm, onProgress)
   const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
-  return { ok: data.length === 0, data }
+  return { ok: data.length === 0, data, ...(await archivedOf(context, { kind: 'usage', isWhole: true })) }
 }
 
 async function listRequests(context: OperationContext, input: typeof usageInput.infer) {
   const { orm, registry, onProgress } = context
   const filter = usageFilter(context, input)
   const data = await listUsage(orm, filter, (row) => showUsage(row, registry), onProgress)
-  return { data, more_before_id: data.length < filter.limit ? null : (data.at(-1)?.id ?? null) }
+  const isWhole = data.length < filter.limit
+  const archived = await archivedOf(context, { ...filter, kind: 'usage', isWhole })
+  return { data, more_before_id: isWhole ? null : (data.at(-1)?.id ?? null), ...archived }
 }
 
 function usageFilter(context: AdminContext, input: typeof usageInput.infer): UsageFilter {

@@ -36,6 +36,7 @@ export type MetricsContext = {
   readiness: Readiness
   /** When the newest backup was made, in milliseconds; undefined without any. */
   backupSchedule: { newestAt: () => number | undefined }
+  retention: { rowsArchived: () => ReadonlyMap<string, number>; lastSuccessAt: () => number | undefined }
   now: () => number
 }
 
@@ -136,7 +137,7 @@ function keySamples({ registry, metrics, spending, now }: MetricsContext): Sampl
 }
 
 async function serverSamples(context: MetricsContext): Promise<Samples> {
-  const { registry, reachability, readiness, database, accessLog } = context
+  const { registry, reachability, readiness, retention, database, accessLog } = context
   const { status } = await readiness.check()
   const backupAt = context.backupSchedule.newestAt()
   const { user, system } = process.cpuUsage()
@@ -148,6 +149,8 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
     }),
     logLinesDropped: [...one(standardError.dropped(), 'stderr'), ...one(accessLog.dropped(), 'access_log_file')],
     walBytes: one(statSync(`${database.path}-wal`, { throwIfNoEntry: false })?.size ?? 0),
+    archivedRows: [...retention.rowsArchived()].map(([kind, value]) => ({ labels: [kind], value })),
+    retentionLastSuccess: [retention.lastSuccessAt()].flatMap((at) => (at === undefined ? [] : one(at / 1_000))),
     signingKeyAge: signingKeyAge(context),
     backupLastSuccess: backupAt === undefined ? [] : one(backupAt / 1_000),
     ready: one(Number(status !== 'not_ready')),

@@ -20,6 +20,7 @@ export type ReadinessContext = {
   reachability: Reachability
   /** Whether the last scheduled backup failed. */
   backupSchedule: { isFailing: () => boolean }
+  retention: { isFailing: () => boolean }
   now: () => number
   monotonic: () => number
   log: Log
@@ -34,7 +35,7 @@ export type Readiness = {
 }
 
 export function createReadiness(context: ReadinessContext): Readiness {
-  const { registry, isWritable, log } = context
+  const { registry, isWritable, retention, log } = context
   const countFailing = createFailureCount(context)
   let isStopping = false
   let before = 'ready'
@@ -47,6 +48,7 @@ export function createReadiness(context: ReadinessContext): Readiness {
         isRegistryLoaded: registry.organizations.size > 0,
         ...countFailing(),
         isBackupFailing: context.backupSchedule.isFailing(),
+        isRetentionFailing: retention.isFailing(),
       })
       const { status, failing, degraded } = health
       const found = [status, ...failing, ...degraded].join()

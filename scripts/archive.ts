@@ -1,0 +1,113 @@
+// `latchkey archive`: moves old rows of the audit log and the ledger into files, lists the files, and checks them.
+import { resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import { archiveKinds } from '../db/archive-kinds.ts'
+import type { OperationResponse } from '../src/admin/operations.ts'
+import { Fault } from '../src/fault.ts'
+import { type Arguments, command, runAlone } from './shared/command-line.ts'
+import { operationCommand } from './shared/operation-command.ts'
+import { momentText, wholeNumber } from './shared/option-values.ts'
+import { moment, printable } from './shared/render.ts'
+import { drawReport } from './shared/reports.ts'
+import { table } from './shared/table.ts'
+import { stateTone } from './shared/terminal.ts'
+
+type Archives = OperationResponse<'archive.list'>['data']
+type Verified = OperationResponse<'archive.verify'>
+
+export function archiveCommand(): Command {
+  const made = command('archive', 'Move old exchanges and requests from the database into files', [
+    'archive --before 2026-01-01 --to /var/lib/latchkey/archive',
+    'archive --before 90d --kind usage --json',
+    'archive list',
+    'archive verify',
+  ])
+    .option('--before <time>', 'archive rows older than this time, such as 2026-01-01 or 90d; required', momentText)
+    .option('--to <dir>', 'existing folder for the files (default: LATCHKEY_ARCHIVE_DIR)', (path) => resolve(path))
+    .addOption(kindOption())
+    .addHelpText(
+      'after',
+      `
+Each file is read back and compared before its rows leave the database. An interrupted run loses nothing: the next one finishes it. Daily
+totals stay, so budgets do not change. Only one run can be in progress. Exit code 0 if everything that is due was archived, 1 if not.`,
+    )
+  const run = operationCommand(
+    made,
+    'archive.run',
+    ({ options: { before, to, kind } }) => {
+      // Commander would require the option of the subcommands too.
+      if (before === undefined) throw new Fault('usage', '--before <time> must be given; see: latchkey archive --help')
+      return { before, to, kind }
+    },
+    ({ data }) => (data.length === 0 ? 'No rows are that old' : draw(data)),
+  )
+  return run.addCommand(listCommand()).addCommand(verifyCommand())
+}
+
+function kindOption(): Option {
+  return new Option('--kind <kind>', 'only the audit log or only the ledger').choices(archiveKinds)
+}
+
+function listCommand(): Command {
+  const made = command('list', 'List the archives, newest first', ['archive list', 'archive list --kind usage --json'])
+    .addOption(kindOption())
+    .option('--limit <rows>', 'maximum number of archives (default: 50)', wholeNumber)
+    .option('--before-id <id>', 'only archives before this id, for the next page', wholeNumber)
+  return operationCommand(
+    made,
+    'archive.list',
+    ({ options: { kind, limit, beforeId } }) => ({ kind, limit, before_id: beforeId }),
+    ({ data }, given) => draw(data, given),
+  )
+}
+
+function verifyCommand(): Command {
+  const made = command('verify', 'Read every archive and compare it with its manifest and the database', [
+    'archive verify',
+    'archive verify --from /mnt/cold-storage --json',
+  ])
+    .option('--from <dir>', 'folder that holds the files now (default: where they were written)', (path) =>
+      resolve(path),
+    )
+    .addOption(kindOption())
+    .addHelpText('after', '\nExit code 0 if every file is intact, 1 if one is missing or damaged.')
+  return operationCommand(made, 'archive.verify', ({ options: { from, kind } }) => ({ from, kind }), drawVerified, {
+    isNegative: ({ ok }) => !ok,
+  })
+}
+
+function draw(rows: Archives, given: Arguments = { words: [], options: {} }): string {
+  return drawReport(
+    rows,
+    [
+      ['KIND', (row) => row.kind],
+      ['STATE', (row) => row.state, stateTone],
+      ['FROM (UTC)', (row) => moment(row.from)],
+      ['TO (UTC)', (row) => moment(row.to)],
+      ['ROWS', (row) => row.rows],
+      ['BYTES', (row) => row.bytes],
+      ['FILE', (row) => `${row.folder}/${row.file}`],
+    ],
+    given,
+  )
+}
+
+function drawVerified({ ok, data, unknown_files }: Verified): string {
+  const rows = data.map((row) => ({ ...row, result: row.ok ? 'ok' : 'failed' }))
+  const failed = data.flatMap(({ problem }) => (problem === null ? [] : [printable(problem)]))
+  return [
+    table(
+      rows,
+      [
+        ['RESULT', (row) => row.result],
+        ['ROWS', (row) => row.rows],
+        ['FILE', (row) => `${row.folder}/${row.file}`],
+      ],
+      'No archives yet',
+    ),
+    ...(ok ? [] : failed),
+    ...unknown_files.map((path) => `This database did not write ${printable(path)}`),
+  ].join('\n')
+}
+
+if (import.meta.main) await runAlone(archiveCommand())

@@ -1,0 +1,94 @@
+// Admin operations on archives: move old rows into files, list the files, and check them. They are for commands only: over HTTP, nobody
+// chooses a folder of the server.
+import { archiveKinds } from '../../db/archive-kinds.ts'
+import { listArchives } from '../../db/archives.ts'
+import type { Archive } from '../../db/record-schema.ts'
+import { folderProblem } from '../archive/folder.ts'
+import { findUnknownFiles, verifyArchive } from '../archive/verify.ts'
+import { Fault } from '../fault.ts'
+import { offsetMax, reportRowsDefault, reportRowsMax } from '../limits.ts'
+import { type } from '../values/shape.ts'
+import { timeShape } from '../values/shapes.ts'
+import type { AdminContext } from './operation/context.ts'
+import { type OperationContext, operation } from './operation/operation.ts'
+import { timeOf } from './operation/references.ts'
+
+const kindShape = type.enumerated(...archiveKinds)
+const folderShape = type('1 <= string <= 4096')
+const runInput = type({ '+': 'reject', before: timeShape, 'to?': folderShape, 'kind?': kindShape })
+const listInput = type({
+  '+': 'reject',
+  'kind?': kindShape,
+  'limit?': `1 <= number.integer <= ${reportRowsMax}`,
+  'before_id?': `1 <= number.integer <= ${offsetMax}`,
+})
+const verifyInput = type({ '+': 'reject', 'from?': folderShape, 'kind?': kindShape })
+
+export const archiveOperations = {
+  // Not `mutates`: changes would wait for as long as the run takes. Runs exclude each other.
+  'archive.run': operation(runInput, run),
+  'archive.list': operation(listInput, list),
+  'archive.verify': operation(verifyInput, verify),
+}
+
+/** @throws Fault `conflict` during another run, `unavailable` when a file cannot be written */
+async function run(context: OperationContext, { before, to, kind }: typeof runInput.infer) {
+  const { archiving, config, now, onProgress, signingKeys } = context
+  const time = before.getTime()
+  if (time > now()) throw new Fault('invalid', `before is ${timeOf(time)}, which is in the future: use an earlier time`)
+  const folder = to ?? config.retention.folder
+  if (folder === undefined)
+    throw new Fault('invalid', 'There is no folder for the archives', {
+      hint: '; use --to, or set LATCHKEY_ARCHIVE_DIR',
+    })
+  const problem = folderProblem(folder)
+  if (problem !== undefined) throw new Fault('invalid', problem)
+  const kinds = kind === undefined ? archiveKinds : [kind]
+  const request = { before: Object.fromEntries(kinds.map((each) => [each, time])), folder }
+  const archives = await archiving.run(request, { isAlone: signingKeys === undefined, onProgress })
+  return { data: archives.map(showArchive) }
+}
+
+async function list({ orm }: AdminContext, { kind, limit = reportRowsDefault, before_id }: typeof listInput.infer) {
+  const archives = await listArchives(orm, { kind, beforeId: before_id, limit })
+  return { data: archives.map(showArchive) }
+}
+
+async function verify(context: OperationContext, { from, kind }: typeof verifyInput.infer) {
+  const { orm, database, onProgress = () => {} } = context
+  const archives = (await listArchives(orm, { kind, limit: -1 })).filter(({ state }) => state !== 'writing').reverse()
+  const total = archives.reduce((sum, { rowCount }) => sum + rowCount, 0)
+  let done = 0
+  const data = []
+  for (const archive of archives) {
+    const folder = from ?? archive.folder
+    const problem = await verifyArchive(archive, folder, database.path)
+    data.push({ ...showArchive(archive), folder, ok: problem === null, problem })
+    done += archive.rowCount
+    onProgress(done, total)
+  }
+  const folders = from === undefined ? archives.map(({ folder }) => folder) : [from]
+  const unknown_files = await findUnknownFiles(orm, new Set(folders))
+  return { ok: data.every(({ ok }) => ok), data, unknown_files }
+}
+
+function showArchive(row: Archive) {
+  return {
+    id: row.id,
+    kind: row.kind,
+    state: row.state,
+    folder: row.folder,
+    file: row.file,
+    rows: row.rowCount,
+    first_row_id: row.firstRowId,
+    last_row_id: row.lastRowId,
+    from: timeOf(row.firstAt),
+    to: timeOf(row.lastAt),
+    before: timeOf(row.before),
+    organizations: row.organizations,
+    bytes: row.bytes,
+    sha256: row.sha256,
+    created_at: timeOf(row.createdAt),
+    finished_at: timeOf(row.finishedAt),
+  }
+}

@@ -1,0 +1,170 @@
+// Moves old rows into files, from top to bottom: plan, write, read back and compare, remove. A row leaves the database only when it is in a
+// verified file, and whatever stops this between two steps, the next run continues there.
+import { createHash } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ArchiveKind } from '../../db/archive-kinds.ts'
+import {
+  archivedLines,
+  findArchive,
+  insertArchive,
+  listUnfinishedArchives,
+  markFinished,
+  markVerified,
+  moveUnverified,
+  type PlannedArchive,
+  removeArchivedRows,
+} from '../../db/archives.ts'
+import { planArchive } from '../../db/due-rows.ts'
+import type { Database, Orm } from '../../db/open.ts'
+import type { Archive } from '../../db/record-schema.ts'
+import { type OnProgress, readInSlices } from '../../db/slices.ts'
+import type { Writer } from '../../db/write.ts'
+import type { Log } from '../observe/log.ts'
+import { readArchiveFile, unreadable, type Written, writeArchiveFile, writeTextFile } from './archive-file.ts'
+import { manifestFileOf, manifestOf } from './manifest.ts'
+import { type ArchivePace, withRests } from './pace.ts'
+
+export type ArchiveContext = {
+  database: Database
+  orm: Orm
+  writer: Pick<Writer, 'write'>
+  pace: ArchivePace
+  /** Milliseconds since 1970, UTC. */
+  now: () => number
+  log: Log
+  rowsPerFileMax?: number
+}
+
+export type DueRows = { kind: ArchiveKind /** Milliseconds since 1970 UTC. */; before: number; folder: string }
+
+/** A million rows take about 100 MB compressed, and a run that is interrupted repeats at most one file. */
+const rowsPerFileDefault = 1_000_000
+
+/**
+ * Archives every row of a kind that is older than `before`, after what an earlier run left unfinished. `onProgress` is called with rows;
+ * what it throws ends the run. `onArchived` is called with each archive whose rows have left the database.
+ * @throws Fault `unavailable` when a file cannot be written, or does not hold what was written
+ */
+export async function archiveRows(
+  context: ArchiveContext,
+  { kind, before, folder }: DueRows,
+  { onProgress, onArchived }: { onProgress: OnProgress; onArchived: (archive: Archive) => void },
+): Promise<void> {
+  const { orm, now, rowsPerFileMax: rowsMax = rowsPerFileDefault } = context
+  for (const archive of await listUnfinishedArchives(orm, kind))
+    onArchived(await finish(context, archive, folder, onProgress))
+  for (;;) {
+    const planned = await planArchive(orm, { kind, before, now: now(), rowsMax }, context.pace.rest)
+    if (planned === undefined) return
+    onArchived(await finish(context, await begin(context, planned, folder), folder, onProgress))
+  }
+}
+
+/** Its name is taken before the file exists, so that no other archive can hold the same rows. */
+async function begin({ orm, writer, now }: ArchiveContext, planned: PlannedArchive, folder: string): Promise<Archive> {
+  const day = (time: number) => new Date(time).toISOString().slice(0, 10)
+  const { kind, firstAt, lastAt } = planned
+  // The random part keeps a database that was restored from overwriting the files of its later self.
+  const file = `${kind}-${day(firstAt)}-${day(lastAt)}-${crypto.randomUUID().slice(0, 8)}.ndjson.gz`
+  await writer.write([insertArchive(orm, planned, { folder, file, createdAt: now() })])
+  return find(orm, file)
+}
+
+async function find(orm: Orm, file: string): Promise<Archive> {
+  const found = await findArchive(orm, file)
+  if (found === undefined) throw new Error(`The archive ${file} is not in the database`)
+  return found
+}
+
+async function finish(
+  context: ArchiveContext,
+  archive: Archive,
+  folder: string,
+  onProgress: OnProgress,
+): Promise<Archive> {
+  const { orm, writer, now, log, database } = context
+  const startedAt = performance.now()
+  const phase = (index: number): OnProgress => reportPhase(archive, index, onProgress)
+  if (archive.state === 'writing') await write(context, archive, folder, phase)
+  else await checkAgain(archive, database.path)
+  const verified = await find(orm, archive.file)
+  const rows = { from: verified.firstRowId, until: verified.lastRowId + 1 }
+  const remove = (slice: { from: number; until: number }) => writer.write(removeArchivedRows(orm, verified, slice))
+  for await (const _ of readInSlices(rows, remove, phase(2))) await context.pace.restAfterWrite()
+  await writer.write([markFinished(orm, verified, now())])
+  const { kind, rowCount, firstAt, lastAt, bytes } = verified
+  log('info', 'rows_archived', {
+    kind,
+    rows: rowCount,
+    from: new Date(firstAt).toISOString(),
+    to: new Date(lastAt).toISOString(),
+    file: join(verified.folder, verified.file),
+    bytes,
+    milliseconds: Math.round(performance.now() - startedAt),
+  })
+  return find(orm, archive.file)
+}
+
+/** Writes the file and its manifest, reads the file back, and compares it with the rows. */
+async function write(
+  context: ArchiveContext,
+  archive: Archive,
+  folder: string,
+  phase: (index: number) => OnProgress,
+): Promise<void> {
+  const { orm, writer, pace } = context
+  if (archive.folder !== folder) {
+    for (const file of [archive.file, manifestFileOf(archive.file)])
+      await rm(join(archive.folder, file), { force: true }).catch(() => {})
+    await writer.write([moveUnverified(orm, archive, folder)])
+  }
+  const texts = withRests(archivedLines(orm, archive, phase(0)), pace)
+  const written = await writeArchiveFile(folder, archive.file, textOf(texts))
+  const manifest = `${JSON.stringify(manifestOf(archive, written), null, 2)}\n`
+  await writeTextFile(folder, manifestFileOf(archive.file), manifest)
+  await compare(context, { ...archive, folder }, written, phase(1))
+  await writer.write([markVerified(orm, archive, written)])
+}
+
+async function* textOf(lines: AsyncIterable<{ text: string }>): AsyncGenerator<string> {
+  for await (const { text } of lines) yield text
+}
+
+/** The rows are read a second time, so that nothing that happened to the first text stays unseen. */
+async function compare(
+  { orm, database, pace }: ArchiveContext,
+  archive: Archive,
+  written: Written,
+  onProgress: OnProgress,
+): Promise<void> {
+  const path = join(archive.folder, archive.file)
+  const hash = createHash('sha256')
+  let rows = 0
+  for await (const { text, lines } of withRests(archivedLines(orm, archive, onProgress), pace)) {
+    hash.update(text)
+    rows += lines
+  }
+  const found = await readArchiveFile(path, database.path)
+  const isSame =
+    found.sha256 === written.sha256 &&
+    found.contentSha256 === hash.digest('hex') &&
+    found.lines === rows &&
+    rows === archive.rowCount
+  if (!isSame) throw unreadable(path, `it does not hold the ${archive.rowCount} rows that were written`)
+}
+
+/** A run that was interrupted left a verified file, and some of its rows may be gone: without the file, the others stay. */
+async function checkAgain(archive: Archive, databasePath: string): Promise<void> {
+  const path = join(archive.folder, archive.file)
+  const { sha256 } = await readArchiveFile(path, databasePath)
+  if (sha256 !== archive.sha256) throw unreadable(path, 'its SHA-256 is not the one of the file that was written')
+}
+
+const phases = 3
+
+/** Writing, comparing and removing each count a third of the rows. */
+function reportPhase({ firstRowId, lastRowId, rowCount }: Archive, index: number, onProgress: OnProgress): OnProgress {
+  const ids = lastRowId + 1 - firstRowId
+  return (done) => onProgress(Math.floor((rowCount * (index + done / ids)) / phases), rowCount)
+}

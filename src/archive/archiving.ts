@@ -1,0 +1,93 @@
+// The archive runs of one process: one at a time, by command or on schedule, with what the last ones did. It also shortens the database.
+import { type ArchiveKind, archiveKinds } from '../../db/archive-kinds.ts'
+import type { Database } from '../../db/open.ts'
+import type { Archive } from '../../db/record-schema.ts'
+import type { OnProgress } from '../../db/slices.ts'
+import { Fault } from '../fault.ts'
+import { type ArchiveContext, archiveRows } from './archive-rows.ts'
+import { type ArchivePace, createArchivePace } from './pace.ts'
+
+export type ArchiveRequest = {
+  /** Rows of a kind that are older than its time are archived, in milliseconds since 1970 UTC. */
+  before: Partial<Record<ArchiveKind, number>>
+  /** An existing folder. */
+  folder: string
+}
+
+export type Archiving = {
+  /** @throws Fault `conflict` during another run, `unavailable` when a file fails or the server stops */
+  run: (
+    request: ArchiveRequest,
+    options: { isAlone: boolean; onProgress?: OnProgress | undefined },
+  ) => Promise<Archive[]>
+  /** Rows archived since the process started. */
+  rowsArchived: () => ReadonlyMap<ArchiveKind, number>
+  /** Ends the current run after its slice; the next one continues it. */
+  stop: () => Promise<void>
+}
+
+export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archiving {
+  const rowsArchived = new Map<ArchiveKind, number>(archiveKinds.map((kind) => [kind, 0]))
+  let running: Promise<unknown> | undefined
+  let isStopping = false
+  const checkRuns = () => {
+    if (isStopping) throw new Fault('unavailable', 'The server is stopping; the next run continues with these archives')
+  }
+
+  async function run({ before, folder }: ArchiveRequest, pace: ArchivePace, onProgress: OnProgress) {
+    const archives: Archive[] = []
+    for (const kind of archiveKinds) {
+      const time = before[kind]
+      if (time === undefined) continue
+      const onArchived = (archive: Archive) => {
+        archives.push(archive)
+        rowsArchived.set(kind, (rowsArchived.get(kind) ?? 0) + archive.rowCount)
+      }
+      await archiveRows({ ...context, pace }, { kind, before: time, folder }, { onProgress, onArchived })
+    }
+    if (archives.length > 0) await shorten(context.database, pace, checkRuns)
+    return archives
+  }
+
+  return {
+    run: async (request, { isAlone, onProgress = () => {} }) => {
+      checkRuns()
+      if (running !== undefined)
+        throw new Fault('conflict', 'Rows are being archived already; wait for that run to finish')
+      const reportAndCheck: OnProgress = (done, total) => {
+        checkRuns()
+        onProgress(done, total)
+      }
+      const result = run(request, createArchivePace(context.database, isAlone), reportAndCheck)
+      running = result.catch(() => {})
+      return result.finally(() => {
+        running = undefined
+      })
+    },
+    rowsArchived: () => rowsArchived,
+    stop: async () => {
+      isStopping = true
+      await running
+    },
+  }
+}
+
+/** Free pages that stay for new rows, 4 MiB. */
+const pagesKept = 1_000
+const pagesAtOnceMin = 8
+const pagesAtOnceMax = 256
+const millisecondsAtOnce = 5
+
+/** Gives free pages back to the file system. Moving a page takes longer if it must be read from the disk. */
+async function shorten({ giveBackPages }: Database, pace: ArchivePace, checkRuns: () => void): Promise<void> {
+  for (let pages = pagesAtOnceMin; ; ) {
+    checkRuns()
+    const startedAt = performance.now()
+    const free = await giveBackPages(pages)
+    const milliseconds = performance.now() - startedAt
+    if (free <= pagesKept) return
+    const fitting = Math.round((pages * millisecondsAtOnce) / Math.max(milliseconds, 0.1))
+    pages = Math.min(Math.max(Math.min(fitting, 2 * pages), pagesAtOnceMin), pagesAtOnceMax)
+    await pace.restAfterWrite()
+  }
+}

@@ -1,0 +1,79 @@
+// Archives old rows once a day in a server, in a quiet moment, and remembers how that went.
+import type { ArchiveKind } from '../../db/archive-kinds.ts'
+import { describeError } from '../fault.ts'
+import type { Log } from '../observe/log.ts'
+import type { ArchiveContext } from './archive-rows.ts'
+import { type Archiving, createArchiving } from './archiving.ts'
+import { dueTimes, type Retention } from './retention.ts'
+
+export type RetentionSchedule = {
+  /** Call it often. Starts a run if one is due, and resolves when it ends. Never rejects: the log has the failure. */
+  runWhenDue: () => Promise<void>
+  /** Whether the last run failed. */
+  isFailing: () => boolean
+  /** Milliseconds since 1970 UTC; undefined until the first run of this process. */
+  lastSuccessAt: () => number | undefined
+  rowsArchived: () => ReadonlyMap<ArchiveKind, number>
+}
+
+export type ScheduleContext = {
+  archiving: Pick<Archiving, 'run' | 'rowsArchived'>
+  settings: Retention
+  now: () => number
+  monotonic: () => number
+  /** Milliseconds since the last commit. */
+  quietFor: () => number
+  log: Log
+}
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+const retryMilliseconds = 60 * 60 * 1_000
+const quietMilliseconds = 1_000
+/** A server that is never quiet archives nevertheless. */
+const patienceMilliseconds = 60 * 60 * 1_000
+
+/** Everything that archives rows in a process. `quietFor` gives the milliseconds since the last commit. */
+export function createRetention(
+  settings: Retention,
+  context: Omit<ArchiveContext, 'pace'> & Pick<ScheduleContext, 'monotonic'>,
+  quietFor: () => number,
+): { archiving: Archiving; retention: RetentionSchedule } {
+  const archiving = createArchiving(context)
+  return { archiving, retention: createRetentionSchedule({ ...context, archiving, settings, quietFor }) }
+}
+
+export function createRetentionSchedule(context: ScheduleContext): RetentionSchedule {
+  const { archiving, settings, now, monotonic, quietFor, log } = context
+  const { days, folder } = settings
+  const isOn = folder !== undefined && Object.keys(days).length > 0
+  let dueAt = monotonic()
+  let isRunning = false
+  let isFailing = false
+  let lastSuccessAt: number | undefined
+
+  async function run(to: string): Promise<void> {
+    try {
+      await archiving.run({ before: dueTimes(settings, now()), folder: to }, { isAlone: false })
+      lastSuccessAt = now()
+      isFailing = false
+    } catch (error) {
+      isFailing = true
+      log('error', 'archive_failed', { reason: describeError(error) })
+    }
+    dueAt = monotonic() + (isFailing ? retryMilliseconds : dayMilliseconds)
+  }
+
+  return {
+    runWhenDue: async () => {
+      const waited = monotonic() - dueAt
+      const isQuiet = quietFor() >= quietMilliseconds || waited >= patienceMilliseconds
+      if (!isOn || isRunning || waited < 0 || !isQuiet) return
+      isRunning = true
+      await run(folder)
+      isRunning = false
+    },
+    isFailing: () => isFailing,
+    lastSuccessAt: () => lastSuccessAt,
+    rowsArchived: archiving.rowsArchived,
+  }
+}

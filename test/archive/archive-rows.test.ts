@@ -1,0 +1,246 @@
+// Old rows move to files: each row is in exactly one place, a file is complete before its rows leave, and nothing else deletes rows.
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ArchiveKind } from '../../db/archive-kinds.ts'
+import { insertArchive, listArchives, markVerified, removeArchivedRows } from '../../db/archives.ts'
+import { findDrift } from '../../db/usage-totals.ts'
+import { createWriter, type Writer } from '../../db/write.ts'
+import { type ArchiveContext, archiveRows } from '../../src/archive/archive-rows.ts'
+import { createArchivePace } from '../../src/archive/pace.ts'
+import { verifyArchive } from '../../src/archive/verify.ts'
+import { addRows, readArchives, readRows } from '../support/archives.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
+import {
+  createDatabase,
+  insertOrganizationRows,
+  organizationRows,
+  type TestDatabase,
+  usageRow,
+} from '../support/rows.ts'
+
+const acme = organizationRows('acme')
+const day = 24 * 60 * 60 * 1_000
+const now = Date.UTC(2026, 10, 22)
+/** The first row. One follows each second. */
+const start = now - 10 * day
+const count = 5_000
+/** A row that stays, for each second after it. */
+const before = start + 3_000 * 1_000
+
+let own: TestDatabase
+let writer: Writer
+let folder: ReturnType<typeof temporaryFolder>
+let context: ArchiveContext
+beforeEach(async () => {
+  own = await createDatabase()
+  folder = temporaryFolder()
+  writer = createWriter(own.database, () => {})
+  await writer.write(insertOrganizationRows(own.database, acme))
+  await addRows(writer, acme, count, start)
+  const pace = createArchivePace(own.database, true)
+  context = { database: own.database, orm: own.database.orm, writer, pace, now: () => now, log: () => {} }
+})
+afterEach(async () => {
+  await writer.close()
+  await own.close()
+  folder.remove()
+})
+
+const tableOf = { exchanges: 'exchange_audit', usage: 'usage' } as const
+const noCallbacks = { onProgress: () => {}, onArchived: () => {} }
+const run = (kind: ArchiveKind, more: Partial<ArchiveContext> & { before?: number } = {}) =>
+  archiveRows({ ...context, ...more }, { kind, before: more.before ?? before, folder: folder.path }, noCallbacks)
+const execute = (sql: string) => ({ toSQL: () => ({ sql, params: [] }) })
+
+describe.each(['exchanges', 'usage'] as const)('%s', (kind) => {
+  const table = tableOf[kind]
+
+  test('older than a time move to files with every value, and the others stay', async () => {
+    const all = await readRows(own.database, table)
+    await run(kind, { rowsPerFileMax: 700 })
+    const archives = readArchives(folder.path)
+    expect(archives.length).toBeGreaterThan(1)
+    const archived = archives.flatMap(({ rows }) => rows)
+    const kept = await readRows(own.database, table)
+    const byId = (one: Record<string, unknown>, other: Record<string, unknown>) => Number(one.id) - Number(other.id)
+    expect([...archived, ...kept].toSorted(byId)).toEqual(all)
+    expect(archived.every(({ at }) => Number(at) < before)).toBe(true)
+    expect(kept.every(({ at }) => Number(at) >= before)).toBe(true)
+  })
+
+  test('have a manifest that describes the file without the database', async () => {
+    await run(kind)
+    const [archive] = readArchives(folder.path)
+    const file = readFileSync(join(folder.path, archive?.file ?? ''))
+    expect(archive?.manifest).toEqual({
+      format: 1,
+      kind,
+      table,
+      schema: expect.any(Number),
+      file: String(archive?.file),
+      sha256: createHash('sha256').update(file).digest('hex'),
+      bytes: file.length,
+      rows: 3_000,
+      first_row_id: Number(archive?.rows[0]?.id),
+      last_row_id: Number(archive?.rows.at(-1)?.id),
+      from: new Date(start).toISOString(),
+      to: new Date(before - 1_000).toISOString(),
+      before: new Date(before).toISOString(),
+      organizations: ['acme'],
+    })
+    expect(readdirSync(folder.path)).toHaveLength(2)
+  })
+
+  test('are archived once: a second run finds nothing', async () => {
+    await run(kind)
+    const files = readdirSync(folder.path)
+    await run(kind)
+    expect(readdirSync(folder.path)).toEqual(files)
+  })
+
+  test('keep the newest row, so that no row number is used twice', async () => {
+    await run(kind, { before: now })
+    const kept = await readRows(own.database, table)
+    expect(kept).toHaveLength(1)
+    await addRows(writer, acme, 1, now)
+    const ids = (await readRows(own.database, table)).map(({ id }) => Number(id))
+    expect(ids).toEqual([count, count + 1])
+  })
+
+  test('cannot be deleted by anything else, neither before nor after', async () => {
+    const refused = /are never deleted/
+    await expect(writer.write([execute(`delete from ${table} where id = 1`)])).rejects.toThrow(refused)
+    await run(kind)
+    await expect(writer.write([execute(`delete from ${table}`)])).rejects.toThrow(refused)
+    await expect(writer.write([execute(`delete from ${table} where id = ${count}`)])).rejects.toThrow(refused)
+    await expect(writer.write([execute('delete from archives')])).rejects.toThrow('archives are never forgotten')
+    for (const state of ['removing', 'writing'])
+      await expect(writer.write([execute(`update archives set state = '${state}'`)])).rejects.toThrow('have an order')
+    await expect(writer.write([execute('update archives set last_row_id = 99999')])).rejects.toThrow('never changed')
+  })
+
+  test('outside the archive do not leave with it, whatever range is asked for', async () => {
+    const { orm } = own.database
+    const planned = {
+      kind,
+      before,
+      firstRowId: 10,
+      lastRowId: 20,
+      firstAt: 1,
+      lastAt: 2,
+      rowCount: 11,
+      organizations: [],
+    }
+    await writer.write([insertArchive(orm, planned, { folder: folder.path, file: 'x', createdAt: now })])
+    const [unverified] = await listArchives(orm, { limit: 1 })
+    if (unverified === undefined) throw new Error('There is no archive')
+    const all = removeArchivedRows(orm, unverified, { from: 1, until: count + 1 })
+    await expect(writer.write(all)).rejects.toThrow('are never deleted')
+    await writer.write([markVerified(orm, unverified, { bytes: 1, sha256: '0'.repeat(64) })])
+    await expect(writer.write(all)).rejects.toThrow('are never deleted')
+    expect(await readRows(own.database, table)).toHaveLength(count)
+    await writer.write(removeArchivedRows(orm, unverified, { from: 10, until: 21 }))
+    expect(await readRows(own.database, table)).toHaveLength(count - 11)
+  })
+})
+
+test('a row that a wrong clock dated in the future stays and holds up no other', async () => {
+  await writer.appendUsage({ ...usageRow('future', acme), at: now + 400 * day })
+  await addRows(writer, acme, 10, start + 6_000 * 1_000)
+  await run('usage', { before: start + 8_000 * 1_000 })
+  const kept = await readRows(own.database, 'usage')
+  expect(kept.map(({ at }) => at)).toEqual([now + 400 * day, start + 6_009 * 1_000])
+})
+
+test('a long stream that was stored late is archived with the rows of its time', async () => {
+  await writer.appendUsage({ ...usageRow('late', acme), at: start })
+  await addRows(writer, acme, 2, now - 1_000)
+  await run('usage')
+  const archived = readArchives(folder.path).flatMap(({ rows }) => rows)
+  expect(archived.filter(({ at }) => at === start)).toHaveLength(2)
+})
+
+test('day totals stay, and the check of totals leaves archived days out', async () => {
+  const totals = () => own.database.client.execute('select * from usage_days order by day').then(({ rows }) => rows)
+  const kept = await totals()
+  await run('usage')
+  expect(await totals()).toEqual(kept)
+  expect(await findDrift(own.database.orm)).toEqual([])
+  await writer.write([execute(`update usage_days set requests = requests + 1`)])
+  const days = (await findDrift(own.database.orm)).map((drift) => drift.day)
+  expect(days).not.toContain(Math.floor(start / day))
+})
+
+test('when the disk of the folder has no room, no row leaves, nothing is left behind, and the next run succeeds', async () => {
+  // Every write to this device fails for lack of room.
+  const full = '/dev/full'
+  const all = await readRows(own.database, 'usage')
+  const failing = archiveRows(context, { kind: 'usage', before, folder: full }, noCallbacks)
+  await expect(failing).rejects.toThrow(/could not be written|is full/)
+  expect(await readRows(own.database, 'usage')).toEqual(all)
+  await run('usage')
+  expect(readArchives(folder.path).flatMap(({ rows }) => rows)).toHaveLength(3_000)
+  expect(await listArchives(own.database.orm, { limit: 9 })).toHaveLength(1)
+})
+
+describe('a verified archive', () => {
+  const verify = async () => {
+    const [archive] = await listArchives(own.database.orm, { limit: 1 })
+    if (archive === undefined) throw new Error('There is no archive')
+    return verifyArchive(archive, folder.path, own.path)
+  }
+  const paths = () => {
+    const [data = '', manifest = ''] = readdirSync(folder.path).toSorted((one) => (one.endsWith('.gz') ? -1 : 1))
+    return { data: join(folder.path, data), manifest: join(folder.path, manifest) }
+  }
+
+  test('is intact as it was written', async () => {
+    await run('usage')
+    expect(await verify()).toBeNull()
+  })
+
+  const damages: [name: string, damage: () => void, problem: string][] = [
+    ['is missing', () => rmSync(paths().data), 'does not exist'],
+    ['is cut short', () => writeFileSync(paths().data, readFileSync(paths().data).subarray(0, 5_000)), 'damaged'],
+    ['has other bytes', () => writeFileSync(paths().data, Bun.gzipSync('{}\n')), 'SHA-256'],
+    ['has no manifest', () => rmSync(paths().manifest), 'does not exist'],
+    [
+      'has a manifest that was changed',
+      () =>
+        writeFileSync(paths().manifest, readFileSync(paths().manifest, 'utf8').replace('"rows": 3000', '"rows": 2')),
+      'rows is 2, not 3000',
+    ],
+    ['has a manifest that is not JSON', () => writeFileSync(paths().manifest, '{'), 'not valid JSON'],
+  ]
+  for (const [name, damage, problem] of damages)
+    test(`that ${name} is reported`, async () => {
+      await run('usage')
+      damage()
+      expect(await verify()).toContain(problem)
+    })
+
+  test('whose file was lost while rows were leaving keeps the other rows until the file is back', async () => {
+    let removals = 0
+    const stopping: ArchiveContext['writer'] = {
+      write: async (statements) => {
+        if (statements.length === 3 && ++removals === 3) throw new Error('power cut')
+        await writer.write(statements)
+      },
+    }
+    await expect(run('usage', { writer: stopping })).rejects.toThrow('power cut')
+    const { data } = paths()
+    const file = readFileSync(data)
+    const left = await readRows(own.database, 'usage')
+    expect(left.length).toBeLessThan(count)
+    expect(left.length).toBeGreaterThan(count - 3_000)
+    rmSync(data)
+    await expect(run('usage')).rejects.toThrow('does not exist')
+    expect(await readRows(own.database, 'usage')).toEqual(left)
+    writeFileSync(data, file)
+    await run('usage')
+    expect(await readRows(own.database, 'usage')).toHaveLength(count - 3_000)
+    expect(readArchives(folder.path)).toHaveLength(1)
+  })
+})

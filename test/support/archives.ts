@@ -1,0 +1,51 @@
+// Databases with old rows, and archives as anyone can read them: with gunzip and a JSON parser, without the program.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import type { Database } from '../../db/open.ts'
+import type { Writer } from '../../db/write.ts'
+import type { Manifest } from '../../src/archive/manifest.ts'
+import { auditRow, type OrganizationRows, usageRow } from './rows.ts'
+
+export type ArchiveFile = { file: string; rows: Record<string, unknown>[]; manifest: Manifest | undefined }
+
+/** Every finished file of a folder, by name. */
+export function readArchives(folder: string): ArchiveFile[] {
+  const names = readdirSync(folder).toSorted()
+  return names
+    .filter((name) => name.endsWith('.ndjson.gz'))
+    .map((file) => {
+      const lines = gunzipSync(readFileSync(join(folder, file)))
+        .toString()
+        .split('\n')
+      const manifest = file.replace('.ndjson.gz', '.manifest.json')
+      return {
+        file,
+        rows: lines.slice(0, -1).map((line) => JSON.parse(line) as Record<string, unknown>),
+        manifest: names.includes(manifest)
+          ? (JSON.parse(readFileSync(join(folder, manifest), 'utf8')) as Manifest)
+          : undefined,
+      }
+    })
+}
+
+/** Adds exchanges and requests, one a second of each, the first at `at`. */
+export async function addRows(writer: Writer, own: OrganizationRows, count: number, at: number): Promise<void> {
+  const ids = Array.from({ length: count }, (_, index) => index)
+  await Promise.all(
+    ids.flatMap((index) => {
+      const time = { at: at + 1_000 * index }
+      const named = { organizationId: own.organization.id, subject: `"ünïted"\n${index}` }
+      return [
+        writer.appendAudit({ ...auditRow(crypto.randomUUID()), ...time, ...named }),
+        writer.appendUsage({ ...usageRow(crypto.randomUUID(), own), ...time, subject: named.subject }),
+      ]
+    }),
+  )
+}
+
+/** Every row of both tables, by number. */
+export async function readRows({ client }: Database, table: 'exchange_audit' | 'usage') {
+  const { rows, columns } = await client.execute(`select * from ${table} order by id`)
+  return rows.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index]])))
+}
