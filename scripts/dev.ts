@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { isServed } from '../src/admin/transport/client.ts'
 import { type Config, socketPathFor } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
-import { raiseOutboundLimit } from '../src/runtime/outbound.ts'
+import { raiseOutboundLimit } from '../src/runtime/outbound-limit.ts'
 import { stopOnSignal } from './serve.ts'
 import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 

@@ -5,7 +5,7 @@ import { formatAddress, parseSettings, readSettingTexts, socketPathFor } from '.
 import { describeSettings } from '../src/effective-settings.ts'
 import { logFlushMillisecondsMax } from '../src/limits.ts'
 import { standardError } from '../src/observe/line-sink.ts'
-import { raiseOutboundLimit } from '../src/runtime/outbound.ts'
+import { raiseOutboundLimit } from '../src/runtime/outbound-limit.ts'
 import type { Server } from '../src/server.ts'
 import { settings } from '../src/settings.ts'
 import { command, dependencies, givenTo, print, runAlone, settingSources, withSettings } from './shared/command-line.ts'

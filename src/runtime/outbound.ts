@@ -2,7 +2,6 @@
 import { lookup } from 'node:dns/promises'
 import { setImmediate } from 'node:timers'
 import { findDeno } from './deno.ts'
-import { isCompiled } from './own-process.ts'
 
 /**
  * `decompress: false` leaves an encoded body as it is. `ca`: certificates in PEM to trust instead of the public ones. `address`: the IP
@@ -59,21 +58,4 @@ export async function resolveHost(hostname: string): Promise<string[]> {
 /** Whether the environment makes the runtime send its requests through a proxy. */
 export function isBehindProxy(): boolean {
   return ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].some((name) => (process.env[name] ?? '') !== '')
-}
-
-/** How many requests Bun sends at a time, read from the environment once. The default is 256; more wait silently. */
-const outboundSetting = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
-const outboundRequestsMax = '65535'
-
-/**
- * Restarts this program in the same process with room for as many outbound requests as there are descriptors. Call it before anything is
- * opened. Returns where no limit has to be raised.
- */
-export function raiseOutboundLimit(): void {
-  const { execve, env, execPath, execArgv, argv } = process
-  if (!('Bun' in globalThis) || env[outboundSetting] !== undefined || execve === undefined) return
-  execve(execPath, [execPath, ...(isCompiled() ? argv.slice(2) : [...execArgv, ...argv.slice(1)])], {
-    ...env,
-    [outboundSetting]: outboundRequestsMax,
-  } as Record<string, string>)
 }

@@ -1,0 +1,64 @@
+// The program `latchkey`: its commands, of which it loads the one that runs.
+import { Command } from 'commander'
+import packageJson from '../package.json' with { type: 'json' }
+import { runProgram, withSettingsBefore } from './shared/command-line.ts'
+import { withVersionOption } from './version.ts'
+
+/** In the order of `--help`. */
+const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
+  init: async () => (await import('./init.ts')).initCommand,
+  serve: async () => (await import('./serve.ts')).serveCommand,
+  reload: async () => (await import('./reload.ts')).reloadCommand,
+  config: async () => (await import('./config.ts')).configCommand,
+  dev: async () => (await import('./dev.ts')).devCommand,
+  organizations: async () => (await import('./organizations.ts')).organizationsCommand,
+  workspaces: async () => (await import('./organizations.ts')).workspacesCommand,
+  keys: async () => (await import('./keys.ts')).keysCommand,
+  issuers: async () => (await import('./issuers.ts')).issuersCommand,
+  policies: async () => (await import('./policies.ts')).policiesCommand,
+  'signing-keys': async () => (await import('./signing-keys.ts')).signingKeysCommand,
+  'master-key': async () => (await import('./master-key.ts')).masterKeyCommand,
+  upstreams: async () => (await import('./upstreams.ts')).upstreamsCommand,
+  presets: async () => (await import('./presets.ts')).presetsCommand,
+  prices: async () => (await import('./prices.ts')).pricesCommand,
+  usage: async () => (await import('./usage.ts')).usageCommand,
+  audit: async () => (await import('./audit.ts')).auditCommand,
+  backup: async () => (await import('./backup.ts')).backupCommand,
+  archive: async () => (await import('./archive.ts')).archiveCommand,
+  health: async () => (await import('./health.ts')).healthCommand,
+  service: async () => (await import('./service.ts')).serviceCommand,
+  version: async () => (await import('./version.ts')).versionCommand,
+  help: async () => (await import('./help.ts')).helpCommand,
+}
+
+/** Runs the command line; every exit of the process goes through `runProgram`. */
+export async function runLatchkey(argv: string[]): Promise<void> {
+  const program = describeProgram()
+  for (const load of neededFor(argv)) program.addCommand((await load())())
+  await runProgram(withVersionOption(program, argv), argv)
+}
+
+/** Loads all commands unless the first word names one: help and suggestions need them, and an option may precede a command. */
+function neededFor([word = '']: string[]): (() => Promise<() => Command>)[] {
+  const named = word !== 'help' && Object.hasOwn(commands, word) ? commands[word] : undefined
+  return named === undefined ? Object.values(commands) : [named]
+}
+
+function describeProgram(): Command {
+  return withSettingsBefore(new Command('latchkey'), { isShown: true })
+    .description(
+      'Workload identity federation for self-hosted inference: workloads exchange the JWT they hold for a short-lived access token',
+    )
+    .version(packageJson.version, '-V, --version', 'print the version alone')
+    .helpCommand(false)
+    .addHelpText(
+      'after',
+      `
+First steps:
+  $ latchkey dev          the whole product on this machine, to try it
+  $ latchkey init         make a database for real use
+  $ latchkey serve        run the service
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 wrong configuration`,
+    )
+}
