@@ -5,8 +5,8 @@ import type { Database } from '../../db/open.ts'
 /** A server spends a quarter of the time on archives. */
 const restPerWork = 3
 const restMillisecondsMax = 100
-/** A checkpoint blocks the event loop for longer the more pages the log has. These slices write about 1 MiB. */
-const slicesPerCheckpoint = 3
+/** A checkpoint blocks the event loop for longer the more pages the log has. */
+const checkpointEveryMilliseconds = 250
 
 export type ArchivePace = {
   /** Waits for a multiple of the time since the last rest. Call it after each slice. */
@@ -18,7 +18,7 @@ export type ArchivePace = {
 /** Without a server (`isAlone`), nothing rests. */
 export function createArchivePace(database: Pick<Database, 'checkpoint'>, isAlone: boolean): ArchivePace {
   let workedSince = performance.now()
-  let slices = 0
+  let checkpointAt = performance.now()
   const rest = async () => {
     if (!isAlone) await pause(Math.min((performance.now() - workedSince) * restPerWork, restMillisecondsMax))
     workedSince = performance.now()
@@ -26,9 +26,11 @@ export function createArchivePace(database: Pick<Database, 'checkpoint'>, isAlon
   return {
     rest,
     restAfterWrite: async () => {
-      slices += 1
-      // An error here is harmless: the log stays longer until the next checkpoint.
-      if (slices % slicesPerCheckpoint === 0) await database.checkpoint().catch(() => {})
+      if (performance.now() - checkpointAt >= checkpointEveryMilliseconds) {
+        // An error here is harmless: the log stays longer until the next checkpoint.
+        await database.checkpoint().catch(() => {})
+        checkpointAt = performance.now()
+      }
       await rest()
     },
   }
