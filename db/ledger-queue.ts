@@ -1,15 +1,16 @@
 // The write queue for exchanges, usage and used subject tokens. Rows queued in the same turn of the event loop share a
 // commit, and each fails alone.
 import { setImmediate } from 'node:timers'
+import type { InStatement } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { isBusy } from './open.ts'
 import { type AuditRow, exchangeAudit, type UsageDay, type UsageRow, usage, usageDays } from './record-schema.ts'
-import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
+import { type Insertion, insertion, insertOf } from './rows.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
 
 type Row = AuditRow | UsageRow | UsedSubjectToken
 type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
-type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: Waiting[] }
+type Ledger = { into: Insertion; waiting: Waiting[] }
 
 /** Rows per insert statement. 250 rows of 20 columns stay far below SQLite's limit of 32,766 parameters. */
 const rowsPerStatement = 250
@@ -21,26 +22,17 @@ export type LedgerQueue = {
   close: () => Promise<void>
 }
 type Group = { ledger: Ledger; rows: Waiting[] }
-type Commit = (statements: BoundStatement[], rows: number) => Promise<void>
+type Commit = (statements: InStatement[], rows: number) => Promise<void>
 
 export function createLedgerQueue(commit: Commit): LedgerQueue {
-  const ledgers = {
-    audit: createLedger(insertion(exchangeAudit)),
-    usage: createLedger(insertion(usage), (rows) => [totalsOf(rows as UsageRow[])]),
-    usedTokens: createLedger(insertion(usedSubjectTokens, 'insert or replace')),
-  }
-  const all = Object.values(ledgers)
+  const ledgers = { audit: ledgerOf(exchangeAudit), usage: ledgerOf(usage), usedTokens: ledgerOf(usedSubjectTokens) }
   let isScheduled = false
   let flushing: Promise<void> = Promise.resolve()
 
   async function flush(): Promise<void> {
     isScheduled = false
-    const groups: Group[] = []
-    for (const ledger of all) {
-      if (ledger.waiting.length > 0) groups.push({ ledger, rows: ledger.waiting })
-      ledger.waiting = []
-    }
-    if (groups.length > 0) await commitGroups(commit, groups)
+    const groups = Object.values(ledgers).map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) }))
+    await commitGroups(commit, groups)
   }
 
   function append(ledger: Ledger, row: Row): Promise<void> {
@@ -71,9 +63,13 @@ export function createLedgerQueue(commit: Commit): LedgerQueue {
  */
 async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
   const rows = groups.flatMap((group) => group.rows)
+  if (rows.length === 0) return
   try {
-    const statements = groups.flatMap(({ ledger, rows }) => ledger.statementsFor(rows.map(({ row }) => row)))
-    await commit(statements, rows.length)
+    const usageRows = groups.flatMap(({ ledger, rows }) =>
+      ledger.into.table === usageTable ? rows.map(({ row }) => row) : [],
+    )
+    const inserts = groups.flatMap(({ ledger, rows }) => insertsOf(ledger, rows))
+    await commit([...inserts, ...totalsOf(usageRows as UsageRow[])], rows.length)
     for (const row of rows) row.done()
   } catch (error) {
     if (rows.length === 1 || isBusy(error)) for (const row of rows) row.failed(error)
@@ -83,16 +79,22 @@ async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
   }
 }
 
-/** `more` returns the statements that a commit of these rows needs besides their inserts. */
-function createLedger(into: Insertion, more: (rows: Row[]) => BoundStatement[] = () => []): Ledger {
-  return { waiting: [], statementsFor: (rows) => [...insertsOf(into, rows), ...more(rows)] }
+const usageTable = getTableName(usage)
+
+function ledgerOf(table: typeof exchangeAudit | typeof usage | typeof usedSubjectTokens): Ledger {
+  return { into: insertion(table, table === usedSubjectTokens ? 'insert or replace' : 'insert'), waiting: [] }
 }
 
-function insertsOf(into: Insertion, rows: Row[]): BoundStatement[] {
-  if (rows.length <= rowsPerStatement) return [insertOf(into, rows)]
-  const statements: BoundStatement[] = []
-  for (let start = 0; start < rows.length; start += rowsPerStatement)
-    statements.push(insertOf(into, rows.slice(start, start + rowsPerStatement)))
+function insertsOf(ledger: Ledger, waiting: Waiting[]): InStatement[] {
+  const statements: InStatement[] = []
+  for (let start = 0; start < waiting.length; start += rowsPerStatement) {
+    statements.push(
+      insertOf(
+        ledger.into,
+        waiting.slice(start, start + rowsPerStatement).map(({ row }) => row),
+      ),
+    )
+  }
   return statements
 }
 
@@ -110,13 +112,13 @@ function totalsStatement(keys: number): string {
 const singleTotal = totalsStatement(1)
 
 /** Returns one statement that adds the rows of a commit to the daily totals of their keys. */
-function totalsOf(rows: UsageRow[]): BoundStatement {
+function totalsOf(rows: UsageRow[]): InStatement[] {
+  if (rows.length === 0) return []
   const totals = new Map<string, UsageDay>()
   for (const row of rows) {
     const day = Math.floor(row.at / dayMilliseconds)
-    const name = `${row.keyId} ${day}`
-    const known = totals.get(name)
-    totals.set(name, {
+    const known = totals.get(`${row.keyId} ${day}`)
+    totals.set(`${row.keyId} ${day}`, {
       keyId: row.keyId,
       day,
       requests: (known?.requests ?? 0) + 1,
@@ -126,8 +128,9 @@ function totalsOf(rows: UsageRow[]): BoundStatement {
       costNanodollars: sumOf(known?.costNanodollars, row.costNanodollars),
     })
   }
+  const sql = totals.size === 1 ? singleTotal : totalsStatement(totals.size)
   const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
-  return { sql: totals.size === 1 ? singleTotal : totalsStatement(totals.size), args }
+  return [{ sql, args }]
 }
 
 /** Adds up to the largest safe integer, because libSQL cannot read larger ones. */

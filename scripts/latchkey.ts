@@ -24,6 +24,7 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   usage: async () => (await import('./usage.ts')).usageCommand,
   audit: async () => (await import('./audit.ts')).auditCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
+  restore: async () => (await import('./restore.ts')).restoreCommand,
   archive: async () => (await import('./archive.ts')).archiveCommand,
   health: async () => (await import('./health.ts')).healthCommand,
   service: async () => (await import('./service.ts')).serviceCommand,

@@ -203,7 +203,7 @@ export const readinessMilliseconds = 1_000
 /** How long a command or a starting server waits for another process to release the database. */
 export const databaseWaitMillisecondsMax = 15_000
 
-/** Size of the write-ahead log at which a backup stops: four times its usual size. */
+/** Size of the write-ahead log at which a backup stops. Its usual size is 16 MiB. */
 export const backupLogBytesMax = 256 * 1024 * 1024
 /** What a backup or a restore leaves free on a disk. */
 export const diskReserveBytes = 16 * 1024 * 1024

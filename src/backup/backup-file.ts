@@ -11,7 +11,7 @@ const manifestShape = type({
   version: 'string',
   schema: count,
   installation: 'string',
-  database_bytes: count,
+  database_bytes: 'number.integer >= 512',
   database_sha256: /^[0-9a-f]{64}$/,
   tables: { '[string]': { rows: count, highest: type('number.integer').or('null') } },
   signing_keys: 'string[]',

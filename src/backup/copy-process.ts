@@ -84,7 +84,8 @@ async function remove({ partial }: CopyJob): Promise<void> {
 
 async function complete({ partial, file, about }: CopyJob): Promise<CopyMessage> {
   const found = await settle(partial)
-  await rm(`${partial}-wal`, { force: true })
+  // A connection with an exclusive lock leaves an empty journal.
+  for (const end of ['-wal', '-journal']) await rm(partial + end, { force: true })
   const { bytes, sha256 } = await hashFile(partial)
   const manifest: Manifest = {
     latchkey_backup: backupFormat,

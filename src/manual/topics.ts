@@ -1,12 +1,12 @@
 // The manual: what users read, one file per topic. `latchkey help TOPIC` prints these texts.
 import administration from './administration.md' with { type: 'text' }
+import backup from './backup.md' with { type: 'text' }
 import budgets from './budgets.md' with { type: 'text' }
 import changes from './changes.md' with { type: 'text' }
 import configuration from './configuration.md' with { type: 'text' }
 import glossary from './glossary.md' with { type: 'text' }
 import inference from './inference.md' with { type: 'text' }
 import issuers from './issuers.md' with { type: 'text' }
-import linter from './linter.md' with { type: 'text' }
 import monitoring from './monitoring.md' with { type: 'text' }
 import operating from './operating.md' with { type: 'text' }
 import policies from './policies.md' with { type: 'text' }
@@ -21,7 +21,6 @@ import troubleshooting from './troubleshooting.md' with { type: 'text' }
 export const topics: ReadonlyMap<string, string> = new Map([
   ['recipes', recipes],
   ['policies', policies],
-  ['linter', linter],
   ['issuers', issuers],
   ['inference', inference],
   ['budgets', budgets],
@@ -29,6 +28,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['administration', administration],
   ['configuration', configuration],
   ['operating', operating],
+  ['backup', backup],
   ['monitoring', monitoring],
   ['retention', retention],
   ['troubleshooting', troubleshooting],

@@ -55,7 +55,7 @@ describe('a backup', () => {
     await back()
     expect(server.logLines.join('')).toContain('"event":"backup_created"')
     const { client } = server.server.context.database
-    expect((await client.execute('pragma wal_autocheckpoint')).rows[0]?.[0]).toBe(16_384)
+    expect((await client.execute('pragma wal_autocheckpoint')).rows[0]?.[0]).toBe(4_096)
   })
 
   test('removes what a killed one has left under its name, and nothing else', async () => {

@@ -57,7 +57,7 @@ test('the file is locked for this process alone, with a write-ahead log and fore
   expect(await pragma(database, 'journal_mode')).toBe('wal')
   expect(await pragma(database, 'foreign_keys')).toBe(1)
   expect(await pragma(database, 'synchronous')).toBe(1)
-  expect(await pragma(database, 'wal_autocheckpoint')).toBe(16_384)
+  expect(await pragma(database, 'wal_autocheckpoint')).toBe(4_096)
   await database.close()
 })
 

@@ -93,7 +93,6 @@ export function organizationRows(name: string): OrganizationRows {
     replayProtection: false,
     allowedModels: null,
     allowedPresets: null,
-    lintExceptions: null,
     ...times,
   }
   return { organization, workspace, user, key, issuer, policy }

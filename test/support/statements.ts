@@ -4,27 +4,23 @@ import type { Database } from '../../db/open.ts'
 
 export type CountedStatements = { count: () => number; reset: () => void; stop: () => void }
 
-/** Counts from now until `stop`. Statements of a commit count individually. */
-export function countStatements(database: Database): CountedStatements {
-  const { client, commit } = database
-  const { execute } = client
+/** Counts from now until `stop`. Statements of a batch count individually. */
+export function countStatements({ client }: Database): CountedStatements {
+  const { execute, batch } = client
   let count = 0
   client.execute = ((...given: Parameters<Client['execute']>) => {
     count += 1
     return execute.apply(client, given)
   }) as Client['execute']
-  database.commit = (statements) => {
+  client.batch = (statements, mode) => {
     count += statements.length
-    return commit(statements)
+    return batch.call(client, statements, mode)
   }
   return {
     count: () => count,
     reset: () => {
       count = 0
     },
-    stop: () => {
-      client.execute = execute
-      database.commit = commit
-    },
+    stop: () => Object.assign(client, { execute, batch }),
   }
 }

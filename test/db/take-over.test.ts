@@ -1,0 +1,50 @@
+// A database that is taken over for a restore stays locked, also after its log was moved into it, until the process ends.
+import { expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { openDatabase } from '../../db/open.ts'
+import { takeOver } from '../../db/take-over.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
+
+const holder = `
+import { takeOver } from ${JSON.stringify(join(import.meta.dirname, '../../db/take-over.ts'))}
+const taken = await takeOver(process.argv[1])
+console.log(taken.state)
+for await (const _ of process.stdin) {
+  await taken.settle()
+  console.log('settled')
+}
+`
+
+test('another process is refused until the one that took it ends, and a second one cannot take it', async () => {
+  const folder = temporaryFolder()
+  const path = join(folder.path, 'taken.db')
+  const maker = Bun.spawnSync([
+    process.execPath,
+    '-e',
+    `import { openDatabase } from ${JSON.stringify(join(import.meta.dirname, '../../db/open.ts'))}
+     const opened = await openDatabase({ path: process.argv[1], create: true, synchronous: 'normal' })
+     process.kill(process.pid, 'SIGKILL')`,
+    path,
+  ])
+  expect(maker.signalCode).toBe('SIGKILL')
+  const child = Bun.spawn([process.execPath, '-e', holder, path], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
+  const lines = child.stdout.getReader()
+  const line = async () => new TextDecoder().decode((await lines.read()).value).trim()
+  const open = async () => {
+    const opened = await openDatabase({ path, create: false, synchronous: 'normal' })
+    return 'refused' in opened ? opened.refused : 'opened'
+  }
+  expect(await line()).toBe('locked')
+  expect(await open()).toBe('owned')
+  expect(await takeOver(path)).toEqual({ state: 'owned' })
+  child.stdin.write('settle\n')
+  await child.stdin.flush()
+  expect(await line()).toBe('settled')
+  expect(existsSync(`${path}-wal`)).toBe(false)
+  expect(await open()).toBe('owned')
+  child.kill('SIGKILL')
+  await child.exited
+  expect(await open()).toBe('opened')
+  folder.remove()
+})

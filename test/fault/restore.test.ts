@@ -1,0 +1,81 @@
+// A restore that is killed, after each of its steps and at random moments, leaves the old database or the new one, and either starts.
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { cpSync, existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { readDatabaseFile } from '../support/database-file.ts'
+import { type Installation, install } from '../support/installation.ts'
+import { fromSource, runCommand, temporaryFolder } from '../support/latchkey.ts'
+
+const kills = 20
+
+let installed: Installation
+let backup: string
+beforeAll(async () => {
+  installed = await install()
+  const served = await installed.serve()
+  backup = join(installed.folder, 'old.backup')
+  await served.ask('keys.create', { name: 'before' })
+  await served.ask('backup.create', { to: backup })
+  await served.ask('keys.create', { name: 'after' })
+  // The log still has both keys.
+  await served.serving.stop('SIGKILL')
+})
+afterAll(() => installed.remove())
+
+let copy: ReturnType<typeof temporaryFolder>
+let path: string
+let env: Record<string, string>
+beforeEach(() => {
+  copy = temporaryFolder()
+  cpSync(installed.folder, copy.path, { recursive: true, filter: (source) => !source.endsWith('.sock') })
+  path = join(copy.path, 'latchkey.db')
+  env = { ...installed.env, LATCHKEY_DATABASE_URL: `file:${path}` }
+})
+afterEach(() => copy.remove())
+
+/** Whether the database in place is the old or the new one; any other content fails. */
+function stateOf(database = path): 'old' | 'new' {
+  const [integrity, keys = []] = readDatabaseFile(database, 'pragma integrity_check', 'select name from api_keys')
+  expect(integrity).toEqual([{ integrity_check: 'ok' }])
+  const names = keys.map(({ name }) => name)
+  expect(names).toContain('before')
+  return names.includes('after') ? 'old' : 'new'
+}
+
+/** A new database in place means that the old one is kept. */
+function checkKept(): void {
+  const kept = readdirSync(copy.path).filter((name) => /before-restore-\w+(-\d+)?$/.test(name))
+  if (stateOf() === 'new') expect(kept.map((name) => stateOf(join(copy.path, name)))).toContain('old')
+}
+
+const stepsOfRestore = 5
+
+for (let steps = 0; steps <= stepsOfRestore; steps++)
+  test(`killed after ${steps} of its steps, the ${steps < 4 ? 'old' : 'new'} database starts, and the next restore works`, async () => {
+    const program = [process.execPath, join(import.meta.dirname, '../support/killed-restore.ts')]
+    const { stdout } = await runCommand([String(steps), backup], { cwd: copy.path, env, program })
+    expect(Number(stdout)).toBe(stepsOfRestore)
+    expect(stateOf()).toBe(steps < 4 ? 'old' : 'new')
+    checkKept()
+    expect(await runCommand(['keys', 'list'], { cwd: copy.path, env })).toMatchObject({ code: 0, stderr: '' })
+    expect(await runCommand(['restore', backup], { cwd: copy.path, env })).toMatchObject({ code: 0, stderr: '' })
+    expect(stateOf()).toBe('new')
+    expect(readdirSync(copy.path).filter((name) => name.includes('.restoring-'))).toEqual([])
+  })
+
+test(`killed at ${kills} random moments, a database is in place that starts`, async () => {
+  for (let kill = 0; kill < kills; kill++) {
+    const child = Bun.spawn([...fromSource, 'restore', backup], { env, stdout: 'ignore', stderr: 'ignore' })
+    const hasBegun = () => readdirSync(copy.path).some((name) => name.includes('.restoring-'))
+    while (child.exitCode === null && !hasBegun()) await new Promise((resolve) => setImmediate(resolve))
+    const at = performance.now() + Math.random() * 300
+    while (child.exitCode === null && performance.now() < at) await new Promise((resolve) => setImmediate(resolve))
+    child.kill('SIGKILL')
+    await child.exited
+    expect(existsSync(path)).toBe(true)
+    checkKept()
+  }
+  const { code, stderr } = await runCommand(['keys', 'list'], { cwd: copy.path, env })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(await runCommand(['usage', 'verify'], { cwd: copy.path, env })).toMatchObject({ code: 0 })
+}, 120_000)
