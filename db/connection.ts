@@ -1,10 +1,11 @@
 // Opens the connection for @libsql/client and caches its prepared statements. Unpatched, the client prepares a
 // statement for every call, which takes longer than running it. The client itself is unmodified.
 
-import type { Client } from '@libsql/client'
+import { type Client, type InValue, LibsqlError } from '@libsql/client'
 import { ConnectionPool, Sqlite3Client } from '@libsql/client/sqlite3'
 import type Libsql from 'libsql'
 import { LRUCache } from 'lru-cache'
+import type { BoundStatement } from './rows.ts'
 
 /**
  * Limits of the cache. An insert of many rows has a different text for each number of rows, so long texts are not
@@ -18,18 +19,67 @@ const keepable = /^\s*(select|insert|update|delete|begin|commit|rollback|with)\b
 type Connection = ReturnType<ConnectionPool['acquireSync']>
 type Statement = ReturnType<typeof Libsql.prototype.prepare<unknown[]>>
 
+/** `commit` does what `batch` does, but returns nothing, which takes a third less for a commit of one row. */
+export type Connected = Client & { commit: (statements: readonly BoundStatement[]) => Promise<void> }
+
 /**
  * Opens the file as one connection.
  * @throws when the file cannot be opened
  */
-export function connect(path: string): Client {
+export function connect(path: string): Connected {
   const pool = new ConnectionPool(path, {}, 1)
   const connection = pool.acquireSync()
   keepStatements(connection)
   // From here on, every call gets this connection, because the pool holds only this one.
   pool.release(connection)
-  return new Sqlite3Client(pool, 'number')
+  const client = new Sqlite3Client(pool, 'number')
+  return Object.assign(client, {
+    commit: async (statements: readonly BoundStatement[]) => {
+      if (client.closed) throw new LibsqlError('The client is closed', 'CLIENT_CLOSED')
+      runTransaction(connection, statements)
+    },
+  })
 }
+
+/**
+ * Runs all statements or none. Nothing else can run in between, since it returns only when the transaction has ended.
+ * @throws LibsqlError as the client would; RangeError or TypeError for a value that SQLite cannot store
+ */
+function runTransaction(connection: Connection, statements: readonly BoundStatement[]): void {
+  try {
+    connection.prepare('BEGIN IMMEDIATE').run(none)
+    for (const { sql, args } of statements) connection.prepare(sql).run(args.map(checkValue))
+    connection.prepare('COMMIT').run(none)
+  } catch (error) {
+    rollBack(connection)
+    if (!isSqliteError(error)) throw error
+    const { message, code, rawCode } = error
+    // An extended code begins with its base code, as in SQLITE_IOERR_WRITE.
+    throw new LibsqlError(message, /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code, code, rawCode, error)
+  }
+}
+
+function isSqliteError(error: unknown): error is InstanceType<Libsql.SqliteError> {
+  return error instanceof Error && error.name === 'SqliteError'
+}
+
+/** A connection that cannot roll back is closed: what runs on it next would join the failed transaction. */
+function rollBack(connection: Connection): void {
+  try {
+    if (connection.inTransaction) connection.prepare('ROLLBACK').run(none)
+  } catch {
+    connection.close()
+  }
+}
+
+/** libSQL would store a NaN as null. */
+function checkValue(value: InValue): InValue {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} cannot be stored`)
+  if (value === undefined) throw new TypeError('undefined cannot be stored')
+  return typeof value === 'boolean' ? Number(value) : value
+}
+
+const none: unknown[] = []
 
 function keepStatements(connection: Connection): void {
   const prepare = connection.prepare.bind(connection)

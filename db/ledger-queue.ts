@@ -1,16 +1,15 @@
 // The write queue for exchanges, usage and used subject tokens. Rows queued in the same turn of the event loop share a
 // commit, and each fails alone.
 import { setImmediate } from 'node:timers'
-import type { InStatement } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { isBusy } from './open.ts'
 import { type AuditRow, exchangeAudit, type UsageDay, type UsageRow, usage, usageDays } from './record-schema.ts'
-import { type Insertion, insertion, insertOf } from './rows.ts'
+import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
 
 type Row = AuditRow | UsageRow | UsedSubjectToken
 type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
-type Ledger = { into: Insertion; waiting: Waiting[] }
+type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: Waiting[] }
 
 /** Rows per insert statement. 250 rows of 20 columns stay far below SQLite's limit of 32,766 parameters. */
 const rowsPerStatement = 250
@@ -22,17 +21,26 @@ export type LedgerQueue = {
   close: () => Promise<void>
 }
 type Group = { ledger: Ledger; rows: Waiting[] }
-type Commit = (statements: InStatement[], rows: number) => Promise<void>
+type Commit = (statements: BoundStatement[], rows: number) => Promise<void>
 
 export function createLedgerQueue(commit: Commit): LedgerQueue {
-  const ledgers = { audit: ledgerOf(exchangeAudit), usage: ledgerOf(usage), usedTokens: ledgerOf(usedSubjectTokens) }
+  const ledgers = {
+    audit: createLedger(insertion(exchangeAudit)),
+    usage: createLedger(insertion(usage), (rows) => [totalsOf(rows as UsageRow[])]),
+    usedTokens: createLedger(insertion(usedSubjectTokens, 'insert or replace')),
+  }
+  const all = Object.values(ledgers)
   let isScheduled = false
   let flushing: Promise<void> = Promise.resolve()
 
   async function flush(): Promise<void> {
     isScheduled = false
-    const groups = Object.values(ledgers).map((ledger) => ({ ledger, rows: ledger.waiting.splice(0) }))
-    await commitGroups(commit, groups)
+    const groups: Group[] = []
+    for (const ledger of all) {
+      if (ledger.waiting.length > 0) groups.push({ ledger, rows: ledger.waiting })
+      ledger.waiting = []
+    }
+    if (groups.length > 0) await commitGroups(commit, groups)
   }
 
   function append(ledger: Ledger, row: Row): Promise<void> {
@@ -63,13 +71,9 @@ export function createLedgerQueue(commit: Commit): LedgerQueue {
  */
 async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
   const rows = groups.flatMap((group) => group.rows)
-  if (rows.length === 0) return
   try {
-    const usageRows = groups.flatMap(({ ledger, rows }) =>
-      ledger.into.table === usageTable ? rows.map(({ row }) => row) : [],
-    )
-    const inserts = groups.flatMap(({ ledger, rows }) => insertsOf(ledger, rows))
-    await commit([...inserts, ...totalsOf(usageRows as UsageRow[])], rows.length)
+    const statements = groups.flatMap(({ ledger, rows }) => ledger.statementsFor(rows.map(({ row }) => row)))
+    await commit(statements, rows.length)
     for (const row of rows) row.done()
   } catch (error) {
     if (rows.length === 1 || isBusy(error)) for (const row of rows) row.failed(error)
@@ -79,22 +83,16 @@ async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
   }
 }
 
-const usageTable = getTableName(usage)
-
-function ledgerOf(table: typeof exchangeAudit | typeof usage | typeof usedSubjectTokens): Ledger {
-  return { into: insertion(table, table === usedSubjectTokens ? 'insert or replace' : 'insert'), waiting: [] }
+/** `more` returns the statements that a commit of these rows needs besides their inserts. */
+function createLedger(into: Insertion, more: (rows: Row[]) => BoundStatement[] = () => []): Ledger {
+  return { waiting: [], statementsFor: (rows) => [...insertsOf(into, rows), ...more(rows)] }
 }
 
-function insertsOf(ledger: Ledger, waiting: Waiting[]): InStatement[] {
-  const statements: InStatement[] = []
-  for (let start = 0; start < waiting.length; start += rowsPerStatement) {
-    statements.push(
-      insertOf(
-        ledger.into,
-        waiting.slice(start, start + rowsPerStatement).map(({ row }) => row),
-      ),
-    )
-  }
+function insertsOf(into: Insertion, rows: Row[]): BoundStatement[] {
+  if (rows.length <= rowsPerStatement) return [insertOf(into, rows)]
+  const statements: BoundStatement[] = []
+  for (let start = 0; start < rows.length; start += rowsPerStatement)
+    statements.push(insertOf(into, rows.slice(start, start + rowsPerStatement)))
   return statements
 }
 
@@ -112,13 +110,13 @@ function totalsStatement(keys: number): string {
 const singleTotal = totalsStatement(1)
 
 /** Returns one statement that adds the rows of a commit to the daily totals of their keys. */
-function totalsOf(rows: UsageRow[]): InStatement[] {
-  if (rows.length === 0) return []
+function totalsOf(rows: UsageRow[]): BoundStatement {
   const totals = new Map<string, UsageDay>()
   for (const row of rows) {
     const day = Math.floor(row.at / dayMilliseconds)
-    const known = totals.get(`${row.keyId} ${day}`)
-    totals.set(`${row.keyId} ${day}`, {
+    const name = `${row.keyId} ${day}`
+    const known = totals.get(name)
+    totals.set(name, {
       keyId: row.keyId,
       day,
       requests: (known?.requests ?? 0) + 1,
@@ -128,9 +126,8 @@ function totalsOf(rows: UsageRow[]): InStatement[] {
       costNanodollars: sumOf(known?.costNanodollars, row.costNanodollars),
     })
   }
-  const sql = totals.size === 1 ? singleTotal : totalsStatement(totals.size)
   const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
-  return [{ sql, args }]
+  return { sql: totals.size === 1 ? singleTotal : totalsStatement(totals.size), args }
 }
 
 /** Adds up to the largest safe integer, because libSQL cannot read larger ones. */

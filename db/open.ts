@@ -3,9 +3,10 @@ import { existsSync } from 'node:fs'
 import { type Client, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import { describeDenial } from './access.ts'
-import { connect } from './connection.ts'
+import { type Connected, connect } from './connection.ts'
 import { latestSchema, migrations } from './migrate.ts'
 import * as records from './record-schema.ts'
+import type { BoundStatement } from './rows.ts'
 import * as settings from './schema.ts'
 
 const schema = { ...settings, ...records }
@@ -16,6 +17,8 @@ export type Database = {
   client: Client
   orm: Orm
   path: string
+  /** Commits all statements or none, in order. They return no rows. Only write.ts calls it. */
+  commit: (statements: readonly BoundStatement[]) => Promise<void>
   /** Moves the write-ahead log into the main file, unless checkpoints are held. Call it when the server is idle. */
   checkpoint: () => Promise<void>
   /**
@@ -71,7 +74,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
   if (!options.create && !existsSync(options.path)) {
     return { refused: 'missing', message: `There is no database at ${JSON.stringify(options.path)}` }
   }
-  let client: Client | undefined
+  let client: Connected | undefined
   try {
     client = connect(options.path)
     await setPragma(client, 'locking_mode', 'exclusive')
@@ -110,6 +113,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
   return {
     client: opened,
     orm: drizzle(opened, { schema }),
+    commit: opened.commit,
     path: options.path,
     checkpoint: async () => {
       if (holds === 0) await opened.execute('pragma wal_checkpoint(passive)')

@@ -4,6 +4,9 @@ import type { InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 
+/** A statement with the values of its placeholders. */
+export type BoundStatement = { sql: string; args: InValue[] }
+
 /** Anything that drizzle can turn into SQL. */
 export type Statement = { toSQL: () => { sql: string; params: unknown[] } }
 
@@ -66,10 +69,7 @@ export function insertion(table: SQLiteTable, verb: 'insert' | 'insert or replac
  * binding a value costs more than storing it, so a value shared by all rows is bound once, and a column without values
  * is omitted. The first column is always bound per row, so that identical rows remain separate rows.
  */
-export function insertOf(
-  { verb, table, columns, single }: Insertion,
-  rows: readonly object[],
-): { sql: string; args: InValue[] } {
+export function insertOf({ verb, table, columns, single }: Insertion, rows: readonly object[]): BoundStatement {
   const values = rows as readonly Record<string, unknown>[]
   const [first] = values
   if (first !== undefined && values.length === 1)

@@ -104,6 +104,9 @@ export const issuerKeySets = sqliteTable('issuer_key_sets', {
   freshUntil: time('fresh_until').notNull(),
 })
 
+/** A finding of the linter that an administrator accepts, and why. */
+export type LintException = { rule: string; because: string }
+
 export const policies = sqliteTable('policies', {
   id: text('id').primaryKey(),
   organizationId: text('organization_id').notNull(),
@@ -124,6 +127,7 @@ export const policies = sqliteTable('policies', {
   replayProtection: flag('replay_protection').notNull(),
   allowedModels: names('allowed_models'),
   allowedPresets: names('allowed_presets'),
+  lintExceptions: text('lint_exceptions', { mode: 'json' }).$type<LintException[]>(),
 })
 
 export const presets = sqliteTable('presets', {

@@ -1,10 +1,10 @@
 // The only way to write to the database. Admin changes and ledger rows are queued, and queued writes share commits.
-import type { InStatement, InValue } from '@libsql/client'
+import type { InValue } from '@libsql/client'
 import { type CommitChange, createChangeQueue } from './change-queue.ts'
 import { createLedgerQueue } from './ledger-queue.ts'
 import { type Database, isBusy } from './open.ts'
 import type { AuditRow, UsageRow } from './record-schema.ts'
-import type { Statement } from './rows.ts'
+import type { BoundStatement, Statement } from './rows.ts'
 import type { UsedSubjectToken } from './schema.ts'
 
 export type Writer = {
@@ -54,13 +54,13 @@ export function createWriter(
     onBroken(error)
   }
 
-  async function commit(statements: InStatement[], rows = statements.length): Promise<void> {
+  async function commit(statements: BoundStatement[], rows = statements.length): Promise<void> {
     if (broken !== undefined) throw broken
     const startedAt = performance.now()
     const report = (isCommitted: boolean) =>
       onCommit({ isCommitted, rows, milliseconds: performance.now() - startedAt })
     try {
-      await database.client.batch(statements, 'write')
+      await database.commit(statements)
     } catch (error) {
       report(false)
       if (isBusy(error)) giveUp(error)
@@ -98,7 +98,7 @@ export function createWriter(
   }
 }
 
-function toStatement(statement: Statement): InStatement {
+function toStatement(statement: Statement): BoundStatement {
   const { sql, params } = statement.toSQL()
   return { sql, args: params as InValue[] }
 }

@@ -1,9 +1,11 @@
 // `latchkey policies`: which tokens of an issuer are exchanged for access tokens of which key.
 import { type Command, Option } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
+import { Fault } from '../src/fault.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { drawExplanations } from './shared/explanations.ts'
-import { readTextFile } from './shared/input-files.ts'
+import { drawFindings, drawLinted, exceptionsIn, isBlocked } from './shared/findings.ts'
+import { readJsonFile, readTextFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
 import { record } from './shared/render.ts'
@@ -35,6 +37,9 @@ const show = (policy: Policy) =>
     ...(policy.allowed_models === null ? {} : { models: policy.allowed_models.join(' ') }),
     ...(policy.allowed_presets === null ? {} : { presets: policy.allowed_presets.join(' ') }),
     'max lifetime': `${policy.max_lifetime_seconds} s`,
+    ...(policy.lint_exceptions === null
+      ? {}
+      : { 'lint exceptions': policy.lint_exceptions.map(({ rule, because }) => `${rule}: ${because}`).join('; ') }),
   })
 
 export function policiesCommand(): Command {
@@ -42,6 +47,7 @@ export function policiesCommand(): Command {
     createCommand(),
     listCommand(),
     checkCommand(),
+    lintCommand(),
     commandOnOne('policy', 'show', 'Show a policy', 'policies.show', show),
     updateCommand(),
     commandOnOne(
@@ -78,8 +84,13 @@ function createCommand(): Command {
     (given) => ({ ...ruleInput(given), dry_run: given.options.dryRun }),
     (policy) =>
       'dry_run' in policy
-        ? 'The policy is valid. Run this without --dry-run to save it.'
-        : [show(policy), '', `Workloads send federation_policy_id=${policy.id} with every exchange.`].join('\n'),
+        ? ['The policy is valid. Run this without --dry-run to save it.', ...drawFindings(policy.findings)].join('\n')
+        : [
+            show(policy),
+            ...drawFindings(policy.findings),
+            '',
+            `Workloads send federation_policy_id=${policy.id} with every exchange.`,
+          ].join('\n'),
   )
 }
 
@@ -111,6 +122,7 @@ const columns: Column<Policy>[] = [
   ['SUBJECT', (row) => row.subject],
   ['CONDITION', (row) => row.condition],
   ['KEY', key],
+  ['ALLOWED', ({ lint_exceptions }) => lint_exceptions?.map(({ rule }) => rule).join(' ')],
   ['ID', (row) => row.id],
 ]
 
@@ -137,6 +149,27 @@ function checkCommand(): Command {
   )
 }
 
+function lintCommand(): Command {
+  const made = command('lint [policy]', 'Find policies that a stranger could pass, each with an example', [
+    'policies lint ci',
+    'policies lint --all',
+    'policies lint --file policies.json',
+  ])
+    .option('--all', 'lint all policies of the organization')
+    .option('--file <file>', 'lint policies from a JSON file, which are not saved; - for standard input')
+  return operationCommand(inOrganization(made), 'policies.lint', lintRequest, drawLinted, {
+    isNegative: ({ data }) => data.some(({ findings }) => findings.some(isBlocked)),
+  })
+}
+
+function lintRequest({ words: [policy], options: { organization, all, file } }: Arguments) {
+  if ([policy, all, file].filter((each) => each !== undefined).length !== 1)
+    throw new Fault('usage', 'Name one policy, or give --all or --file; see: latchkey policies lint --help')
+  if (file === undefined) return { organization, policy }
+  const drafts = readJsonFile(String(file))
+  return { organization, drafts: Array.isArray(drafts) ? drafts : [drafts] }
+}
+
 function updateCommand(): Command {
   const made = command('update <policy>', 'Change a policy; takes effect immediately', [
     'policies update ci --subject repo:acme/app:environment:production',
@@ -155,10 +188,11 @@ function updateCommand(): Command {
       .option('--no-require-token-type', 'remove the token type check')
       .option('--no-replay-protection', 'accept a token more than once')
       .option('--no-allowed-models', 'remove the model restriction')
-      .option('--no-allowed-presets', 'remove the preset restriction'),
+      .option('--no-allowed-presets', 'remove the preset restriction')
+      .option('--no-allow', 'remove the lint exceptions'),
     'policies.update',
     (given) => ({ policy: given.words[0], ...ruleInput(given) }),
-    show,
+    (policy) => [show(policy), ...drawFindings(policy.findings)].join('\n'),
   )
 }
 
@@ -178,7 +212,9 @@ function ruleOptions(made: Command): Command {
       .option(
         '--allowed-presets <pattern...>',
         'presets that access tokens may use; every request must name one of them',
-      ),
+      )
+      .option('--allow <rule...>', 'save the policy despite findings of these lint rules; replaces earlier exceptions')
+      .option('--because <reason>', 'why --allow is right, for the next reviewer'),
   )
 }
 
@@ -198,6 +234,7 @@ function ruleInput({ options }: Arguments): Record<string, unknown> {
     replay_protection: options.replayProtection,
     allowed_models: removable(options.allowedModels),
     allowed_presets: removable(options.allowedPresets),
+    lint_exceptions: exceptionsIn(options),
   }
 }
 

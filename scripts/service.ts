@@ -1,33 +1,68 @@
-// `latchkey service print`: files for the programs around a server, as they are embedded in this one.
+// `latchkey service`: files for the programs around a server, as they are embedded in this one, and the systemd unit in place.
 import { Argument, type Command } from 'commander'
+import { Fault } from '../src/fault.ts'
+import caddy from './deploy/Caddyfile' with { type: 'text' }
+import container from './deploy/Containerfile' with { type: 'text' }
 import dashboard from './deploy/grafana-dashboard.json' with { type: 'json' }
+import kubernetes from './deploy/kubernetes.yaml' with { type: 'text' }
+import systemd from './deploy/latchkey.service' with { type: 'text' }
+import nginx from './deploy/nginx.conf' with { type: 'text' }
 import alerts from './deploy/prometheus-alerts.yml' with { type: 'text' }
+import { serviceInstallCommand } from './service-install.ts'
 import { command, givenTo, group, print, runAlone, withSettings } from './shared/command-line.ts'
+import { chartFiles, packChart } from './shared/helm-chart.ts'
 
 const files = {
+  systemd: systemd.trimEnd(),
+  container: container.trimEnd(),
+  kubernetes: kubernetes.trimEnd(),
+  nginx: nginx.trimEnd(),
+  caddy: caddy.trimEnd(),
   grafana: JSON.stringify(dashboard, null, 2),
   alerts: alerts.trimEnd(),
 } as const satisfies Record<string, string>
 
 export function serviceCommand(): Command {
   const made = command('print', 'Print a file for a program that runs with the server', [
+    'service print container > Containerfile',
+    'service print helm > latchkey-chart.tgz',
     'service print grafana > latchkey-dashboard.json',
     'service print alerts > /etc/prometheus/latchkey-alerts.yml',
   ])
-    .addArgument(new Argument('<file>', 'the file').choices(Object.keys(files)))
+    .addArgument(new Argument('<file>', 'the file').choices([...Object.keys(files), 'helm']))
     .addHelpText(
       'after',
       `
 Files:
-  grafana   a Grafana dashboard; import it and choose the Prometheus data source
-  alerts    alert rules; name the file under rule_files in the configuration of Prometheus`,
+  systemd      a hardened unit; latchkey service install puts it in place
+  container    a Containerfile for an image without a shell and without root
+  kubernetes   manifests, with a sample workload
+  helm         the same as a Helm chart (.tgz)
+  nginx        a server block that ends TLS
+  caddy        a Caddyfile that ends TLS
+  grafana      a Grafana dashboard; import it and choose the Prometheus data source
+  alerts       alert rules; name the file under rule_files in the configuration of Prometheus`,
     )
-  const printing = withSettings(made, { shown: [] }).action((...all: unknown[]) => {
+  const printing = withSettings(made, { shown: [] }).action(async (...all: unknown[]) => {
     const { words, options } = givenTo(all)
-    const file = words[0] as keyof typeof files
+    const file = words[0] as keyof typeof files | 'helm'
+    if (file === 'helm') return printChart(options.json === true)
     print(options.json === true ? JSON.stringify({ file, text: files[file] }) : files[file])
   })
-  return group('service', 'Print files for the programs around a server', [printing])
+  return group('service', 'Print and install files for the programs around a server', [
+    printing,
+    serviceInstallCommand(),
+  ])
+}
+
+async function printChart(asJson: boolean): Promise<void> {
+  if (asJson) return print(JSON.stringify({ file: 'helm', files: chartFiles }))
+  if (process.stdout.isTTY)
+    throw new Fault(
+      'usage',
+      'The chart is a binary file; redirect it: latchkey service print helm > latchkey-chart.tgz',
+    )
+  process.stdout.write(await packChart())
 }
 
 if (import.meta.main) await runAlone(serviceCommand())

@@ -10,3 +10,33 @@ declare module '*.yml' {
   // biome-ignore lint/style/noDefaultExport: a text import has only a default export
   export default text
 }
+
+declare module '*.yaml' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
+
+declare module '*.service' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
+
+declare module '*.conf' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
+
+declare module '*/Containerfile' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
+
+declare module '*/Caddyfile' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}

@@ -7,6 +7,7 @@ import configuration from './configuration.md' with { type: 'text' }
 import glossary from './glossary.md' with { type: 'text' }
 import inference from './inference.md' with { type: 'text' }
 import issuers from './issuers.md' with { type: 'text' }
+import linter from './linter.md' with { type: 'text' }
 import monitoring from './monitoring.md' with { type: 'text' }
 import operating from './operating.md' with { type: 'text' }
 import policies from './policies.md' with { type: 'text' }
@@ -21,6 +22,7 @@ import troubleshooting from './troubleshooting.md' with { type: 'text' }
 export const topics: ReadonlyMap<string, string> = new Map([
   ['recipes', recipes],
   ['policies', policies],
+  ['linter', linter],
   ['issuers', issuers],
   ['inference', inference],
   ['budgets', budgets],

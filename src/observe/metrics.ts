@@ -38,8 +38,8 @@ export type Live = { organizations: Pick<ReadonlySet<string>, 'has'>; upstreams:
 
 const rankMilliseconds = 60 * 60 * 1_000
 
-/** Usage rows are counted this many at a time, since one alone takes several times as long. */
-const uncountedMax = 256
+/** Requests and commits are counted this many at a time: one alone, between other work, takes several times as long. */
+const waitingMax = 256
 
 /** The series of what is counted, and the bounds of their labels. */
 type Series = ReturnType<typeof createSeries>
@@ -78,9 +78,12 @@ export function createMetrics(monotonic: () => number): Metrics {
   const { counters, histograms, organization, upstream, reason, keys } = series
   counters.commitFailures.add(0)
   counters.backupFailures.add(0)
-  const uncounted: UsageRow[] = []
+  const waiting: (() => void)[] = []
   const countWaiting = () => {
-    for (const row of uncounted.splice(0)) countInference(series, row)
+    for (const count of waiting.splice(0)) count()
+  }
+  const countLater = (count: () => void) => {
+    if (waiting.push(count) === waitingMax) countWaiting()
   }
   let rankedAt = monotonic()
   return {
@@ -89,19 +92,13 @@ export function createMetrics(monotonic: () => number): Metrics {
       counters.exchanges.add(1, by, row.outcome, row.reason ?? '')
       histograms.exchangeDuration.observe(milliseconds / 1_000, by, row.outcome)
     },
-    countInference: (row) => {
-      if (uncounted.push(row) === uncountedMax) countWaiting()
-    },
+    countInference: (row) => countLater(() => countInference(series, row)),
     countFault: (fault, status) => {
       const counter = status < 500 ? counters.refusals : counters.failures
       counter.add(1, reason.label(reasonOf(fault)))
     },
     countFailover: (name) => counters.upstreamFailovers.add(1, upstream.label(name)),
-    countCommit: ({ isCommitted, rows, milliseconds }) => {
-      if (!isCommitted) return counters.commitFailures.add(1)
-      histograms.commitDuration.observe(milliseconds / 1_000)
-      histograms.commitRows.observe(rows)
-    },
+    countCommit: (outcome) => countLater(() => countCommit(series, outcome)),
     countBackupFailure: () => counters.backupFailures.add(1),
     busiestKeys: {
       ids: () => {
@@ -120,6 +117,15 @@ export function createMetrics(monotonic: () => number): Metrics {
       return Object.fromEntries(all.map(([name, each]) => [name, each.samples()]))
     },
   }
+}
+
+function countCommit({ counters, histograms }: Series, { isCommitted, rows, milliseconds }: CommitOutcome): void {
+  if (!isCommitted) {
+    counters.commitFailures.add(1)
+    return
+  }
+  histograms.commitDuration.observe(milliseconds / 1_000)
+  histograms.commitRows.observe(rows)
 }
 
 function countInference(series: Series, row: UsageRow): void {

@@ -37,7 +37,7 @@ export function textCheckedLater(max: number, says: string) {
 }
 
 /** `.` and `..` change a path; the others are paths below issuers and policies. */
-export const reservedNames = ['.', '..', 'check', 'verify'] as const
+export const reservedNames = ['.', '..', 'check', 'lint', 'verify'] as const
 /** The hash of a key, in either case. */
 const hashText = /^[0-9A-Fa-f]{64}$/
 const visibleText = /^[^\p{C}\s]([^\p{C}]*[^\p{C}\s])?$/u

@@ -1,128 +1,90 @@
-// What an exchange costs: CPU time of the serving process, on warm keys, with policy look-up, condition and committed audit record, at
-// concurrency 32, against the bare limit of the runtime and against oidc-provider with a token-exchange grant.
-import { join } from 'node:path'
+// What an exchange costs: CPU time of the serving process, on warm keys, with policy look-up, condition and committed audit record, against
+// the bare limit of the runtime and against oidc-provider with a token-exchange grant.
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { audience, exchangeFields, listenLocally, mintAt, subject } from '../support/latchkey.ts'
-import {
-  type Contestant,
-  concurrency,
-  installLatchkey,
-  measureCpu,
-  printFigures,
-  printRatio,
-  ratio,
-  repeat,
-  rounds,
-  spawnServer,
-} from './measure.ts'
+import { contest } from './contest.ts'
+import { type Contestant, concurrencies, type Installed, installLatchkey, spawnServer } from './measure.ts'
+import type { Result } from './report.ts'
 
-const exchangesPerRound = Number(process.env.BENCH_EXCHANGES ?? 3_000)
-const warmUps = 12
+const cellMilliseconds = 700
+const warmUpMilliseconds = Number(process.env.BENCH_WARM_UP ?? 4_000)
 const tokensEach = 200
 const algorithms = ['RS256', 'ES256'] as const
 const condition = 'claims.environment == "production" && subject.startsWith("workload")'
 
-type Tokens = Record<string, string[]>
-type Exchanger = Contestant & { url: string; bodies: Record<string, string[]> }
+export type Exchanger = Contestant & { url: string; fields: Record<string, string> }
 
-export async function benchExchange(): Promise<void> {
-  let issuerUrl = ''
-  const issuer = await listenLocally(await createTestIssuer(() => issuerUrl))
-  issuerUrl = issuer.url
-  const tokens = await mintTokens(issuerUrl)
+/** A test issuer with tokens that every exchanger accepts, by algorithm. */
+export type TokenSource = { url: string; tokens: Record<string, string[]>; stop: () => Promise<void> }
 
-  const jwksUrl = `${issuerUrl}/jwks`
-  const oidc = ['test/bench/oidc-exchange.mjs', jwksUrl, issuerUrl, audience, subject]
-  const oidcBodies = bodiesWith(tokens, { client_id: 'workload' })
-  const contestants: Exchanger[] = [
-    await startLatchkey('latchkey', issuerUrl, tokens, 0),
-    await startOther('bare limit', [process.execPath, 'test/bench/bare-limit.ts', jwksUrl], '/', bodiesWith(tokens)),
-    await startOther('oidc-provider on Node', ['node', ...oidc], '/token', oidcBodies),
-    await startOther('oidc-provider on Bun', [process.execPath, ...oidc], '/token', oidcBodies),
+export async function benchExchange(note: (text: string) => void): Promise<Result[]> {
+  const issuer = await startIssuer()
+  const latchkey = await installTrusting(issuer.url)
+  const { baseUrl, ...serving } = await latchkey.installed.serve()
+  const jwksUrl = `${issuer.url}/jwks`
+  const oidc = ['test/bench/oidc-exchange.mjs', jwksUrl, issuer.url, audience, subject]
+  const arms: Exchanger[] = [
+    {
+      name: 'latchkey',
+      ...serving,
+      url: `${baseUrl}/oauth/token`,
+      fields: { federation_policy_id: latchkey.policyId },
+    },
+    await startOther('bare limit', [process.execPath, 'test/bench/bare-limit.ts', jwksUrl], '/'),
+    await startOther('oidc-provider on Bun', [process.execPath, ...oidc], '/token', { client_id: 'workload' }),
   ]
-  for (const algorithm of algorithms) {
-    const figures = await measure(contestants, algorithm)
-    printFigures(`${algorithm}, CPU per exchange at concurrency ${concurrency} (median of ${rounds} rounds)`, figures)
-    printRatio(figures, 'bare limit', 'latchkey', '0.65')
-    printRatio(figures, 'oidc-provider on Node', 'latchkey', '2.5')
-    printRatio(figures, 'oidc-provider on Bun', 'latchkey', '1.2')
-  }
-  await Promise.all(contestants.map(({ stop }) => stop()))
-
-  const few = await startLatchkey('10 policies', issuerUrl, tokens, 9)
-  const many = await startLatchkey('100,000 policies', issuerUrl, tokens, 99_999)
-  const figures = await measure([few, many], 'ES256')
-  const growth = ratio(figures, '100,000 policies', '10 policies').toFixed(2)
-  console.log(`\n100,000 policies / 10 policies      ${growth}  (target at most 1.2)`)
-  await Promise.all([few.stop(), many.stop()])
-  await issuer.listener.drain()
+  if (Bun.which('node') === null) note('left out: Node is not installed')
+  else arms.push(await startOther('oidc-provider on Node', ['node', ...oidc], '/token', { client_id: 'workload' }))
+  const cells = algorithms.flatMap((load) =>
+    (concurrencies ?? [1, 32]).map((concurrency) => ({ load, concurrency, milliseconds: cellMilliseconds })),
+  )
+  const results = await contest({
+    ...{ bench: 'exchange', arms, cells, warmUpMilliseconds },
+    act: (arm, { load }, index) => exchange(arm, issuer.tokens[load] ?? [], index),
+    onFailure: (arm, error) => note(`left out: ${arm} failed: ${error}`),
+  })
+  for (const { stop } of arms) await stop()
+  await issuer.stop()
+  return results
 }
 
-async function mintTokens(issuerUrl: string): Promise<Tokens> {
+export async function startIssuer(): Promise<TokenSource> {
+  let issuerUrl = ''
+  const { url, listener } = await listenLocally(await createTestIssuer(() => issuerUrl))
+  issuerUrl = url
   const minted = algorithms.map(async (algorithm) => {
-    const minting = Array.from({ length: tokensEach }, () =>
-      mintAt(issuerUrl, { environment: 'production' }, algorithm),
-    )
+    const minting = Array.from({ length: tokensEach }, () => mintAt(url, { environment: 'production' }, algorithm))
     return [algorithm, await Promise.all(minting)] as const
   })
-  return Object.fromEntries(await Promise.all(minted))
+  return { url, tokens: Object.fromEntries(await Promise.all(minted)), stop: () => listener.drain() }
 }
 
-async function startLatchkey(
-  name: string,
-  issuerUrl: string,
-  tokens: Tokens,
-  morePolicies: number,
-): Promise<Exchanger> {
-  const { folder, run, serve } = await installLatchkey()
+/** An installation with one key, one issuer and one policy with a condition. */
+export async function installTrusting(issuerUrl: string): Promise<{ installed: Installed; policyId: string }> {
+  const installed = await installLatchkey()
+  const { run } = installed
   await run('keys', 'create', '--name', 'key')
   await run('issuers', 'add', '--name', 'idp', '--url', issuerUrl)
   const common = ['--issuer', 'idp', '--key', 'key', '--audience', audience, '--subject', subject]
-  const policy = await run('policies', 'create', '--name', 'bench', ...common, '--condition', condition)
-  if (morePolicies > 0) await addPolicies(join(folder, 'latchkey-data/latchkey.db'), policy.id, morePolicies)
-  const { baseUrl, pid, stop } = await serve()
-  const bodies = bodiesWith(tokens, { federation_policy_id: policy.id })
-  return { name, url: `${baseUrl}/oauth/token`, pid, bodies, stop }
-}
-
-/** The lock on a database lasts as long as the process that took it, so another one does the copying. */
-async function addPolicies(databasePath: string, id: string, count: number): Promise<void> {
-  const program = join(import.meta.dirname, 'copy-policies.ts')
-  const child = Bun.spawn([process.execPath, program, databasePath, id, String(count)], { stdout: 'ignore' })
-  if ((await child.exited) !== 0) throw new Error('The policies could not be copied')
+  const { id } = await run('policies', 'create', '--name', 'bench', ...common, '--condition', condition)
+  return { installed, policyId: id }
 }
 
 async function startOther(
   name: string,
   command: string[],
   path: string,
-  bodies: Exchanger['bodies'],
+  fields: Record<string, string> = {},
 ): Promise<Exchanger> {
   const { pid, port, stop } = await spawnServer(command)
-  return { name, url: `http://127.0.0.1:${port}${path}`, pid, bodies, stop }
+  return { name, url: `http://127.0.0.1:${port}${path}`, pid, fields, stop }
 }
 
-function bodiesWith(tokens: Tokens, fields: Record<string, string> = {}): Exchanger['bodies'] {
-  return Object.fromEntries(
-    Object.entries(tokens).map(([algorithm, texts]) => [
-      algorithm,
-      texts.map((subject_token) => String(exchangeFields({ ...fields, subject_token }))),
-    ]),
-  )
-}
-
-function measure(contestants: Exchanger[], algorithm: string): Promise<Map<string, number[]>> {
-  return measureCpu(contestants, {
-    warmUp: warmUps * exchangesPerRound,
-    count: exchangesPerRound,
-    load: ({ url, bodies }, exchanges) => {
-      const texts = bodies[algorithm] ?? []
-      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-      return repeat(exchanges, async (index) => {
-        const response = await fetch(url, { method: 'POST', headers, body: texts[index % texts.length] ?? '' })
-        const text = await response.text()
-        if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${text}`)
-      })
-    },
-  })
+export async function exchange({ url, fields }: Exchanger, tokens: string[], index: number): Promise<undefined> {
+  const subject_token = tokens[index % tokens.length] ?? ''
+  const body = String(exchangeFields({ ...fields, subject_token }))
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const response = await fetch(url, { method: 'POST', headers, body })
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(`${url} responded ${response.status}: ${text}`)
 }

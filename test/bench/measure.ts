@@ -1,4 +1,4 @@
-// How the benches measure: child processes that never outlive the bench, CPU time as Linux tells it, contestants that take turns, medians and ratios.
+// What the benches measure: child processes that never outlive the bench, CPU time and memory as Linux reports them, medians and spreads.
 import { dlopen, ptr } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,10 +6,17 @@ import { runCommand, startServing, temporaryFolder } from '../support/latchkey.t
 
 export const repository = join(import.meta.dirname, '../..')
 export const rounds = Number(process.env.BENCH_ROUNDS ?? 7)
-export const concurrency = Number(process.env.BENCH_CONCURRENCY ?? 32)
+/** Instead of the usual concurrencies of a bench, e.g. `BENCH_CONCURRENCY=2,4`. */
+export const concurrencies = process.env.BENCH_CONCURRENCY?.split(',').map(Number)
 
-/** Whose CPU time counts: a process and its children. */
-export type Contestant = { name: string; pid: number; stop: () => Promise<unknown> }
+/** Whose CPU time and memory count: a process and its children. */
+export type Contestant = {
+  name: string
+  pid: number
+  stop: () => Promise<unknown>
+  /** How much of what is measured one request does, if more than one. */
+  each?: number
+}
 
 const endings: (() => void)[] = []
 process.on('exit', () => {
@@ -61,91 +68,74 @@ async function untilAnswered(url: string, child: Bun.Subprocess): Promise<void> 
   }
 }
 
+const forBenches = {
+  LATCHKEY_INSECURE_ISSUERS: 'true',
+  LATCHKEY_RATE_LIMIT: '0',
+  LATCHKEY_LISTEN: '127.0.0.1:0',
+}
+
 export type Installed = {
   folder: string
   /** Runs a command with `--json` and gives what it printed. */
   run: (...args: string[]) => Promise<{ id: string; key: string }>
-  serve: () => Promise<{ baseUrl: string; pid: number; stop: () => Promise<unknown> }>
+  serve: () => Promise<Served>
 }
+
+export type Served = { baseUrl: string; pid: number; stop: () => Promise<unknown> }
 
 /** An initialized Latchkey that trusts http issuers on this machine and limits nobody's rate; its folder goes with the bench. */
 export async function installLatchkey(settings: Record<string, string> = {}): Promise<Installed> {
   const folder = benchFolder()
-  const env = {
-    LATCHKEY_INSECURE_ISSUERS: 'true',
-    LATCHKEY_RATE_LIMIT: '0',
-    LATCHKEY_LISTEN: '127.0.0.1:0',
-    ...settings,
-  }
+  const env = { ...forBenches, ...settings }
   const run: Installed['run'] = async (...args) => {
     const { code, stdout, stderr } = await runCommand([...args, '--json'], { cwd: folder, env })
     if (code !== 0) throw new Error(stderr)
     return JSON.parse(stdout) as { id: string; key: string }
   }
   await run('init')
-  const serve: Installed['serve'] = async () => {
-    const serving = await startServing(['serve'], { cwd: folder, env })
-    endings.push(() => serving.process.kill('SIGKILL'))
-    const { base_url: baseUrl = '' } = serving.facts
-    return { baseUrl, pid: serving.process.pid, stop: () => serving.stop() }
-  }
-  return { folder, run, serve }
+  return { folder, run, serve: () => serveFolder(folder, settings) }
 }
 
-/** Does something `count` times, so many of them at once. */
-export async function repeat(count: number, act: (index: number) => Promise<void>): Promise<void> {
-  let next = 0
-  const worker = async () => {
-    while (next < count) await act(next++)
-  }
-  await Promise.all(Array.from({ length: concurrency }, worker))
-}
-
-/** Microseconds of CPU for one of what `load` does `count` times, by round; the contestants take turns within each. */
-export async function measureCpu<Each extends Contestant>(
-  contestants: Each[],
-  { warmUp, count, load }: { warmUp: number; count: number; load: (each: Each, count: number) => Promise<void> },
-): Promise<Map<string, number[]>> {
-  const figures = new Map(contestants.map(({ name }) => [name, [] as number[]]))
-  // Until the compilers of the runtimes have done their work, whose time would count as well.
-  for (const each of contestants) await load(each, warmUp)
-  for (let round = 0; round < rounds; round++) {
-    for (const each of contestants) {
-      const before = cpuMicroseconds(each.pid)
-      await load(each, count)
-      figures.get(each.name)?.push((cpuMicroseconds(each.pid) - before) / count)
-    }
-  }
-  return figures
+/** Serves what is in the folder of an installation, or in a copy of it. */
+export async function serveFolder(folder: string, settings: Record<string, string> = {}): Promise<Served> {
+  const serving = await startServing(['serve'], { cwd: folder, env: { ...forBenches, ...settings } })
+  endings.push(() => serving.process.kill('SIGKILL'))
+  const { base_url: baseUrl = '' } = serving.facts
+  return { baseUrl, pid: serving.process.pid, stop: () => serving.stop() }
 }
 
 const { symbols: libc } = dlopen('libc.so.6', { clock_gettime: { args: ['i32', 'ptr'], returns: 'i32' } })
 const time = new BigInt64Array(2)
 
 /** User and system time of a process and its children. The clock of a process is exact; /proc counts hundredths of a second. */
-function cpuMicroseconds(pid: number): number {
+export function cpuMicroseconds(pid: number): number {
   // As clock_getcpuclockid makes the number of that clock.
   if (libc.clock_gettime((~pid << 3) | 2, ptr(time)) !== 0) throw new Error(`There is no process ${pid}`)
   const own = Number(time[0]) * 1_000_000 + Number(time[1]) / 1_000
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
-  return children.reduce((sum, child) => sum + cpuMicroseconds(Number(child)), own)
+  return childrenOf(pid).reduce((sum, child) => sum + cpuMicroseconds(child), own)
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+}
+
+/** Resident memory of a process and its children now, or the most that it ever was. */
+export function residentMegabytes(pid: number, which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+  const [, kilobytes] = new RegExp(`${which}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return childrenOf(pid).reduce((sum, child) => sum + residentMegabytes(child, which), Number(kilobytes) / 1_024)
 }
 
 export function median(values: number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+  return quantile(values, 0.5)
 }
 
-/** The median of the ratios of the rounds, which noise that lasts longer than a round leaves alone. */
-export function ratio(figures: Map<string, number[]>, of: string, to: string): number {
-  const mine = figures.get(to) ?? []
-  return median((figures.get(of) ?? []).map((figure, round) => figure / (mine[round] ?? Number.NaN)))
+/** The value that this share of the values does not exceed; NaN without values. */
+export function quantile(values: number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-export function printFigures(title: string, figures: Map<string, number[]>): void {
-  console.log(`\n${title}`)
-  for (const [name, values] of figures) console.log(`  ${name.padEnd(34)} ${median(values).toFixed(0).padStart(6)} µs`)
-}
-
-export function printRatio(figures: Map<string, number[]>, of: string, to: string, target: string): void {
-  console.log(`  ${`${of} / ${to}`.padEnd(50)} ${ratio(figures, of, to).toFixed(2)}  (target ${target})`)
+/** Half of what the middle half of the values spans. */
+export function spread(values: number[]): number {
+  return (quantile(values, 0.75) - quantile(values, 0.25)) / 2
 }

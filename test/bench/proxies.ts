@@ -26,12 +26,21 @@ export async function startUpstream(): Promise<Gateway & { origin: string }> {
 
 export async function startBareProxy(origin: string): Promise<Gateway> {
   const { pid, port, stop } = await spawnServer([bun, 'test/bench/bare-proxy.ts', origin])
-  return passingOn('bare Bun proxy', pid, port, stop)
+  return passingOn('bare proxy', pid, port, stop)
 }
 
-/** nginx as its manual has it for a stream: kept connections, nothing buffered, no log. Undefined where it is not installed. */
-export async function startNginx(origin: string): Promise<Gateway | undefined> {
-  if (Bun.which('nginx') === null) return undefined
+export async function startBareGuard(origin: string): Promise<Gateway> {
+  const { pid, port, stop } = await spawnServer([bun, 'test/bench/bare-guard.ts', origin])
+  const credentials = async () => (await fetch(`http://127.0.0.1:${port}/tokens?count=${callers}`)).json()
+  return { ...passingOn('bare guard', pid, port, stop), credentials }
+}
+
+/** What is not installed and left out. */
+type Missing = { missing: string }
+
+/** nginx as its manual has it for a stream: kept connections, nothing buffered, no log. */
+export async function startNginx(origin: string): Promise<Gateway | Missing> {
+  if (Bun.which('nginx') === null) return { missing: 'nginx is not installed' }
   const folder = benchFolder()
   const port = await freePort()
   const passing =
@@ -48,7 +57,8 @@ export async function startNginx(origin: string): Promise<Gateway | undefined> {
   return passingOn('nginx', pid, port, stop)
 }
 
-export async function startPortkey(runtime: 'Bun' | 'Node', origin: string): Promise<Gateway> {
+export async function startPortkey(runtime: 'Bun' | 'Node', origin: string): Promise<Gateway | Missing> {
+  if (runtime === 'Node' && Bun.which('node') === null) return { missing: 'Node is not installed' }
   const port = await freePort()
   const command = [runtime === 'Bun' ? bun : 'node', installGateway(), '--headless', `--port=${port}`]
   const { pid, stop } = await spawnServer(command, { port, env: { NODE_ENV: 'production' } })

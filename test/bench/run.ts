@@ -1,13 +1,46 @@
-// `bun run bench`: what an exchange, an inference request and a preset cost, as ratios measured side by side in one run. `bun run bench exchange`,
-// `… gateway` and `… presets` measure one of the three. Linux only, by its CPU times.
+// `bun run bench`: what an exchange, an inference request, a preset and a large installation cost, beside bare limits and other programs that
+// are measured in the same run. `bun run bench gateway` measures one of them, `--json` prints JSON. Linux only, by its CPU times.
 import { benchExchange } from './exchange.ts'
 import { benchGateway } from './gateway.ts'
+import { benchGrowth } from './growth.ts'
+import { rounds } from './measure.ts'
 import { benchPresets } from './presets.ts'
+import { printResults, type Result } from './report.ts'
+import { judgeTargets, printVerdicts } from './targets.ts'
 
-const benches = { exchange: benchExchange, gateway: benchGateway, presets: benchPresets }
-const named = process.argv.slice(2)
+/** A bench says with `note` what it leaves out. */
+export type Bench = (note: (text: string) => void) => Promise<Result[]>
+
+const benches: Record<string, Bench> = {
+  exchange: benchExchange,
+  gateway: benchGateway,
+  presets: benchPresets,
+  growth: benchGrowth,
+}
+const named = process.argv.slice(2).filter((name) => name !== '--json')
+const isJson = process.argv.includes('--json')
 const unknown = named.find((name) => !(name in benches))
 if (unknown !== undefined)
-  throw new Error(`There is no bench ${JSON.stringify(unknown)}; there are ${Object.keys(benches).join(', ')}`)
-for (const [name, bench] of Object.entries(benches)) if (named.length === 0 || named.includes(name)) await bench()
+  throw new Error(`${JSON.stringify(unknown)} is not a bench: choose from ${Object.keys(benches).join(', ')}`)
+
+const print = isJson ? console.error : console.log
+const notes: string[] = []
+const note = (text: string) => {
+  notes.push(text)
+  print(`  ${text}`)
+}
+const results: Result[] = []
+const startedAt = performance.now()
+for (const [name, bench] of Object.entries(benches)) {
+  if (named.length > 0 && !named.includes(name)) continue
+  print(`${name}, ${rounds} rounds …`)
+  const found = await bench(note)
+  results.push(...found)
+  if (!isJson) printResults(found, print)
+}
+const verdicts = judgeTargets(results)
+if (!isJson) printVerdicts(verdicts, print)
+const seconds = Math.round((performance.now() - startedAt) / 1_000)
+print(`\n${seconds} s, ${rounds} rounds, Bun ${Bun.version}${notes.map((text) => `; ${text}`).join('')}`)
+if (isJson) console.log(JSON.stringify({ bun: Bun.version, rounds, seconds, notes, results, targets: verdicts }))
 process.exit(0)

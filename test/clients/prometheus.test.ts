@@ -53,7 +53,12 @@ describe('Prometheus', () => {
     // The first upstream is down, so that a request has to go on to the second.
     federation = await startFederation({
       upstreamUrl: unusedUrl,
-      settings: { LATCHKEY_METRICS_LISTEN: '127.0.0.1:0', LATCHKEY_BACKUP_DIR: backups.path },
+      settings: {
+        LATCHKEY_METRICS_LISTEN: '127.0.0.1:0',
+        LATCHKEY_BACKUP_DIR: backups.path,
+        LATCHKEY_RETAIN_USAGE_DAYS: '1',
+        LATCHKEY_ARCHIVE_DIR: backups.path,
+      },
     })
     const { admin, server } = federation
     const echo = await listenLocally(createEchoUpstream(upstreamApiKey))
@@ -69,6 +74,11 @@ describe('Prometheus', () => {
     const address = server.metricsAddress
     if (address === undefined || 'socketPath' in address) throw new Error('Metrics are not served')
     target = `127.0.0.1:${address.port}`
+    const { retention } = server.context
+    await until('an archive run in a quiet moment', async () => {
+      await retention.runWhenDue()
+      return retention.lastSuccessAt() !== undefined
+    })
     prometheus = await startPrometheus(target, rulesFile)
   })
   afterAll(async () => {

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Client } from '@libsql/client'
+import type { InValue, LibsqlError } from '@libsql/client'
 import Libsql from 'libsql'
-import { connect } from '../../db/connection.ts'
+import { type Connected, connect } from '../../db/connection.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 
 let folder: ReturnType<typeof temporaryFolder>
 let path: string
-let client: Client
+let client: Connected
 
 beforeEach(async () => {
   folder = temporaryFolder()
@@ -77,6 +77,33 @@ describe('a statement', () => {
   })
 })
 
+describe('a commit', () => {
+  test('stores all of its statements in order, beside batches and reads', async () => {
+    for (let index = 0; index < 3; index++) {
+      await client.commit([insert(`commit ${index}`), insert(`more ${index}`)])
+      await client.batch([insert(`batch ${index}`)], 'write')
+      expect((await names()).slice(-3)).toEqual([`commit ${index}`, `more ${index}`, `batch ${index}`])
+    }
+  })
+
+  test('with a statement that fails stores nothing, has the codes of the client, and leaves no transaction open', async () => {
+    await client.commit([insert('one')])
+    const taken = [insert('two'), insert('one')]
+    const ofClient = await client.batch(taken, 'write').catch((error: unknown) => error)
+    const { code, extendedCode } = ofClient as LibsqlError
+    const message = 'SQLITE_CONSTRAINT: UNIQUE constraint failed: rows.name'
+    await expect(client.commit(taken)).rejects.toMatchObject({ name: 'LibsqlError', message, code, extendedCode })
+    await client.commit([insert('three')])
+    expect(await names()).toEqual(['one', 'three'])
+  })
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, undefined])('with the value %p stores nothing', async (value) => {
+    const bad = { sql: 'insert into rows (name) values (?)', args: [value as InValue] }
+    await expect(client.commit([insert('one'), bad])).rejects.toThrow('cannot be stored')
+    expect(await names()).toEqual([])
+  })
+})
+
 test('more statements than are kept work, the first of them too', async () => {
   const values = async (from: number) => {
     const read: unknown[] = []
@@ -112,4 +139,5 @@ test('a closed one refuses every call', async () => {
   client.close()
   await expect(client.batch([insert('two')], 'write')).rejects.toThrow('closed')
   await expect(client.execute('select 1')).rejects.toThrow('closed')
+  await expect(client.commit([insert('two')])).rejects.toThrow('closed')
 })

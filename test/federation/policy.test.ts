@@ -25,6 +25,7 @@ const row: PolicyRow = {
   replayProtection: false,
   allowedModels: null,
   allowedPresets: null,
+  lintExceptions: null,
 }
 
 type Claims = { subject?: string; audience?: string[] } & Record<string, unknown>

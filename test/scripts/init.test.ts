@@ -1,6 +1,6 @@
 // What init says to do next works when it is pasted: on the database that init made, wherever that is.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fromSource, temporaryFolder } from '../support/latchkey.ts'
 
@@ -49,3 +49,22 @@ for (const [name, options, database] of given) {
     expect(serve.includes('--master-key-file m.key')).toBe(options.includes('m.key'))
   })
 }
+
+test('with --key-file the key is in a new file for its owner alone, and --if-missing leaves a database as it is', async () => {
+  const first = await shell('latchkey init --if-missing --key-file keys/first')
+  expect(first).toMatchObject({ code: 0, stderr: '' })
+  const key = readFileSync(join(folder.path, 'keys/first'), 'utf8')
+  expect(key).toMatch(/^sk-lk-v1-[0-9a-f]{64}\n$/)
+  expect(first.stdout).not.toContain(key.trim())
+  expect(statSync(join(folder.path, 'keys/first')).mode & 0o777).toBe(0o600)
+
+  const second = await shell('latchkey init --if-missing --key-file keys/first')
+  expect(second).toMatchObject({ code: 0, stdout: expect.stringContaining('is already initialized') })
+  expect(readFileSync(join(folder.path, 'keys/first'), 'utf8')).toBe(key)
+  expect(readdirSync(join(folder.path, 'keys'))).toEqual(['first'])
+  expect(await shell('latchkey init --key-file keys/first')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('exists'),
+  })
+  expect(await shell('latchkey init')).toMatchObject({ code: 1 })
+})

@@ -1,5 +1,5 @@
 // A database whose batches a test can watch, delay and fail, to check how the writer handles each outcome.
-import { type Client, LibsqlError } from '@libsql/client'
+import { LibsqlError } from '@libsql/client'
 import type { Database } from '../../db/open.ts'
 
 export type Watched = {
@@ -13,21 +13,13 @@ export type Watched = {
 
 export function watchBatches(database: Database): Watched {
   const watched: Watched = { database, batches: [], before: () => {}, after: () => {} }
-  const batch: Client['batch'] = async (statements, mode) => {
+  const commit: Database['commit'] = async (statements) => {
     watched.batches.push(statements.length)
     await watched.before()
-    const result = await database.client.batch(statements, mode)
+    await database.commit(statements)
     await watched.after()
-    return result
   }
-  const client = new Proxy(database.client, {
-    get: (target, name) => {
-      if (name === 'batch') return batch
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-  watched.database = { ...database, client }
+  watched.database = { ...database, commit }
   return watched
 }
 

@@ -93,6 +93,7 @@ export function organizationRows(name: string): OrganizationRows {
     replayProtection: false,
     allowedModels: null,
     allowedPresets: null,
+    lintExceptions: null,
     ...times,
   }
   return { organization, workspace, user, key, issuer, policy }

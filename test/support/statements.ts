@@ -4,23 +4,27 @@ import type { Database } from '../../db/open.ts'
 
 export type CountedStatements = { count: () => number; reset: () => void; stop: () => void }
 
-/** Counts from now until `stop`. Statements of a batch count individually. */
-export function countStatements({ client }: Database): CountedStatements {
-  const { execute, batch } = client
+/** Counts from now until `stop`. Statements of a commit count individually. */
+export function countStatements(database: Database): CountedStatements {
+  const { client, commit } = database
+  const { execute } = client
   let count = 0
   client.execute = ((...given: Parameters<Client['execute']>) => {
     count += 1
     return execute.apply(client, given)
   }) as Client['execute']
-  client.batch = (statements, mode) => {
+  database.commit = (statements) => {
     count += statements.length
-    return batch.call(client, statements, mode)
+    return commit(statements)
   }
   return {
     count: () => count,
     reset: () => {
       count = 0
     },
-    stop: () => Object.assign(client, { execute, batch }),
+    stop: () => {
+      client.execute = execute
+      database.commit = commit
+    },
   }
 }

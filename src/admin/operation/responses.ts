@@ -1,5 +1,6 @@
 // The responses of admin operations, as shapes: the functions that show a row return them, and the OpenAPI document contains them.
 import { keySources } from '../../../db/schema.ts'
+import { ruleNames } from '../../federation/lint/rules.ts'
 import { stepNames } from '../../federation/subject-token/refusal.ts'
 import { type } from '../../values/shape.ts'
 
@@ -51,12 +52,31 @@ const policyFields = {
   key_disabled: 'boolean',
   key_deleted: 'boolean',
   max_lifetime_seconds: 'number.integer',
+  lint_exceptions: type({ rule: 'string', because: 'string' }).array().or('null'),
 } as const
-export const policyResponse = type({ id: 'string', ...policyFields, created_at: time, updated_at: time }).configure({
-  title: 'Policy',
-})
+/** What the linter finds. `witness` has the claims of a token that would pass, `example` those to look at first. */
+const findingResponse = type({
+  rule: type.enumerated(...ruleNames),
+  level: "'blocking' | 'warning' | 'note'",
+  message: 'string',
+  mend: 'string',
+  'detail?': 'string',
+  'witness?': 'object',
+  'example?': 'object',
+  'allowed_because?': 'string',
+}).configure({ title: 'Finding' })
+const findings = { findings: findingResponse.array() } as const
+const policyRow = { id: 'string', ...policyFields, created_at: time, updated_at: time } as const
+export const policyResponse = type(policyRow).configure({ title: 'Policy' })
+/** A policy that was just saved. */
+export const savedPolicyResponse = type({ ...policyRow, ...findings }).configure({ title: 'SavedPolicy' })
 /** A policy that would be saved. */
-export const policyDraftResponse = type({ ...policyFields, dry_run: 'true' }).configure({ title: 'PolicyDraft' })
+export const policyDraftResponse = type({ ...policyFields, ...findings, dry_run: 'true' }).configure({
+  title: 'PolicyDraft',
+})
+export const lintResponse = type({ policy_id: text, policy_name: text, issuer_url: 'string', ...findings }).configure({
+  title: 'LintedPolicy',
+})
 export const verificationResponse = type({
   issuer_url: 'string',
   ok: 'boolean',

@@ -33,8 +33,9 @@ import {
 import { policyStates } from '../operation/responses.ts'
 import { issuerShape, keyShape } from '../reports/report-page.ts'
 import { explainNearest } from './nearest-policies.ts'
-import { policyChange, policyCreation } from './policy-input.ts'
-import { show, showDraft } from './policy-response.ts'
+import { lintInput, policyChange, policyCreation } from './policy-input.ts'
+import { isSameToLinter, lintPolicies, rejectBlockingFindings } from './policy-lint.ts'
+import { show, showDraft, showSaved } from './policy-response.ts'
 
 const checkInput = type({
   '+': 'reject',
@@ -63,12 +64,9 @@ export const policyOperations = {
   'policies.update': operation(policyChange, changePolicy, { mutates: true }),
   // It may wait for the issuer's server.
   'policies.check': operation(checkInput, check),
-  'policies.pause': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: false }), {
-    mutates: true,
-  }),
-  'policies.resume': operation(oneInput, (context, input) => change(context, pick(context, input), { enabled: true }), {
-    mutates: true,
-  }),
+  'policies.lint': operation(lintInput, lintPolicies),
+  'policies.pause': operation(oneInput, (context, input) => enable(context, input, false), { mutates: true }),
+  'policies.resume': operation(oneInput, (context, input) => enable(context, input, true), { mutates: true }),
   'policies.delete': operation(oneInput, deletePolicy, { mutates: true }),
 }
 
@@ -88,13 +86,15 @@ async function changePolicy(context: OperationContext, input: typeof policyChang
     replayProtection: input.replay_protection ?? policy.replayProtection,
     allowedModels: input.allowed_models === undefined ? policy.allowedModels : input.allowed_models,
     allowedPresets: input.allowed_presets === undefined ? policy.allowedPresets : input.allowed_presets,
+    lintExceptions: input.lint_exceptions === undefined ? policy.lintExceptions : input.lint_exceptions,
     ...(input.issuer === undefined
       ? {}
       : { issuerId: findIssuer(context.registry, input.issuer, policy.organizationId).id }),
     ...(input.key === undefined ? {} : { keyId: findTargetKey(context, input.key, policy.organizationId) }),
   }
   checkPolicy(context, row)
-  return change(context, policy, row)
+  if (!isSameToLinter(policy, row)) await rejectBlockingFindings(context, row)
+  return showSaved(context, await change(context, policy, row))
 }
 
 async function deletePolicy(context: OperationContext, input: typeof oneInput.infer) {
@@ -151,25 +151,32 @@ async function createPolicy(context: OperationContext, input: typeof policyCreat
     replayProtection: input.replay_protection ?? false,
     allowedModels: input.allowed_models ?? null,
     allowedPresets: input.allowed_presets ?? null,
+    lintExceptions: input.lint_exceptions ?? null,
     maxLifetimeSeconds: input.max_lifetime_seconds ?? accessTokenLifetimeSecondsMax,
     createdAt: now,
     updatedAt: now,
     deletedAt: null,
   }
   checkPolicy(context, row)
+  await rejectBlockingFindings(context, row)
   if (input.dry_run === true) return showDraft(context, row)
   await commit(context, [insertPolicy(context.orm, row)], [{ kind: 'policy', id: row.id }])
-  return show(context, row)
+  return showSaved(context, row)
 }
 
 function pick({ registry }: AdminContext, { organization, policy }: typeof oneInput.infer): Policy {
   return findPolicy(registry, policy, findOrganization(registry, organization).id)
 }
 
-async function change(context: OperationContext, policy: Policy, fields: Partial<PolicyRow>) {
+async function change(context: OperationContext, policy: Policy, fields: Partial<PolicyRow>): Promise<PolicyRow> {
   const row = { ...policy, ...fields, updatedAt: context.now() }
   await commit(context, [updatePolicy(context.orm, policy.id, row)], [{ kind: 'policy', id: policy.id }])
-  return show(context, row)
+  return row
+}
+
+/** Pausing and resuming change nothing that the linter reads. */
+async function enable(context: OperationContext, input: typeof oneInput.infer, enabled: boolean) {
+  return show(context, await change(context, pick(context, input), { enabled }))
 }
 
 /** A condition is saved with the environment in which it was checked. */

@@ -3,7 +3,8 @@ import type { Policy as PolicyRow } from '../../../db/schema.ts'
 import { checkEligibility } from '../../federation/policy-binding.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
-import type { policyDraftResponse, policyResponse } from '../operation/responses.ts'
+import type { policyDraftResponse, policyResponse, savedPolicyResponse } from '../operation/responses.ts'
+import { lintRow } from './policy-lint.ts'
 
 /** Why the policy is inactive, as a reason of the audit log. */
 function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): string | null {
@@ -44,13 +45,19 @@ export function show(context: AdminContext, row: PolicyRow): typeof policyRespon
     key_disabled: key?.disabled === true,
     key_deleted: key?.deletedAt !== null,
     max_lifetime_seconds: row.maxLifetimeSeconds,
+    lint_exceptions: row.lintExceptions,
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
   }
 }
 
+/** A saved policy, with what the linter finds. */
+export async function showSaved(context: AdminContext, row: PolicyRow): Promise<typeof savedPolicyResponse.infer> {
+  return { ...show(context, row), findings: await lintRow(context, row) }
+}
+
 /** A draft has neither an id nor times. */
-export function showDraft(context: AdminContext, row: PolicyRow): typeof policyDraftResponse.infer {
-  const { id: _id, created_at: _created, updated_at: _updated, ...draft } = show(context, row)
+export async function showDraft(context: AdminContext, row: PolicyRow): Promise<typeof policyDraftResponse.infer> {
+  const { id: _id, created_at: _created, updated_at: _updated, ...draft } = await showSaved(context, row)
   return { ...draft, dry_run: true }
 }

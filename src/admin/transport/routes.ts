@@ -8,9 +8,11 @@ import {
   exchangesResponse,
   explanationResponse,
   issuerResponse,
+  lintResponse,
   listOf,
   policyDraftResponse,
   policyResponse,
+  savedPolicyResponse,
   verificationResponse,
 } from '../operation/responses.ts'
 import type { OperationName } from '../operations.ts'
@@ -42,13 +44,14 @@ const policies = '/workload-identity/policies'
 const audit = '/workload-identity/audit'
 const issuer = dataOf(issuerResponse)
 const policy = dataOf(policyResponse)
+const savedPolicy = dataOf(savedPolicyResponse)
 const deleted = dataOf(deletedResponse)
 const verification = dataOf(verificationResponse)
 
 const issuerRules =
   'The issuer URL is `https://`, or `http://` on a loopback host of a server that allows it. Keys come from one source: discovery, a JWKS URL, or a pasted JWKS.'
 const policyRules =
-  'The condition must compile (types, cost, no nested macros, no `matches`), the key must be an inference key, and the allowed models and presets take a bounded number of bytes, since access tokens carry them. A policy sets a subject, a condition, or both.'
+  'The condition must compile (types, cost, no nested macros, no `matches`), the key must be an inference key, and the allowed models and presets take a bounded number of bytes, since access tokens carry them. A policy sets a subject, a condition, or both. A blocking finding of the linter refuses the policy unless `lint_exceptions` names its rule.'
 
 export const routes: AdminRoute[] = [
   {
@@ -133,7 +136,7 @@ export const routes: AdminRoute[] = [
     operation: 'policies.create',
     summary: 'Create a policy, or check it with dry_run, which a read-only key may do',
     rules: policyRules,
-    answer: policy,
+    answer: savedPolicy,
     status: 201,
     draft: dataOf(policyDraftResponse),
   },
@@ -143,6 +146,15 @@ export const routes: AdminRoute[] = [
     operation: 'policies.check',
     summary: 'Explain why a token is accepted or refused, without exchanging it',
     answer: listOf(explanationResponse),
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'POST',
+    path: `${policies}/lint`,
+    operation: 'policies.lint',
+    summary: 'Show who could pass that should not: of one policy, of drafts, or of all policies',
+    answer: listOf(lintResponse),
     isList: true,
     isReading: true,
   },
@@ -160,7 +172,7 @@ export const routes: AdminRoute[] = [
     operation: 'policies.update',
     summary: 'Change a policy',
     rules: policyRules,
-    answer: policy,
+    answer: savedPolicy,
   },
   {
     method: 'DELETE',

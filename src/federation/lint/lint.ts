@@ -2,6 +2,7 @@
 // nothing about saving. All of it takes bounded time: paths, candidates and examples are limited.
 import { conditionOf, type Policy } from '../policy.ts'
 import { findAdvice } from './advice.ts'
+import { membersOf } from './atom.ts'
 import { type Candidate, candidatesOf, isName, pathsOfPolicy, subjectsIn } from './candidate.ts'
 import type { Facts } from './fact.ts'
 import { certaintyOf, type IssuerKind, isPinnedForever } from './issuer-kind.ts'
@@ -16,6 +17,8 @@ export type Finding = {
   detail?: string
   /** The claims of a token that would pass. */
   witness?: Witness
+  /** Of these, the subject, what the policy compares, and the ids of whoever sent it. */
+  example?: Witness
 }
 
 /** Examples that are tried for one policy, and for one rule. Each is one evaluation of the condition. */
@@ -45,20 +48,23 @@ export function lintPolicy(
 
 const levels: readonly LintLevel[] = ['blocking', 'warning', 'note']
 
-function findingOf(rule: RuleName, detail?: string, witness?: Witness): Finding {
-  return {
-    rule,
-    level: lintRules[rule].level,
-    ...(detail === undefined ? {} : { detail }),
-    ...(witness === undefined ? {} : { witness }),
-  }
+function findingOf(rule: RuleName, detail?: string): Finding {
+  return { rule, level: lintRules[rule].level, ...(detail === undefined ? {} : { detail }) }
+}
+
+/** A finding about who passes, with the claims to show first. */
+function passingOf(rule: RuleName, { levels }: IssuerKind, witness: Witness, facts: Facts): Finding {
+  const ids = levels.flatMap(({ pins }) => pins.filter(({ immutable }) => immutable).map(({ claim }) => claim))
+  const names = new Set(['sub', ...facts.keys(), ...ids].map((claim) => membersOf(claim)[0]))
+  const example = Object.fromEntries(Object.entries(witness).filter(([name]) => names.has(name)))
+  return { ...findingOf(rule), witness, example }
 }
 
 /** Who passes: by rule, the candidates to which it applies, and the first of them with an example that passes. */
 function findPassing(policy: LintedPolicy, kind: IssuerKind, stranger: Witness, candidates: Candidate[]): Finding[] {
   const findings: Finding[] = []
   const isVacuous = isAccepted(policy, stranger)
-  if (isVacuous) findings.push(findingOf('vacuous', undefined, stranger))
+  if (isVacuous) findings.push(passingOf('vacuous', kind, stranger, new Map()))
   const isShared = kind.isShared(String(stranger.iss))
   const suspects = new Map<RuleName, Candidate[]>()
   for (const candidate of candidates) {
@@ -70,12 +76,12 @@ function findPassing(policy: LintedPolicy, kind: IssuerKind, stranger: Witness, 
   const tryExample = createExamples(policy, kind, stranger)
   const unproven: RuleName[] = []
   for (const [rule, suspected] of suspects) {
-    const witness = suspected
+    const found = suspected
       .slice(0, examplesPerRuleMax)
-      .map(tryExample)
-      .find((each) => each !== undefined)
-    if (witness === undefined) unproven.push(rule)
-    else findings.push(findingOf(rule, undefined, witness))
+      .map((candidate) => ({ candidate, witness: tryExample(candidate) }))
+      .find(({ witness }) => witness !== undefined)
+    if (found?.witness === undefined) unproven.push(rule)
+    else findings.push(passingOf(rule, kind, found.witness, found.candidate.facts))
   }
   if (unproven.length > 0)
     findings.push(findingOf('not-proven-narrow', `not decided: ${unproven.toSorted().join(', ')}`))

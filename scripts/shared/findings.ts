@@ -1,0 +1,55 @@
+// Prints what the linter finds in policies, and reads the exceptions of a command line.
+import type { OperationResponse } from '../../src/admin/operations.ts'
+import { Fault } from '../../src/fault.ts'
+import type { Arguments } from './command-line.ts'
+import { printable } from './render.ts'
+
+type Linted = OperationResponse<'policies.lint'>['data'][number]
+type Finding = Linted['findings'][number]
+
+/** Reports whether a finding refuses the policy. */
+export function isBlocked({ level, allowed_because }: Finding): boolean {
+  return level === 'blocking' && allowed_because === undefined
+}
+
+/** The exceptions of `--allow` and `--because`; null if `--no-allow` removes them. */
+export function exceptionsIn({ allow, because }: Arguments['options']): object[] | null | undefined {
+  if (allow === false) return null
+  if (!Array.isArray(allow)) {
+    if (because !== undefined)
+      throw new Fault('usage', '--because needs --allow RULE: it is the reason for an exception')
+    return undefined
+  }
+  if (because === undefined)
+    throw new Fault('usage', '--allow needs --because TEXT: the next reviewer reads the reason')
+  return allow.map((rule: unknown) => ({ rule, because }))
+}
+
+/** Lines that follow a policy: nothing, or an empty line and each finding. */
+export function drawFindings(findings: readonly Finding[]): string[] {
+  return findings.length === 0 ? [] : ['', 'The linter found:', ...findings.flatMap(drawFinding)]
+}
+
+/** Each policy with its findings, and the sum. */
+export function drawLinted({ data }: { data: readonly Linted[] }): string {
+  const found = data.filter(({ findings }) => findings.length > 0)
+  const blocking = data.filter(({ findings }) => findings.some(isBlocked)).length
+  const policies = found.flatMap(({ policy_name, policy_id, issuer_url, findings }) => [
+    `${printable(policy_name ?? policy_id ?? 'draft')} (${printable(issuer_url)})`,
+    ...findings.flatMap(drawFinding),
+    '',
+  ])
+  const sum = `${data.length} linted, ${found.length} with findings, ${blocking} too wide`
+  return [...policies, sum].join('\n')
+}
+
+function drawFinding({ rule, level, message, mend, detail, example, allowed_because }: Finding): string[] {
+  const about = detail === undefined ? '' : ` (${printable(detail)})`
+  return [
+    `  ${level} ${rule}${about}: ${message}`,
+    ...(allowed_because === undefined ? [`    ${mend}`] : [`    Allowed because: ${printable(allowed_because)}`]),
+    ...(example === undefined || level === 'note'
+      ? []
+      : [`    This token would pass: ${printable(JSON.stringify(example))}`]),
+  ]
+}

@@ -1,0 +1,141 @@
+// What the linter finds in policies: shown with a policy, and refused when one is saved with a blocking finding.
+
+import { createPace } from '../../../db/pace.ts'
+import type { Policy as PolicyRow } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
+import {
+  compileCondition,
+  conditionEnvironment,
+  describeConditionFault,
+  isConditionFault,
+} from '../../federation/condition/compile.ts'
+import { lintRules } from '../../federation/lint/rules.ts'
+import type { LintedIssuer, LintedPolicy } from '../../federation/lint/witness.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { findIssuer, findOrganization, findPolicy } from '../operation/references.ts'
+import type { lintResponse } from '../operation/responses.ts'
+import type { lintInput } from './policy-input.ts'
+
+type Linted = typeof lintResponse.infer
+type FindingResponse = Linted['findings'][number]
+type Draft = NonNullable<(typeof lintInput.infer)['drafts']>[number]
+type Lintable = LintedPolicy & Pick<PolicyRow, 'conditionEnvironment' | 'lintExceptions'>
+
+/** Of the claims that an error shows. */
+const exampleCharactersMax = 600
+
+/** The findings of a policy, blocking ones first, with the reason of each that is accepted. */
+export async function lintRow(context: AdminContext, row: Lintable & { issuerId: string }): Promise<FindingResponse[]> {
+  const issuer = context.registry.issuers.get(row.issuerId)
+  if (issuer === undefined) throw new Error(`A policy names the issuer ${row.issuerId}, which the registry lacks`)
+  return lint(row, issuer)
+}
+
+async function lint(policy: Lintable, issuer: LintedIssuer): Promise<FindingResponse[]> {
+  // Most commands and every exchange run without the linter.
+  const { lintPolicy } = await import('../../federation/lint/lint.ts')
+  return lintPolicy(policy, issuer).map(({ rule, level, detail, witness, example }) => {
+    const exception = policy.lintExceptions?.find((each) => each.rule === rule)
+    const { means: message, mend } = lintRules[rule]
+    return {
+      ...{ rule, level, message, mend },
+      ...(detail === undefined ? {} : { detail }),
+      ...(witness === undefined ? {} : { witness }),
+      ...(example === undefined ? {} : { example }),
+      ...(exception === undefined ? {} : { allowed_because: exception.because }),
+    }
+  })
+}
+
+/** Reports whether nothing that the linter reads has changed. An existing policy is not refused for another edit. */
+export function isSameToLinter(before: PolicyRow, after: PolicyRow): boolean {
+  const read = ({
+    issuerId,
+    audience,
+    subject,
+    condition,
+    requiredScope,
+    requiredTokenType,
+    lintExceptions,
+  }: PolicyRow) =>
+    JSON.stringify([issuerId, audience, subject, condition, requiredScope, requiredTokenType, lintExceptions])
+  return read(before) === read(after)
+}
+
+/** @throws Fault `invalid` for a blocking finding without an exception */
+export async function rejectBlockingFindings(context: AdminContext, row: PolicyRow): Promise<void> {
+  const blocking = (await lintRow(context, row)).filter(isBlocking)
+  const [first] = blocking
+  if (first === undefined) return
+  const rules = blocking.map(({ rule }) => rule)
+  const example =
+    first.example === undefined ? '' : `. This token would pass: ${shorten(JSON.stringify(first.example))}`
+  throw new Fault(
+    'invalid',
+    `The policy is too wide: ${rules.join(', ')}. ${first.message} ${first.mend.replace(/\.$/, '')}${example}. If this is intended, name the rule in lint_exceptions, with the reason`,
+    { hint: ` (--allow ${rules.join(' ')} --because TEXT)` },
+  )
+}
+
+function isBlocking({ level, allowed_because }: FindingResponse): boolean {
+  return level === 'blocking' && allowed_because === undefined
+}
+
+function shorten(text: string): string {
+  return text.length <= exampleCharactersMax ? text : `${text.slice(0, exampleCharactersMax)}…`
+}
+
+/** One policy, drafts, or all policies of the organization. Other work comes in between. */
+export async function lintPolicies(
+  context: AdminContext,
+  { organization, policy, drafts }: typeof lintInput.infer,
+): Promise<{ data: Linted[] }> {
+  const { registry } = context
+  const { id: organizationId } = findOrganization(registry, organization)
+  if (policy !== undefined && drafts !== undefined)
+    throw new Fault('invalid', 'Send policy or drafts, not both: drafts are policies that are not saved')
+  const pace = createPace()
+  const data: Linted[] = []
+  if (drafts !== undefined) {
+    for (const draft of drafts) {
+      data.push(await lintDraft(context, draft, organizationId))
+      await pace()
+    }
+    return { data }
+  }
+  const chosen = policy === undefined ? registry.policies.values() : [findPolicy(registry, policy, organizationId)]
+  for (const row of chosen) {
+    if (row.organizationId !== organizationId || row.deletedAt !== null) continue
+    const issuer_url = registry.issuers.get(row.issuerId)?.issuerUrl ?? ''
+    data.push({ policy_id: row.id, policy_name: row.name, issuer_url, findings: await lintRow(context, row) })
+    await pace()
+  }
+  return { data }
+}
+
+async function lintDraft(context: AdminContext, draft: Draft, organizationId: string): Promise<Linted> {
+  const { condition = null, subject = null } = draft
+  if (condition === null && subject === null)
+    throw new Fault('invalid', 'A policy must restrict its subjects: set subject, condition or both')
+  const compiled = condition === null ? undefined : compileCondition(condition)
+  if (condition !== null && compiled !== undefined && isConditionFault(compiled))
+    throw new Fault('invalid', `The condition cannot be linted: ${describeConditionFault(condition, compiled)}`)
+  const policy: Lintable = {
+    subject,
+    condition,
+    audience: draft.audience,
+    conditionEnvironment: condition === null ? null : conditionEnvironment,
+    requiredScope: draft.required_scope ?? null,
+    requiredTokenType: draft.required_token_type ?? null,
+    lintExceptions: draft.lint_exceptions ?? null,
+  }
+  const issuer = issuerOf(context, draft, organizationId)
+  const { name = null } = draft
+  return { policy_id: null, policy_name: name, issuer_url: issuer.issuerUrl, findings: await lint(policy, issuer) }
+}
+
+function issuerOf({ registry }: AdminContext, { issuer, issuer_url }: Draft, organizationId: string): LintedIssuer {
+  if (issuer !== undefined) return findIssuer(registry, issuer, organizationId)
+  if (issuer_url === undefined) throw new Fault('invalid', 'A draft must name its issuer: set issuer or issuer_url')
+  return { issuerUrl: issuer_url, maxTokenAgeSeconds: null }
+}

@@ -1,0 +1,119 @@
+// Loads several servers under the same conditions: arms take turns in every round, in another order each time, because the second of a
+// round measures about 5 % more than the first.
+import { type Contestant, cpuMicroseconds, median, quantile, residentMegabytes, rounds } from './measure.ts'
+import { addRound, type Figures, type Result } from './report.ts'
+
+export type Cell = {
+  load: string
+  concurrency: number
+  /** How long an arm is loaded in each round. */
+  milliseconds: number
+  /** Milliseconds between the first requests, without which requests that all take the same time stay in step. */
+  stagger?: number
+}
+
+export type Contest<Arm extends Contestant> = {
+  bench: string
+  arms: Arm[]
+  cells: Cell[]
+  /** How long each arm is loaded before the first round, for each kind of load: until compilers have done their work. */
+  warmUpMilliseconds: number
+  /** One request. Returns the milliseconds to its first byte, where these are of interest. */
+  act: (arm: Arm, cell: Cell, index: number) => Promise<number | undefined>
+  /** Called for an arm of others that failed and is left out from then on. */
+  onFailure: (arm: string, error: unknown) => void
+}
+
+/**
+ * The results of all rounds. An arm that fails loses all its results.
+ * @throws what a request to Latchkey throws
+ */
+export async function contest<Arm extends Contestant>(options: Contest<Arm>): Promise<Result[]> {
+  const { bench, arms, cells, warmUpMilliseconds, onFailure } = options
+  const results = new Map<string, Result>()
+  const failed = new Set<string>()
+  const attempt = async (arm: Arm, work: () => Promise<void>) => {
+    if (failed.has(arm.name)) return
+    try {
+      await work()
+    } catch (error) {
+      if (arm.name.startsWith('latchkey')) throw error
+      failed.add(arm.name)
+      onFailure(arm.name, error)
+    }
+  }
+  for (const load of new Set(cells.map((cell) => cell.load))) {
+    const busiest = cells
+      .filter((cell) => cell.load === load)
+      .toSorted((one, other) => other.concurrency - one.concurrency)[0]
+    if (busiest === undefined) continue
+    for (const arm of arms)
+      await attempt(
+        arm,
+        async () => void (await drive(arm, { ...busiest, milliseconds: warmUpMilliseconds }, options.act)),
+      )
+  }
+  for (let round = 0; round < rounds; round++)
+    for (const cell of cells)
+      for (const arm of orderOf(arms, round))
+        await attempt(arm, async () => {
+          const figures = await measureArm(arm, cell, options.act)
+          const { load, concurrency } = cell
+          const name = [load, concurrency, arm.name].join()
+          const result = results.get(name) ?? { bench, load, concurrency, arm: arm.name, figures: {} }
+          results.set(name, result)
+          addRound(result, figures)
+        })
+  const order = new Map(arms.map(({ name }, index) => [name, index]))
+  return [...results.values()]
+    .filter(({ arm }) => !failed.has(arm))
+    .toSorted((one, other) => (order.get(one.arm) ?? 0) - (order.get(other.arm) ?? 0))
+}
+
+/** Begins with another arm in every round, and goes backwards in every second one. */
+function orderOf<Arm>(arms: Arm[], round: number): Arm[] {
+  const start = round % Math.max(1, arms.length)
+  const rotated = [...arms.slice(start), ...arms.slice(0, start)]
+  return round % 2 === 0 ? rotated : rotated.toReversed()
+}
+
+type Act<Arm extends Contestant> = Contest<Arm>['act']
+
+async function measureArm<Arm extends Contestant>(arm: Arm, cell: Cell, act: Act<Arm>): Promise<Figures> {
+  Bun.gc(true)
+  const before = cpuMicroseconds(arm.pid)
+  const { seconds, latencies, firstBytes } = await drive(arm, cell, act)
+  const used = cpuMicroseconds(arm.pid) - before
+  const done = latencies.length * (arm.each ?? 1)
+  return {
+    cpuMicroseconds: used / done,
+    perSecond: done / seconds,
+    p50Milliseconds: median(latencies),
+    p99Milliseconds: quantile(latencies, 0.99),
+    ...(firstBytes.length > 0 ? { firstByteMilliseconds: median(firstBytes) } : {}),
+    rssMegabytes: residentMegabytes(arm.pid),
+  }
+}
+
+/** Sends requests, so many at once, until the time is over; those that have begun end. */
+async function drive<Arm extends Contestant>(
+  arm: Arm,
+  cell: Cell,
+  act: Act<Arm>,
+): Promise<{ seconds: number; latencies: number[]; firstBytes: number[] }> {
+  const latencies: number[] = []
+  const firstBytes: number[] = []
+  const startedAt = performance.now()
+  let next = 0
+  const worker = async (_: unknown, place: number) => {
+    if (cell.stagger !== undefined) await Bun.sleep(place * cell.stagger)
+    while (performance.now() - startedAt < cell.milliseconds) {
+      const sentAt = performance.now()
+      const firstByte = await act(arm, cell, next++)
+      latencies.push(performance.now() - sentAt)
+      if (firstByte !== undefined) firstBytes.push(firstByte)
+    }
+  }
+  await Promise.all(Array.from({ length: cell.concurrency }).map(worker))
+  return { seconds: (performance.now() - startedAt) / 1_000, latencies, firstBytes }
+}

@@ -1,0 +1,96 @@
+// Fills a database with many rows, as copies of one key, issuer and policy under other names and ids. It runs as its own process, because
+// the lock on a database lasts as long as the process that took it. `bun fill.ts DATABASE '{"keys":1000,"policies":1000}'`
+import { connect } from '../../db/connection.ts'
+
+export type Filling = {
+  keys?: number
+  policies?: number
+  issuers?: number
+  presets?: number
+  /** Rows of the ledger, of one day and one key. */
+  requests?: number
+}
+
+const uuid = `(select lower(substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' || substr(h, 14, 3) || '-8' || substr(h, 18, 3)
+  || '-' || substr(h, 21, 12)) from (select hex(randomblob(16)) || substr(n.value, 1, 0) as h))`
+const now = 1_795_000_000_000
+
+/** One statement for each table; `n.value` counts the rows. All belong to the first organization. */
+const statements: Record<keyof Filling, { into: string; rows: string }[]> = {
+  keys: [
+    {
+      into: `api_keys (id, organization_id, workspace_id, owner_id, name, kind, hash, label, created_at, updated_at)`,
+      rows: `select ${uuid}, w.organization_id, w.id, u.id, 'workload-' || n.value, 'inference', lower(hex(randomblob(32))),
+       'sk-lk-v1-' || substr(lower(hex(randomblob(2))), 1, 4) || '…9f8e', ${now} + n.value, ${now} + n.value
+     from n, (select * from workspaces limit 1) as w, (select * from users limit 1) as u`,
+    },
+  ],
+  issuers: [
+    {
+      into: `issuers (id, organization_id, name, issuer_url, key_source, clock_skew_seconds, created_at, updated_at)`,
+      rows: `select ${uuid}, o.id, 'issuer-' || n.value, 'https://issuer-' || n.value || '.example.com/realms/production', 'discovery', 30,
+       ${now} + n.value, ${now} + n.value
+     from n, (select * from organizations limit 1) as o`,
+    },
+    {
+      into: `issuer_key_sets (issuer_id, source, jwks, fetched_at, fresh_until)`,
+      rows: `select id, 'discovery of ' || issuer_url, '{"keys":[{"kty":"RSA","kid":"' || id || '","n":"' || hex(randomblob(171)) || '","e":"AQAB"}]}',
+       ${now}, ${now} + 600000 from issuers where name like 'issuer-%'`,
+    },
+  ],
+  // Each names the key with its number, as far as there are so many.
+  policies: [
+    {
+      into: `policies (id, organization_id, issuer_id, key_id, name, audience, subject, condition, condition_environment,
+       max_lifetime_seconds, created_at, updated_at)`,
+      rows: `select ${uuid}, k.organization_id, i.id, k.id, 'deploy-' || n.value, 'https://inference.example.com',
+       'repo:acme/service-' || n.value || ':ref:refs/heads/main',
+       iif(n.value % 2 = 0, 'claims.environment == "production" && claims.team == "team-' || n.value || '"', null),
+       iif(n.value % 2 = 0, 1, null), 900, ${now} + n.value, ${now} + n.value
+     from n join (select min(rowid) as first, max(rowid) as last from api_keys) as r
+       join api_keys as k on k.rowid = r.first + n.value % (r.last - r.first + 1)
+       join (select * from issuers limit 1) as i`,
+    },
+  ],
+  presets: [
+    {
+      into: `presets (id, organization_id, workspace_id, slug, name, status, creator_id, designated_version, latest_version, created_at,
+       updated_at)`,
+      rows: `select ${uuid}, w.organization_id, w.id, 'preset-' || n.value, 'preset-' || n.value, 'active', u.id, 1, 1, ${now} + n.value, ${now} + n.value
+     from n, (select * from workspaces limit 1) as w, (select * from users limit 1) as u`,
+    },
+    {
+      into: `preset_versions (id, preset_id, version, config, system_prompt, creator_id, created_at)`,
+      rows: `select ${uuid}, n.id, 1, '{"model":"vendor/model-' || (n.value % 20) || '","temperature":0.2,"max_tokens":500}',
+       'You are a helpful assistant that answers in plain English and keeps it short.', n.creator_id, n.created_at
+     from (select *, slug as value from presets where slug like 'preset-%') as n`,
+    },
+  ],
+  requests: [
+    {
+      into: `usage (at, request_id, organization_id, workspace_id, key_id, endpoint, model, status, streamed, completed, prompt_tokens,
+       completion_tokens, total_tokens, usage_source, duration_milliseconds)`,
+      rows: `select ${now} + n.value, ${uuid}, k.organization_id, k.workspace_id, k.id, '/chat/completions', 'vendor/model', 200, 0, 1, 412, 187, 599,
+       'upstream', 900
+     from n, (select * from api_keys limit 1) as k`,
+    },
+  ],
+}
+
+const [, , path = '', asked = '{}'] = process.argv
+const client = connect(path)
+// Nothing is lost if this process dies, and nothing refers to rows that are missing.
+for (const pragma of [
+  'locking_mode=exclusive',
+  'journal_mode=off',
+  'synchronous=off',
+  'foreign_keys=off',
+  'cache_size=-1000000',
+])
+  await client.execute(`pragma ${pragma}`)
+for (const [kind, count] of Object.entries(JSON.parse(asked) as Filling))
+  for (const { into, rows } of statements[kind as keyof Filling]) {
+    const numbers = `with recursive n (value) as (select 1 union all select value + 1 from n where value < ${count})`
+    await client.execute(`insert into ${into} ${numbers} ${rows}`)
+  }
+client.close()

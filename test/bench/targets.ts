@@ -1,0 +1,112 @@
+// The targets of the benches: ratios and differences of figures that were measured in one run, round by round, so that noise that lasts
+// longer than a round counts on both sides.
+import { median, spread } from './measure.ts'
+import { alignColumns, columns, type FigureName, type Result } from './report.ts'
+
+type Load = Pick<Result, 'bench' | 'load' | 'concurrency'>
+type Target = Load & {
+  figure: FigureName
+  /** `of` divided by `to`, `of` less `to`, or `of` alone. */
+  how: 'ratio' | 'difference' | 'value'
+  of: string
+  to: string
+  atLeast?: number
+  atMost?: number
+}
+
+const cpu = 'cpuMicroseconds'
+const exchange = (load: string, concurrency: number, atLeast: number): Target => ({
+  ...{ bench: 'exchange', load, concurrency, figure: cpu, how: 'ratio', of: 'bare limit', to: 'latchkey', atLeast },
+})
+const throughput = (load: string): Target => ({
+  ...{ bench: 'exchange', load, concurrency: 32, figure: 'perSecond', how: 'ratio', of: 'latchkey', to: 'bare limit' },
+})
+const gateway = (load: string, concurrency: number, of: string, atLeast: number): Target => ({
+  ...{ bench: 'gateway', load, concurrency, figure: cpu, how: 'ratio', of, to: 'latchkey', atLeast },
+})
+const added = (load: string, concurrency: number, figure: FigureName, atMost: number): Target => ({
+  ...{ bench: 'gateway', load, concurrency, figure, how: 'difference', of: 'latchkey', to: 'direct', atMost },
+})
+const grown = (figure: FigureName, of: string, atMost?: number): Target => ({
+  ...{ bench: 'growth', load: 'start', concurrency: 0, figure, how: 'difference', of, to: 'empty' },
+  ...(atMost === undefined ? {} : { atMost }),
+})
+
+const targets: Target[] = [
+  exchange('RS256', 32, 0.62),
+  exchange('ES256', 32, 0.72),
+  throughput('RS256'),
+  throughput('ES256'),
+  exchange('RS256', 1, 0.7),
+  exchange('ES256', 1, 0.7),
+  gateway('JSON', 64, 'bare guard', 0.45),
+  gateway('JSON', 64, 'Portkey on Bun', 2.8),
+  gateway('JSON', 64, 'Portkey on Node', 1),
+  gateway('JSON', 1, 'Portkey on Bun', 1.2),
+  added('JSON', 1, 'p50Milliseconds', 0.3),
+  gateway('stream', 64, 'bare guard', 0.75),
+  added('stream', 64, 'firstByteMilliseconds', 0.9),
+  grown('startMilliseconds', '100,000 policies and keys', 400),
+  grown('rssMegabytes', '100,000 policies and keys', 250),
+  grown('startMilliseconds', '1,000,000 policies and keys'),
+  grown('rssMegabytes', '1,000,000 policies and keys'),
+  {
+    ...{ bench: 'growth', load: 'exchange', concurrency: 32, figure: cpu, how: 'ratio' },
+    ...{ of: '100,000 policies and keys', to: 'empty', atMost: 1.2 },
+  },
+]
+
+/** What was asked for and what was found; `isMet` is undefined for a figure that is only reported. */
+export type Verdict = { target: string; bound: string; value: number; spread: number; isMet: boolean | undefined }
+
+/** The targets whose arms were all measured. */
+export function judgeTargets(results: Result[]): Verdict[] {
+  return targets.flatMap((target) => {
+    const values = valuesOf(target, results)
+    if (values.length === 0) return []
+    const { atLeast, atMost } = target
+    const value = median(values)
+    const isMet =
+      atLeast === undefined && atMost === undefined
+        ? undefined
+        : !(value < (atLeast ?? value) || value > (atMost ?? value))
+    return [{ target: describe(target), bound: describeBound(target), value, spread: spread(values), isMet }]
+  })
+}
+
+export function printVerdicts(verdicts: Verdict[], print: (line: string) => void): void {
+  if (verdicts.length === 0) return
+  const lines = verdicts.map(({ target, bound, value, spread, isMet }) => [
+    target,
+    `${value.toFixed(2)} ±${spread.toFixed(2)}`,
+    bound,
+    isMet === undefined ? '' : isMet ? 'met' : 'MISSED',
+  ])
+  print('')
+  for (const line of alignColumns([['Summary', 'found', 'target', ''], ...lines])) print(line)
+}
+
+function valuesOf({ bench, load, concurrency, figure, how, of, to }: Target, results: Result[]): number[] {
+  const roundsOf = (arm: string) =>
+    results.find(
+      (each) => each.bench === bench && each.load === load && each.concurrency === concurrency && each.arm === arm,
+    )?.figures[figure] ?? []
+  const others = roundsOf(to)
+  if (how === 'value') return roundsOf(of)
+  return roundsOf(of)
+    .slice(0, others.length)
+    .map((mine, round) =>
+      how === 'ratio' ? mine / (others[round] ?? Number.NaN) : mine - (others[round] ?? Number.NaN),
+    )
+}
+
+function describe({ load, concurrency, figure, how, of, to }: Target): string {
+  const sign = how === 'ratio' ? '/' : '–'
+  const between = how === 'value' ? of : `${of} ${sign} ${to}`
+  return `${load}${concurrency > 0 ? ` at ${concurrency}` : ''}: ${columns[figure].title}, ${between}`
+}
+
+function describeBound({ atLeast, atMost }: Target): string {
+  if (atLeast !== undefined) return `at least ${atLeast}`
+  return atMost === undefined ? '' : `at most ${atMost}`
+}

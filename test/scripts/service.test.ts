@@ -1,0 +1,256 @@
+// Files for the programs around a server: each says what this program offers, and the programs that read them accept them.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Ajv from 'ajv'
+import packageJson from '../../package.json' with { type: 'json' }
+import { chartFiles, packChart } from '../../scripts/shared/helm-chart.ts'
+import { settings } from '../../src/settings.ts'
+import { runCommand, temporaryFolder } from '../support/latchkey.ts'
+
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+const run = (args: string[], env: Record<string, string> = {}) => runCommand(args, { cwd: folder.path, env })
+const printed = async (file: string) => {
+  const { code, stdout } = await run(['service', 'print', file])
+  expect(code).toBe(0)
+  return stdout
+}
+const has = (program: string) => Bun.which(program) !== null
+const knownSettings = settings.map(({ env }) => env as string)
+const settingsIn = (text: string) => [...text.matchAll(/\bLATCHKEY_[A-Z_]+\b/g)].map(([name]) => name)
+
+function write(name: string, text: string): string {
+  const path = join(folder.path, name)
+  writeFileSync(path, text)
+  return path
+}
+
+function runProgram(program: string, ...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(program, args, {
+    encoding: 'utf8',
+    env: { ...process.env, HOME: folder.path },
+  })
+  return { status, text: `${stdout}${stderr}` }
+}
+
+type Container = { args: string[]; env: { name: string }[]; securityContext: object; volumeMounts: { name: string }[] }
+type Manifest = { kind: string; metadata: { name: string }; spec: Record<string, unknown> }
+function findKind(text: string, kind: string): Manifest {
+  const found = parse(text).find((each) => each.kind === kind)
+  if (found === undefined) throw new Error(`There is no ${kind}`)
+  return found
+}
+
+const parse = (text: string) => (Bun.YAML.parse(text) as (Manifest | null)[]).filter((each) => each !== null)
+
+test('every file names only settings that exist', async () => {
+  for (const file of ['systemd', 'container', 'kubernetes', 'nginx', 'caddy']) {
+    const named = settingsIn(await printed(file))
+    expect(named.length).toBeGreaterThan(0)
+    expect({ file, unknown: named.filter((name) => !knownSettings.includes(name)) }).toEqual({ file, unknown: [] })
+  }
+  expect(settingsIn(Object.values(chartFiles).join()).filter((name) => !knownSettings.includes(name))).toEqual([])
+})
+
+describe('the unit', () => {
+  test('starts, checks and reloads this program with commands that exist', async () => {
+    const lines = [...(await printed('systemd')).matchAll(/^Exec\w+=\/usr\/local\/bin\/latchkey ([a-z ]+) --config/gm)]
+    expect(lines.map(([, line]) => line)).toEqual(['config check', 'serve', 'health', 'reload'])
+    for (const [, line = ''] of lines) expect((await run([...line.split(' '), '--help'])).code).toBe(0)
+  })
+
+  test.skipIf(!has('systemd-analyze'))('is accepted by systemd, with an exposure below 1.5', async () => {
+    const path = write(
+      'latchkey.service',
+      (await printed('systemd')).replaceAll('/usr/local/bin/latchkey', '/bin/true'),
+    )
+    expect(runProgram('systemd-analyze', 'verify', path)).toEqual({ status: 0, text: '' })
+    const { status, text } = runProgram('systemd-analyze', 'security', '--offline=true', '--threshold=15', path)
+    expect(status, text).toBe(0)
+    const open = write('open.service', '[Service]\nExecStart=/bin/true\n')
+    expect(runProgram('systemd-analyze', 'security', '--offline=true', '--threshold=15', open).status).not.toBe(0)
+  })
+})
+
+describe('service install', () => {
+  const bin = join(folder.path, 'bin')
+  const units = join(folder.path, 'units')
+  mkdirSync(bin)
+  mkdirSync(units)
+  const fake = (name: string, script: string) =>
+    writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  fake('systemctl', `echo "$@" >> ${join(folder.path, 'calls')}`)
+  const env = { PATH: `${bin}:/usr/bin:/bin` }
+  const install = (...args: string[]) => run(['service', 'install', '--unit-dir', units, ...args], env)
+
+  test('says how to create the user, if it is missing', async () => {
+    fake('id', 'exit 1')
+    expect(await install('--yes')).toMatchObject({ code: 3, stderr: expect.stringContaining('useradd --system') })
+  })
+
+  test('shows the unit and writes nothing without a confirmation', async () => {
+    fake('id', 'exit 0')
+    const shown = await install()
+    expect(shown).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') })
+    expect(shown.stdout).toContain('ProtectSystem=strict')
+    expect(await Bun.file(join(units, 'latchkey.service')).exists()).toBe(false)
+  })
+
+  test('writes and enables it with --yes, with the settings file that was given', async () => {
+    write('site.conf', '')
+    const { code, stdout } = await install('--yes', '--json', '--config', 'site.conf')
+    const unit = join(units, 'latchkey.service')
+    expect([code, JSON.parse(stdout)]).toEqual([0, { unit, changed: true }])
+    expect(readFileSync(unit, 'utf8')).toContain(`latchkey serve --config ${join(folder.path, 'site.conf')}\n`)
+    expect(readFileSync(join(folder.path, 'calls'), 'utf8')).toBe('daemon-reload\nenable latchkey.service\n')
+    expect(JSON.parse((await install('--yes', '--json', '--config', 'site.conf')).stdout)).toMatchObject({
+      changed: false,
+    })
+  })
+
+  test('reports what systemctl refused', async () => {
+    fake('systemctl', 'echo "no bus" >&2; exit 1')
+    expect(await install('--yes')).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('daemon-reload failed: no bus'),
+    })
+  })
+})
+
+test('the image runs as 65532 with a temporary folder that it names', async () => {
+  const text = await printed('container')
+  expect(text).toMatch(/^USER 65532:65532$/m)
+  expect(text).toMatch(/^ {4}TMPDIR=\/tmp$/m)
+  expect(text).toMatch(/^HEALTHCHECK .*CMD \["\/usr\/local\/bin\/latchkey", "health"\]$/m)
+})
+
+describe('the manifests', () => {
+  test('run one process at a time, without rights, on a read-only root', async () => {
+    const set = findKind(await printed('kubernetes'), 'StatefulSet')
+    expect(set.spec.replicas).toBe(1)
+    const { spec } = set.spec.template as {
+      spec: Record<string, unknown> & { containers: Container[]; initContainers: Container[] }
+    }
+    expect(spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: 65_532,
+      seccompProfile: { type: 'RuntimeDefault' },
+    })
+    expect([...spec.initContainers, ...spec.containers].map(({ args }) => args[0])).toEqual(['init', 'serve'])
+    for (const container of [...spec.initContainers, ...spec.containers]) {
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+      expect(container.volumeMounts.map(({ name }) => name)).toEqual(['data', 'tmp'])
+      expect(container.env.map(({ name }) => name)).toContain('LATCHKEY_MASTER_KEY')
+    }
+  })
+
+  test('give the sample workload a token for Latchkey, and no other', async () => {
+    const job = findKind(await printed('kubernetes'), 'Job')
+    const { spec } = job.spec.template as { spec: { automountServiceAccountToken: boolean; volumes: object[] } }
+    expect(spec.automountServiceAccountToken).toBe(false)
+    const token = { serviceAccountToken: { audience: 'latchkey', expirationSeconds: 600, path: 'token' } }
+    expect(spec.volumes).toEqual([{ name: 'token', projected: { sources: [token] } }])
+  })
+})
+
+describe('the chart', () => {
+  const ajv = new Ajv({ strict: false })
+  const validate = ajv.compile(JSON.parse(chartFiles['values.schema.json'] ?? '') as object)
+  const values = Bun.YAML.parse(chartFiles['values.yaml'] ?? '') as Record<string, unknown>
+
+  test('has the version of the program', () => {
+    const chart = Bun.YAML.parse(chartFiles['Chart.yaml'] ?? '')
+    expect(chart).toMatchObject({ version: packageJson.version, appVersion: packageJson.version })
+  })
+
+  test('has values that its schema accepts, and the schema refuses wrong ones', () => {
+    expect(validate(values), ajv.errorsText(validate.errors)).toBe(true)
+    const wrong = [
+      { baseUrl: 'https://llm.example.com' },
+      { replicas: 2 },
+      { existingSecret: '' },
+      { settings: { PORT: '1' } },
+    ]
+    for (const each of wrong)
+      expect({ each, accepted: validate({ ...values, ...each }) }).toEqual({ each, accepted: false })
+  })
+
+  test('reads only values that exist', () => {
+    const read = [
+      ...Object.values(chartFiles)
+        .join()
+        .matchAll(/\.Values\.([\w.]+)/g),
+    ].map(([, path = '']) => path)
+    expect(read.length).toBeGreaterThan(15)
+    const missing = read.filter(
+      (path) =>
+        path.split('.').reduce<unknown>((at, name) => (at as Record<string, unknown>)?.[name], values) === undefined,
+    )
+    expect(missing).toEqual([])
+  })
+
+  test.skipIf(!has('helm'))('renders the manifests that service print kubernetes prints', async () => {
+    await Bun.write(join(folder.path, 'chart.tgz'), await packChart())
+    const switches = [
+      'serviceMonitor.enabled=true',
+      'sample.enabled=true',
+      'sample.policyId=the-id-of-the-policy',
+      'image.pullPolicy=null',
+    ]
+    const set = switches.flatMap((each) => ['--set', each])
+    const { status, stdout, stderr } = spawnSync(
+      'helm',
+      ['template', 'latchkey', join(folder.path, 'chart.tgz'), '--kube-version', '1.30.0', ...set],
+      { encoding: 'utf8' },
+    )
+    expect(status, stderr).toBe(0)
+    const byName = (manifests: Manifest[]) =>
+      Object.fromEntries(
+        manifests.map((each) => [`${each.kind} ${each.metadata.name}`, JSON.parse(JSON.stringify(each))]),
+      )
+    const plain = (await printed('kubernetes')).replace('value: http://latchkey/v1', 'value: http://latchkey:80/v1')
+    const rendered = byName(parse(stdout.replaceAll(/^ +imagePullPolicy:\s*$/gm, '')))
+    expect(rendered).toEqual(byName(parse(plain)))
+  })
+
+  test('goes to a file, not to a terminal', async () => {
+    const { code, stdout } = await run(['service', 'print', 'helm', '--json'])
+    expect([code, Object.keys(JSON.parse(stdout).files)]).toEqual([0, Object.keys(chartFiles)])
+    const entries = await new Bun.Archive(await packChart()).files()
+    expect([...entries.keys()].toSorted()).toEqual(
+      Object.keys(chartFiles)
+        .map((path) => `latchkey/${path}`)
+        .toSorted(),
+    )
+  })
+})
+
+describe('proxies', () => {
+  const certificate = join(import.meta.dirname, '../fixtures/tls/server')
+  const withCertificate = (text: string) =>
+    text
+      .replaceAll('/etc/latchkey/tls.pem', `${certificate}.pem`)
+      .replaceAll('/etc/latchkey/tls.key', `${certificate}.key`)
+
+  test.skipIf(!has('nginx'))('nginx accepts its file', async () => {
+    const path = write('latchkey.conf', withCertificate(await printed('nginx')))
+    const main = write(
+      'nginx.conf',
+      `events {}\npid ${folder.path}/nginx.pid;\nhttp { access_log off; include ${path}; }\n`,
+    )
+    const { status, text } = runProgram('nginx', '-t', '-e', 'stderr', '-c', main)
+    expect(status, text).toBe(0)
+  })
+
+  test.skipIf(!has('caddy'))('Caddy accepts its file', async () => {
+    const path = write('Caddyfile', withCertificate(await printed('caddy')))
+    const { status, text } = runProgram('caddy', 'validate', '--adapter', 'caddyfile', '--config', path)
+    expect(status, text).toBe(0)
+  })
+})
