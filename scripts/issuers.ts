@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { Command } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
+import { splitBundle, validityOf } from '../src/values/certificates.ts'
 import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
@@ -38,10 +39,11 @@ function describeKeys({ keys }: Issuer): string {
 
 /** Each certificate by its subject and the beginning of its SHA-256 fingerprint, as other tools print them. */
 function certificatesOf(pem: string): string[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  return blocks.map((block) => {
-    const { subject, fingerprint256 } = new X509Certificate(block)
-    return `${subject.replaceAll('\n', ' ')} (SHA-256 ${fingerprint256.slice(0, 23)}…)`
+  return splitBundle(pem).map((block) => {
+    const certificate = new X509Certificate(block)
+    const { subject, fingerprint256 } = certificate
+    const until = new Date(validityOf(certificate).expiresAt).toISOString().slice(0, 10)
+    return `${subject.replaceAll('\n', ' ')} (until ${until}, SHA-256 ${fingerprint256.slice(0, 23)}…)`
   })
 }
 

@@ -27,6 +27,7 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   restore: async () => (await import('./restore.ts')).restoreCommand,
   archive: async () => (await import('./archive.ts')).archiveCommand,
   health: async () => (await import('./health.ts')).healthCommand,
+  doctor: async () => (await import('./doctor.ts')).doctorCommand,
   service: async () => (await import('./service.ts')).serviceCommand,
   version: async () => (await import('./version.ts')).versionCommand,
   help: async () => (await import('./help.ts')).helpCommand,

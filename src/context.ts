@@ -1,5 +1,4 @@
-// The plain record that every handler and admin operation receives. This file opens a database as a context and closes
-// it.
+// The record that every handler and admin operation receives. This file opens a database as a context and closes it.
 
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -19,6 +18,7 @@ import { createBackupSchedule } from './backup/schedule.ts'
 import type { Config } from './config.ts'
 import { createSettingsInEffect } from './effective-settings.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
+import { createClockDifferences } from './federation/issuer/clock-difference.ts'
 import type { Outbound } from './federation/issuer/guarded-fetch.ts'
 import { createIssuerKeys } from './federation/issuer/issuer-keys.ts'
 import { privateNetworksFor } from './federation/issuer/issuer-url.ts'
@@ -192,12 +192,12 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   const signingKeys = await openSigningKeys(rows, masterKey)
   const reachability = createReachability()
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
-  const { accessLog: target, databasePath } = admin.config
-  const accessLog = openAccessLog(target, { databasePath, log: admin.log })
+  const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
   const observed = { ...admin, signingKeys, reachability, readiness, accessLog }
   return {
     ...observed,
     reportMetrics: createMetricsReport(observed),
+    clockDifferences: createClockDifferences(),
     callers: new WeakMap(),
     baseUrl,
     fetch,

@@ -119,7 +119,7 @@ async function serve(admin: AdminContext, { fetch }: Dependencies, settings: Sta
     const { inEffect, accessLog, readiness, log } = context
     const { isStopping } = readiness
     const reload = settings && createReload({ ...settings, inEffect, accessLog, tls, isStopping, log })
-    const runByName = createOperationRunner(operations, { ...context, reload })
+    const runByName = createOperationRunner(operations, { ...context, reload, tlsState: tls?.state })
     handler = createApp(context, runByName)
     return { context, address, listener, runByName, reload, tls }
   } catch (error) {

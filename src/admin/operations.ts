@@ -3,6 +3,7 @@ import type { Actor } from '../../db/admin-changes.ts'
 import type { OnProgress } from '../../db/slices.ts'
 import { archiveOperations } from './archives.ts'
 import { backupOperations } from './backup.ts'
+import { doctorOperations } from './doctor/doctor.ts'
 import { healthOperations } from './health.ts'
 import { issuerOperations } from './issuers/issuers.ts'
 import { keyOperations } from './keys/keys.ts'
@@ -24,6 +25,7 @@ export const operations = {
   ...keyOperations,
   ...issuerOperations,
   ...policyOperations,
+  ...doctorOperations,
   ...healthOperations,
   ...archiveOperations,
   ...auditOperations,

@@ -13,6 +13,7 @@ import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 import { auditRecordOf, type Decision } from './audit-record.ts'
 import { type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
+import type { ClockDifferences } from './issuer/clock-difference.ts'
 import type { Issuer } from './issuer/issuer.ts'
 import type { IssuerKeys } from './issuer/issuer-keys.ts'
 import { issuedReply, refusalReply } from './oauth-reply.ts'
@@ -26,6 +27,7 @@ import { isReason, isRefusal, type Refusal, refuse } from './subject-token/refus
 export type ExchangeContext = {
   registry: TrustRegistry
   issuerKeys: IssuerKeys
+  clockDifferences: ClockDifferences
   outbound: { insecureIssuers: boolean }
   replayGuard: ReplayGuard
   exchangeRate: RateLimiter
@@ -94,8 +96,17 @@ async function readForm(request: Request): Promise<ExchangeForm | Refusal> {
 
 async function judgeAndMint(facts: Facts, context: ExchangeContext): Promise<IssuedAccessToken | Refusal> {
   const accepted = await judge(facts, dependenciesOf(context))
+  noteClock(facts, accepted, context)
   if (isRefusal(accepted)) return accepted
   return isCurrent(context.registry, accepted.binding) ? mint(accepted, context) : refuse('changed_meanwhile')
+}
+
+/** Takes times of verified tokens only. The times are checked after the signature. */
+function noteClock({ token, issuer }: Facts, outcome: Accepted | Refusal, context: ExchangeContext): void {
+  const isVerified =
+    !isRefusal(outcome) || outcome.refused === 'issued_in_future' || outcome.refused === 'not_yet_valid'
+  if (isVerified && token !== undefined && issuer !== undefined)
+    context.clockDifferences.note(issuer.id, token, context.now())
 }
 
 function dependenciesOf({ now, outbound, issuerKeys }: ExchangeContext): Dependencies {

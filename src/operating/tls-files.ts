@@ -5,9 +5,10 @@ import { describeDenial } from '../../db/access.ts'
 import type { TlsFiles } from '../config.ts'
 import { Fault } from '../fault.ts'
 import type { TlsPair } from '../runtime/listener.ts'
+import { type Validity, validityOf } from '../values/certificates.ts'
 
-/** `stamp` differs when a file was written or replaced. `expiresAt` in milliseconds since 1970. */
-export type LoadedPair = TlsPair & { stamp: string; subject: string; expiresAt: number }
+/** `stamp` differs when a file was written or replaced. */
+export type LoadedPair = TlsPair & Validity & { stamp: string; subject: string }
 
 type Reading = { databasePath: string; now: number }
 
@@ -22,12 +23,12 @@ export function readTlsPair(files: TlsFiles, { databasePath, now }: Reading): Lo
   const certificate = parseCertificate(files.certFile, cert)
   if (!certificate.checkPrivateKey(parseKey(files.keyFile, key)))
     throw wrong('LATCHKEY_TLS_KEY_FILE', files.keyFile, `it is not the key of the certificate in ${files.certFile}`)
-  const [from, until] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
-  if (now < from)
-    throw wrong('LATCHKEY_TLS_CERT_FILE', files.certFile, `it is not valid before ${timeOf(from)}; check the clock`)
-  if (now >= until)
-    throw wrong('LATCHKEY_TLS_CERT_FILE', files.certFile, `it expired at ${timeOf(until)}; renew the certificate`)
-  return { cert, key, stamp, subject: certificate.subject, expiresAt: until }
+  const { startsAt, expiresAt } = validityOf(certificate)
+  if (now < startsAt)
+    throw wrong('LATCHKEY_TLS_CERT_FILE', files.certFile, `it is not valid before ${timeOf(startsAt)}; check the clock`)
+  if (now >= expiresAt)
+    throw wrong('LATCHKEY_TLS_CERT_FILE', files.certFile, `it expired at ${timeOf(expiresAt)}; renew the certificate`)
+  return { cert, key, stamp, subject: certificate.subject, startsAt, expiresAt }
 }
 
 /** Changes with the files, also when a link leads elsewhere; constant while a file is missing or out of reach. Never fails. */

@@ -4,6 +4,7 @@ import { describeError, Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import type { SecureListener } from '../runtime/listen.ts'
 import type { TlsPair } from '../runtime/listener.ts'
+import type { Validity } from '../values/certificates.ts'
 import { type LoadedPair, readTlsPair, stampOf } from './tls-files.ts'
 
 /** Something that was made ready, which may fail, before it is used, which does not. */
@@ -20,8 +21,8 @@ export type TlsInEffect = {
   refresh: () => void
   /** The files of the pair in use. */
   files: () => TlsFiles
-  /** When the certificate in use expires, in milliseconds since 1970. */
-  expiresAt: () => number
+  /** The certificate in use, and why newer files could not be used. */
+  state: () => Validity & { failure: string | undefined }
 }
 
 type Parts = {
@@ -66,7 +67,7 @@ export function createTlsInEffect({ files, pair, listener, databasePath, now, lo
       }
     },
     files: () => current.files,
-    expiresAt: () => current.pair.expiresAt,
+    state: () => ({ startsAt: current.pair.startsAt, expiresAt: current.pair.expiresAt, failure }),
   }
 }
 

@@ -12,6 +12,7 @@ import {
   maxTokenAgeSecondsMin,
   urlCharactersMax,
 } from '../../limits.ts'
+import { splitBundle } from '../../values/certificates.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, referenceShape, textCheckedLater } from '../../values/shapes.ts'
 import type { AdminContext } from '../operation/context.ts'
@@ -106,7 +107,7 @@ export function checkCertificates(pem: string): void {
       'invalid',
       `The CA must have at most ${issuerCaCharactersMax} characters; give only the certificates that sign for this issuer, not a whole bundle`,
     )
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  const blocks = splitBundle(pem)
   try {
     if (blocks.length === 0 || /PRIVATE KEY/.test(pem)) throw new Error('Not a bundle')
     for (const block of blocks) new X509Certificate(block)

@@ -10,6 +10,7 @@ import { sourceOf } from '../../federation/issuer/issuer.ts'
 import { objectionToIssuerUrl } from '../../federation/issuer/issuer-url.ts'
 import { readKeySet } from '../../federation/issuer/key-set.ts'
 import { clockSkewSecondsDefault, issuerKeysStaleSecondsDefault } from '../../limits.ts'
+import { firstToExpire } from '../../values/certificates.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
@@ -163,6 +164,7 @@ async function show({ orm, registry }: AdminContext, id: string): Promise<Issuer
     clock_skew_seconds: row.clockSkewSeconds,
     max_token_age_seconds: row.maxTokenAgeSeconds,
     ca_pem: row.caPem,
+    ca_expires_at: timeOf(row.caPem === null ? null : firstToExpire(row.caPem).expiresAt),
     keys_stale_seconds: row.keysStaleSeconds,
     keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
     keys_fresh_until: timeOf(keySet?.freshUntil ?? null),

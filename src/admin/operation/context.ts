@@ -7,6 +7,7 @@ import type { Backups } from '../../backup/backups.ts'
 import type { BackupSchedule } from '../../backup/schedule.ts'
 import type { Config } from '../../config.ts'
 import type { Reload, SettingsInEffect } from '../../effective-settings.ts'
+import type { ClockDifferences } from '../../federation/issuer/clock-difference.ts'
 import type { Outbound } from '../../federation/issuer/guarded-fetch.ts'
 import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
 import type { Spending } from '../../keys/spending.ts'
@@ -17,6 +18,7 @@ import type { Presets } from '../../presets/versions.ts'
 import type { Registry } from '../../registry.ts'
 import type { RunExclusive, RunShared } from '../../scheduling/mutex.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
+import type { Validity } from '../../values/certificates.ts'
 
 export type AdminContext = {
   /** As of the start. What a reload changes is read from `inEffect`. */
@@ -40,11 +42,14 @@ export type AdminContext = {
   /** Only in a process that serves. */
   signingKeys?: SigningKeys
   readiness?: Readiness
+  clockDifferences?: ClockDifferences
   metrics: Metrics
   /** Whether the database takes commits. */
   isWritable: () => Promise<boolean>
   /** Only in a process that serves and can read its settings again. */
   reload?: Reload | undefined
+  /** The TLS pair in use, and why newer files cannot be used. Only in a process that serves with TLS. */
+  tlsState?: (() => Validity & { failure: string | undefined }) | undefined
   /** Milliseconds since 1970, UTC. Operators may set this clock back. */
   now: () => number
   /** Milliseconds that never decrease, for durations within this process. */

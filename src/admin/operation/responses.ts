@@ -21,6 +21,7 @@ export const issuerResponse = type({
   clock_skew_seconds: 'number.integer',
   max_token_age_seconds: 'number.integer | null',
   ca_pem: text,
+  ca_expires_at: timeOrNull,
   keys_stale_seconds: 'number.integer',
   keys_fetched_at: timeOrNull,
   keys_fresh_until: timeOrNull,

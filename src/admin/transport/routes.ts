@@ -1,5 +1,6 @@
 // The routes of administration over HTTP: the operation of each path, its response, and who may call it.
 import type { Shape } from '../../http/operation-doc.ts'
+import { findingsResponse } from '../doctor/findings.ts'
 import {
   auditedResponse,
   changeResponse,
@@ -42,6 +43,7 @@ export type AdminRoute = {
 const issuers = '/workload-identity/issuers'
 const policies = '/workload-identity/policies'
 const audit = '/workload-identity/audit'
+const findings = '/workload-identity/findings'
 const issuer = dataOf(issuerResponse)
 const policy = dataOf(policyResponse)
 const savedPolicy = dataOf(savedPolicyResponse)
@@ -196,6 +198,14 @@ export const routes: AdminRoute[] = [
     summary: 'Allow exchanges under a paused policy again',
     answer: policy,
     isBare: true,
+  },
+  {
+    method: 'GET',
+    path: findings,
+    operation: 'doctor.examine',
+    summary: 'List what needs attention: issuers, policies and budgets',
+    answer: dataOf(findingsResponse),
+    isReading: true,
   },
   {
     method: 'GET',

@@ -1,0 +1,27 @@
+// The admin operation behind `latchkey doctor`: everything that an operator should act on, without a metrics system.
+import { mapInSlices } from '../../../db/pace.ts'
+import { type } from '../../values/shape.ts'
+import { type OperationContext, operation } from '../operation/operation.ts'
+import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
+import { readOrganizations, readServer, readUpstreams } from './facts.ts'
+import { inOrder } from './findings.ts'
+import { judgeOrganization, judgeUpstream } from './organization-rules.ts'
+import { judgeServer } from './server-rules.ts'
+
+const examineInput = type({ '+': 'reject', ...organizationInput })
+
+export const doctorOperations = { 'doctor.examine': operation(examineInput, examine) }
+
+/** Everything, or one organization. A management key examines its organization; the server belongs to local users. */
+async function examine(context: OperationContext, { organization }: typeof examineInput.infer) {
+  const now = context.now()
+  const only = organization === undefined ? undefined : findOrganization(context.registry, organization).id
+  const isWhole = only === undefined && context.actor.kind !== 'key'
+  const server = isWhole ? await readServer(context) : undefined
+  const upstreams = isWhole ? await readUpstreams(context) : []
+  const organizations = await readOrganizations(context, only)
+  const judged = await mapInSlices(organizations, (facts) => judgeOrganization(facts, now))
+  const ofServer = server === undefined ? [] : judgeServer(server, now)
+  const findings = inOrder([...ofServer, ...upstreams.flatMap((each) => judgeUpstream(each, now)), ...judged.flat()])
+  return { examined_at: timeOf(now), schema: server?.schema ?? null, findings }
+}

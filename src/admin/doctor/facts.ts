@@ -1,0 +1,133 @@
+// Collects what the doctor's rules judge: from memory, the database, the disk and the files of the settings. Nothing is fetched.
+import { statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { readBudgetedKeys, readIssuingPolicies, readPolicyStates } from '../../../db/attention.ts'
+import { readSchemaVersion } from '../../../db/facts.ts'
+import { mapInSlices } from '../../../db/pace.ts'
+import type { Organization } from '../../../db/schema.ts'
+import type { Issuer } from '../../federation/issuer/issuer.ts'
+import { isEntitled } from '../../federation/policy-binding.ts'
+import { firstToExpire, type Validity } from '../../values/certificates.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { budgetShare, type IssuerFacts, type OrganizationFacts, type PolicyFacts } from './organization-rules.ts'
+import type { BackupFacts, ServerFacts } from './server-rules.ts'
+
+/** The facts of all organizations, or of one. Other requests go on meanwhile. */
+export async function readOrganizations(context: AdminContext, only?: string): Promise<OrganizationFacts[]> {
+  const { registry } = context
+  const { policyIds, since } = await readIssuingPolicies(context.orm)
+  const policies = await readPolicies(context, policyIds, only)
+  const issuers = await readIssuers(context, only)
+  const budgets = await readBudgets(context, only)
+  const isAlone = registry.organizations.size === 1
+  const wanted = [...registry.organizations.values()].filter(({ id }) => only === undefined || id === only)
+  return wanted.map((organization: Organization) => ({
+    organization: isAlone || only !== undefined ? undefined : organization.name,
+    isEntitled: isEntitled(organization),
+    issuers: issuers.get(organization.id) ?? [],
+    policies: policies.get(organization.id) ?? { total: 0, names: new Map() },
+    exchangesSince: since,
+    budgets: budgets.get(organization.id) ?? [],
+  }))
+}
+
+type Owned = { organizationId: string }
+
+/** Names only, by problem: there can be very many policies. */
+async function readPolicies({ orm, now }: AdminContext, issuing: ReadonlySet<string>, only: string | undefined) {
+  const found = new Map<string, PolicyFacts>()
+  for await (const rows of readPolicyStates(orm, now(), only))
+    for (const { id, name, organizationId, problem } of rows) {
+      const facts = found.get(organizationId) ?? { total: 0, names: new Map() }
+      found.set(organizationId, facts)
+      facts.total += 1
+      const kind = problem ?? (issuing.has(id) ? undefined : 'never_issued')
+      if (kind === undefined) continue
+      const names = facts.names.get(kind)
+      if (names === undefined) facts.names.set(kind, [name])
+      else names.push(name)
+    }
+  return found
+}
+
+async function readBudgets({ orm, spending, now }: AdminContext, only: string | undefined) {
+  const at = now()
+  const near: (OrganizationFacts['budgets'][number] & Owned)[] = []
+  for await (const rows of readBudgetedKeys(orm, at, only))
+    for (const { id, name, organizationId, limitNanodollars: limit, limitReset } of rows) {
+      const spent = spending.of(id, at)[limitReset ?? 'ever']
+      if (spent >= budgetShare * limit) near.push({ organizationId, name, spent, limit })
+    }
+  return Map.groupBy(near, ({ organizationId }) => organizationId)
+}
+
+async function readIssuers(
+  { registry, issuerKeys, clockDifferences }: AdminContext,
+  only: string | undefined,
+): Promise<Map<string, (IssuerFacts & Owned)[]>> {
+  const live = [...registry.issuers.values()].filter(
+    ({ deletedAt, organizationId }) => deletedAt === null && organizationId === (only ?? organizationId),
+  )
+  const toFacts = (issuer: Issuer) => {
+    const { keySet, failures } = issuerKeys.stateOf(issuer)
+    const { keysStaleSeconds: staleSeconds, clockSkewSeconds, organizationId, name } = issuer
+    return {
+      organizationId,
+      name,
+      keys: keySet && { usableSeconds: keySet.usableMilliseconds / 1_000, staleSeconds, failures },
+      ca: validityIn(issuer.caPem),
+      clockDifferences: clockDifferences?.of(issuer.id) ?? [],
+      clockSkewSeconds,
+    }
+  }
+  return Map.groupBy(await mapInSlices(live, toFacts), ({ organizationId }) => organizationId)
+}
+
+export function readUpstreams({ registry }: AdminContext): Promise<{ name: string; ca: Validity | undefined }[]> {
+  return mapInSlices(registry.upstreamsInOrder, ({ name, caPem }) => ({ name, ca: validityIn(caPem) }))
+}
+
+/** Certificates were checked when they were saved. */
+function validityIn(pem: string | null): Validity | undefined {
+  return pem === null ? undefined : firstToExpire(pem)
+}
+
+export async function readServer(context: AdminContext): Promise<ServerFacts> {
+  const { config, database, tlsState, signingKeys } = context
+  const { masterKey, databasePath } = config
+  const folder = dirname(databasePath)
+  const space = await readSpace(folder)
+  return {
+    isServing: signingKeys !== undefined,
+    disk: space && { folder, ...space, database: sizeOf(databasePath) },
+    backup: await readBackup(context),
+    masterKeyFile: masterKey.kind === 'file' ? { path: masterKey.path, mode: modeOf(masterKey.path) } : undefined,
+    tls: tlsState?.(),
+    schema: await readSchemaVersion(database.client),
+  }
+}
+
+async function readBackup({ config, backups, backupSchedule }: AdminContext): Promise<BackupFacts> {
+  const { folder, everyMilliseconds = 0 } = config.backup ?? {}
+  const failure = backupSchedule.isFailing() ? (backups.state().lastFailure?.reason ?? 'see the log') : undefined
+  const free = folder === undefined ? undefined : (await readSpace(folder))?.free
+  return { folder, everyMilliseconds, newestAt: backupSchedule.newestAt(), failure, free }
+}
+
+async function readSpace(folder: string): Promise<{ free: number; total: number } | undefined> {
+  const found = await statfs(folder).catch(() => undefined)
+  return found && { free: found.bavail * found.bsize, total: found.blocks * found.bsize }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function modeOf(path: string): number | undefined {
+  try {
+    return statSync(path).mode
+  } catch {
+    return undefined
+  }
+}

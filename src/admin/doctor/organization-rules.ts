@@ -1,0 +1,190 @@
+// When issuers, upstreams, policies and budgets need attention. Rules only: the facts are in memory, and the clock is an argument.
+import type { PolicyState } from '../../../db/attention.ts'
+import type { Validity } from '../../values/certificates.ts'
+import { dayText, durationText, type Finding, finding, listNames } from './findings.ts'
+
+/** `failures` since the last successful fetch. Times in seconds; `usableSeconds` is negative once the keys cannot be used. */
+export type IssuerFacts = {
+  name: string
+  keys: { usableSeconds: number; staleSeconds: number; failures: number } | undefined
+  ca: Validity | undefined
+  /** `now − iat` of recent tokens in seconds. */
+  clockDifferences: readonly number[]
+  clockSkewSeconds: number
+}
+
+/** The names of policies by what is wrong with them; `total` includes the others. */
+export type PolicyFacts = {
+  total: number
+  names: Map<NonNullable<PolicyState['problem']> | 'never_issued', string[]>
+}
+
+export type OrganizationFacts = {
+  /** Undefined where it is the only one. */
+  organization: string | undefined
+  isEntitled: boolean
+  issuers: readonly IssuerFacts[]
+  policies: PolicyFacts
+  /** Exchanges before this time were not read. */
+  exchangesSince: number
+  /** `spent` and `limit` in the same unit. */
+  budgets: readonly { name: string; spent: number; limit: number }[]
+}
+
+/** Share of a budget from which it is reported. */
+export const budgetShare = 0.8
+
+export function judgeOrganization(facts: OrganizationFacts, now: number): Finding[] {
+  const within = facts.organization === undefined ? '' : ` in the organization ${JSON.stringify(facts.organization)}`
+  return [
+    ...judgePlan(facts),
+    ...facts.issuers.flatMap((issuer) => judgeIssuer(issuer, within, now)),
+    ...judgePolicies(facts, within),
+    ...judgeBudgets(facts, within),
+  ]
+}
+
+function judgePlan({ organization, isEntitled, policies }: OrganizationFacts): Finding[] {
+  if (isEntitled || policies.total === 0) return []
+  const name = organization ?? 'default'
+  return [
+    finding(
+      {
+        level: 'error',
+        area: 'organizations',
+        code: 'organization_not_entitled',
+        message: `The plan of the organization ${JSON.stringify(name)} does not include federation, so its policies issue nothing`,
+        action: `latchkey organizations plan ${name} business`,
+      },
+      [name],
+    ),
+  ]
+}
+
+function judgeIssuer(issuer: IssuerFacts, within: string, now: number): Finding[] {
+  const who = `the issuer ${JSON.stringify(issuer.name)}${within}`
+  const found = [judgeKeys(issuer, who), judgeCa(issuer.ca, who, now), judgeClock(issuer, who)]
+  return found.flatMap((about) => (about === undefined ? [] : [finding({ area: 'issuers', ...about }, [issuer.name])]))
+}
+
+type About = Omit<Parameters<typeof finding>[0], 'area'>
+
+/** Keys grow stale without a failure where nobody exchanges, so only failed fetches are a warning. */
+function judgeKeys({ name, keys }: IssuerFacts, who: string): About | undefined {
+  if (keys === undefined || keys.usableSeconds > keys.staleSeconds / 2) return undefined
+  const { usableSeconds, failures } = keys
+  const action = `latchkey issuers refresh ${name}; if the server cannot reach the issuer: latchkey issuers update ${name} --jwks-file FILE`
+  if (failures === 0) {
+    const message = `The keys of ${who} were not fetched for a long time, because no exchange needed them`
+    return { level: 'note', code: 'issuer_keys_idle', message, action }
+  }
+  const fetches = failures === 1 ? 'the last fetch failed' : `the last ${failures} fetches failed`
+  if (usableSeconds <= 0)
+    return {
+      level: 'error',
+      code: 'issuer_keys_unusable',
+      message: `The keys of ${who} are too old to use: ${fetches}`,
+      action,
+    }
+  const left = `can be used for another ${durationText(usableSeconds)}`
+  return { level: 'warning', code: 'issuer_keys_stale', message: `The keys of ${who} ${left}: ${fetches}`, action }
+}
+
+function judgeCa(ca: Validity | undefined, who: string, now: number): About | undefined {
+  const expiry = ca && judgeExpiry(ca, now)
+  if (expiry === undefined) return undefined
+  const action = 'Get the new certificate and set it with: latchkey issuers update ISSUER --ca-file FILE'
+  return {
+    level: expiry.level,
+    code: 'issuer_ca_expires',
+    message: `A CA certificate of ${who} ${expiry.says}`,
+    action,
+  }
+}
+
+export function judgeUpstream({ name, ca }: { name: string; ca: Validity | undefined }, now: number): Finding[] {
+  const expiry = ca && judgeExpiry(ca, now)
+  if (expiry === undefined) return []
+  const message = `A CA certificate of the upstream ${JSON.stringify(name)} ${expiry.says}`
+  const action = `latchkey upstreams update ${name} --ca-file FILE`
+  return [finding({ level: expiry.level, area: 'upstreams', code: 'upstream_ca_expires', message, action }, [name])]
+}
+
+const expiryMillisecondsMax = 30 * 24 * 60 * 60 * 1_000
+
+/** A certificate is near its end in its last 30 days, or in its last quarter if it lives for less than four months. */
+export function judgeExpiry(
+  { startsAt, expiresAt }: Validity,
+  now: number,
+): { level: 'error' | 'warning'; says: string } | undefined {
+  if (now >= expiresAt) return { level: 'error', says: `expired on ${dayText(expiresAt)}` }
+  if (expiresAt - now > Math.min(expiryMillisecondsMax, (expiresAt - startsAt) / 4)) return undefined
+  return { level: 'warning', says: `expires on ${dayText(expiresAt)}, in ${durationText((expiresAt - now) / 1_000)}` }
+}
+
+/** A median below this is a difference of the clocks: no token comes from the future. */
+const aheadSeconds = -2
+/** Workloads use tokens for long, but among many one is new. */
+const newestAgeSecondsMax = 15 * 60
+const tokensForAge = 10
+
+function judgeClock({ clockDifferences, clockSkewSeconds }: IssuerFacts, who: string): About | undefined {
+  const sorted = clockDifferences.toSorted((one, other) => one - other)
+  const [newest, median] = [sorted[0], sorted[Math.floor(sorted.length / 2)]]
+  if (newest === undefined || median === undefined) return undefined
+  const action = 'Synchronize the clock of this machine (NTP), then ask the owner of the issuer about its clock'
+  if (median < aheadSeconds) {
+    const message = `The clock of ${who} is ${durationText(median)} ahead of this server; tokens that are more than ${clockSkewSeconds} seconds ahead are refused`
+    return { level: 'warning', code: 'clock_behind', message, action }
+  }
+  if (sorted.length < tokensForAge || newest < newestAgeSecondsMax) return undefined
+  const message = `Every recent token of ${who} was at least ${durationText(newest)} old (median ${durationText(median)}): this clock may be ahead, or workloads keep their tokens`
+  return { level: 'note', code: 'tokens_old', message, action }
+}
+
+const problems: Record<NonNullable<PolicyState['problem']>, { why: string; action: string }> = {
+  issuer_deleted: { why: 'the issuer was deleted', action: 'latchkey policies delete POLICY' },
+  key_deleted: { why: 'the key was deleted', action: 'latchkey policies update POLICY --key KEY' },
+  key_disabled: { why: 'the key is disabled', action: 'latchkey keys enable KEY, or: latchkey policies pause POLICY' },
+  key_expired: { why: 'the key has expired', action: 'latchkey keys update KEY --expires-at TIME' },
+}
+
+function judgePolicies({ policies, exchangesSince }: OrganizationFacts, within: string): Finding[] {
+  const ofProblems = Object.entries(problems).flatMap(([problem, { why, action }]) => {
+    const names = policies.names.get(problem as keyof typeof problems) ?? []
+    if (names.length === 0) return []
+    const message = `${counted(names, 'policy', 'policies')}${within} cannot issue tokens because ${why}: ${listNames(names)}`
+    return [finding({ level: 'error', area: 'policies', code: `policy_${problem}`, message, action }, names)]
+  })
+  const idle = policies.names.get('never_issued') ?? []
+  if (idle.length === 0) return ofProblems
+  const since = exchangesSince === 0 ? 'so far' : `since ${dayText(exchangesSince)}`
+  const message = `${counted(idle, 'policy', 'policies')}${within} issued no access token ${since}: ${listNames(idle)}`
+  const action = 'latchkey policies check --policy POLICY --token-file FILE, or: latchkey audit --policy POLICY'
+  return [
+    ...ofProblems,
+    finding({ level: 'note', area: 'policies', code: 'policy_never_issued', message, action }, idle),
+  ]
+}
+
+function judgeBudgets({ budgets }: OrganizationFacts, within: string): Finding[] {
+  const action = 'Raise the limit: latchkey keys update KEY --limit DOLLARS, or wait for its reset'
+  const levels = [
+    { level: 'error', code: 'budget_spent', says: 'spent the whole budget, so requests are refused', from: 1 },
+    { level: 'warning', code: 'budget_nearly_spent', says: 'spent at least 80 % of the budget', from: budgetShare },
+  ] as const
+  let upto = Number.POSITIVE_INFINITY
+  return levels.flatMap(({ level, code, says, from }) => {
+    const names = budgets
+      .filter(({ spent, limit }) => spent >= from * limit && spent < upto * limit)
+      .map(({ name }) => name)
+    upto = from
+    if (names.length === 0) return []
+    const message = `${counted(names, 'key', 'keys')}${within} ${says}: ${listNames(names)}`
+    return [finding({ level, area: 'budgets', code, message, action }, names)]
+  })
+}
+
+function counted(names: readonly string[], one: string, many: string): string {
+  return names.length === 1 ? `1 ${one}` : `${names.length} ${many}`
+}

@@ -1,0 +1,145 @@
+// When the server itself needs attention: disk, backups, master key, certificate, schema. Rules only, for those who administer the whole installation.
+import type { Validity } from '../../values/certificates.ts'
+import { durationText, type Finding, finding } from './findings.ts'
+import { judgeExpiry } from './organization-rules.ts'
+
+export type ServerFacts = {
+  isServing: boolean
+  /** Undefined where the system does not say. Bytes. */
+  disk: { folder: string; free: number; total: number; database: number } | undefined
+  backup: BackupFacts
+  /** Undefined where the key is a value. `mode` is undefined for a file that is missing or out of reach. */
+  masterKeyFile: { path: string; mode: number | undefined } | undefined
+  /** The pair in use, and why newer files could not be used. */
+  tls: (Validity & { failure: string | undefined }) | undefined
+  schema: number
+}
+
+/** Times in milliseconds; `free` on the disk of the backups in bytes. */
+export type BackupFacts = {
+  folder: string | undefined
+  everyMilliseconds: number
+  newestAt: number | undefined
+  failure: string | undefined
+  free: number | undefined
+}
+
+type About = Omit<Parameters<typeof finding>[0], 'area'>
+
+export function judgeServer(facts: ServerFacts, now: number): Finding[] {
+  const found: [area: Finding['area'], about: About | undefined][] = [
+    ['server', facts.isServing ? undefined : notServing],
+    ['disk', judgeDisk(facts)],
+    ['backup', judgeBackup(facts.backup, now)],
+    ['backup', judgeBackupDisk(facts)],
+    ['master_key', judgeMasterKeyFile(facts)],
+    ['tls', judgeTls(facts, now)],
+  ]
+  return found.flatMap(([area, about]) => (about === undefined ? [] : [finding({ area, ...about })]))
+}
+
+const notServing: About = {
+  level: 'warning',
+  code: 'server_stopped',
+  message: 'No server runs on this database',
+  action: 'latchkey serve, or start the service',
+}
+
+const [megabyte, gigabyte] = [1e6, 1e9]
+
+/** Below the first, commits may fail within minutes. */
+const freeBytesMin = 128 * megabyte
+/** Below the second, a migration or a backup on this disk may fail. */
+const freeBytesEnough = gigabyte
+
+function judgeDisk({ disk }: ServerFacts): About | undefined {
+  if (disk === undefined || disk.free >= Math.max(freeBytesEnough, disk.database)) return undefined
+  const level = disk.free < freeBytesMin ? 'error' : 'warning'
+  const share = Math.round((100 * disk.free) / disk.total)
+  const message = `The disk of ${JSON.stringify(disk.folder)} has ${bytesText(disk.free)} free (${share} %)`
+  return { level, code: 'disk_nearly_full', message, action: 'Free some space: with a full disk, exchanges fail' }
+}
+
+function judgeBackup({ folder, everyMilliseconds, newestAt, failure }: BackupFacts, now: number): About | undefined {
+  if (folder === undefined) {
+    if (newestAt !== undefined) return undefined
+    const message = 'Backups are not scheduled'
+    return { level: 'note', code: 'backup_not_scheduled', message, action: 'Set LATCHKEY_BACKUP_DIR' }
+  }
+  const where = JSON.stringify(folder)
+  const action = 'Read the log at backup_failed, then run: latchkey backup'
+  if (failure !== undefined)
+    return { level: 'error', code: 'backup_failed', message: `The last scheduled backup failed: ${failure}`, action }
+  if (newestAt === undefined)
+    return { level: 'warning', code: 'backup_missing', message: `There is no backup in ${where}`, action }
+  const age = now - newestAt
+  if (age <= 2 * everyMilliseconds) return undefined
+  const message = `The newest backup in ${where} is ${durationText(age / 1_000)} old`
+  return { level: 'warning', code: 'backup_old', message, action }
+}
+
+function judgeBackupDisk({ backup: { folder, free }, disk }: ServerFacts): About | undefined {
+  if (folder === undefined || free === undefined || disk === undefined || free > disk.database) return undefined
+  const message = `The disk of the backups in ${JSON.stringify(folder)} has ${bytesText(free)} free, less than the database takes (${bytesText(disk.database)})`
+  const action = 'Free some space, use another disk, or lower LATCHKEY_BACKUP_KEEP'
+  return { level: 'warning', code: 'backup_disk_nearly_full', message, action }
+}
+
+function judgeMasterKeyFile({ masterKeyFile: file }: ServerFacts): About | undefined {
+  if (file === undefined) return undefined
+  const path = JSON.stringify(file.path)
+  if (file.mode === undefined) {
+    const message = `The master key file ${path} is missing or out of reach, so the next start fails`
+    return {
+      level: 'error',
+      code: 'master_key_missing',
+      message,
+      action: 'Restore it, or see: latchkey help operating',
+    }
+  }
+  if ((file.mode & 0o077) === 0) return undefined
+  const mode = (file.mode & 0o777).toString(8).padStart(4, '0')
+  const message = `Other users can read the master key ${path} (mode ${mode})`
+  return { level: 'error', code: 'master_key_mode', message, action: `chmod 600 ${file.path}` }
+}
+
+function judgeTls({ tls }: ServerFacts, now: number): About | undefined {
+  if (tls === undefined) return undefined
+  if (tls.failure !== undefined) {
+    const message = `The TLS files cannot be used, and the server keeps the old pair: ${tls.failure}`
+    return {
+      level: 'error',
+      code: 'tls_files_unusable',
+      message,
+      action: 'Repair the files; they are read every minute',
+    }
+  }
+  const expiry = judgeExpiry(tls, now)
+  if (expiry === undefined) return undefined
+  const message = `The TLS certificate ${expiry.says}`
+  return { level: expiry.level, code: 'tls_expires', message, action: 'Replace the files of LATCHKEY_TLS_CERT_FILE' }
+}
+
+/** For the command, whose program can be newer than the running server. */
+export function judgeSchema(found: number, latest: number): Finding[] {
+  if (found === latest) return []
+  const about: About =
+    found < latest
+      ? {
+          level: 'note',
+          code: 'schema_older',
+          message: `The database has schema version ${found}, and this program has ${latest}: the next start migrates it`,
+          action: 'Make a backup, then restart the server',
+        }
+      : {
+          level: 'error',
+          code: 'schema_newer',
+          message: `The database has schema version ${found}, and this program supports up to ${latest}`,
+          action: 'Install the newer program again',
+        }
+  return [finding({ area: 'database', ...about })]
+}
+
+function bytesText(bytes: number): string {
+  return bytes < gigabyte ? `${Math.round(bytes / megabyte)} MB` : `${(bytes / gigabyte).toFixed(1)} GB`
+}

@@ -1,0 +1,156 @@
+// When the doctor speaks up, and how urgently: one fact at a time, on both sides of its bound.
+import { describe, expect, test } from 'bun:test'
+import { inOrder } from '../../../src/admin/doctor/findings.ts'
+import {
+  type IssuerFacts,
+  judgeExpiry,
+  judgeOrganization,
+  judgeUpstream,
+  type OrganizationFacts,
+} from '../../../src/admin/doctor/organization-rules.ts'
+import { judgeSchema, judgeServer, type ServerFacts } from '../../../src/admin/doctor/server-rules.ts'
+
+const now = Date.parse('2027-01-31T00:00:00Z')
+const [hour, day] = [60 * 60 * 1_000, 24 * 60 * 60 * 1_000]
+const validFor = (days: number) => ({ startsAt: now - 365 * day, expiresAt: now + days * day })
+
+const fineIssuer: IssuerFacts = {
+  name: 'idp',
+  keys: { usableSeconds: 24 * 3_600, staleSeconds: 24 * 3_600, failures: 0 },
+  ca: validFor(100),
+  clockDifferences: [1, 2, 60],
+  clockSkewSeconds: 30,
+}
+const fineOrganization: OrganizationFacts = {
+  organization: undefined,
+  isEntitled: true,
+  issuers: [fineIssuer],
+  policies: { total: 3, names: new Map() },
+  exchangesSince: now - 20 * day,
+  budgets: [],
+}
+const fineServer: ServerFacts = {
+  isServing: true,
+  disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9 },
+  backup: { folder: '/backups', everyMilliseconds: day, newestAt: now - day, failure: undefined, free: 50e9 },
+  masterKeyFile: { path: '/data/master.key', mode: 0o100600 },
+  tls: { ...validFor(100), failure: undefined },
+  schema: 9,
+}
+
+const summary = (findings: ReturnType<typeof judgeServer>) => findings.map(({ level, code }) => `${level} ${code}`)
+const ofIssuer = (facts: Partial<IssuerFacts>) =>
+  judgeOrganization({ ...fineOrganization, issuers: [{ ...fineIssuer, ...facts }] }, now)
+const ofOrganization = (facts: Partial<OrganizationFacts>) => judgeOrganization({ ...fineOrganization, ...facts }, now)
+const ofServer = (facts: Partial<ServerFacts>) => judgeServer({ ...fineServer, ...facts }, now)
+const backup = (facts: Partial<ServerFacts['backup']>) => ofServer({ backup: { ...fineServer.backup, ...facts } })
+const disk = (facts: Partial<NonNullable<ServerFacts['disk']>>) =>
+  ofServer({ disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9, ...facts } })
+const keys = (usableHours: number, failures: number) =>
+  ofIssuer({ keys: { usableSeconds: usableHours * 3_600, staleSeconds: 24 * 3_600, failures } })
+const policies = (problem: Parameters<OrganizationFacts['policies']['names']['get']>[0], ...names: string[]) =>
+  ofOrganization({ policies: { total: names.length, names: new Map([[problem, names]]) } })
+
+const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expected: string[]][] = [
+  ['an organization in order', () => ofOrganization({}), []],
+  ['keys that failed to be fetched, but are fresh enough', () => keys(13, 9), []],
+  ['keys past half of their stale time that fail to be fetched', () => keys(11, 9), ['warning issuer_keys_stale']],
+  ['keys past their stale time that fail to be fetched', () => keys(-1, 1), ['error issuer_keys_unusable']],
+  ['old keys that nobody needed', () => keys(-1, 0), ['note issuer_keys_idle']],
+  ['pasted keys', () => ofIssuer({ keys: undefined }), []],
+  ['a CA of an issuer near its end', () => ofIssuer({ ca: validFor(29) }), ['warning issuer_ca_expires']],
+  ['a CA of an issuer past its end', () => ofIssuer({ ca: validFor(-1) }), ['error issuer_ca_expires']],
+  ['no private CA', () => ofIssuer({ ca: undefined }), []],
+  ['a CA of an upstream', () => judgeUpstream({ name: 'gpu', ca: validFor(29) }, now), ['warning upstream_ca_expires']],
+  ['an upstream without a CA', () => judgeUpstream({ name: 'gpu', ca: undefined }, now), []],
+  ['tokens from the future', () => ofIssuer({ clockDifferences: [-20, -9, -8, 4] }), ['warning clock_behind']],
+  ['one token from the future', () => ofIssuer({ clockDifferences: [-20, 1, 1] }), []],
+  ['old tokens, each of which may be used again', () => ofIssuer({ clockDifferences: [1_800, 1_900] }), []],
+  ['only old tokens', () => ofIssuer({ clockDifferences: Array(10).fill(1_800) }), ['note tokens_old']],
+  ['a policy that never issued', () => policies('never_issued', 'ci'), ['note policy_never_issued']],
+  ['a policy with a deleted issuer', () => policies('issuer_deleted', 'ci'), ['error policy_issuer_deleted']],
+  ['a policy with a deleted key', () => policies('key_deleted', 'ci'), ['error policy_key_deleted']],
+  ['a policy with a disabled key', () => policies('key_disabled', 'ci'), ['error policy_key_disabled']],
+  ['a policy with an expired key', () => policies('key_expired', 'ci'), ['error policy_key_expired']],
+  ['a plan without federation', () => ofOrganization({ isEntitled: false }), ['error organization_not_entitled']],
+  [
+    'such a plan without policies',
+    () => ofOrganization({ isEntitled: false, policies: { total: 0, names: new Map() } }),
+    [],
+  ],
+  [
+    'budgets at 79 %, 80 % and 100 %',
+    () => ofOrganization({ budgets: [79, 80, 100].map((spent) => ({ name: `of ${spent}`, spent, limit: 100 })) }),
+    ['error budget_spent', 'warning budget_nearly_spent'],
+  ],
+  ['a server in order', () => ofServer({}), []],
+  ['no server', () => ofServer({ isServing: false }), ['warning server_stopped']],
+  ['a disk with less room than the database takes', () => disk({ free: 4e9 }), ['warning disk_nearly_full']],
+  ['a disk with less than a gigabyte', () => disk({ free: 0.9e9, database: 1 }), ['warning disk_nearly_full']],
+  ['a disk with next to nothing', () => disk({ free: 1e6 }), ['error disk_nearly_full']],
+  ['a system that does not know its disks', () => ofServer({ disk: undefined }), []],
+  [
+    'no schedule and no backup',
+    () => backup({ folder: undefined, newestAt: undefined }),
+    ['note backup_not_scheduled'],
+  ],
+  ['no schedule, but a backup', () => backup({ folder: undefined }), []],
+  ['a schedule without a backup', () => backup({ newestAt: undefined }), ['warning backup_missing']],
+  ['a backup that was skipped once', () => backup({ newestAt: now - 47 * hour }), []],
+  ['an old backup', () => backup({ newestAt: now - 49 * hour }), ['warning backup_old']],
+  ['a failed backup', () => backup({ failure: 'no space' }), ['error backup_failed']],
+  ['a full disk for backups', () => backup({ free: 4e9 }), ['warning backup_disk_nearly_full']],
+  [
+    'a master key that others can read',
+    () => ofServer({ masterKeyFile: { path: '/k', mode: 0o100640 } }),
+    ['error master_key_mode'],
+  ],
+  [
+    'a master key file that is gone',
+    () => ofServer({ masterKeyFile: { path: '/k', mode: undefined } }),
+    ['error master_key_missing'],
+  ],
+  ['a master key as a value', () => ofServer({ masterKeyFile: undefined }), []],
+  [
+    'a certificate near its end',
+    () => ofServer({ tls: { ...validFor(9), failure: undefined } }),
+    ['warning tls_expires'],
+  ],
+  ['new TLS files that fail', () => ofServer({ tls: { ...validFor(9), failure: 'no' } }), ['error tls_files_unusable']],
+  ['no TLS', () => ofServer({ tls: undefined }), []],
+  ['the schema of this program', () => judgeSchema(9, 9), []],
+  ['an older schema', () => judgeSchema(8, 9), ['note schema_older']],
+  ['a newer schema', () => judgeSchema(10, 9), ['error schema_newer']],
+]
+
+describe('the doctor finds', () => {
+  for (const [what, found, expected] of cases)
+    test(`${what}: ${expected.join(', ') || 'nothing'}`, () => {
+      expect(summary(found())).toEqual(expected)
+    })
+})
+
+test('a certificate that lives for days is near its end in its last quarter', () => {
+  const startsAt = now - 6 * day
+  expect(judgeExpiry({ startsAt, expiresAt: now + 2.1 * day }, now)).toBeUndefined()
+  expect(judgeExpiry({ startsAt, expiresAt: now + 1.9 * day }, now)).toMatchObject({ level: 'warning' })
+})
+
+test('a finding names what it is about: a few in its sentence, a hundred beside it, and all in its count', () => {
+  const names = Array.from({ length: 250 }, (_, index) => `policy-${index}`)
+  const [found] = ofOrganization({
+    organization: 'acme',
+    policies: { total: 250, names: new Map([['key_disabled', names]]) },
+  })
+  expect(found).toMatchObject({
+    message:
+      '250 policies in the organization "acme" cannot issue tokens because the key is disabled: "policy-0", "policy-1", "policy-2", "policy-3", "policy-4" and 245 more',
+    names: names.slice(0, 100),
+    count: 250,
+  })
+})
+
+test('the most urgent comes first', () => {
+  const found = inOrder([...policies('never_issued', 'ci'), ...keys(11, 1), ...policies('key_deleted', 'ci')])
+  expect(found.map(({ level }) => level)).toEqual(['error', 'warning', 'note'])
+})
