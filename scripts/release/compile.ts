@@ -25,6 +25,9 @@ export async function compile({ outfile, nativePart, platform, texts }: Compilat
     format: 'esm',
     minify: true,
     bytecode: true,
+    // Only what a process uses is loaded. Without `root`, the names of the parts would depend on the folder.
+    splitting: true,
+    root,
     // Settings come only from flags, the environment and --config, never from files in the current folder.
     compile: {
       outfile,
