@@ -4,7 +4,7 @@ import { archiveKinds } from '../../db/archive-kinds.ts'
 import { listArchives } from '../../db/archives.ts'
 import type { Archive } from '../../db/record-schema.ts'
 import { folderProblem } from '../archive/folder.ts'
-import { findUnknownFiles, verifyArchive } from '../archive/verify.ts'
+import { findUnknownFiles, listAllArchives, verifyArchive } from '../archive/verify.ts'
 import { Fault } from '../fault.ts'
 import { offsetMax, reportRowsDefault, reportRowsMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
@@ -56,7 +56,7 @@ async function list({ orm }: AdminContext, { kind, limit = reportRowsDefault, be
 
 async function verify(context: OperationContext, { from, kind }: typeof verifyInput.infer) {
   const { orm, database, onProgress = () => {} } = context
-  const archives = (await listArchives(orm, { kind, limit: -1 })).filter(({ state }) => state !== 'writing').reverse()
+  const archives = (await listAllArchives(orm, kind)).filter(({ state }) => state !== 'writing').reverse()
   const total = archives.reduce((sum, { rowCount }) => sum + rowCount, 0)
   let done = 0
   const data = []

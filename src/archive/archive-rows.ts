@@ -54,11 +54,13 @@ export async function archiveRows(
   const { orm, now, rowsPerFileMax: rowsMax = rowsPerFileDefault } = context
   for (const archive of await listUnfinishedArchives(orm, kind))
     onArchived(await finish(context, archive, folder, onProgress))
-  for (;;) {
-    const planned = await planArchive(orm, { kind, before, now: now(), rowsMax }, context.pace.rest)
-    if (planned === undefined) return
-    onArchived(await finish(context, await begin(context, planned, folder), folder, onProgress))
-  }
+  let planned: PlannedArchive | undefined
+  do {
+    planned = await planArchive(orm, { kind, before, now: now(), rowsMax }, context.pace.rest)
+    if (planned !== undefined)
+      onArchived(await finish(context, await begin(context, planned, folder), folder, onProgress))
+    // One with fewer rows was the last.
+  } while (planned !== undefined && planned.rowCount >= rowsMax)
 }
 
 /** Its name is taken before the file exists, so that no other archive can hold the same rows. */

@@ -34,7 +34,10 @@ export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archivin
     if (isStopping) throw new Fault('unavailable', 'The server is stopping; the next run continues with these archives')
   }
 
-  async function run({ before, folder }: ArchiveRequest, pace: ArchivePace, onProgress: OnProgress) {
+  async function run({ before, folder }: ArchiveRequest, isAlone: boolean, onProgress: OnProgress) {
+    const pace = createArchivePace(context.database, isAlone)
+    // A command prints what it archived.
+    const log = isAlone ? () => {} : context.log
     const archives: Archive[] = []
     for (const kind of archiveKinds) {
       const time = before[kind]
@@ -43,7 +46,7 @@ export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archivin
         archives.push(archive)
         rowsArchived.set(kind, (rowsArchived.get(kind) ?? 0) + archive.rowCount)
       }
-      await archiveRows({ ...context, pace }, { kind, before: time, folder }, { onProgress, onArchived })
+      await archiveRows({ ...context, pace, log }, { kind, before: time, folder }, { onProgress, onArchived })
     }
     if (archives.length > 0) await shorten(context.database, pace, checkRuns)
     return archives
@@ -58,7 +61,7 @@ export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archivin
         checkRuns()
         onProgress(done, total)
       }
-      const result = run(request, createArchivePace(context.database, isAlone), reportAndCheck)
+      const result = run(request, isAlone, reportAndCheck)
       running = result.catch(() => {})
       return result.finally(() => {
         running = undefined
@@ -74,8 +77,9 @@ export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archivin
 
 /** Free pages that stay for new rows, 4 MiB. */
 const pagesKept = 1_000
-const pagesAtOnceMin = 8
-const pagesAtOnceMax = 256
+const pagesAtOnceMin = 4
+/** A page that is read from the disk takes up to half a millisecond. */
+const pagesAtOnceMax = 64
 const millisecondsAtOnce = 5
 
 /** Gives free pages back to the file system. Moving a page takes longer if it must be read from the disk. */

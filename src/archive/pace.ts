@@ -5,8 +5,8 @@ import type { Database } from '../../db/open.ts'
 /** A server spends a quarter of the time on archives. */
 const restPerWork = 3
 const restMillisecondsMax = 100
-/** A checkpoint blocks the event loop for longer the more pages the log has. */
-const checkpointEveryMilliseconds = 250
+/** A checkpoint blocks the event loop for longer the more pages the log has. These slices write about 1 MiB. */
+const slicesPerCheckpoint = 3
 
 export type ArchivePace = {
   /** Waits for a multiple of the time since the last rest. Call it after each slice. */
@@ -18,7 +18,7 @@ export type ArchivePace = {
 /** Without a server (`isAlone`), nothing rests. */
 export function createArchivePace(database: Pick<Database, 'checkpoint'>, isAlone: boolean): ArchivePace {
   let workedSince = performance.now()
-  let checkpointAt = performance.now()
+  let slices = 0
   const rest = async () => {
     if (!isAlone) await pause(Math.min((performance.now() - workedSince) * restPerWork, restMillisecondsMax))
     workedSince = performance.now()
@@ -26,11 +26,9 @@ export function createArchivePace(database: Pick<Database, 'checkpoint'>, isAlon
   return {
     rest,
     restAfterWrite: async () => {
-      if (performance.now() - checkpointAt >= checkpointEveryMilliseconds) {
-        // An error here is harmless: the log stays longer until the next checkpoint.
-        await database.checkpoint().catch(() => {})
-        checkpointAt = performance.now()
-      }
+      slices += 1
+      // An error here is harmless: the log stays longer until the next checkpoint.
+      if (slices % slicesPerCheckpoint === 0) await database.checkpoint().catch(() => {})
       await rest()
     },
   }

@@ -1,8 +1,10 @@
 // Checks archives long after they were made: each file against its manifest and against the database, and folders for other archives.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ArchiveKind } from '../../db/archive-kinds.ts'
 import { listArchives } from '../../db/archives.ts'
 import type { Orm } from '../../db/open.ts'
+import { nextSlice } from '../../db/pace.ts'
 import type { Archive } from '../../db/record-schema.ts'
 import { Fault } from '../fault.ts'
 import { type } from '../values/shape.ts'
@@ -50,9 +52,22 @@ function parse(path: string, text: string): unknown {
   }
 }
 
+const rowsPerSlice = 200
+
+/** Newest first, in slices: a server that archives every day has thousands after some years. */
+export async function listAllArchives(orm: Orm, kind?: ArchiveKind): Promise<Archive[]> {
+  const all: Archive[] = []
+  for (;;) {
+    const slice = await listArchives(orm, { kind, beforeId: all.at(-1)?.id, limit: rowsPerSlice })
+    all.push(...slice)
+    if (slice.length < rowsPerSlice) return all
+    await nextSlice()
+  }
+}
+
 /** Lists the paths of archives in these folders that the database does not know, such as those of another installation. */
 export async function findUnknownFiles(orm: Orm, folders: ReadonlySet<string>): Promise<string[]> {
-  const known = new Set((await listArchives(orm, { limit: -1 })).map(({ file }) => file))
+  const known = new Set((await listAllArchives(orm)).map(({ file }) => file))
   const unknown: string[] = []
   for (const folder of folders)
     for (const name of await readdir(folder).catch(() => []))

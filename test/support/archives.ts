@@ -29,6 +29,12 @@ export function readArchives(folder: string): ArchiveFile[] {
     })
 }
 
+/** A request id of this time (UUID version 7). */
+export function requestIdAt(at: number): string {
+  const time = at.toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${crypto.randomUUID().slice(-12)}`
+}
+
 /** Adds exchanges and requests, one a second of each, the first at `at`. */
 export async function addRows(writer: Writer, own: OrganizationRows, count: number, at: number): Promise<void> {
   const ids = Array.from({ length: count }, (_, index) => index)
@@ -37,8 +43,8 @@ export async function addRows(writer: Writer, own: OrganizationRows, count: numb
       const time = { at: at + 1_000 * index }
       const named = { organizationId: own.organization.id, subject: `"ünïted"\n${index}` }
       return [
-        writer.appendAudit({ ...auditRow(crypto.randomUUID()), ...time, ...named }),
-        writer.appendUsage({ ...usageRow(crypto.randomUUID(), own), ...time, subject: named.subject }),
+        writer.appendAudit({ ...auditRow(requestIdAt(time.at)), ...time, ...named }),
+        writer.appendUsage({ ...usageRow(requestIdAt(time.at), own), ...time, subject: named.subject }),
       ]
     }),
   )
