@@ -28,6 +28,8 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   archive: async () => (await import('./archive.ts')).archiveCommand,
   health: async () => (await import('./health.ts')).healthCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
+  completion: async () => (await import('./completion.ts')).completionCommand,
+  man: async () => (await import('./man.ts')).manCommand,
   service: async () => (await import('./service.ts')).serviceCommand,
   version: async () => (await import('./version.ts')).versionCommand,
   help: async () => (await import('./help.ts')).helpCommand,
@@ -37,12 +39,19 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
 export async function runLatchkey(argv: string[]): Promise<void> {
   const program = describeProgram()
   for (const load of neededFor(argv)) program.addCommand((await load())())
+  if (argv[0] === completionWord) return (await import('./shared/complete.ts')).complete(program, argv.slice(1))
   await runProgram(withVersionOption(program, argv), argv)
 }
 
+/** These show every command. */
+const describesAll = ['help', 'man']
+
+/** What a shell runs to complete a command line. No help shows it. */
+const completionWord = '__complete'
+
 /** Loads all commands unless the first word names one: help and suggestions need them, and an option may precede a command. */
 function neededFor([word = '']: string[]): (() => Promise<() => Command>)[] {
-  const named = word !== 'help' && Object.hasOwn(commands, word) ? commands[word] : undefined
+  const named = !describesAll.includes(word) && Object.hasOwn(commands, word) ? commands[word] : undefined
   return named === undefined ? Object.values(commands) : [named]
 }
 

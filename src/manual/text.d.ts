@@ -40,3 +40,21 @@ declare module '*/Caddyfile' {
   // biome-ignore lint/style/noDefaultExport: a text import has only a default export
   export default text
 }
+
+declare module '*.bash' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
+
+declare module '*.zsh' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
+
+declare module '*.fish' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
