@@ -8,6 +8,7 @@ export const root = join(import.meta.dirname, '../..')
 const entry = join(root, 'src/main.ts')
 
 export type Compilation = {
+  /** An absolute path. */
   outfile: string
   /** The path of libSQL's native part for the platform, an `index.node`. */
   nativePart: string
@@ -17,17 +18,18 @@ export type Compilation = {
   texts: Readonly<Record<string, string>>
 }
 
-/** Writes the compiled program to `outfile`. Fails with the messages of the bundler. */
+/** Writes the compiled program to `outfile`, and moves this process to the folder of the project. Fails with the messages of the bundler. */
 export async function compile({ outfile, nativePart, platform, texts }: Compilation): Promise<void> {
   mkdirSync(dirname(outfile), { recursive: true })
+  // The bundler derives the names of the parts from the paths of their files, relative to the current folder.
+  process.chdir(root)
   const result = await Bun.build({
     entrypoints: [entry],
     format: 'esm',
     minify: true,
     bytecode: true,
-    // Only what a process uses is loaded. Without `root`, the names of the parts would depend on the folder.
+    // A process loads only the parts that it uses.
     splitting: true,
-    root,
     // Settings come only from flags, the environment and --config, never from files in the current folder.
     compile: {
       outfile,
