@@ -282,6 +282,13 @@ describe('a wrong value is refused with the name of the setting:', () => {
       )
     })
 
+  for (const set of ['LATCHKEY_RETAIN_EXCHANGES_DAYS', 'LATCHKEY_RETAIN_USAGE_DAYS'] as const)
+    test(`${set} without a folder`, () => {
+      expect(faultOf({ flags: { [set]: '30' } }).message).toBe(
+        `${set} is set without LATCHKEY_ARCHIVE_DIR: set it to the folder that gets the archives`,
+      )
+    })
+
   test('both ways to give the master key', () => {
     const both = { LATCHKEY_MASTER_KEY: hex('a'), LATCHKEY_MASTER_KEY_FILE: '/k' }
     expect(faultOf({ environment: both }).message).toContain('LATCHKEY_MASTER_KEY_FILE')

@@ -116,6 +116,12 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
   test('an access log in a folder that does not exist', () =>
     expectFailed('access_log', 'create it', '--access-log', join(installation.folder, 'none', 'access.log')))
 
+  test('retention without a folder, and a folder that does not exist', async () => {
+    await expectFailed('settings', 'set without LATCHKEY_ARCHIVE_DIR', '--retain-usage-days', '30')
+    const missing = join(installation.folder, 'none')
+    await expectFailed('archive_dir', 'create it', '--retain-usage-days', '30', '--archive-dir', missing)
+  })
+
   test.skipIf(!hasOpenssl)('a TLS key that does not fit (needs openssl)', () => {
     const [one, two] = ['one', 'two'].map((name) => makeCertificate(installation.folder, name))
     const files = ['--tls-cert-file', one?.certFile ?? '', '--tls-key-file', two?.keyFile ?? '']
