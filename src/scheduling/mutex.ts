@@ -5,23 +5,41 @@ export type RunExclusive = <Result>(work: () => Promise<Result>) => Promise<Resu
 /** Runs the work in one turn with the shared work queued directly before it. */
 export type RunShared = RunExclusive
 
+/** Shared work that runs together. Nothing is kept of work that has ended, however long other work goes on. */
+type SharedTurn = { start: Promise<unknown>; running: number; end: () => void }
+
 /** A failure does not affect the work after it. */
 export function createMutex(): { runExclusive: RunExclusive; runShared: RunShared } {
   let last: Promise<unknown> = Promise.resolve()
-  /** When the shared turn at the end of the queue starts, if there is one. */
-  let sharedStart: Promise<unknown> | undefined
+  /** The shared turn at the end of the queue, while any of its work runs. */
+  let turn: SharedTurn | undefined
+
+  function beginTurn(): SharedTurn {
+    const { promise, resolve: end } = Promise.withResolvers<void>()
+    const begun = { start: last, running: 0, end }
+    last = promise
+    return begun
+  }
+
   return {
     runExclusive: (work) => {
       const result = last.then(work)
       last = result.catch(() => {})
-      sharedStart = undefined
+      turn = undefined
       return result
     },
     runShared: (work) => {
-      sharedStart ??= last
-      const result = sharedStart.then(work)
-      // Without their values, which would be kept as long as shared work follows shared work.
-      last = Promise.all([last, result.catch(() => {})]).then(() => {})
+      turn ??= beginTurn()
+      const joined = turn
+      joined.running += 1
+      const leave = () => {
+        joined.running -= 1
+        if (joined.running > 0) return
+        if (turn === joined) turn = undefined
+        joined.end()
+      }
+      const result = joined.start.then(work)
+      result.then(leave, leave)
       return result
     },
   }

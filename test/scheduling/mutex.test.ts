@@ -1,4 +1,5 @@
 // Who waits for whom: exclusive work runs alone, and shared work runs together with the shared work queued directly before it.
+import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import { createMutex } from '../../src/scheduling/mutex.ts'
 
@@ -27,4 +28,22 @@ test('work that fails does not hold up the work after it', async () => {
   const fail = () => Promise.reject(new Error('failed'))
   const outcomes = await Promise.allSettled([runShared(fail), runExclusive(fail), runShared(async () => 'done')])
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled'])
+})
+
+/** Promises that are reachable now. */
+function countPromises(): number {
+  Bun.gc(true)
+  return heapStats().objectTypeCounts.Promise ?? 0
+}
+
+test('nothing is kept of shared work that has ended while other shared work runs on', async () => {
+  const { runExclusive, runShared } = createMutex()
+  const gate = Promise.withResolvers<void>()
+  const long = runShared(() => gate.promise)
+  const before = countPromises()
+  for (let done = 0; done < 5_000; done++) await runShared(async () => done)
+  expect(countPromises() - before).toBeLessThan(500)
+  gate.resolve()
+  await long
+  expect(await runExclusive(async () => 'next')).toBe('next')
 })
