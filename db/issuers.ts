@@ -1,18 +1,18 @@
 // Trusted issuers and the last good key set of each.
-import { eq, inArray } from 'drizzle-orm'
+import { eq, inArray, type SQL } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { type Issuer, type IssuerKeySet, issuerKeySets, issuers } from './schema.ts'
 
 export type IssuerWithKeySet = Issuer & { lastKeySet: IssuerKeySet | null }
 
-/** Lists all issuers, or the issuers with these ids, including deleted ones, each with its last good key set. */
-export async function listIssuers(orm: Orm, ids?: string[]): Promise<IssuerWithKeySet[]> {
+/** Lists the issuers with these ids, or those that a condition selects, including deleted ones, each with its last good key set. */
+export async function listIssuers(orm: Orm, wanted: string[] | SQL): Promise<IssuerWithKeySet[]> {
   const rows = await orm
     .select()
     .from(issuers)
     .leftJoin(issuerKeySets, eq(issuerKeySets.issuerId, issuers.id))
-    .where(ids === undefined ? undefined : inArray(issuers.id, ids))
+    .where(Array.isArray(wanted) ? inArray(issuers.id, wanted) : wanted)
     .orderBy(issuers.createdAt)
   return rows.map((row) => ({ ...row.issuers, lastKeySet: row.issuer_key_sets }))
 }

@@ -56,9 +56,10 @@ export function packedValue(text: string, place = 0): string {
   return text.slice(start, text.indexOf('"', start))
 }
 
-/** What a packed row contains if one of its columns has this value. */
-export function packedText(value: string): string {
-  return JSON.stringify(value).replaceAll(ellipsis, ellipsisEscaped)
+/** Whether one of the columns of a packed row may have this value. */
+export function mayHave(value: string): (text: string) => boolean {
+  const packed = JSON.stringify(value).replaceAll(ellipsis, ellipsisEscaped)
+  return (text) => text.includes(packed)
 }
 
 type Column = { name: string; unpackValue: (value: unknown) => unknown }

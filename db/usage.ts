@@ -3,8 +3,10 @@
 import { and, desc, eq, getTableColumns, gte, lt, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
+import { packedValue } from './packed-rows.ts'
 import { usage, usageDays } from './record-schema.ts'
 import { timeOfRequest } from './request-time.ts'
+import { apiKeys } from './schema.ts'
 import { listInSlices, type OnProgress, type RowRange, readInSlices } from './slices.ts'
 
 export type UsageFilter = {
@@ -38,10 +40,28 @@ export function readable<Column extends SQLiteColumn>(column: Column) {
   return sql<Column['_']['data']>`min(${column}, ${sql.raw(String(Number.MAX_SAFE_INTEGER))})`
 }
 
-/** Lists the cost of each key by day. */
-export function listSpentDays(orm: Orm) {
+/** The cost of a key by day, as JSON: its id, and a list of days with their cost in nanodollars. */
+export type SpentDays = { keyId: string; packed: string }
+export type UnpackedDays = [keyId: string, days: [day: number, costNanodollars: number][]]
+
+const keysAtOnce = 500
+
+/** Lists the cost of each key that is not deleted by day, many keys with one statement. */
+export async function listSpentDays(orm: Orm): Promise<SpentDays[]> {
   const { keyId, day } = usageDays
-  return orm.select({ keyId, day, costNanodollars: readable(usageDays.costNanodollars) }).from(usageDays)
+  const days = sql`json_group_array(json_array(${day}, ${readable(usageDays.costNanodollars)}))`
+  const isInUse = sql`${keyId} not in (select ${apiKeys.id} from ${apiKeys} where ${apiKeys.deletedAt} is not null)`
+  const spent: SpentDays[] = []
+  for (let last: string | null = ''; last !== null; ) {
+    const [slice]: { keys: string | null; last: string | null }[] = await orm.all(sql`
+      select group_concat(packed, char(10)) as keys, max(id) as last from (
+        select ${keyId} as id, json_array(${keyId}, ${days}) as packed from ${usageDays}
+        where ${keyId} > ${last} and ${isInUse} group by ${keyId} order by ${keyId} limit ${keysAtOnce}
+      )`)
+    for (const packed of slice?.keys?.split('\n') ?? []) spent.push({ keyId: packedValue(packed), packed })
+    last = slice?.last ?? null
+  }
+  return spent
 }
 
 /** A usage row as listed. */

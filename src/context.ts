@@ -1,5 +1,4 @@
 // The record that every handler and admin operation receives. This file opens a database as a context and closes it.
-
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -122,6 +121,7 @@ export async function openContext(
   const writer = countRows(createWriter(database, reportBroken, reportCommit), metrics, now)
   const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
   const { registry, spending } = await loadOrRefuse(database, config, now())
+  registry.onKeyDeleted.push(spending.forget, metrics.busiestKeys.forget)
   const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
   const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers: config.insecureIssuers, privateNetworks }
   const issuerKeys = createIssuerKeys({
@@ -203,7 +203,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     fetch,
     exchangeRate: createRateLimiter(() => admin.inEffect.read().rateLimit),
     replayGuard: await openReplayGuard(admin),
-    keyRates: createKeyRates(),
+    keyRates: createKeyRates(admin.registry.onKeyDeleted),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
     via: nameInstallation(admin.registry),

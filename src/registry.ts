@@ -1,41 +1,20 @@
 // The in-memory copy of what requests look up: organizations, keys, issuers, policies, upstreams and presets as
-// immutable values, including deleted ones. It matches the database after every acknowledged change: it is loaded at
-// startup, and only admin/commit.ts changes it. A key or policy stays packed as text until it is first used.
+// immutable values. It matches the database after every acknowledged change: it is loaded at startup, and only
+// admin/commit.ts changes it.
 import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { ChangeKind } from '../db/admin-changes.ts'
-import { listIssuers } from '../db/issuers.ts'
 import type { Orm } from '../db/open.ts'
-import { packedValue, packing } from '../db/packed-rows.ts'
 import { listPresets } from '../db/presets.ts'
-import {
-  type ApiKey,
-  apiKeys,
-  type Organization,
-  organizations,
-  policies,
-  signingKeys,
-  upstreams,
-  users,
-  workspaces,
-} from '../db/schema.ts'
+import { type Organization, organizations, signingKeys, upstreams, users, workspaces } from '../db/schema.ts'
 import { findPrices, listPrices } from '../db/upstreams.ts'
-import type { Issuer } from './federation/issuer/issuer.ts'
-import type { Policy } from './federation/policy.ts'
+import { createTrustRows, loadIssuers, loadKeys, loadPolicies, type TrustRows } from './federation/trust-rows.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/upstream/targets.ts'
-import { compileKey, type Key } from './keys/api-key.ts'
 import type { Preset } from './presets/drafts.ts'
-import { createPackedMap, type PackedMap } from './values/packed-map.ts'
 
-export type Registry = {
+export type Registry = TrustRows & {
   organizations: Map<string, Readonly<Organization>>
-  keys: PackedMap<Key>
-  /** Finds a key by the hash of its text. */
-  keysByHash: { get: (hash: string) => Key | undefined }
-  keyIdsByHash: Map<string, string>
-  issuers: Map<string, Issuer>
-  policies: PackedMap<Policy>
   upstreams: Map<string, Upstream>
   /** The upstreams in use, in the order in which they are tried. */
   upstreamsInOrder: readonly Upstream[]
@@ -45,20 +24,11 @@ export type Registry = {
   presetsOf: Map<string, Map<string, Preset>>
 }
 
-const packedKeys = packing(apiKeys, ['id', 'hash'])
-const packedPolicies = packing(policies)
-
 /** Loads everything from the database, and adds the upstream from the settings if they name one. */
 export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Registry> {
-  const keys = createPackedMap((text) => compileKey(packedKeys.unpack(text)))
-  const keyIdsByHash = new Map<string, string>()
   const registry: Registry = {
+    ...createTrustRows(orm),
     organizations: new Map(),
-    keys,
-    keysByHash: { get: (hash) => keys.get(keyIdsByHash.get(hash) ?? '') },
-    keyIdsByHash,
-    issuers: new Map(),
-    policies: createPackedMap((text) => Object.freeze(packedPolicies.unpack(text))),
     upstreams: new Map(),
     upstreamsInOrder: [],
     priceOf: compilePrices([]),
@@ -90,31 +60,9 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
         registry.organizations.set(row.id, Object.freeze(row))
     },
   },
-  key: {
-    read: ({ keys }) => keys,
-    load: async (registry, orm, ids) => {
-      if (ids === undefined)
-        for await (const rows of packedKeys.read(orm)) for (const text of rows) putPackedKey(registry, text)
-      else for (const row of await orm.select().from(apiKeys).where(inArray(apiKeys.id, ids))) putKey(registry, row)
-    },
-  },
-  issuer: {
-    read: ({ issuers }) => issuers,
-    load: async (registry, orm, ids) => {
-      for (const row of await listIssuers(orm, ids)) registry.issuers.set(row.id, Object.freeze(row))
-    },
-  },
-  policy: {
-    read: ({ policies }) => policies,
-    load: async (registry, orm, ids) => {
-      if (ids === undefined)
-        for await (const rows of packedPolicies.read(orm))
-          for (const text of rows) registry.policies.setPacked(packedValue(text), text)
-      else
-        for (const row of await orm.select().from(policies).where(inArray(policies.id, ids)))
-          registry.policies.set(row.id, Object.freeze(row))
-    },
-  },
+  key: { read: ({ keys }) => keys, load: loadKeys },
+  issuer: { read: ({ issuers }) => issuers, load: loadIssuers },
+  policy: { read: ({ policies }) => policies, load: loadPolicies },
   upstream: {
     read: ({ upstreams }) => upstreams,
     load: async (registry, orm, ids) => {
@@ -165,16 +113,4 @@ export function putPreset(registry: Registry, row: Preset): void {
   registry.presets.set(preset.id, preset)
   const ofWorkspace = registry.presetsOf.get(preset.workspaceId) ?? new Map<string, Preset>()
   registry.presetsOf.set(preset.workspaceId, ofWorkspace.set(preset.slug, preset))
-}
-
-function putKey(registry: Registry, row: ApiKey): void {
-  const key = compileKey(row)
-  registry.keys.set(key.id, key)
-  registry.keyIdsByHash.set(key.hash, key.id)
-}
-
-function putPackedKey(registry: Registry, text: string): void {
-  const id = packedValue(text)
-  registry.keys.setPacked(id, text)
-  registry.keyIdsByHash.set(packedValue(text, 1), id)
 }

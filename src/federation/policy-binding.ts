@@ -10,6 +10,12 @@ import { type Refusal, refuse } from './subject-token/refusal.ts'
 export type TrustRegistry = Pick<KeyRegistry, 'keys' | 'organizations'> & {
   readonly issuers: ReadonlyMap<string, Issuer>
   readonly policies: ReadonlyMap<string, Policy>
+  /** Reads rows that are deleted and no longer in memory. */
+  readonly deleted: {
+    policy: (id: string) => Promise<Policy | undefined>
+    issuer: (id: string) => Promise<Issuer | undefined>
+    key: (id: string) => Promise<Readonly<ApiKey> | undefined>
+  }
 }
 
 /**
@@ -33,8 +39,25 @@ export function readBinding(registry: TrustRegistry, policyId: string): PolicyBi
   return policy === undefined ? undefined : bindingOf(registry, policy)
 }
 
+/** Reads a deleted policy and the rows that it refers to. Returns undefined if the policy never existed. */
+export async function readDeletedBinding(
+  registry: TrustRegistry,
+  policyId: string,
+): Promise<PolicyBinding | undefined> {
+  const { organizations, issuers, keys, deleted } = registry
+  const policy = await deleted.policy(policyId)
+  if (policy === undefined) return undefined
+  const organization = organizations.get(policy.organizationId)
+  const issuer = issuers.get(policy.issuerId) ?? (await deleted.issuer(policy.issuerId))
+  const key = keys.get(policy.keyId) ?? (await deleted.key(policy.keyId))
+  return organization && issuer && key && { policy, organization, issuer, key }
+}
+
 /** The policy with the rows that it refers to. */
-export function bindingOf(registry: Omit<TrustRegistry, 'policies'>, policy: Policy): PolicyBinding {
+export function bindingOf(
+  registry: Pick<TrustRegistry, 'organizations' | 'issuers' | 'keys'>,
+  policy: Policy,
+): PolicyBinding {
   const organization = registry.organizations.get(policy.organizationId)
   const issuer = registry.issuers.get(policy.issuerId)
   const key = registry.keys.get(policy.keyId)

@@ -18,7 +18,7 @@ import type { Issuer } from './issuer/issuer.ts'
 import type { IssuerKeys } from './issuer/issuer-keys.ts'
 import { issuedReply, refusalReply } from './oauth-reply.ts'
 import { type Accepted, type Dependencies, type Facts, judge } from './pipeline.ts'
-import { isCurrent, readBinding, type TrustRegistry } from './policy-binding.ts'
+import { isCurrent, readBinding, readDeletedBinding, type TrustRegistry } from './policy-binding.ts'
 import type { ReplayGuard } from './replay.ts'
 import { type SubjectToken, secondsLeft } from './subject-token/claims.ts'
 import { isReason, isRefusal, type Refusal, refuse } from './subject-token/refusal.ts'
@@ -78,7 +78,8 @@ async function decide(request: Request, context: ExchangeContext, info: RequestI
     const jwt = parseJwtText(form.subjectToken)
     known = { form, jwt }
     for (let attempt = 1; ; attempt++) {
-      const binding = readBinding(context.registry, form.policyId)
+      const { registry } = context
+      const binding = readBinding(registry, form.policyId) ?? (await readDeletedBinding(registry, form.policyId))
       known = { form, jwt, binding }
       const outcome = await judgeAndMint({ subjectToken: form.subjectToken, jwt, binding }, context)
       const hasChanged = isRefusal(outcome) && outcome.refused === 'changed_meanwhile'

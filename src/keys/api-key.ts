@@ -42,10 +42,12 @@ export function keyStateOf({ disabled, expiresAt }: Readonly<ApiKey>, now: numbe
   return expiresAt !== null && expiresAt <= now ? 'expired' : 'enabled'
 }
 
-/** @throws Fault `unauthorized` when the key is unknown, deleted, disabled or expired at `now` (milliseconds) */
+/**
+ * `key` is undefined if its id was known and the registry has it no longer.
+ * @throws Fault `unauthorized` when the key is deleted, disabled or expired at `now` (milliseconds)
+ */
 export function checkKeyState<SomeKey extends Readonly<ApiKey>>(key: SomeKey | undefined, now: number): SomeKey {
-  if (key === undefined) throw invalidCredential('key_unknown')
-  if (key.deletedAt !== null) throw invalidCredential('key_deleted')
+  if (key === undefined || key.deletedAt !== null) throw invalidCredential('key_deleted')
   if (key.disabled) throw invalidCredential('key_disabled')
   if (key.expiresAt !== null && key.expiresAt <= now) throw invalidCredential('key_expired')
   return key

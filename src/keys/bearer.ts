@@ -14,6 +14,7 @@ export type KeyRegistry = {
   readonly organizations: ReadonlyMap<string, Readonly<Organization>>
   readonly keys: ReadonlyMap<string, Key>
   readonly keysByHash: { get: (hash: string) => Key | undefined }
+  readonly deleted: { keyWithHash: (hash: string) => Promise<Key | undefined> }
 }
 
 /** What authentication needs. */
@@ -43,7 +44,7 @@ export async function authenticate(request: Request, context: BearerContext): Pr
   if (credential === undefined)
     throw invalidCredential('header_malformed', 'The Authorization header must be "Bearer", a space and one credential')
   const principal = isApiKeyText(credential)
-    ? fromApiKey(credential, context)
+    ? await fromApiKey(credential, context)
     : await fromAccessToken(credential, context)
   context.callers.set(request, principal.key.id)
   return principal
@@ -82,8 +83,11 @@ export async function authenticateManagement(
   return key
 }
 
-function fromApiKey(text: string, { registry, now }: BearerContext): Principal {
-  return { key: checkKeyState(registry.keysByHash.get(hashApiKey(text)), now()), accessToken: undefined }
+async function fromApiKey(text: string, { registry, now }: BearerContext): Promise<Principal> {
+  const hash = hashApiKey(text)
+  const key = registry.keysByHash.get(hash) ?? (await registry.deleted.keyWithHash(hash))
+  if (key === undefined) throw invalidCredential('key_unknown')
+  return { key: checkKeyState(key, now()), accessToken: undefined }
 }
 
 async function fromAccessToken(text: string, context: BearerContext): Promise<Principal> {

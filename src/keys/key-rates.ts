@@ -9,14 +9,22 @@ export type KeyRates = {
    * far that the key waits for more than a minute.
    */
   use: (keyId: string, tokens: number, now: number) => void
+  /** How many buckets there are. */
+  size: () => number
 }
 
 type Bucket = { left: number; at: number; perMinute: number }
 
-export function createKeyRates(): KeyRates {
+/** Adds to `onKeyDeleted` how to drop the buckets of a deleted key. */
+export function createKeyRates(onKeyDeleted: ((id: string) => void)[] = []): KeyRates {
   const requests = new Map<string, Bucket>()
   const tokens = new Map<string, Bucket>()
+  onKeyDeleted.push((id) => {
+    requests.delete(id)
+    tokens.delete(id)
+  })
   return {
+    size: () => requests.size + tokens.size,
     take: ({ id, requestsPerMinute, tokensPerMinute }, now) => {
       const asked = requestsPerMinute === null ? undefined : refilled(requests, id, requestsPerMinute, now)
       const used = tokensPerMinute === null ? undefined : refilled(tokens, id, tokensPerMinute, now)

@@ -1,15 +1,20 @@
 // What each key has spent, in memory: in total, and per day, week and month (UTC, weeks start on Monday). Money is in
 // nanodollars.
 import type { ApiKey } from '../../db/schema.ts'
+import type { SpentDays, UnpackedDays } from '../../db/usage.ts'
 import { spentPeriodsMax } from '../limits.ts'
+import { createPackedMap } from '../values/packed-map.ts'
 
 export type Spent = { ever: number; daily: number; weekly: number; monthly: number }
-export type SpentDay = { keyId: string; day: number; costNanodollars: number }
 
 export type Spending = {
   /** Adds the cost of a request. `at` in milliseconds. */
   add: (keyId: string, at: number, nanodollars: number) => void
   of: (keyId: string, now: number) => Spent
+  /** Drops what is known of a deleted key. */
+  forget: (keyId: string) => void
+  /** How many keys it knows. */
+  size: () => number
 }
 
 /** Sums by the number of the day, week or month, in the order in which they were added. */
@@ -26,27 +31,20 @@ const monthOf = (day: number) => {
 }
 
 /**
- * `rows` are the totals per day from the database. Each period has a separate sum, so that spending under a wrong clock
- * counts only for the wrong time.
+ * `rows` are the totals of each key from the database, which are added up when the key is first used. Each period has a
+ * separate sum, so that spending under a wrong clock counts only for the wrong time.
  */
-export function createSpending(rows: readonly SpentDay[], now: number): Spending {
-  const known = new Map<string, Known>()
-
-  function add(keyId: string, day: number, nanodollars: number): void {
-    const spent = known.get(keyId) ?? { ever: 0, days: new Map(), weeks: new Map(), months: new Map() }
-    known.set(keyId, spent)
-    spent.ever += nanodollars
-    grow(spent.days, day, nanodollars)
-    grow(spent.weeks, weekOf(day), nanodollars)
-    grow(spent.months, monthOf(day), nanodollars)
-  }
-
-  const distanceOf = ({ day }: SpentDay) => Math.abs(day - dayOf(now))
-  // The nearest days are added last: what was added first is dropped first.
-  for (const { keyId, day, costNanodollars } of rows.toSorted((one, other) => distanceOf(other) - distanceOf(one)))
-    add(keyId, day, costNanodollars)
+export function createSpending(rows: readonly SpentDays[], now: number): Spending {
+  const known = createPackedMap((packed) => addUp(packed, dayOf(now)))
+  for (const { keyId, packed } of rows) known.setPacked(keyId, packed)
   return {
-    add: (keyId, at, nanodollars) => add(keyId, dayOf(at), nanodollars),
+    add: (keyId, at, nanodollars) => {
+      const spent = known.get(keyId) ?? nothing()
+      known.set(keyId, spent)
+      addDay(spent, dayOf(at), nanodollars)
+    },
+    forget: (keyId) => void known.delete(keyId),
+    size: () => known.size,
     of: (keyId, now) => {
       const spent = known.get(keyId)
       const day = dayOf(now)
@@ -58,6 +56,26 @@ export function createSpending(rows: readonly SpentDay[], now: number): Spending
       }
     },
   }
+}
+
+function nothing(): Known {
+  return { ever: 0, days: new Map(), weeks: new Map(), months: new Map() }
+}
+
+/** The days nearest to today are added last: what was added first is dropped first. */
+function addUp(packed: string, today: number): Known {
+  const [, days] = JSON.parse(packed) as UnpackedDays
+  const spent = nothing()
+  for (const [day, cost] of days.toSorted(([one], [other]) => Math.abs(other - today) - Math.abs(one - today)))
+    addDay(spent, day, cost)
+  return spent
+}
+
+function addDay(spent: Known, day: number, nanodollars: number): void {
+  spent.ever += nanodollars
+  grow(spent.days, day, nanodollars)
+  grow(spent.weeks, weekOf(day), nanodollars)
+  grow(spent.months, monthOf(day), nanodollars)
 }
 
 function grow(sums: Sums, period: number, nanodollars: number): void {

@@ -25,7 +25,7 @@ export type Metrics = {
   countCommit: (outcome: CommitOutcome) => void
   countBackupFailure: () => void
   /** The keys with series; the others are counted together as `other`. */
-  busiestKeys: Pick<Busiest, 'ids'>
+  busiestKeys: Pick<Busiest, 'ids' | 'forget'>
   /**
    * The samples of everything that is counted, without those of organizations and upstreams that are gone. Ranks the
    * keys again, at most once an hour.
@@ -105,6 +105,7 @@ export function createMetrics(monotonic: () => number): Metrics {
         countWaiting()
         return keys.ids()
       },
+      forget: keys.forget,
     },
     read: (live) => {
       countWaiting()

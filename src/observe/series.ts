@@ -132,6 +132,8 @@ export type Busiest = {
   label: (id: string) => string
   /** The busiest. */
   ids: () => Iterable<string>
+  /** Drops the uses of an id that is no longer used, which leaves the busiest at the next ranking. */
+  forget: (id: string) => void
   /** Ranks again by the uses since the last time, older ones at half. Returns the ids that are no longer among the busiest. */
   rank: () => ReadonlySet<string>
 }
@@ -148,6 +150,7 @@ export function createBusiest(max: number): Busiest {
       return id
     },
     ids: () => named.values(),
+    forget: (id) => void uses.delete(id),
     rank: () => {
       const busiest = [...uses].toSorted(([, one], [, other]) => other - one).slice(0, max)
       const before = named

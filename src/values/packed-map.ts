@@ -5,8 +5,8 @@ export type PackedMap<Value extends object> = ReadonlyMap<string, Value> & {
   set: (key: string, value: Value) => void
   setPacked: (key: string, text: string) => void
   delete: (key: string) => boolean
-  /** The values whose text contains one of a few, and values that are not packed: a quick look before `unpack`. */
-  valuesWith: (text: string) => Iterable<Value>
+  /** The values whose text passes a quick check, and all that are not packed. */
+  valuesWith: (mayFit: (text: string) => boolean) => Iterable<Value>
 }
 
 export function createPackedMap<Value extends object>(unpack: (text: string) => Value): PackedMap<Value> {
@@ -19,10 +19,10 @@ export function createPackedMap<Value extends object>(unpack: (text: string) => 
   function* values(): Generator<Value, undefined> {
     for (const entry of entries.values()) yield toValue(entry)
   }
-  function* valuesWith(text: string): Generator<Value, undefined> {
+  function* valuesWith(mayFit: (text: string) => boolean): Generator<Value, undefined> {
     for (const entry of entries.values())
       if (typeof entry !== 'string') yield entry
-      else if (entry.includes(text)) yield unpack(entry)
+      else if (mayFit(entry)) yield unpack(entry)
   }
 
   const map: PackedMap<Value> = {

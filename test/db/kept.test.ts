@@ -54,7 +54,7 @@ test('the newest key set of an issuer takes the place of the one before', async 
   await writer.write([putIssuerKeySet(orm, keySet)])
   await writer.write([putIssuerKeySet(orm, newer)])
   expect(await readIssuerKeySet(orm, issuerId)).toEqual(newer)
-  expect((await listIssuers(orm)).map(({ lastKeySet }) => lastKeySet)).toEqual([newer])
+  expect((await listIssuers(orm, [issuerId])).map(({ lastKeySet }) => lastKeySet)).toEqual([newer])
 })
 
 test('the totals of a day never leave the whole numbers, however much is added', async () => {

@@ -83,5 +83,6 @@ describe('a key', () => {
     })
   }
 
-  test('that nobody knows is refused', () => expect(() => checkKeyState(undefined, 0)).toThrow('Invalid credentials'))
+  test('that is no longer there is refused', () =>
+    expect(() => checkKeyState(undefined, 0)).toThrow('Invalid credentials'))
 })

@@ -5,6 +5,10 @@ import { createSpending, dayOf, remainingOf } from '../../src/keys/spending.ts'
 
 const at = (text: string) => Date.parse(text)
 
+type SpentDay = [day: number, nanodollars: number]
+/** The days of a key as they are read from the database. */
+const pack = (days: SpentDay[]) => [{ keyId: 'k', packed: JSON.stringify(['k', days]) }]
+
 describe('what was spent', () => {
   const spent = [
     '2026-10-31T12:00Z',
@@ -43,8 +47,8 @@ describe('what was spent', () => {
     spending.add('k', now, 2)
     expect(spending.of('k', later)).toEqual({ ever: 13, daily: 10, weekly: 10, monthly: 10 })
     expect(spending.of('k', now)).toEqual({ ever: 13, daily: 3, weekly: 3, monthly: 3 })
-    const rows = [20_778, 21_178].map((day) => ({ keyId: 'k', day, costNanodollars: 1 }))
-    expect(createSpending(rows, now).of('k', now)).toEqual({ ever: 2, daily: 1, weekly: 1, monthly: 1 })
+    const days = [20_778, 21_178].map((day): SpentDay => [day, 1])
+    expect(createSpending(pack(days), now).of('k', now)).toEqual({ ever: 2, daily: 1, weekly: 1, monthly: 1 })
   })
 
   test('is right for whatever time it is, as long as the clock does not jump on and on', () => {
@@ -77,28 +81,21 @@ describe('what was spent', () => {
 
   test('of a key that is years old, and was used under a clock far ahead, is read from the database', () => {
     const now = 20_778
-    const rows = Array.from({ length: 1_000 }, (_, index) => ({ keyId: 'k', day: now - index, costNanodollars: 1 }))
-    const ahead = Array.from({ length: 100 }, (_, index) => ({
-      keyId: 'k',
-      day: now + 400 + index,
-      costNanodollars: 1,
-    }))
-    const spending = createSpending([...ahead, ...rows], now * 86_400_000)
+    const rows = Array.from({ length: 1_000 }, (_, index): SpentDay => [now - index, 1])
+    const ahead = Array.from({ length: 100 }, (_, index): SpentDay => [now + 400 + index, 1])
+    const spending = createSpending(pack([...ahead, ...rows]), now * 86_400_000)
     expect(spending.of('k', now * 86_400_000)).toEqual({ ever: 1_100, daily: 1, weekly: 6, monthly: 21 })
   })
 
   test('is the same whether it was added or read from the database', () => {
-    const cost = fc.record({
-      day: fc.integer({ min: 20_000, max: 20_060 }),
-      costNanodollars: fc.integer({ min: 0, max: 9 }),
-    })
+    const cost = fc.tuple(fc.integer({ min: 20_000, max: 20_060 }), fc.integer({ min: 0, max: 9 }))
     fc.assert(
       fc.property(fc.array(cost), (costs) => {
-        const days = costs.map((each) => ({ keyId: 'k', ...each })).toSorted((one, other) => one.day - other.day)
+        const days = costs.toSorted(([one], [other]) => one - other)
         const added = createSpending([], 0)
-        for (const { day, costNanodollars } of days) added.add('k', day * 86_400_000, costNanodollars)
+        for (const [day, cost] of days) added.add('k', day * 86_400_000, cost)
         const now = 20_060 * 86_400_000
-        expect(createSpending(days, now).of('k', now)).toEqual(added.of('k', now))
+        expect(createSpending(pack(days), now).of('k', now)).toEqual(added.of('k', now))
         expect(dayOf(now)).toBe(20_060)
       }),
     )

@@ -94,7 +94,7 @@ async function updateIssuerFields(context: OperationContext, input: typeof updat
 async function deleteIssuer(context: OperationContext, input: typeof oneInput.infer) {
   const { id } = pick(context, input)
   const now = context.now()
-  const affected = readAffected(context, 'issuerId', id)
+  const affected = readAffected(context, 'issuerId', [id]).get(id)
   await commit(context, [updateIssuer(context.orm, id, { deletedAt: now, updatedAt: now })], [{ kind: 'issuer', id }])
   return { id, deleted: true, ...affected }
 }

@@ -3,7 +3,7 @@
 import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../../db/api-keys.ts'
 import { findUser, findWorkspace } from '../../../db/organizations.ts'
 import { createPace, filterInSlices } from '../../../db/pace.ts'
-import { packedText } from '../../../db/packed-rows.ts'
+import { mayHave } from '../../../db/packed-rows.ts'
 import type { ApiKey } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
@@ -46,7 +46,7 @@ async function listKeys(context: AdminContext, { organization, owner, state }: t
   if (owner !== undefined && ownedBy === undefined)
     throw new Fault('not_found', `There is no owner ${JSON.stringify(owner)}`, { hint: '; see: latchkey keys list' })
   const found = await filterInSlices(
-    context.registry.keys.valuesWith(packedText(ownedBy?.id ?? organizationId)),
+    context.registry.keys.valuesWith(mayHave(ownedBy?.id ?? organizationId)),
     (key) =>
       key.organizationId === organizationId &&
       key.deletedAt === null &&
@@ -125,14 +125,14 @@ async function changeSome<Shown extends object>(
   const named = (key === undefined ? keys : [key]).map((reference) => pick(context, { organization, key: reference }))
   const ids = [...new Set(named.map(({ id }) => id))]
   const isStopping = fields.disabled !== false
-  const affected = ids.map((id) => (isStopping ? readAffected(context, 'keyId', id) : {}))
+  const affected = isStopping ? readAffected(context, 'keyId', ids) : undefined
   await commit(
     context,
     ids.map((id) => updateApiKey(orm, id, { ...fields, updatedAt: now() })),
     ids.map((id) => ({ kind: 'key', id })),
   )
   const shown = await Promise.all(ids.map((id) => show(context, id)))
-  const data = shown.map((row, index) => ({ ...showChanged(row), ...affected[index] }))
+  const data = shown.map((row, index) => ({ ...showChanged(row), ...affected?.get(ids[index] ?? '') }))
   const [only] = data
   return key === undefined || only === undefined ? { data } : only
 }

@@ -1,6 +1,6 @@
 // Finds what an admin names, by id or name, in one organization. Deleted rows are not found.
 
-import { packedText } from '../../../db/packed-rows.ts'
+import { mayHave } from '../../../db/packed-rows.ts'
 import type { ApiKey, Organization } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
@@ -39,18 +39,23 @@ export function findKey(registry: Registry, reference: string, organizationId: s
  * Finds deleted rows too, for reports: by id or hash, since another row may have the name now. Without an organization, ids are searched
  * in all organizations.
  */
-export function findKeyIdEver(registry: Registry, reference: string, organization?: string): string {
-  const known = registry.keys.get(reference) ?? registry.keysByHash.get(reference)
+export async function findKeyIdEver(registry: Registry, reference: string, organization?: string): Promise<string> {
+  const { keys, keysByHash, deleted } = registry
+  const known =
+    keys.get(reference) ??
+    keysByHash.get(reference) ??
+    (await deleted.key(reference)) ??
+    (await deleted.keyWithHash(reference))
   return idEver(known, registry, organization, (organizationId) => findKey(registry, reference, organizationId))
 }
 
-export function findIssuerIdEver(registry: Registry, reference: string, organization?: string): string {
-  const known = registry.issuers.get(reference)
+export async function findIssuerIdEver(registry: Registry, reference: string, organization?: string): Promise<string> {
+  const known = registry.issuers.get(reference) ?? (await registry.deleted.issuer(reference))
   return idEver(known, registry, organization, (organizationId) => findIssuer(registry, reference, organizationId))
 }
 
-export function findPolicyIdEver(registry: Registry, reference: string, organization?: string): string {
-  const known = registry.policies.get(reference)
+export async function findPolicyIdEver(registry: Registry, reference: string, organization?: string): Promise<string> {
+  const known = registry.policies.get(reference) ?? (await registry.deleted.policy(reference))
   return idEver(known, registry, organization, (organizationId) => findPolicy(registry, reference, organizationId))
 }
 
@@ -79,7 +84,7 @@ type Rows<Row extends Named> = ReadonlyMap<string, Row> | PackedMap<Row>
 
 /** All rows with the name, and others. */
 function possiblyNamed<Row extends Named>(rows: Rows<Row>, name: string): Iterable<Row> {
-  return 'valuesWith' in rows ? rows.valuesWith(packedText(name)) : rows.values()
+  return 'valuesWith' in rows ? rows.valuesWith(mayHave(name)) : rows.values()
 }
 
 function find<Row extends Named>(

@@ -1,7 +1,7 @@
 // Admin operations on federation policies (reference: Policy). The exchange follows what is saved here.
 
 import { filterInSlices, mapInSlices } from '../../../db/pace.ts'
-import { packedText } from '../../../db/packed-rows.ts'
+import { mayHave } from '../../../db/packed-rows.ts'
 import { insertPolicy, updatePolicy } from '../../../db/policies.ts'
 import type { Policy as PolicyRow } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
@@ -99,17 +99,19 @@ async function changePolicy(context: OperationContext, input: typeof policyChang
 
 async function deletePolicy(context: OperationContext, input: typeof oneInput.infer) {
   const policy = pick(context, input)
-  await change(context, policy, { deletedAt: context.now() })
+  const now = context.now()
+  const statement = updatePolicy(context.orm, policy.id, { deletedAt: now, updatedAt: now })
+  await commit(context, [statement], [{ kind: 'policy', id: policy.id }])
   return { id: policy.id, deleted: true }
 }
 
 async function listPolicies(context: AdminContext, { organization, key, issuer, state }: typeof listInput.infer) {
   const { registry } = context
   const { id } = findOrganization(registry, organization)
-  const keyId = key === undefined ? undefined : findKeyIdEver(registry, key, organization)
-  const issuerId = issuer === undefined ? undefined : findIssuerIdEver(registry, issuer, organization)
+  const keyId = key === undefined ? undefined : await findKeyIdEver(registry, key, organization)
+  const issuerId = issuer === undefined ? undefined : await findIssuerIdEver(registry, issuer, organization)
   const rows = await filterInSlices(
-    registry.policies.valuesWith(packedText(keyId ?? issuerId ?? id)),
+    registry.policies.valuesWith(mayHave(keyId ?? issuerId ?? id)),
     (row) =>
       row.organizationId === id &&
       row.deletedAt === null &&

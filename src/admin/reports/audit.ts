@@ -3,6 +3,7 @@
 import { getTableColumns } from 'drizzle-orm'
 import { listChanges } from '../../../db/admin-changes.ts'
 import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../../db/audit.ts'
+import { mapInSlices } from '../../../db/pace.ts'
 import type { AdminChange } from '../../../db/record-schema.ts'
 import { timeOfRequest } from '../../../db/request-time.ts'
 import { apiKeys, issuers, policies, signingKeys } from '../../../db/schema.ts'
@@ -10,15 +11,14 @@ import { findUsage } from '../../../db/usage.ts'
 import { Fault } from '../../fault.ts'
 import { isReason, reasonNames, type StepName, stepOf } from '../../federation/subject-token/refusal.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
-import type { Registry } from '../../registry.ts'
 import { type } from '../../values/shape.ts'
 import { uuidShape } from '../../values/shapes.ts'
-import type { AdminContext } from '../operation/context.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import type { auditedResponse, changeResponse, exchangeResponse } from '../operation/responses.ts'
 import { archivedOf, hintAtArchive } from './archived.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
+import { createRowNames, type RowNames } from './row-names.ts'
 import { showUsage } from './usage.ts'
 
 type Audited = typeof auditedResponse.infer
@@ -46,11 +46,13 @@ export const auditOperations = {
 async function listExchanges(context: OperationContext, input: typeof auditInput.infer) {
   const { orm, registry, onProgress } = context
   const { outcome, reason } = input
-  const filter: AuditFilter = { ...pageOf(context, input), ...traitsOf(context, input), outcome, reason }
-  const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => showAudit(row, registry), { onProgress })
+  const filter: AuditFilter = { ...pageOf(context, input), ...(await traitsOf(context, input)), outcome, reason }
+  const names = createRowNames(registry)
+  const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => row, { onProgress })
   const isWhole = rows.length < filter.limit && moreBeforeId === undefined
   const archived = await archivedOf(context, { ...filter, kind: 'exchanges', isWhole })
-  return { data: rows, more_before_id: moreBeforeId, ...archived }
+  const data = await mapInSlices(rows, (row) => showAudit(row, names))
+  return { data, more_before_id: moreBeforeId, ...archived }
 }
 
 async function listAdminChanges(context: OperationContext, input: typeof changesInput.infer) {
@@ -58,8 +60,9 @@ async function listAdminChanges(context: OperationContext, input: typeof changes
   // Only the operators of the machine see its users.
   const usersOf = ({ osUser, sudoUser }: AdminChange): { os_user?: string | null; sudo_user?: string | null } =>
     actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
-  const show = (row: AdminChange) => ({ ...showChange(row, context), ...usersOf(row) })
-  return { data: await listChanges(orm, pageOf(context, input), show, onProgress) }
+  const names = createRowNames(context.registry)
+  const rows = await listChanges(orm, pageOf(context, input), (row) => row, onProgress)
+  return { data: await mapInSlices(rows, async (row) => ({ ...(await showChange(row, names)), ...usersOf(row) })) }
 }
 
 async function showRequest(context: OperationContext, { request_id, organization }: typeof exchangeInput.infer) {
@@ -67,19 +70,20 @@ async function showRequest(context: OperationContext, { request_id, organization
   const requestId = request_id.toLowerCase()
   const ownerId = organization === undefined ? undefined : findOrganization(registry, organization).id
   const isTheirs = (row: { organizationId: string | null }) => (ownerId ?? row.organizationId) === row.organizationId
+  const names = createRowNames(registry)
   const exchange = await findAudit(orm, requestId)
   if (exchange !== undefined && isTheirs(exchange))
-    return { kind: 'exchange', ...showAudit(exchange, registry) } satisfies Audited
+    return { kind: 'exchange', ...(await showAudit(exchange, names)) } satisfies Audited
   const request = exchange === undefined ? await findUsage(orm, requestId) : undefined
   if (request !== undefined && isTheirs(request))
-    return { kind: 'inference', ...showUsage(request, registry) } satisfies Audited
+    return { kind: 'inference', ...(await showUsage(request, names)) } satisfies Audited
   const hint = await hintAtArchive(context, timeOfRequest(requestId))
   throw new Fault('not_found', `There is no exchange or inference request with the request id ${request_id}`, {
     hint: hint || '; requests that were refused before they were forwarded are only in the log',
   })
 }
 
-function showAudit(row: ListedAudit, { policies, issuers }: Registry): typeof exchangeResponse.infer {
+async function showAudit(row: ListedAudit, names: RowNames): Promise<typeof exchangeResponse.infer> {
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -91,10 +95,10 @@ function showAudit(row: ListedAudit, { policies, issuers }: Registry): typeof ex
     detail: row.detail,
     organization_id: row.organizationId,
     policy_id: row.policyId,
-    policy_name: policies.get(row.policyId ?? '')?.name ?? null,
+    policy_name: (await names.policy(row.policyId))?.name ?? null,
     policy_named: row.policyNamed,
     issuer_id: row.issuerId,
-    issuer_url: issuers.get(row.issuerId ?? '')?.issuerUrl ?? null,
+    issuer_url: (await names.issuer(row.issuerId))?.issuerUrl ?? null,
     key_id: row.keyId,
     subject: row.subject,
     subject_token_id: row.subjectTokenId,
@@ -110,13 +114,13 @@ function stepOfRow(reason: string | null): StepName | null {
   return reason !== null && isReason(reason) ? stepOf(reason) : null
 }
 
-function showChange(row: AdminChange, { registry }: AdminContext): typeof changeResponse.infer {
+async function showChange(row: AdminChange, names: RowNames): Promise<typeof changeResponse.infer> {
   return {
     id: row.id,
     at: timeOf(row.at),
     actor: row.actor,
     actor_key_id: row.actorKeyId,
-    actor_key_name: registry.keys.get(row.actorKeyId ?? '')?.name ?? null,
+    actor_key_name: (await names.key(row.actorKeyId))?.name ?? null,
     request_id: row.requestId,
     operation: row.operation,
     organization_id: row.organizationId,

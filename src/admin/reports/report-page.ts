@@ -26,15 +26,15 @@ export const traits = {
 } as const
 
 /** The filters as columns. Deleted rows are named by their id. */
-export function traitsOf(
+export async function traitsOf(
   { registry }: AdminContext,
   input: { organization?: string; key?: string; policy?: string; issuer?: string; subject?: string },
 ) {
   const { organization, key, policy, issuer, subject } = input
   return {
-    keyId: key === undefined ? undefined : findKeyIdEver(registry, key, organization),
-    policyId: policy === undefined ? undefined : findPolicyIdEver(registry, policy, organization),
-    issuerId: issuer === undefined ? undefined : findIssuerIdEver(registry, issuer, organization),
+    keyId: key === undefined ? undefined : await findKeyIdEver(registry, key, organization),
+    policyId: policy === undefined ? undefined : await findPolicyIdEver(registry, policy, organization),
+    issuerId: issuer === undefined ? undefined : await findIssuerIdEver(registry, issuer, organization),
     subject,
   }
 }

@@ -5,7 +5,6 @@ import { type ListedUsage, listUsage, type UsageFilter } from '../../../db/usage
 import { type UsageGrouping, usageGroupings } from '../../../db/usage-groupings.ts'
 import { findDrift, sumUsage, type UsageSum } from '../../../db/usage-totals.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../../limits.ts'
-import type { Registry } from '../../registry.ts'
 import { type } from '../../values/shape.ts'
 import { timeShape } from '../../values/shapes.ts'
 import type { AdminContext } from '../operation/context.ts'
@@ -14,6 +13,7 @@ import { organizationInput, timeOf } from '../operation/references.ts'
 import type { requestResponse } from '../operation/responses.ts'
 import { archivedOf } from './archived.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
+import { createRowNames, type RowNames } from './row-names.ts'
 
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits, 'until?': timeShape })
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
@@ -26,9 +26,10 @@ export const usageOperations = {
 
 async function sum(context: OperationContext, { by = 'key', ...input }: typeof sumInput.infer) {
   // Totals must be complete, so there are fewer groups only on request.
-  const filter = usageFilter(context, { limit: reportRowsMax, ...input })
+  const filter = await usageFilter(context, { limit: reportRowsMax, ...input })
   const sums = await sumUsage(context.orm, by, filter, context.onProgress)
-  const show = (sum: UsageSum) => ({ ...groupOf(by, sum.group, context.registry), ...totalsOf(sum) })
+  const names = createRowNames(context.registry)
+  const show = async (sum: UsageSum) => ({ ...(await groupOf(by, sum.group, names)), ...totalsOf(sum) })
   const archived = await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
   return { data: await mapInSlices(sums, show), ...archived }
 }
@@ -43,15 +44,17 @@ async function verify(context: OperationContext) {
 
 async function listRequests(context: OperationContext, input: typeof usageInput.infer) {
   const { orm, registry, onProgress } = context
-  const filter = usageFilter(context, input)
-  const data = await listUsage(orm, filter, (row) => showUsage(row, registry), onProgress)
+  const filter = await usageFilter(context, input)
+  const names = createRowNames(registry)
+  const rows = await listUsage(orm, filter, (row) => row, onProgress)
+  const data = await mapInSlices(rows, (row) => showUsage(row, names))
   const isWhole = data.length < filter.limit
   const archived = await archivedOf(context, { ...filter, kind: 'usage', isWhole })
   return { data, more_before_id: isWhole ? null : (data.at(-1)?.id ?? null), ...archived }
 }
 
-function usageFilter(context: AdminContext, input: typeof usageInput.infer): UsageFilter {
-  return { ...pageOf(context, input), ...traitsOf(context, input), until: input.until?.getTime() }
+async function usageFilter(context: AdminContext, input: typeof usageInput.infer): Promise<UsageFilter> {
+  return { ...pageOf(context, input), ...(await traitsOf(context, input)), until: input.until?.getTime() }
 }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
@@ -73,17 +76,19 @@ type GroupName =
 type Group = { [Name in GroupName]?: string | number | null } & { key_deleted?: boolean }
 
 /** The group of a row of totals, with the field names of the other responses and the current names of rows. */
-function groupOf(by: UsageGrouping, group: UsageSum['group'], registry: Registry): Group {
-  const [keyId, policyId, issuerId] = [group.keyId, group.policyId, group.issuerId].map(String)
+async function groupOf(by: UsageGrouping, group: UsageSum['group'], names: RowNames): Promise<Group> {
+  const [keyId = null, policyId = null, issuerId = null] = [group.keyId, group.policyId, group.issuerId].map((id) =>
+    typeof id === 'string' ? id : null,
+  )
   switch (by) {
     case 'key': {
-      const key = registry.keys.get(keyId ?? '')
+      const key = await names.key(keyId)
       return { key_id: group.keyId, key_name: key?.name ?? null, key_deleted: key?.deletedAt !== null }
     }
     case 'policy':
-      return { policy_id: group.policyId, policy_name: registry.policies.get(policyId ?? '')?.name ?? null }
+      return { policy_id: group.policyId, policy_name: (await names.policy(policyId))?.name ?? null }
     case 'subject': {
-      const issuerUrl = registry.issuers.get(issuerId ?? '')?.issuerUrl ?? null
+      const issuerUrl = (await names.issuer(issuerId))?.issuerUrl ?? null
       return { issuer_id: group.issuerId, issuer_url: issuerUrl, subject: group.subject }
     }
     case 'model':
@@ -109,7 +114,7 @@ function totalsOf(row: UsageSum) {
   }
 }
 
-export function showUsage(row: ListedUsage, { keys, policies, issuers }: Registry): typeof requestResponse.infer {
+export async function showUsage(row: ListedUsage, names: RowNames): Promise<typeof requestResponse.infer> {
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -117,11 +122,11 @@ export function showUsage(row: ListedUsage, { keys, policies, issuers }: Registr
     organization_id: row.organizationId,
     workspace_id: row.workspaceId,
     key_id: row.keyId,
-    key_name: keys.get(row.keyId)?.name ?? null,
+    key_name: (await names.key(row.keyId))?.name ?? null,
     policy_id: row.policyId,
-    policy_name: policies.get(row.policyId ?? '')?.name ?? null,
+    policy_name: (await names.policy(row.policyId))?.name ?? null,
     issuer_id: row.issuerId,
-    issuer_url: issuers.get(row.issuerId ?? '')?.issuerUrl ?? null,
+    issuer_url: (await names.issuer(row.issuerId))?.issuerUrl ?? null,
     subject: row.subject,
     access_token_id: row.accessTokenId,
     endpoint: row.endpoint,

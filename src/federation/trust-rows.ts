@@ -1,0 +1,152 @@
+// The keys, issuers and policies that are in force, as the registry holds them, and how they are loaded. Deleted rows are
+// not here, except keys and issuers that a policy names: it is refused for them, and shows their names.
+import { eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { listIssuers } from '../../db/issuers.ts'
+import type { Orm } from '../../db/open.ts'
+import { packedValue, packing } from '../../db/packed-rows.ts'
+import { type ApiKey, apiKeys, issuers, policies } from '../../db/schema.ts'
+import { compileKey, type Key } from '../keys/api-key.ts'
+import { createPackedMap, type PackedMap } from '../values/packed-map.ts'
+import type { Issuer } from './issuer/issuer.ts'
+import type { Policy } from './policy.ts'
+
+/** A key or policy stays packed as text until it is first used. */
+export type TrustRows = {
+  keys: PackedMap<Key>
+  /** Finds a key by the hash of its text. */
+  keysByHash: { get: (hash: string) => Key | undefined }
+  keyIdsByHash: Map<string, string>
+  issuers: Map<string, Issuer>
+  policies: PackedMap<Policy>
+  deleted: DeletedRows
+  /** Called with the id of each key that is deleted. */
+  onKeyDeleted: ((id: string) => void)[]
+}
+
+/** Finds rows in the database, where deleted ones are as well. */
+export type DeletedRows = {
+  policy: (id: string) => Promise<Policy | undefined>
+  issuer: (id: string) => Promise<Issuer | undefined>
+  key: (id: string) => Promise<Key | undefined>
+  keyWithHash: (hash: string) => Promise<Key | undefined>
+}
+
+const packedKeys = packing(apiKeys, ['id', 'hash'])
+const packedPolicies = packing(policies, ['id', 'keyId', 'issuerId'])
+/** Where a packed policy has what it names. */
+const places = { keyId: 1, issuerId: 2 } as const
+export type Naming = keyof typeof places
+
+export function createTrustRows(orm: Orm): TrustRows {
+  const keys = createPackedMap((text) => compileKey(packedKeys.unpack(text)))
+  const keyIdsByHash = new Map<string, string>()
+  return {
+    keys,
+    keyIdsByHash,
+    keysByHash: { get: (hash) => keys.get(keyIdsByHash.get(hash) ?? '') },
+    issuers: new Map(),
+    policies: createPackedMap((text) => Object.freeze(packedPolicies.unpack(text))),
+    deleted: readDeletedFrom(orm),
+    onKeyDeleted: [],
+  }
+}
+
+/** Reloads the keys with these ids, or all. */
+export async function loadKeys(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
+  if (ids === undefined) return loadAllKeys(trust, orm)
+  const rows = await orm.select().from(apiKeys).where(inArray(apiKeys.id, ids))
+  for (const row of rows) putKey(trust, row)
+  const deleted = rows.filter(({ deletedAt }) => deletedAt !== null)
+  for (const { id } of deleted) for (const forget of trust.onKeyDeleted) forget(id)
+  dropUnnamed(trust, 'keyId', deleted)
+}
+
+/** Reloads the issuers with these ids, or all. */
+export async function loadIssuers(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
+  const rows = await listIssuers(orm, ids ?? isInUse(issuers, policies.issuerId))
+  for (const row of rows) trust.issuers.set(row.id, Object.freeze(row))
+  if (ids !== undefined) dropUnnamed(trust, 'issuerId', rows)
+}
+
+/** Reloads the policies with these ids, or all. */
+export async function loadPolicies(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
+  if (ids === undefined) return loadAllPolicies(trust, orm)
+  const before = ids.flatMap((id) => trust.policies.get(id) ?? [])
+  for (const row of await orm.select().from(policies).where(inArray(policies.id, ids)))
+    if (row.deletedAt === null) trust.policies.set(row.id, Object.freeze(row))
+    else trust.policies.delete(row.id)
+  dropUnnamed(
+    trust,
+    'keyId',
+    before.flatMap(({ keyId }) => trust.keys.get(keyId) ?? []),
+  )
+  dropUnnamed(
+    trust,
+    'issuerId',
+    before.flatMap(({ issuerId }) => trust.issuers.get(issuerId) ?? []),
+  )
+}
+
+function putKey(trust: TrustRows, row: ApiKey): void {
+  const key = compileKey(row)
+  trust.keys.set(key.id, key)
+  trust.keyIdsByHash.set(key.hash, key.id)
+}
+
+async function loadAllKeys(trust: TrustRows, orm: Orm): Promise<void> {
+  for await (const rows of packedKeys.read(orm, isInUse(apiKeys, policies.keyId)))
+    for (const text of rows) {
+      const id = packedValue(text)
+      trust.keys.setPacked(id, text)
+      trust.keyIdsByHash.set(packedValue(text, 1), id)
+    }
+}
+
+async function loadAllPolicies(trust: TrustRows, orm: Orm): Promise<void> {
+  for await (const rows of packedPolicies.read(orm, isNull(policies.deletedAt)))
+    for (const text of rows) trust.policies.setPacked(packedValue(text), text)
+}
+
+/** Matches rows that are not deleted, or that a policy names. */
+function isInUse({ id, deletedAt }: typeof apiKeys | typeof issuers, naming: SQLiteColumn): SQL {
+  return sql`(${deletedAt} is null or ${id} in (select ${naming} from ${policies} where ${policies.deletedAt} is null))`
+}
+
+/** The policies that name one of these keys or issuers. */
+export function* policiesNaming(
+  { policies: all }: Pick<TrustRows, 'policies'>,
+  field: Naming,
+  ids: ReadonlySet<string>,
+): Generator<Policy> {
+  for (const policy of all.valuesWith((text) => ids.has(packedValue(text, places[field]))))
+    if (ids.has(policy[field])) yield policy
+}
+
+/** Forgets those of the rows that are deleted and that no policy names any longer. */
+function dropUnnamed(
+  trust: TrustRows,
+  field: Naming,
+  rows: readonly { id: string; hash?: string; deletedAt: number | null }[],
+): void {
+  const deleted = new Map(rows.flatMap((row) => (row.deletedAt === null ? [] : [[row.id, row]])))
+  if (deleted.size === 0) return
+  for (const policy of policiesNaming(trust, field, new Set(deleted.keys()))) deleted.delete(policy[field])
+  for (const { id, hash } of deleted.values()) {
+    trust[field === 'keyId' ? 'keys' : 'issuers'].delete(id)
+    if (hash !== undefined) trust.keyIdsByHash.delete(hash)
+  }
+}
+
+function readDeletedFrom(orm: Orm): DeletedRows {
+  const keyWhere = async (column: SQLiteColumn, value: string) => {
+    const [row] = await orm.select().from(apiKeys).where(eq(column, value))
+    return row && compileKey(row)
+  }
+  return {
+    policy: async (id) => (await orm.select().from(policies).where(eq(policies.id, id)))[0],
+    issuer: async (id) => (await listIssuers(orm, [id]))[0],
+    key: (id) => keyWhere(apiKeys.id, id),
+    keyWithHash: (hash) => keyWhere(apiKeys.hash, hash),
+  }
+}
