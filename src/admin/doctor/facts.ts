@@ -102,6 +102,7 @@ export async function readServer(context: AdminContext): Promise<ServerFacts> {
     isServing: signingKeys !== undefined,
     disk: space && { folder, ...space, database: sizeOf(databasePath) },
     backup: await readBackup(context),
+    isArchiveFailing: context.retention.isFailing(),
     masterKeyFile: masterKey.kind === 'file' ? { path: masterKey.path, mode: modeOf(masterKey.path) } : undefined,
     tls: tlsState?.(),
     schema: await readSchemaVersion(database.client),

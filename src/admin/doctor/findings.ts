@@ -6,6 +6,7 @@ export const findingAreas = [
   'server',
   'disk',
   'backup',
+  'archive',
   'master_key',
   'tls',
   'database',

@@ -8,6 +8,8 @@ export type ServerFacts = {
   /** Undefined where the system does not say. Bytes. */
   disk: { folder: string; free: number; total: number; database: number } | undefined
   backup: BackupFacts
+  /** Whether the last scheduled archive run failed. */
+  isArchiveFailing: boolean
   /** Undefined where the key is a value. `mode` is undefined for a file that is missing or out of reach. */
   masterKeyFile: { path: string; mode: number | undefined } | undefined
   /** The pair in use, and why newer files could not be used. */
@@ -32,6 +34,7 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
     ['disk', judgeDisk(facts)],
     ['backup', judgeBackup(facts.backup, now)],
     ['backup', judgeBackupDisk(facts)],
+    ['archive', facts.isArchiveFailing ? archiveFailing : undefined],
     ['master_key', judgeMasterKeyFile(facts)],
     ['tls', judgeTls(facts, now)],
   ]
@@ -43,6 +46,13 @@ const notServing: About = {
   code: 'server_stopped',
   message: 'No server runs on this database',
   action: 'latchkey serve, or start the service',
+}
+
+const archiveFailing: About = {
+  level: 'error',
+  code: 'archive_failed',
+  message: 'The last scheduled archive run failed, so the database keeps growing',
+  action: 'Read the log at archive_failed, then run: latchkey archive',
 }
 
 const [megabyte, gigabyte] = [1e6, 1e9]

@@ -33,6 +33,7 @@ const fineServer: ServerFacts = {
   isServing: true,
   disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9 },
   backup: { folder: '/backups', everyMilliseconds: day, newestAt: now - day, failure: undefined, free: 50e9 },
+  isArchiveFailing: false,
   masterKeyFile: { path: '/data/master.key', mode: 0o100600 },
   tls: { ...validFor(100), failure: undefined },
   schema: 9,
@@ -100,6 +101,7 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ['an old backup', () => backup({ newestAt: now - 49 * hour }), ['warning backup_old']],
   ['a failed backup', () => backup({ failure: 'no space' }), ['error backup_failed']],
   ['a full disk for backups', () => backup({ free: 4e9 }), ['warning backup_disk_nearly_full']],
+  ['a failed archive run', () => ofServer({ isArchiveFailing: true }), ['error archive_failed']],
   [
     'a master key that others can read',
     () => ofServer({ masterKeyFile: { path: '/k', mode: 0o100640 } }),
