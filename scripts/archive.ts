@@ -86,7 +86,8 @@ function draw(rows: Archives, given: Arguments = { words: [], options: {} }): st
       ['TO (UTC)', (row) => moment(row.to)],
       ['ROWS', (row) => row.rows],
       ['BYTES', (row) => row.bytes],
-      ['FILE', (row) => `${row.folder}/${row.file}`],
+      ['FILE', (row) => row.file],
+      ['FOLDER', (row) => row.folder],
     ],
     given,
   )
@@ -101,7 +102,8 @@ function drawVerified({ ok, data, unknown_files }: Verified): string {
       [
         ['RESULT', (row) => row.result],
         ['ROWS', (row) => row.rows],
-        ['FILE', (row) => `${row.folder}/${row.file}`],
+        ['FILE', (row) => row.file],
+        ['FOLDER', (row) => row.folder],
       ],
       'No archives yet',
     ),
