@@ -7,8 +7,8 @@ import type { Orm } from './open.ts'
 /** One statement reads so many rows: few statements, and no text that takes much memory beside the rows. */
 const rowsAtOnce = 2_000
 
-/** JSON escapes this character, which the label of every key has: with it, a text would take two bytes for each character. */
-const [ellipsis, ellipsisEscaped] = ['…', '\\u2026']
+/** The label of every key has an ellipsis, for which the whole text would take two bytes for each character. */
+const [ellipsis, placeholder] = ['…', '\u0001']
 
 /** How the rows of one table are packed. `first` names the fields whose values begin the text, which must be text without escapes. */
 export type Packing<Row> = {
@@ -24,8 +24,8 @@ export function packing<Table extends SQLiteTable>(
   const all = getTableColumns(table)
   const fields = [...first, ...Object.keys(all).filter((field) => !first.includes(field))]
   const columns = fields.map((field) => ({ field, ...columnOf(all[field]) }))
-  const names = sql.raw(columns.map(({ name }) => name).join(','))
-  const rows = sql`replace(group_concat(json_array(${names}), char(10)), ${ellipsis}, ${ellipsisEscaped})`
+  const values = sql.raw(columns.map(({ expression }) => expression).join(','))
+  const rows = sql`group_concat(json_array(${values}), char(10))`
   const from = sql.raw(getTableName(table))
   return {
     read: async function* (orm, where = sql`true`) {
@@ -58,16 +58,22 @@ export function packedValue(text: string, place = 0): string {
 
 /** Whether one of the columns of a packed row may have this value. */
 export function mayHave(value: string): (text: string) => boolean {
-  const packed = JSON.stringify(value).replaceAll(ellipsis, ellipsisEscaped)
+  const packed = JSON.stringify(value)
   return (text) => text.includes(packed)
 }
 
-type Column = { name: string; unpackValue: (value: unknown) => unknown }
+type Column = { expression: string; unpackValue: (value: unknown) => unknown }
 
 function columnOf(column: { name: string; dataType: string } | undefined): Column {
   if (column === undefined) throw new Error('The table lacks a column to pack')
   const { name, dataType } = column
-  if (dataType === 'boolean') return { name, unpackValue: (value) => value === 1 }
-  if (dataType === 'json') return { name, unpackValue: (value) => (value === null ? null : JSON.parse(String(value))) }
-  return { name, unpackValue: (value) => value }
+  if (name === 'label')
+    return {
+      expression: `replace(${name}, '${ellipsis}', char(${placeholder.charCodeAt(0)}))`,
+      unpackValue: (value) => String(value).replace(placeholder, ellipsis),
+    }
+  if (dataType === 'boolean') return { expression: name, unpackValue: (value) => value === 1 }
+  if (dataType === 'json')
+    return { expression: name, unpackValue: (value) => (value === null ? null : JSON.parse(String(value))) }
+  return { expression: name, unpackValue: (value) => value }
 }
