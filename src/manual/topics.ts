@@ -4,8 +4,11 @@ import backup from './backup.md' with { type: 'text' }
 import budgets from './budgets.md' with { type: 'text' }
 import changes from './changes.md' with { type: 'text' }
 import configuration from './configuration.md' with { type: 'text' }
+import disaster from './disaster.md' with { type: 'text' }
+import fips from './fips.md' with { type: 'text' }
 import glossary from './glossary.md' with { type: 'text' }
 import inference from './inference.md' with { type: 'text' }
+import install from './install.md' with { type: 'text' }
 import issuers from './issuers.md' with { type: 'text' }
 import linter from './linter.md' with { type: 'text' }
 import monitoring from './monitoring.md' with { type: 'text' }
@@ -16,10 +19,14 @@ import recipes from './recipes.md' with { type: 'text' }
 import reference from './reference.md' with { type: 'text' }
 import retention from './retention.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
+import sizing from './sizing.md' with { type: 'text' }
 import troubleshooting from './troubleshooting.md' with { type: 'text' }
+import upgrade from './upgrade.md' with { type: 'text' }
 
 /** In the order in which the table of contents lists them. A text is Markdown. */
 export const topics: ReadonlyMap<string, string> = new Map([
+  ['install', install],
+  ['upgrade', upgrade],
   ['recipes', recipes],
   ['policies', policies],
   ['linter', linter],
@@ -33,8 +40,11 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['backup', backup],
   ['monitoring', monitoring],
   ['retention', retention],
+  ['disaster', disaster],
+  ['sizing', sizing],
   ['troubleshooting', troubleshooting],
   ['security', security],
+  ['fips', fips],
   ['glossary', glossary],
   ['reference', reference],
   ['changes', changes],
