@@ -112,7 +112,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
   const runCheckpointsAt = (pages: number) => opened.execute(`pragma wal_autocheckpoint = ${pages}`)
   return {
     client: opened,
-    orm: drizzle(opened, { schema }),
+    orm: createOrm(opened),
     commit: opened.commit,
     path: options.path,
     checkpoint: async () => {
@@ -154,6 +154,11 @@ async function giveBackPages(client: Client, pages: number): Promise<number> {
 }
 
 const incrementalVacuum = 2
+
+/** Typed queries over a connection. */
+export function createOrm(client: Client): Orm {
+  return drizzle(client, { schema })
+}
 
 /**
  * Forces a garbage collection. libSQL finalizes a failed statement only when it is collected; until then, this process

@@ -1,5 +1,6 @@
 // Makes backups of the database that this process owns, one at a time, and remembers how they went. The copy is made in a child process.
-import { existsSync, rmSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { describeDenial } from '../../db/access.ts'
 import type { Database } from '../../db/open.ts'
@@ -10,14 +11,13 @@ import { describeError, Fault } from '../fault.ts'
 import { nameInstallation } from '../inference/upstream/forwarding-loop.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { findFittingKey, hasPrivateKey } from '../tokens/keyring.ts'
+import { findFittingKey } from '../tokens/keyring.ts'
 import type { MasterKeySource } from '../tokens/master-key.ts'
 import { masterKeyFingerprint } from '../tokens/master-key-file.ts'
-import { signingKeyState } from '../tokens/signing-keys.ts'
 import type { Manifest } from './backup-file.ts'
 import { backupName, listPartials, partialPath } from './backup-names.ts'
 import { startCopy } from './copy.ts'
-import type { CopyJob } from './copy-process.ts'
+import type { Held } from './copy-process.ts'
 import { checkSpace } from './space.ts'
 
 export type Backup = { file: string; bytes: number; milliseconds: number; manifest: Manifest }
@@ -101,27 +101,20 @@ async function writeBackup(
   const folder = dirname(file)
   // One backup at a time: such a file was left behind.
   const beginning = basename(file).startsWith(installation) ? installation : `${basename(file)}.`
-  for (const path of listPartials(folder, beginning)) rmSync(path, { force: true })
+  for (const path of listPartials(folder, beginning)) await rm(path, { force: true })
   await checkSpace(folder, databaseBytes(database.path))
-  const rows = await listSigningKeys(database.orm)
-  const hex = await findFittingKey(masterKey, rows)
+  const hex = await findFittingKey(masterKey, await listSigningKeys(database.orm))
   const partial = partialPath(file)
-  const createJob = (): CopyJob => {
-    const at = now()
-    const published = rows.filter((row) => hasPrivateKey(row) && signingKeyState(row, at) !== 'retired')
-    const about = {
-      created_at: new Date(at).toISOString(),
-      version: packageJson.version,
-      installation,
-      signing_keys: published.map(({ id }) => id),
-      master_key_fingerprint: hex === undefined ? null : masterKeyFingerprint(hex),
-    }
-    return { database: database.path, partial, file, about }
-  }
+  const describe = (): Held => ({
+    created_at: new Date(now()).toISOString(),
+    version: packageJson.version,
+    installation,
+    master_key_fingerprint: hex === undefined ? null : masterKeyFingerprint(hex),
+  })
   try {
-    return await startCopy(database, createJob, { signal, onProgress })
+    return await startCopy(database, { database: database.path, partial, file }, describe, { signal, onProgress })
   } catch (error) {
-    for (const end of ['', '-wal', '-journal']) rmSync(partial + end, { force: true })
+    for (const end of ['', '-wal', '-journal']) await rm(partial + end, { force: true })
     if (error instanceof Fault) throw error
     const why = (error as Error).message
     throw new Fault('unavailable', `The backup ${JSON.stringify(file)} could not be written: ${why}`, { cause: error })

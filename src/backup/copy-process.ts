@@ -7,23 +7,28 @@ import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Client } from '@libsql/client'
 import { connect } from '../../db/connection.ts'
-import { copyDatabase } from '../../db/copy-file.ts'
+import { completeCopy, draftCopy } from '../../db/copy-file.ts'
 import { readSchemaVersion, readTableFacts } from '../../db/facts.ts'
-import { letGo } from '../../db/open.ts'
+import { createOrm, letGo } from '../../db/open.ts'
+import { listSigningKeys } from '../../db/signing-keys.ts'
+import { hasPrivateKey } from '../tokens/keyring.ts'
+import { signingKeyState } from '../tokens/signing-keys.ts'
 import { backupFormat, type Manifest, manifestLine } from './backup-file.ts'
 
-/** What the owner sends as its first line. Its second line, of any content, confirms that checkpoints were held until `copied`. */
+/** The owner's first line. */
 export type CopyJob = {
   database: string
   /** Where the backup is written, and its name once it is complete. */
   partial: string
   file: string
-  about: Pick<Manifest, 'created_at' | 'version' | 'installation' | 'signing_keys' | 'master_key_fingerprint'>
 }
+
+/** The owner's second line: it holds checkpoints from now on. A third line, of any content, confirms that it did until `copied`. */
+export type Held = Pick<Manifest, 'created_at' | 'version' | 'installation' | 'master_key_fingerprint'>
 
 /** What this process writes, one per line. */
 export type CopyMessage =
-  | { ready: true }
+  | { drafted: true }
   | { progress: { done: number; total: number } }
   | { copied: true }
   | { done: Manifest; bytes: number }
@@ -37,19 +42,22 @@ export async function runCopyProcess(): Promise<never> {
   } catch {}
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
   const nextLine = async () => (await lines.next()).value as string | undefined
-  await tell({ ready: true })
   const text = await nextLine()
   if (text === undefined) process.exit(1)
   const job = JSON.parse(text) as CopyJob
-  const confirmed = nextLine()
-  // The owner is gone, or has given up.
-  void confirmed.then((line) => line === undefined && abandon(job))
-  void confirmed.then(nextLine).then((line) => line === undefined && abandon(job))
+  const orAbandon = (line: string | undefined) => line ?? abandon(job)
+  const held = nextLine().then(orAbandon)
+  const confirmed = held.then(nextLine).then(orAbandon)
+  // There is no fourth line: the input ends with the owner.
+  void confirmed.then(nextLine).then(orAbandon)
   try {
-    await copyDatabase(job.database, job.partial, createReporter())
+    await draftCopy(job.database, job.partial, createReporter())
+    await tell({ drafted: true })
+    const about = JSON.parse(await held) as Held
+    await completeCopy(job.database, job.partial)
     await tell({ copied: true })
     await confirmed
-    await tell(await complete(job))
+    await tell(await complete(job, about))
   } catch (error) {
     await remove(job)
     await tell({ failed: (error as Error).message })
@@ -82,8 +90,8 @@ async function remove({ partial }: CopyJob): Promise<void> {
   for (const end of ['', '-wal', '-journal']) await rm(partial + end, { force: true })
 }
 
-async function complete({ partial, file, about }: CopyJob): Promise<CopyMessage> {
-  const found = await settle(partial)
+async function complete({ partial, file }: CopyJob, about: Held): Promise<CopyMessage> {
+  const found = await settle(partial, Date.parse(about.created_at))
   // A connection with an exclusive lock leaves an empty journal.
   for (const end of ['-wal', '-journal']) await rm(partial + end, { force: true })
   const { bytes, sha256 } = await hashFile(partial)
@@ -96,7 +104,7 @@ async function complete({ partial, file, about }: CopyJob): Promise<CopyMessage>
     database_bytes: bytes,
     database_sha256: sha256,
     tables: found.tables,
-    signing_keys: about.signing_keys,
+    signing_keys: found.signingKeys,
     master_key_fingerprint: about.master_key_fingerprint,
   }
   const line = manifestLine(manifest)
@@ -110,7 +118,10 @@ async function complete({ partial, file, about }: CopyJob): Promise<CopyMessage>
  * Moves the log into the copy, so that it is one file, and reads what the copy contains.
  * @throws Error when the copy is damaged
  */
-async function settle(path: string): Promise<{ schema: number; tables: Manifest['tables'] }> {
+async function settle(
+  path: string,
+  at: number,
+): Promise<{ schema: number; tables: Manifest['tables']; signingKeys: string[] }> {
   const client: Client = connect(path)
   try {
     await client.execute('pragma locking_mode = exclusive')
@@ -118,7 +129,10 @@ async function settle(path: string): Promise<{ schema: number; tables: Manifest[
     if (rows[0]?.[0] !== 'delete') throw new Error('The log of the copy cannot be moved into it')
     const { rows: found } = await client.execute('pragma quick_check(1)')
     if (found[0]?.[0] !== 'ok') throw new Error(`The database is damaged: ${String(found[0]?.[0])}`)
-    return { schema: await readSchemaVersion(client), tables: await readTableFacts(client) }
+    const signingKeys = (await listSigningKeys(createOrm(client)))
+      .filter((row) => hasPrivateKey(row) && signingKeyState(row, at) !== 'retired')
+      .map(({ id }) => id)
+    return { schema: await readSchemaVersion(client), tables: await readTableFacts(client), signingKeys }
   } finally {
     client.close()
     letGo()

@@ -1,4 +1,4 @@
-// The owner's side of the child process that copies the database: holds checkpoints while it copies, bounds the growth of the log, and
+// The owner's side of the child process that copies the database: holds checkpoints while the copy is completed, bounds the growth of the log, and
 // ends the child when anything goes wrong.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { Fault } from '../fault.ts'
 import { backupLogBytesMax, diskReserveBytes } from '../limits.ts'
 import { copyProcessWord, ownCommand, ownEnvironment } from '../runtime/own-process.ts'
 import type { Manifest } from './backup-file.ts'
-import type { CopyJob, CopyMessage } from './copy-process.ts'
+import type { CopyJob, CopyMessage, Held } from './copy-process.ts'
 import { freeBytes, megabytes } from './space.ts'
 
 type Copying = { signal: AbortSignal; onProgress: OnProgress | undefined }
@@ -18,32 +18,36 @@ type Copying = { signal: AbortSignal; onProgress: OnProgress | undefined }
 const watchMilliseconds = 100
 
 /**
- * Resolves when the backup is on disk under its name. The state of the database that it contains is the one when `createJob` is called.
+ * Resolves when the backup is on disk under its name. It contains the state of the database when `describe` is called.
  * @throws Fault, also the reason of the signal; Error with the words of the child process
  */
 export async function startCopy(
   database: Pick<Database, 'path' | 'holdCheckpoints'>,
-  createJob: () => CopyJob,
+  job: CopyJob,
+  describe: () => Held,
   { signal, onProgress }: Copying,
 ): Promise<{ manifest: Manifest; bytes: number }> {
   const [program, args] = ownCommand(copyProcessWord)
   const child = spawn(program, args, { env: ownEnvironment(), stdio: 'pipe' })
   // A child that has ended takes no more lines; its messages say why.
   child.stdin.on('error', () => {})
+  child.stdin.write(`${JSON.stringify(job)}\n`)
+  let isOver = false
   let release: (() => Promise<void>) | undefined
   const watch = watchCopy(database.path, { signal, onProgress }, () => release !== undefined)
   try {
     const follow = async () => {
       for await (const message of messagesOf(child)) {
-        if ('ready' in message) {
+        if ('drafted' in message) {
           release = await database.holdCheckpoints()
-          child.stdin.write(`${JSON.stringify(createJob())}\n`)
+          if (isOver) await release()
+          child.stdin.write(`${JSON.stringify(describe())}\n`)
         } else if ('progress' in message) {
           watch.note(message.progress)
         } else if ('copied' in message) {
           await release?.()
           release = undefined
-          child.stdin.write('held\n')
+          child.stdin.write('released\n')
         } else if ('failed' in message) {
           throw new Error(message.failed)
         } else return { manifest: message.done, bytes: message.bytes }
@@ -52,6 +56,7 @@ export async function startCopy(
     }
     return await Promise.race([follow(), watch.stopped])
   } finally {
+    isOver = true
     watch.end()
     // Checkpoints change the file that the child copies.
     await kill(child)

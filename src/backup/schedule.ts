@@ -1,5 +1,5 @@
 // Makes backups on schedule and removes old ones. What is due follows from the files in the folder, so it survives a restart.
-import { rmSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import type { BackupPlan } from '../config.ts'
 import { describeError } from '../fault.ts'
 import { backupRetryMilliseconds } from '../limits.ts'
@@ -32,13 +32,14 @@ export function createBackupSchedule({ plan, backups, now, log }: Parts): Backup
       failedAt = now()
       return
     }
-    removeOld({ folder, keep })
+    await removeOld({ folder, keep })
   }
 
-  function removeOld({ folder, keep }: Pick<BackupPlan, 'folder' | 'keep'>): void {
+  async function removeOld({ folder, keep }: Pick<BackupPlan, 'folder' | 'keep'>): Promise<void> {
     for (const { path } of listBackups(folder, backups.installation()).slice(keep)) {
       try {
-        rmSync(path)
+        // Removing a large file takes a tenth of a second, which must not hold the event loop.
+        await rm(path)
         log('info', 'backup_removed', { file: path })
       } catch (error) {
         log('warn', 'backup_not_removed', { file: path, reason: describeError(error) })

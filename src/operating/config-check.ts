@@ -1,6 +1,6 @@
 // Checks everything that a start needs without starting: settings, files, keys, the database and the ports. It changes nothing.
 import { existsSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describeDenial } from '../../db/access.ts'
 import { inspectDatabase } from '../../db/inspect.ts'
 import { latestSchema } from '../../db/migrate.ts'
@@ -68,6 +68,7 @@ function looks(now: number): [check: string, look: Look][] {
     ['metrics_listen', lookAtMetricsPort],
     ['tls', ({ tls, databasePath }) => tls && describePair(readTlsPair(tls, { databasePath, now }))],
     ['access_log', lookAtAccessLog],
+    ['backup_dir', lookAtBackupFolder],
     ['archive_dir', lookAtArchiveFolder],
   ]
 }
@@ -175,4 +176,15 @@ function lookAtAccessLog({ accessLog }: Config): string | undefined {
   if (denial !== undefined) throw cannot(denial)
   if (existsSync(path) && !statSync(path).isFile()) throw cannot('it is not a regular file; name a file, or stderr')
   return path
+}
+
+function lookAtBackupFolder({ backup }: Config): string | undefined {
+  if (backup === undefined) return undefined
+  const { folder } = backup
+  const cannot = (why: string) => new Fault('configuration', `LATCHKEY_BACKUP_DIR is ${JSON.stringify(folder)}: ${why}`)
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw cannot('it is not an existing folder; create it')
+  const denial = describeDenial(join(folder, 'backup'), { toWrite: true })
+  if (denial !== undefined) throw cannot(denial)
+  return folder
 }

@@ -1,7 +1,8 @@
 // The server of the backup bench, as a child process: fills its database, makes backups on request, and tells by IPC for how long its
 // event loop was held, in time and in CPU time of its main thread.
 import { dlopen, ptr } from 'bun:ffi'
-import { rmSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startFederation } from '../support/latchkey.ts'
 
@@ -44,7 +45,7 @@ async function backUp() {
     'backup.create',
     { to },
   )
-  rmSync(to)
+  await rm(to)
   return { bytes, milliseconds: duration_milliseconds }
 }
 

@@ -84,7 +84,7 @@ test(`with ${kills} kills, every backup restores to a state with everything ackn
       () => true,
       () => false,
     )
-    await Bun.sleep(Math.random() * 1_200)
+    await Bun.sleep(Math.random() * 900)
     if (kill % 2 === 0) {
       const stopped = served.stopLoad()
       served.serving.process.kill('SIGKILL')

@@ -122,6 +122,9 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
     await expectFailed('archive_dir', 'create it', '--retain-usage-days', '30', '--archive-dir', missing)
   })
 
+  test('a folder for backups that does not exist', () =>
+    expectFailed('backup_dir', 'create it', '--backup-dir', join(installation.folder, 'none')))
+
   test.skipIf(!hasOpenssl)('a TLS key that does not fit (needs openssl)', () => {
     const [one, two] = ['one', 'two'].map((name) => makeCertificate(installation.folder, name))
     const files = ['--tls-cert-file', one?.certFile ?? '', '--tls-key-file', two?.keyFile ?? '']
