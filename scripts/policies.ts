@@ -4,7 +4,7 @@ import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { drawExplanations } from './shared/explanations.ts'
-import { drawFindings, drawLinted, exceptionsIn, isBlocked } from './shared/findings.ts'
+import { drawDifference, drawFindings, drawLinted, exceptionsIn, isBlocked } from './shared/findings.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
@@ -175,6 +175,7 @@ function updateCommand(): Command {
     'policies update ci --subject repo:acme/app:environment:production',
     'policies update ci --condition "claims.repository_owner_id == \'162148032\'" --no-subject',
     'policies update batch --no-require-scope',
+    'policies update ci --subject repo:acme/app:environment:production --dry-run',
   ])
     .option('--name <name>', 'new name')
     .option('--issuer <issuer>', 'issuer of the tokens, by name or id')
@@ -189,10 +190,12 @@ function updateCommand(): Command {
       .option('--no-replay-protection', 'accept a token more than once')
       .option('--no-allowed-models', 'remove the model restriction')
       .option('--no-allowed-presets', 'remove the preset restriction')
-      .option('--no-allow', 'remove the lint exceptions'),
+      .option('--no-allow', 'remove the lint exceptions')
+      .option('--dry-run', 'show which tokens would pass or no longer pass, without saving the change'),
     'policies.update',
-    (given) => ({ policy: given.words[0], ...ruleInput(given) }),
-    (policy) => [show(policy), ...drawFindings(policy.findings)].join('\n'),
+    (given) => ({ policy: given.words[0], ...ruleInput(given), dry_run: given.options.dryRun }),
+    (policy) => [show(policy), ...drawDifference(policy.difference), ...drawFindings(policy.findings)].join('\n'),
+    { isNegative: ({ dry_run, findings }) => dry_run === true && findings.some(isBlocked) },
   )
 }
 

@@ -6,6 +6,7 @@ import { printable } from './render.ts'
 
 type Linted = OperationResponse<'policies.lint'>['data'][number]
 type Finding = Linted['findings'][number]
+type Difference = NonNullable<OperationResponse<'policies.update'>['difference']>
 
 /** Reports whether a finding refuses the policy. */
 export function isBlocked({ level, allowed_because }: Finding): boolean {
@@ -30,6 +31,20 @@ export function drawFindings(findings: readonly Finding[]): string[] {
   return findings.length === 0 ? [] : ['', 'The linter found:', ...findings.flatMap(drawFinding)]
 }
 
+/** What a change would do, for a dry run. */
+export function drawDifference(difference: Difference | undefined): string[] {
+  if (difference === undefined) return []
+  const { gains, loses } = difference
+  const lines = [
+    ...(gains === undefined ? [] : [`The change widens the policy. This token would pass: ${shownOf(gains)}`]),
+    ...(loses === undefined ? [] : [`This token would no longer pass: ${shownOf(loses)}`]),
+  ]
+  const none = 'No difference found: no token that only one of both policies accepts'
+  return ['', ...(lines.length === 0 ? [none] : lines), 'Run this without --dry-run to save the change.']
+}
+
+const shownOf = (claims: object) => printable(JSON.stringify(claims))
+
 /** Each policy with its findings, and the sum. */
 export function drawLinted({ data }: { data: readonly Linted[] }): string {
   const found = data.filter(({ findings }) => findings.length > 0)
@@ -48,8 +63,6 @@ function drawFinding({ rule, level, message, mend, detail, example, allowed_beca
   return [
     `  ${level} ${rule}${about}: ${message}`,
     ...(allowed_because === undefined ? [`    ${mend}`] : [`    Allowed because: ${printable(allowed_because)}`]),
-    ...(example === undefined || level === 'note'
-      ? []
-      : [`    This token would pass: ${printable(JSON.stringify(example))}`]),
+    ...(example === undefined || level === 'note' ? [] : [`    This token would pass: ${shownOf(example)}`]),
   ]
 }

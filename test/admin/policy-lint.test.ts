@@ -91,6 +91,23 @@ test('a policy that was saved before stays usable: it can be renamed, paused, re
   expect(await latchkey.admin('policies.delete', { policy: 'older' })).toMatchObject({ deleted: true })
 })
 
+test('a dry run of an update shows what it would change, and saves nothing', async () => {
+  await create('edited', { subject: 'repo:acme/app:ref:refs/heads/main' })
+  const edit = { policy: 'edited', subject: null, condition: 'subject.startsWith("repo:acme/app")', dry_run: true }
+  expect(await latchkey.admin('policies.update', edit)).toMatchObject({
+    dry_run: true,
+    condition: edit.condition,
+    difference: { gains: { sub: 'repo:acme/app-evil:pull_request' } },
+    findings: [{ rule: 'prefix-within' }, {}, {}],
+  })
+  expect(await latchkey.admin('policies.show', { policy: 'edited' })).toMatchObject({ condition: null })
+  expect(await latchkey.admin('policies.update', { policy: 'edited', name: 'same', dry_run: true })).toMatchObject({
+    name: 'same',
+    difference: {},
+  })
+  await expect(latchkey.admin('policies.update', { policy: 'edited', dry_run: true })).rejects.toThrow('change')
+})
+
 test('warnings do not refuse a policy and are shown with it', async () => {
   const saved = await create('warned', { subject: 'repo:acme/app:ref:refs/heads/main' })
   expect(rulesOf(saved)).toEqual(['github-name-only', 'github-old-subject'])

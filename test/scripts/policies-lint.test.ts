@@ -51,6 +51,26 @@ test('lint exits 1 if a policy of a file is too wide, and shows a token that wou
   expect(stdout).toEndWith('1 linted, 1 with findings, 1 too wide\n')
 })
 
+test('a dry run of an update exits 1 if the change would be refused, and names both tokens', async () => {
+  await latchkey.admin('policies.create', {
+    name: 'ci',
+    issuer: 'github',
+    key: 'target',
+    audience: 'llm',
+    subject: 'repo:acme/app:ref:refs/heads/main',
+  })
+  const change = ['policies', 'update', 'ci', '--no-subject', '--condition', 'claims.ref == "refs/heads/dev"']
+  const { code, stdout } = await commands.run(...change, '--dry-run')
+  expect(code).toBe(1)
+  expect(stdout).toMatch(
+    /The change widens the policy\. This token would pass: \{.*"sub":"repo:mallory\/lab:ref:refs\/heads\/dev"/,
+  )
+  expect(stdout).toMatch(/This token would no longer pass: \{.*"sub":"repo:acme\/app:ref:refs\/heads\/main"/)
+  const same = await commands.run('policies', 'update', 'ci', '--max-lifetime', '300', '--dry-run')
+  expect(same.code).toBe(0)
+  expect(same.stdout).toContain('No difference found')
+})
+
 describe('wrong usage:', () => {
   test.each([
     ['nothing to lint', ['policies', 'lint'], 'Name one policy'],

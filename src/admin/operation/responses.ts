@@ -71,6 +71,13 @@ const policyRow = { id: 'string', ...policyFields, created_at: time, updated_at:
 export const policyResponse = type(policyRow).configure({ title: 'Policy' })
 /** A policy that was just saved. */
 export const savedPolicyResponse = type({ ...policyRow, ...findings }).configure({ title: 'SavedPolicy' })
+/** A policy that was changed, or would be: then with a token that passes only afterwards, and one that passes only before. */
+export const changedPolicyResponse = type({
+  ...policyRow,
+  ...findings,
+  'dry_run?': 'true',
+  'difference?': type({ 'gains?': 'object', 'loses?': 'object' }),
+}).configure({ title: 'ChangedPolicy' })
 /** A policy that would be saved. */
 export const policyDraftResponse = type({ ...policyFields, ...findings, dry_run: 'true' }).configure({
   title: 'PolicyDraft',

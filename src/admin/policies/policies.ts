@@ -30,12 +30,12 @@ import {
   findPolicy,
   organizationInput,
 } from '../operation/references.ts'
-import { policyStates } from '../operation/responses.ts'
+import { type changedPolicyResponse, policyStates } from '../operation/responses.ts'
 import { issuerShape, keyShape } from '../reports/report-page.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { lintInput, policyChange, policyCreation } from './policy-input.ts'
 import { isSameToLinter, lintPolicies, rejectBlockingFindings } from './policy-lint.ts'
-import { show, showDraft, showSaved } from './policy-response.ts'
+import { show, showDraft, showEdit, showSaved } from './policy-response.ts'
 
 const checkInput = type({
   '+': 'reject',
@@ -70,8 +70,11 @@ export const policyOperations = {
   'policies.delete': operation(oneInput, deletePolicy, { mutates: true }),
 }
 
-async function changePolicy(context: OperationContext, input: typeof policyChange.infer) {
-  checkChanges(input, ['organization', 'policy'])
+async function changePolicy(
+  context: OperationContext,
+  input: typeof policyChange.infer,
+): Promise<typeof changedPolicyResponse.infer> {
+  checkChanges(input, ['organization', 'policy', 'dry_run'])
   const policy = pick(context, input)
   const row: PolicyRow = {
     ...policy,
@@ -93,6 +96,7 @@ async function changePolicy(context: OperationContext, input: typeof policyChang
     ...(input.key === undefined ? {} : { keyId: findTargetKey(context, input.key, policy.organizationId) }),
   }
   checkPolicy(context, row)
+  if (input.dry_run === true) return showEdit(context, policy, row)
   if (!isSameToLinter(policy, row)) await rejectBlockingFindings(context, row)
   return showSaved(context, await change(context, policy, row))
 }

@@ -65,6 +65,7 @@ export const policyChange = type({
   'issuer?': referenceShape,
   'key?': referenceShape,
   'audience?': claimValueShape,
+  'dry_run?': 'boolean',
 }).configure({ minProperties: 1 })
 /** A policy that is only linted. Without a saved issuer, its URL decides what tokens look like. */
 const lintDraft = type({

@@ -9,6 +9,7 @@ import {
   describeConditionFault,
   isConditionFault,
 } from '../../federation/condition/compile.ts'
+import type { Difference } from '../../federation/lint/difference.ts'
 import { lintRules } from '../../federation/lint/rules.ts'
 import type { LintedIssuer, LintedPolicy } from '../../federation/lint/witness.ts'
 import type { AdminContext } from '../operation/context.ts'
@@ -24,11 +25,24 @@ type Lintable = LintedPolicy & Pick<PolicyRow, 'conditionEnvironment' | 'lintExc
 /** Of the claims that an error shows. */
 const exampleCharactersMax = 600
 
+type Row = Lintable & { issuerId: string }
+
 /** The findings of a policy, blocking ones first, with the reason of each that is accepted. */
-export async function lintRow(context: AdminContext, row: Lintable & { issuerId: string }): Promise<FindingResponse[]> {
-  const issuer = context.registry.issuers.get(row.issuerId)
-  if (issuer === undefined) throw new Error(`A policy names the issuer ${row.issuerId}, which the registry lacks`)
-  return lint(row, issuer)
+export async function lintRow(context: AdminContext, row: Row): Promise<FindingResponse[]> {
+  return lint(row, issuerOfRow(context, row))
+}
+
+/** A token that only the new policy accepts, and one that only the old policy accepts, as far as one is found. */
+export async function compareRows(context: AdminContext, before: Row, after: Row): Promise<Difference> {
+  const { findDifference } = await import('../../federation/lint/difference.ts')
+  const sideOf = (row: Row) => ({ policy: row, issuer: issuerOfRow(context, row) })
+  return findDifference(sideOf(before), sideOf(after))
+}
+
+function issuerOfRow({ registry }: AdminContext, { issuerId }: Row): LintedIssuer {
+  const issuer = registry.issuers.get(issuerId)
+  if (issuer === undefined) throw new Error(`A policy names the issuer ${issuerId}, which the registry lacks`)
+  return issuer
 }
 
 async function lint(policy: Lintable, issuer: LintedIssuer): Promise<FindingResponse[]> {

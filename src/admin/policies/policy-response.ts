@@ -3,8 +3,13 @@ import type { Policy as PolicyRow } from '../../../db/schema.ts'
 import { checkEligibility } from '../../federation/policy-binding.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
-import type { policyDraftResponse, policyResponse, savedPolicyResponse } from '../operation/responses.ts'
-import { lintRow } from './policy-lint.ts'
+import type {
+  changedPolicyResponse,
+  policyDraftResponse,
+  policyResponse,
+  savedPolicyResponse,
+} from '../operation/responses.ts'
+import { compareRows, lintRow } from './policy-lint.ts'
 
 /** Why the policy is inactive, as a reason of the audit log. */
 function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): string | null {
@@ -60,4 +65,13 @@ export async function showSaved(context: AdminContext, row: PolicyRow): Promise<
 export async function showDraft(context: AdminContext, row: PolicyRow): Promise<typeof policyDraftResponse.infer> {
   const { id: _id, created_at: _created, updated_at: _updated, ...draft } = await showSaved(context, row)
   return { ...draft, dry_run: true }
+}
+
+/** What a change would save, and what it would change. */
+export async function showEdit(
+  context: AdminContext,
+  before: PolicyRow,
+  after: PolicyRow,
+): Promise<typeof changedPolicyResponse.infer> {
+  return { ...(await showSaved(context, after)), dry_run: true, difference: await compareRows(context, before, after) }
 }

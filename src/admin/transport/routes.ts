@@ -3,6 +3,7 @@ import type { Shape } from '../../http/operation-doc.ts'
 import { findingsResponse } from '../doctor/findings.ts'
 import {
   auditedResponse,
+  changedPolicyResponse,
   changeResponse,
   dataOf,
   deletedResponse,
@@ -172,9 +173,9 @@ export const routes: AdminRoute[] = [
     method: 'PATCH',
     path: `${policies}/{policy}`,
     operation: 'policies.update',
-    summary: 'Change a policy',
+    summary: 'Change a policy, or show what a change would do with dry_run',
     rules: policyRules,
-    answer: savedPolicy,
+    answer: dataOf(changedPolicyResponse),
   },
   {
     method: 'DELETE',

@@ -35,7 +35,8 @@ export function findAdvice({ policy, issuer, kind, paths, stranger }: Subject): 
   return advice
 }
 
-function claimsIn(paths: Paths): ClaimName[] {
+/** Returns the claims that paths read. */
+export function claimsIn(paths: Paths): ClaimName[] {
   const claims = new Set<ClaimName>()
   for (const path of paths) for (const atom of path.values()) if (atom.kind !== 'opaque') claims.add(atom.claim)
   return [...claims].toSorted()

@@ -2,13 +2,20 @@
 // nothing about saving. All of it takes bounded time: paths, candidates and examples are limited.
 import { conditionOf, type Policy } from '../policy.ts'
 import { findAdvice } from './advice.ts'
-import { membersOf } from './atom.ts'
 import { type Candidate, candidatesOf, isName, pathsOfPolicy, subjectsIn } from './candidate.ts'
 import type { Facts } from './fact.ts'
 import { certaintyOf, type IssuerKind, isPinnedForever } from './issuer-kind.ts'
 import { kindOf } from './issuer-kinds.ts'
 import { type LintLevel, lintRules, type RuleName } from './rules.ts'
-import { buildWitness, isAccepted, type LintedIssuer, type LintedPolicy, strangerOf, type Witness } from './witness.ts'
+import {
+  claimsToShow,
+  findWitness,
+  isAccepted,
+  type LintedIssuer,
+  type LintedPolicy,
+  strangerOf,
+  type Witness,
+} from './witness.ts'
 
 export type Finding = {
   rule: RuleName
@@ -55,9 +62,7 @@ function findingOf(rule: RuleName, detail?: string): Finding {
 /** A finding about who passes, with the claims to show first. */
 function passingOf(rule: RuleName, { levels }: IssuerKind, witness: Witness, facts: Facts): Finding {
   const ids = levels.flatMap(({ pins }) => pins.filter(({ immutable }) => immutable).map(({ claim }) => claim))
-  const names = new Set(['sub', ...facts.keys(), ...ids].map((claim) => membersOf(claim)[0]))
-  const example = Object.fromEntries(Object.entries(witness).filter(([name]) => names.has(name)))
-  return { ...findingOf(rule), witness, example }
+  return { ...findingOf(rule), witness, example: claimsToShow(witness, [...facts.keys(), ...ids]) }
 }
 
 /** Who passes: by rule, the candidates to which it applies, and the first of them with an example that passes. */
@@ -93,8 +98,10 @@ function createExamples(policy: LintedPolicy, kind: IssuerKind, stranger: Witnes
   const known = new Map<Candidate, Witness | undefined>()
   return (candidate: Candidate): Witness | undefined => {
     if (known.has(candidate) || known.size >= examplesMax) return known.get(candidate)
-    const claims = buildWitness(kind, stranger, candidate.facts)
-    known.set(candidate, isAccepted(policy, claims) ? claims : undefined)
+    known.set(
+      candidate,
+      findWitness(kind, stranger, candidate.facts, (claims) => isAccepted(policy, claims)),
+    )
     return known.get(candidate)
   }
 }

@@ -27,10 +27,12 @@ const item: ClaimName = '@'
 const opposites: Record<OrderOperator, OrderOperator> = { '<': '>=', '<=': '>', '>': '<=', '>=': '<' }
 const mirrored: Record<OrderOperator, OrderOperator> = { '<': '>', '<=': '>=', '>': '<', '>=': '<=' }
 
-/** Returns paths of which one holds for every token that the condition accepts. Takes bounded time. */
-export function pathsOfCondition({ ast, source }: { ast: ASTNode; source: string }): Paths {
+/**
+ * Returns paths of which one holds for every token for which the condition is true, or is false. Takes bounded time.
+ */
+export function pathsOfCondition({ ast, source }: { ast: ASTNode; source: string }, truth = true): Paths {
   const budget = { nodes: nodesMax, evaluations: evaluationsMax }
-  return translate(ast, true, { source, bindings: new Map(), budget })
+  return translate(ast, truth, { source, bindings: new Map(), budget })
 }
 
 /** Returns the paths on which a node is true, or those on which it is false. */

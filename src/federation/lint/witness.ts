@@ -47,13 +47,49 @@ export function isAccepted(policy: LintedPolicy, claims: Witness): boolean {
   return checkLengths(token) === undefined && Object.values(rules).every((rule) => rule(whole, token) === undefined)
 }
 
-/** Returns claims that satisfy the facts, or the nearest that it can build. Whatever the facts leave open is a stranger's. */
-export function buildWitness(kind: IssuerKind, stranger: Witness, facts: Facts): Witness {
+/**
+ * Returns claims that satisfy the facts and that `accepts` accepts, or undefined. What the facts leave open is a
+ * stranger's, in agreement with the rest if possible.
+ */
+export function findWitness(
+  kind: IssuerKind,
+  stranger: Witness,
+  facts: Facts,
+  accepts: (claims: Witness) => boolean,
+): Witness | undefined {
+  const isRequired = (claim: ClaimName) => requiresValue(facts.get(claim))
+  const isMentioned = (claim: ClaimName) => facts.has(claim)
+  for (const isFixed of [isRequired, isMentioned]) {
+    const claims = buildWitness(kind, stranger, facts, isFixed)
+    if (accepts(claims)) return claims
+  }
+  return undefined
+}
+
+/** An exclusion alone leaves the value open. */
+function requiresValue(fact: Fact | undefined): boolean {
+  if (fact === undefined) return false
+  const { values, prefix, suffix, contained, orders, isList, isAbsent } = fact
+  return values !== undefined || prefix + suffix !== '' || contained.length + orders.length > 0 || isList || isAbsent
+}
+
+function buildWitness(
+  kind: IssuerKind,
+  stranger: Witness,
+  facts: Facts,
+  isFixed: (claim: ClaimName) => boolean,
+): Witness {
   const claims = structuredClone(stranger)
   const sorted = [...facts].toSorted(([one], [other]) => (one < other ? -1 : 1))
   for (const [claim, fact] of sorted) setClaim(claims, claim, fact, kind)
-  kind.cohere?.(claims, (claim) => facts.has(claim))
+  kind.cohere?.(claims, isFixed)
   return claims
+}
+
+/** Returns the subject and some other claims of a token, in its order. */
+export function claimsToShow(witness: Witness, claims: readonly ClaimName[]): Witness {
+  const names = new Set(['sub', ...claims].map((claim) => membersOf(claim)[0]))
+  return Object.fromEntries(Object.entries(witness).filter(([name]) => names.has(name)))
 }
 
 function setClaim(claims: Witness, claim: ClaimName, fact: Fact, kind: IssuerKind): void {

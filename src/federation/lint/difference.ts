@@ -1,0 +1,73 @@
+// What an edit of a policy changes: a token that passes only afterwards, and one that passed only before. Both were run
+// through both policies. That none is found does not prove that there is none.
+import { conditionOf, type Policy } from '../policy.ts'
+import { claimsIn } from './advice.ts'
+import { always, among, only, type Paths } from './atom.ts'
+import { candidatesOf, pathsOfPolicy, subjectsIn } from './candidate.ts'
+import { kindOf } from './issuer-kinds.ts'
+import { allOf, anyOf } from './paths.ts'
+import { pathsOfCondition } from './translation.ts'
+import {
+  claimsToShow,
+  findWitness,
+  isAccepted,
+  type LintedIssuer,
+  type LintedPolicy,
+  strangerOf,
+  type Witness,
+} from './witness.ts'
+
+/** A policy with its issuer. */
+export type Side = { policy: LintedPolicy & Pick<Policy, 'conditionEnvironment'>; issuer: LintedIssuer }
+
+/** Claims of a token: the subject, and what the policies compare. */
+export type Difference = { gains?: Witness; loses?: Witness }
+
+/** Tokens that are tried in each direction. */
+const tokensMax = 64
+
+/** Returns a token that only the new policy accepts, and one that only the old policy accepts, as far as one is found. */
+export function findDifference(before: Side, after: Side): Difference {
+  const gains = findAcceptedOnlyBy(after, before)
+  const loses = findAcceptedOnlyBy(before, after)
+  return { ...(gains === undefined ? {} : { gains }), ...(loses === undefined ? {} : { loses }) }
+}
+
+function findAcceptedOnlyBy(accepting: Side, refusing: Side): Witness | undefined {
+  const { policy, issuer } = accepting
+  const condition = conditionOf(policy as Policy)
+  if (typeof condition === 'string') return undefined
+  const accepted = pathsOfPolicy(policy, condition)
+  const paths = allOf([accepted, isForOthers(accepting, refusing) ? always : refusedBy(refusing.policy)])
+  const kind = kindOf(issuer.issuerUrl, subjectsIn(accepted))
+  const stranger = strangerOf(kind, issuer.issuerUrl, policy.audience)
+  const isAcceptedHere = (claims: Witness) =>
+    isAccepted(policy, claims) && (isForOthers(accepting, refusing) || !isAccepted(refusing.policy, claims))
+  for (const { facts } of candidatesOf(paths, kind, stranger).slice(0, tokensMax)) {
+    const claims = findWitness(kind, stranger, facts, isAcceptedHere)
+    if (claims !== undefined) return claimsToShow(claims, ['iss', 'aud', ...facts.keys()])
+  }
+  return undefined
+}
+
+/** No token for one policy is for the other. */
+function isForOthers(one: Side, other: Side): boolean {
+  return one.issuer.issuerUrl !== other.issuer.issuerUrl || one.policy.audience !== other.policy.audience
+}
+
+/** Paths of tokens that a policy refuses: a check fails, or the condition is false or reads a claim that is absent. */
+function refusedBy(policy: LintedPolicy & Pick<Policy, 'conditionEnvironment'>): Paths {
+  const { subject, requiredScope, requiredTokenType } = policy
+  const condition = conditionOf(policy as Policy)
+  if (typeof condition === 'string') return always
+  const isFalse = condition === undefined ? [] : pathsOfCondition(condition, false)
+  const read = condition === undefined ? [] : claimsIn([...isFalse, ...pathsOfCondition(condition)])
+  const absent = read.filter((claim) => !['sub', 'aud', 'iss'].includes(claim))
+  return anyOf([
+    ...(subject === null ? [] : [only(among('sub', [subject], true))]),
+    ...(requiredScope === null ? [] : [only({ kind: 'every', claim: 'scopes' })]),
+    ...(requiredTokenType === null ? [] : [only(among('token_type', [requiredTokenType], true))]),
+    isFalse,
+    ...absent.map((claim) => only({ kind: 'present', claim, negated: true })),
+  ])
+}
