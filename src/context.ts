@@ -121,7 +121,7 @@ export async function openContext(
   const writer = countRows(createWriter(database, reportBroken, reportCommit), metrics, now)
   const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
   const { registry, spending } = await loadOrRefuse(database, config, now())
-  registry.onKeyDeleted.push(spending.forget, metrics.busiestKeys.forget)
+  registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
   const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
   const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers: config.insecureIssuers, privateNetworks }
   const issuerKeys = createIssuerKeys({
@@ -197,13 +197,13 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   return {
     ...observed,
     reportMetrics: createMetricsReport(observed),
-    clockDifferences: createClockDifferences(),
+    clockDifferences: createClockDifferences(admin.registry.onDeleted),
     callers: new WeakMap(),
     baseUrl,
     fetch,
     exchangeRate: createRateLimiter(() => admin.inEffect.read().rateLimit),
     replayGuard: await openReplayGuard(admin),
-    keyRates: createKeyRates(admin.registry.onKeyDeleted),
+    keyRates: createKeyRates(admin.registry.onDeleted),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
     via: nameInstallation(admin.registry),

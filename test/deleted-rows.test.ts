@@ -1,5 +1,7 @@
 // What is deleted leaves memory, and what it once did is still reported under its name.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { decodeJwt } from 'jose'
+import type { SubjectToken } from '../src/federation/subject-token/claims.ts'
 import { type Federation, type Row, startFederation } from './support/latchkey.ts'
 
 const many = 1_000
@@ -76,10 +78,15 @@ test('requests and reports still know what was deleted', async () => {
   const issuer = await admin('issuers.add', { name: 'gone', issuer_url: 'https://gone.example.com' })
   const matching = { audience: 'a', subject: 's' }
   const policy = await admin('policies.create', { name: 'gone', issuer: 'gone', key: 'gone', ...matching })
+  const { clockDifferences } = server.context
+  const payload = decodeJwt(await mint())
+  clockDifferences.note(issuer.id, { payload } as SubjectToken, Date.now())
+  expect(clockDifferences.of(issuer.id)).toHaveLength(1)
   await admin('policies.delete', { policy: 'gone' })
   await admin('keys.delete', { key: 'gone' })
   await admin('issuers.delete', { issuer: 'gone' })
   expect(server.context.registry.policies.get(policy.id)).toBeUndefined()
+  expect(clockDifferences.of(issuer.id)).toEqual([])
 
   const refused = await exchange(await mint(), { federation_policy_id: policy.id })
   expect(refused.status).toBe(400)

@@ -20,8 +20,8 @@ export type TrustRows = {
   issuers: Map<string, Issuer>
   policies: PackedMap<Policy>
   deleted: DeletedRows
-  /** Called with the id of each key that is deleted. */
-  onKeyDeleted: ((id: string) => void)[]
+  /** Called with the id of each key and issuer that is deleted. */
+  onDeleted: ((id: string) => void)[]
 }
 
 /** Finds rows in the database, where deleted ones are as well. */
@@ -48,7 +48,7 @@ export function createTrustRows(orm: Orm): TrustRows {
     issuers: new Map(),
     policies: createPackedMap((text) => Object.freeze(packedPolicies.unpack(text))),
     deleted: readDeletedFrom(orm),
-    onKeyDeleted: [],
+    onDeleted: [],
   }
 }
 
@@ -57,16 +57,14 @@ export async function loadKeys(trust: TrustRows, orm: Orm, ids?: string[]): Prom
   if (ids === undefined) return loadAllKeys(trust, orm)
   const rows = await orm.select().from(apiKeys).where(inArray(apiKeys.id, ids))
   for (const row of rows) putKey(trust, row)
-  const deleted = rows.filter(({ deletedAt }) => deletedAt !== null)
-  for (const { id } of deleted) for (const forget of trust.onKeyDeleted) forget(id)
-  dropUnnamed(trust, 'keyId', deleted)
+  letGo(trust, 'keyId', rows)
 }
 
 /** Reloads the issuers with these ids, or all. */
 export async function loadIssuers(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
   const rows = await listIssuers(orm, ids ?? isInUse(issuers, policies.issuerId))
   for (const row of rows) trust.issuers.set(row.id, Object.freeze(row))
-  if (ids !== undefined) dropUnnamed(trust, 'issuerId', rows)
+  if (ids !== undefined) letGo(trust, 'issuerId', rows)
 }
 
 /** Reloads the policies with these ids, or all. */
@@ -123,12 +121,16 @@ export function* policiesNaming(
     if (ids.has(policy[field])) yield policy
 }
 
+type Droppable = { id: string; hash?: string; deletedAt: number | null }
+
+/** Forgets what is known of those of the rows that are deleted, and the rows themselves if no policy names them. */
+function letGo(trust: TrustRows, field: Naming, rows: readonly Droppable[]): void {
+  for (const { id, deletedAt } of rows) if (deletedAt !== null) for (const forget of trust.onDeleted) forget(id)
+  dropUnnamed(trust, field, rows)
+}
+
 /** Forgets those of the rows that are deleted and that no policy names any longer. */
-function dropUnnamed(
-  trust: TrustRows,
-  field: Naming,
-  rows: readonly { id: string; hash?: string; deletedAt: number | null }[],
-): void {
+function dropUnnamed(trust: TrustRows, field: Naming, rows: readonly Droppable[]): void {
   const deleted = new Map(rows.flatMap((row) => (row.deletedAt === null ? [] : [[row.id, row]])))
   if (deleted.size === 0) return
   for (const policy of policiesNaming(trust, field, new Set(deleted.keys()))) deleted.delete(policy[field])

@@ -15,11 +15,11 @@ export type KeyRates = {
 
 type Bucket = { left: number; at: number; perMinute: number }
 
-/** Adds to `onKeyDeleted` how to drop the buckets of a deleted key. */
-export function createKeyRates(onKeyDeleted: ((id: string) => void)[] = []): KeyRates {
+/** Adds to `onDeleted` how to forget a deleted key. */
+export function createKeyRates(onDeleted: ((id: string) => void)[] = []): KeyRates {
   const requests = new Map<string, Bucket>()
   const tokens = new Map<string, Bucket>()
-  onKeyDeleted.push((id) => {
+  onDeleted.push((id) => {
     requests.delete(id)
     tokens.delete(id)
   })

@@ -42,5 +42,9 @@ const verdicts = judgeTargets(results)
 if (!isJson) printVerdicts(verdicts, print)
 const seconds = Math.round((performance.now() - startedAt) / 1_000)
 print(`\n${seconds} s, ${rounds} rounds, Bun ${Bun.version}${notes.map((text) => `; ${text}`).join('')}`)
-if (isJson) console.log(JSON.stringify({ bun: Bun.version, rounds, seconds, notes, results, targets: verdicts }))
+if (isJson)
+  await Bun.write(
+    Bun.stdout,
+    `${JSON.stringify({ bun: Bun.version, rounds, seconds, notes, results, targets: verdicts })}\n`,
+  )
 process.exit(0)

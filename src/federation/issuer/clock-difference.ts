@@ -11,8 +11,10 @@ export type ClockDifferences = {
 /** As many say whether a difference is a habit. */
 const keptMax = 32
 
-export function createClockDifferences(): ClockDifferences {
+/** Adds to `onDeleted` how to forget a deleted issuer. */
+export function createClockDifferences(onDeleted: ((id: string) => void)[] = []): ClockDifferences {
   const known = new Map<string, { seconds: number[]; next: number }>()
+  onDeleted.push((id) => void known.delete(id))
   return {
     note: (issuerId, { payload: { iat } }, now) => {
       if (typeof iat !== 'number') return

@@ -1,0 +1,41 @@
+// What the benches conclude from their figures.
+import { expect, test } from 'bun:test'
+import { median, quantile, spread } from './measure.ts'
+import { printResults, type Result } from './report.ts'
+import { judgeTargets } from './targets.ts'
+
+const resultOf = (arm: string, cpuMicroseconds: number[]): Result => ({
+  ...{ bench: 'exchange', load: 'RS256', concurrency: 1, arm, figures: { cpuMicroseconds } },
+})
+
+test('the median and the spread leave a single outlier alone', () => {
+  expect(median([3, 1, 100, 2, 4])).toBe(3)
+  expect(quantile([1, 2, 3, 4], 0.99)).toBe(4)
+  expect(spread([3, 1, 100, 2, 4])).toBe(1)
+  expect(median([])).toBeNaN()
+})
+
+test('a target is judged by the ratios of single rounds', () => {
+  const results = [resultOf('bare limit', [70, 140, 30]), resultOf('latchkey', [100, 200, 1_000])]
+  const [verdict, ...others] = judgeTargets(results)
+  expect(others).toEqual([])
+  expect(verdict).toMatchObject({ value: 0.7, bound: 'at least 0.7', isMet: true })
+  const worse = [resultOf('bare limit', [69, 69, 69]), resultOf('latchkey', [100, 100, 100])]
+  expect(judgeTargets(worse)).toMatchObject([{ value: 0.69, isMet: false }])
+})
+
+test('a target whose other arm was left out is not judged', () => {
+  expect(judgeTargets([resultOf('latchkey', [100])])).toEqual([])
+})
+
+test('a table has a line for each arm, with its median and its spread in percent', () => {
+  const lines: string[] = []
+  printResults([resultOf('bare limit', [90, 100, 110]), resultOf('latchkey', [200, 200, 200])], (line) =>
+    lines.push(line),
+  )
+  expect(lines.slice(1)).toEqual([
+    'exchange: RS256, concurrency 1     CPU µs',
+    '  bare limit                    100 ±10 %',
+    '  latchkey                      200 ± 0 %',
+  ])
+})
