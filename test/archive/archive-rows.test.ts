@@ -11,9 +11,11 @@ import { findUsage, listUsage } from '../../db/usage.ts'
 import { findDrift } from '../../db/usage-totals.ts'
 import { createWriter, type Writer } from '../../db/write.ts'
 import { type ArchiveContext, archiveRows } from '../../src/archive/archive-rows.ts'
+import { createArchiving } from '../../src/archive/archiving.ts'
 import { createArchivePace } from '../../src/archive/pace.ts'
 import { verifyArchive } from '../../src/archive/verify.ts'
 import { addRows, readArchives, readRows, requestIdAt } from '../support/archives.ts'
+import { turnsDuring } from '../support/event-loop.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import {
   auditRow,
@@ -189,6 +191,34 @@ test('a request is found by its id as long as it is in the database, across the 
   )
   expect(moreBeforeId).toBeUndefined()
   expect(await listUsage(orm, { since: last, limit: 9_999 }, () => 1)).toHaveLength(usages.filter(isKept).length)
+})
+
+test('a run that a stopping server ends is finished by the next one', async () => {
+  const all = await readRows(own.database, 'usage')
+  const request = { before: { usage: before }, folder: folder.path }
+  const stopping = createArchiving({ ...context, rowsPerFileMax: 700 })
+  let reports = 0
+  const onProgress = () => {
+    reports += 1
+    // While the rows of the first file leave.
+    if (reports === 5) void stopping.stop()
+  }
+  await expect(stopping.run(request, { isAlone: true, onProgress })).rejects.toThrow('The server is stopping')
+  await expect(stopping.run(request, { isAlone: true })).rejects.toThrow('The server is stopping')
+  const archives = await createArchiving(context).run(request, { isAlone: true })
+  expect(archives.every(({ state }) => state === 'finished')).toBe(true)
+  const everywhere = [
+    ...readArchives(folder.path).flatMap(({ rows }) => rows),
+    ...(await readRows(own.database, 'usage')),
+  ]
+  expect(everywhere.map(({ id }) => Number(id)).toSorted((one, two) => one - two)).toEqual(
+    all.map(({ id }) => Number(id)),
+  )
+})
+
+test('other work gets its turn between the slices of a run', async () => {
+  // Three thousand rows are at least five slices, and each is read twice and removed once.
+  expect(await turnsDuring(() => run('usage'))).toBeGreaterThan(12)
 })
 
 test('day totals stay, and the check of totals leaves archived days out', async () => {
