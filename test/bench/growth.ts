@@ -57,7 +57,7 @@ export async function benchGrowth(note: (text: string) => void): Promise<Result[
 }
 
 /** The lock on a database lasts as long as the process that took it, so another one does the filling. */
-async function fill(folder: string, filling: Filling): Promise<void> {
+export async function fill(folder: string, filling: Filling): Promise<void> {
   const database = join(folder, 'latchkey-data/latchkey.db')
   const command = [process.execPath, join(import.meta.dirname, 'fill.ts'), database, JSON.stringify(filling)]
   const child = Bun.spawn(command, { stdout: 'ignore', stderr: 'inherit' })

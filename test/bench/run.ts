@@ -6,6 +6,7 @@ import { benchGrowth } from './growth.ts'
 import { rounds } from './measure.ts'
 import { benchPresets } from './presets.ts'
 import { printResults, type Result } from './report.ts'
+import { benchStart } from './start.ts'
 import { judgeTargets, printVerdicts } from './targets.ts'
 
 /** A bench says with `note` what it leaves out. */
@@ -16,6 +17,7 @@ const benches: Record<string, Bench> = {
   gateway: benchGateway,
   presets: benchPresets,
   growth: benchGrowth,
+  start: benchStart,
 }
 const named = process.argv.slice(2).filter((name) => name !== '--json')
 const isJson = process.argv.includes('--json')

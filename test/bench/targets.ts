@@ -32,6 +32,10 @@ const grown = (figure: FigureName, of: string, atMost?: number): Target => ({
   ...(atMost === undefined ? {} : { atMost }),
 })
 
+const start = (figure: FigureName, how: Target['how'], of: string, atMost: number): Target => ({
+  ...{ bench: 'start', load: 'binary', concurrency: 0, figure, how, of, to: 'empty Bun.serve', atMost },
+})
+
 const targets: Target[] = [
   exchange('RS256', 32, 0.62),
   exchange('ES256', 32, 0.72),
@@ -50,6 +54,10 @@ const targets: Target[] = [
   grown('rssMegabytes', '100,000 policies and keys', 250),
   grown('startMilliseconds', '1,000,000 policies and keys'),
   grown('rssMegabytes', '1,000,000 policies and keys'),
+  start('startMilliseconds', 'value', 'latchkey', 100),
+  start('startMilliseconds', 'value', '100,000 policies and keys', 150),
+  start('rssMegabytes', 'value', 'latchkey', 90),
+  start('rssMegabytes', 'difference', 'latchkey', 30),
   {
     ...{ bench: 'growth', load: 'exchange', concurrency: 32, figure: cpu, how: 'ratio' },
     ...{ of: '100,000 policies and keys', to: 'empty', atMost: 1.2 },
