@@ -1,7 +1,7 @@
 // arktype's `type`. The library is loaded, and a definition parsed, at the first use of a type: loading it takes 120 ms and 40 MB, which a
 // server that only exchanges and forwards, and most commands, never need. It does not know what the definitions say.
-import { createRequire } from 'node:module'
 import type { type as arktype } from 'arktype'
+import { deferLibrary } from '../runtime/deferred-library.ts'
 
 /** Methods that make a new type, so that calling one does not parse the type before it. */
 const derivations = new Set([
@@ -32,20 +32,18 @@ function defer(make: () => object): object {
   })
 }
 
-let library: typeof arktype | undefined
+const configuration = deferLibrary('arktype/config', () => require('arktype/config') as typeof import('arktype/config'))
+const library = deferLibrary('arktype', () => require('arktype') as typeof import('arktype'))
 
-/**
- * Loads arktype synchronously, so that a type can be used anywhere. A bundler follows only a literal `require`, and Deno defines none.
- * Types are interpreted, not compiled, which has to be configured first.
- */
+let loadedType: typeof arktype | undefined
+
+/** Shapes are interpreted, not compiled, which is configured before arktype loads. */
 function loaded(): typeof arktype {
-  if (library !== undefined) return library
-  const isDefined = typeof require === 'function'
-  const config = isDefined ? require('arktype/config') : createRequire(import.meta.url)('arktype/config')
-  config.configure({ jitless: true })
-  const { type: made } = isDefined ? require('arktype') : createRequire(import.meta.url)('arktype')
-  library = made as typeof arktype
-  return library
+  if (loadedType === undefined) {
+    configuration().configure({ jitless: true })
+    loadedType = library().type
+  }
+  return loadedType
 }
 
 const callable = () => loaded() as unknown as Method & Record<PropertyKey, Method>

@@ -1,6 +1,6 @@
 // The condition of a policy (reference: Condition): compiled and bounded when it is saved, evaluated at every exchange.
 // Both use the same compiled value, so they cannot disagree.
-import { type ASTNode, EvaluationError, type ParseError, type ParseResult } from '@marcbachmann/cel-js'
+import type { ASTNode, ParseError, ParseResult } from '@marcbachmann/cel-js'
 import { conditionCharactersMax, conditionNanosecondsMax, explainedCharactersMax } from '../../limits.ts'
 import { isLonger } from '../../values/characters.ts'
 import type { SubjectToken } from '../subject-token/claims.ts'
@@ -8,6 +8,7 @@ import { isRefusal, type Refusal, refuse } from '../subject-token/refusal.ts'
 import { activationOf, type ConditionView } from './activation.ts'
 import { estimateNanoseconds } from './cost.ts'
 import { parseSource, prepare } from './engine.ts'
+import { celLibrary } from './library.ts'
 import { type ConditionFault, findForbidden } from './permitted.ts'
 
 /**
@@ -95,7 +96,7 @@ function faultFrom(error: unknown, source: string): ConditionFault {
 
 /** Describes the error briefly; for the two common errors, adds what to do. */
 export function describeEvaluationError(error: unknown): string {
-  if (!(error instanceof EvaluationError)) return 'It could not be evaluated'
+  if (!(error instanceof celLibrary().EvaluationError)) return 'It could not be evaluated'
   const summary = cutToShow(error.summary)
   if (error.code === 'no_such_key') return `${summary}; ask has(…) first`
   return error.code === 'no_such_overload' || error.code === 'no_matching_overload'

@@ -1,26 +1,41 @@
 // The CEL engine behind conditions: its options, replacements for functions in which it is more lenient than CEL, and
 // the source that it evaluates instead of the admin's. It does not know what a condition may use or cost.
-import { type ASTNode, Environment, EvaluationError, type ParseResult } from '@marcbachmann/cel-js'
+import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js'
+import { celLibrary } from './library.ts'
 import { conditionVariables, int64Max } from './permitted.ts'
 
-const environment = new Environment({
-  unlistedVariablesAreDyn: false,
-  homogeneousAggregateLiterals: false,
-  enableOptionalTypes: false,
-  limits: { maxDepth: 64 },
-})
-for (const [name, type] of Object.entries(conditionVariables)) environment.registerVariable(name, type)
+/** `reading` parses the admin's source, `evaluating` the source that is evaluated. */
+type Engine = { reading: Environment; evaluating: Environment }
+let engine: Engine | undefined
 
-// The engine copies the source line into the message of every error, even an absorbed one, which takes longer the
-// further down the line is. Only summaries and ranges are read here, so the nodes return an empty source.
-Object.defineProperty(Object.getPrototypeOf(environment.parse('true').ast), 'input', { get: () => '' })
+function startEngine(): Engine {
+  const reading = new (celLibrary().Environment)({
+    unlistedVariablesAreDyn: false,
+    homogeneousAggregateLiterals: false,
+    enableOptionalTypes: false,
+    limits: { maxDepth: 64 },
+  })
+  for (const [name, type] of Object.entries(conditionVariables)) reading.registerVariable(name, type)
+  // The engine copies the source line into the message of every error, even an absorbed one, which takes longer the
+  // further down the line is. Only summaries and ranges are read here, so the nodes return an empty source.
+  Object.defineProperty(Object.getPrototypeOf(reading.parse('true').ast), 'input', { get: () => '' })
+  const evaluating = reading.clone({ limits: { maxDepth: 256 } })
+  for (const [name, evaluate] of Object.entries(own))
+    evaluating.registerFunction(
+      `${name}(dyn): ${name === 'own_int' || name === 'own_size' ? 'int' : name === 'own_double' ? 'double' : 'dyn'}`,
+      evaluate,
+      { async: false },
+    )
+  return { reading, evaluating }
+}
 
 /**
  * Parses the admin's source.
  * @throws ParseError
  */
 export function parseSource(source: string): ParseResult {
-  return environment.parse(source)
+  engine ??= startEngine()
+  return engine.reading.parse(source)
 }
 
 /**
@@ -38,24 +53,18 @@ const own: Record<string, (given: unknown) => unknown> = {
   own_index: indexOf,
   own_map: mapOf,
 }
-const evaluating = environment.clone({ limits: { maxDepth: 256 } })
-for (const [name, evaluate] of Object.entries(own))
-  evaluating.registerFunction(
-    `${name}(dyn): ${name === 'own_int' || name === 'own_size' ? 'int' : name === 'own_double' ? 'double' : 'dyn'}`,
-    evaluate,
-    { async: false },
-  )
 
 /** Returns the source that the engine evaluates for a checked part of the admin's source. */
 export function prepare(node: ASTNode, source: string): ParseResult {
-  const prepared = evaluating.parse(textOf(node, source))
+  engine ??= startEngine()
+  const prepared = engine.evaluating.parse(textOf(node, source))
   const { valid, error } = prepared.check()
   if (!valid) throw error
   return prepared
 }
 
 function fail(code: string, message: string): never {
-  throw new EvaluationError({ code, message })
+  throw new (celLibrary().EvaluationError)({ code, message })
 }
 
 function lacks(name: string, given: unknown): never {
