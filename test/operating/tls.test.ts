@@ -155,8 +155,14 @@ describe.skipIf(!hasOpenssl)('a server (needs openssl)', () => {
     clock.now -= 60 * 60 * 1_000
     put(two)
     await until('the failure', () => failures().some((line) => line.includes('is not valid before')))
+    const examine = async () => {
+      const { findings } = await latchkey.admin<{ findings: { code: string }[] }>('doctor.examine')
+      return findings.map(({ code }) => code)
+    }
+    expect(await examine()).toContain('tls_files_unusable')
     clock.now += 60 * 60 * 1_000
     await until('the new pair', async () => (await presentedName(port)) === 'two')
+    expect(await examine()).not.toContain('tls_files_unusable')
     // One look may have come between the two files.
     expect(failures().length).toBeLessThan(3)
     await latchkey.stop()
