@@ -1,6 +1,6 @@
 // Presets and their versions (reference: Presets; Preset versions). A version never changes; a preset designates one of
 // its versions.
-import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { insertion, insertRows } from './rows.ts'
@@ -9,8 +9,34 @@ import { type Preset, type PresetVersion, presets, presetVersions } from './sche
 /** A preset with the id of its designated version and the models that the version names. */
 export type DesignatedPreset = Preset & { designatedVersionId: string; models: string[] }
 
-/** Lists all presets, or the presets with these ids, including archived ones. */
-export async function listPresets(orm: Orm, ids?: string[]): Promise<DesignatedPreset[]> {
+const presetsAtOnce = 2_000
+
+/** Reads all presets, including archived ones, many at a time. Texts that many presets have are one text in memory. */
+export async function* readPresets(orm: Orm): AsyncGenerator<DesignatedPreset[]> {
+  const known = new Map<string, string>()
+  const share = (text: string) => {
+    const shared = known.get(text) ?? text
+    known.set(shared, shared)
+    return shared
+  }
+  const [{ last } = { last: null }] = await orm.all<{ last: number | null }>(
+    sql`select max(rowid) as last from ${presets}`,
+  )
+  for (let start = 0; start < (last ?? 0); start += presetsAtOnce) {
+    const isInSlice = sql`${presets}.rowid > ${start} and ${presets}.rowid <= ${start + presetsAtOnce}`
+    yield (await listPresets(orm, isInSlice)).map((row) => ({
+      ...row,
+      organizationId: share(row.organizationId),
+      workspaceId: share(row.workspaceId),
+      creatorId: share(row.creatorId),
+      name: row.name === row.slug ? row.slug : row.name,
+      models: row.models.map(share),
+    }))
+  }
+}
+
+/** Lists the presets with these ids, or those that a condition selects, including archived ones. */
+export async function listPresets(orm: Orm, wanted: string[] | SQL): Promise<DesignatedPreset[]> {
   const { config } = presetVersions
   const rows = await orm
     .select({
@@ -24,7 +50,7 @@ export async function listPresets(orm: Orm, ids?: string[]): Promise<DesignatedP
       presetVersions,
       and(eq(presetVersions.presetId, presets.id), eq(presetVersions.version, presets.designatedVersion)),
     )
-    .where(ids === undefined ? undefined : inArray(presets.id, ids))
+    .where(Array.isArray(wanted) ? inArray(presets.id, wanted) : wanted)
   return rows.map(({ model, fallbacks, ...row }) => ({ ...row, models: modelsOf({ model, models: fallbacks }) }))
 }
 

@@ -5,7 +5,7 @@ import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { ChangeKind } from '../db/admin-changes.ts'
 import type { Orm } from '../db/open.ts'
-import { listPresets } from '../db/presets.ts'
+import { listPresets, readPresets } from '../db/presets.ts'
 import { type Organization, organizations, signingKeys, upstreams, users, workspaces } from '../db/schema.ts'
 import { findPrices, listPrices } from '../db/upstreams.ts'
 import { createTrustRows, loadIssuers, loadKeys, loadPolicies, type TrustRows } from './federation/trust-rows.ts'
@@ -73,7 +73,8 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   preset: {
     read: ({ presets }) => presets,
     load: async (registry, orm, ids) => {
-      for (const row of await listPresets(orm, ids)) putPreset(registry, row)
+      if (ids === undefined) for await (const rows of readPresets(orm)) for (const row of rows) putPreset(registry, row)
+      else for (const row of await listPresets(orm, ids)) putPreset(registry, row)
     },
   },
   price: {
