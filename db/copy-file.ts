@@ -7,8 +7,8 @@ import { chmod, copyFile, type FileHandle, open, rm } from 'node:fs/promises'
 type OnBytes = (done: number, total: number) => void
 
 const pieceBytes = 4 * 1024 * 1024
-/** Flushing now and then keeps the owner's flush of its own file from waiting for the whole copy. */
-const flushBytes = 32 * 1024 * 1024
+/** Flushed this often, the copy delays a flush of the owner's file by the time of one such part, some 30 ms. */
+const flushBytes = 8 * 1024 * 1024
 
 /**
  * Copies the main file, mode 0600, to a new file. The owner may change it meanwhile. Where the file system can share blocks, nothing is

@@ -41,6 +41,7 @@ export async function startCopy(
         if ('drafted' in message) {
           release = await database.holdCheckpoints()
           if (isOver) await release()
+          await checkLog(database.path)
           child.stdin.write(`${JSON.stringify(describe())}\n`)
         } else if ('progress' in message) {
           watch.note(message.progress)
