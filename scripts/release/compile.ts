@@ -88,8 +88,11 @@ const platformChecks = /^const \{[^}]*\} = require\("(?:@neon-rs\/load|detect-li
 function loadNativePart(path: string): string {
   return `function requireNative() {
   try { return require(${JSON.stringify(path)}) } catch (error) {
-    process.stderr.write('latchkey: The database library cannot be unpacked into the temporary folder ' + JSON.stringify(require('node:os').tmpdir()) +
-      '; set TMPDIR to a folder that can be written to and executed from (' + error.message + ')\\n')
+    const needed = /^(lib[^:]+): cannot open shared object|Error loading shared library (lib[^:]+):/.exec(error.message)
+    process.stderr.write(needed
+      ? 'latchkey: The database library needs ' + (needed[1] ?? needed[2]) + ', which this system does not have; install libgcc (Debian: libgcc-s1)\\n'
+      : 'latchkey: The database library cannot be unpacked into the temporary folder ' + JSON.stringify(require('node:os').tmpdir()) +
+        '; set TMPDIR to a folder that can be written to and executed from (' + error.message + ')\\n')
     process.exit(3)
   }
 }`
