@@ -235,7 +235,7 @@ describe('a condition', () => {
 
   test('is true, false or a recorded error for any claims', async () => {
     const create = (condition: string, index: number) => {
-      const rules = { issuer: 'idp', key: 'target', audience, condition }
+      const rules = { issuer: 'idp', key: 'target', audience, subject: 'workload-1', condition }
       return latchkey.admin('policies.create', { name: `condition-${index}`, ...rules })
     }
     const policies = await Promise.all(conditions.map(create))
