@@ -58,11 +58,11 @@ export function drawLinted({ data }: { data: readonly Linted[] }): string {
   return [...policies, sum].join('\n')
 }
 
-function drawFinding({ rule, level, message, mend, detail, example, allowed_because }: Finding): string[] {
+function drawFinding({ rule, level, message, fix, detail, example, allowed_because }: Finding): string[] {
   const about = detail === undefined ? '' : ` (${printable(detail)})`
   return [
     `  ${level} ${rule}${about}: ${message}`,
-    ...(allowed_because === undefined ? [`    ${mend}`] : [`    Allowed because: ${printable(allowed_because)}`]),
+    ...(allowed_because === undefined ? [`    ${fix}`] : [`    Allowed because: ${printable(allowed_because)}`]),
     ...(example === undefined || level === 'note' ? [] : [`    This token would pass: ${shownOf(example)}`]),
   ]
 }

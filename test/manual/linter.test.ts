@@ -7,8 +7,8 @@ test('the manual lists every rule of the linter as the program has it, and no ot
   const [, ...sections] = (topics.get('linter') ?? '').split('\n### ')
   const listed = sections.map((section) => section.replaceAll(/\s+/g, ' ').trim())
   const expected = ruleNames.map((name) => {
-    const { level, means, attack, mend } = lintRules[name]
-    return `\`${name}\` ${level.charAt(0).toUpperCase()}${level.slice(1)}. ${means} Attack: ${attack} Mend: ${mend}`
+    const { level, means, attack, fix } = lintRules[name]
+    return `\`${name}\` ${level.charAt(0).toUpperCase()}${level.slice(1)}. ${means} Attack: ${attack} Fix: ${fix}`
   })
   expect(listed).toEqual(expected)
 })

@@ -60,7 +60,7 @@ const findingResponse = type({
   rule: type.enumerated(...ruleNames),
   level: "'blocking' | 'warning' | 'note'",
   message: 'string',
-  mend: 'string',
+  fix: 'string',
   'detail?': 'string',
   'witness?': 'object',
   'example?': 'object',

@@ -50,9 +50,9 @@ async function lint(policy: Lintable, issuer: LintedIssuer): Promise<FindingResp
   const { lintPolicy } = await import('../../federation/lint/lint.ts')
   return lintPolicy(policy, issuer).map(({ rule, level, detail, witness, example }) => {
     const exception = policy.lintExceptions?.find((each) => each.rule === rule)
-    const { means: message, mend } = lintRules[rule]
+    const { means: message, fix } = lintRules[rule]
     return {
-      ...{ rule, level, message, mend },
+      ...{ rule, level, message, fix },
       ...(detail === undefined ? {} : { detail }),
       ...(witness === undefined ? {} : { witness }),
       ...(example === undefined ? {} : { example }),
@@ -86,7 +86,7 @@ export async function rejectBlockingFindings(context: AdminContext, row: PolicyR
     first.example === undefined ? '' : `. This token would pass: ${shorten(JSON.stringify(first.example))}`
   throw new Fault(
     'invalid',
-    `The policy is too wide: ${rules.join(', ')}. ${first.message} ${first.mend.replace(/\.$/, '')}${example}. If this is intended, name the rule in lint_exceptions, with the reason`,
+    `The policy is too wide: ${rules.join(', ')}. ${first.message} ${first.fix.replace(/\.$/, '')}${example}. If this is intended, name the rule in lint_exceptions, with the reason`,
     { hint: ` (--allow ${rules.join(' ')} --because TEXT)` },
   )
 }

@@ -20,7 +20,10 @@ export type Fact = {
 
 export type Facts = ReadonlyMap<ClaimName, Fact>
 
-const nothing: Fact = {
+/** A fact while it is gathered: copying it for each atom would take quadratic time. */
+type Draft = { -readonly [Name in keyof Fact]: Fact[Name] extends readonly (infer Item)[] ? Item[] : Fact[Name] }
+
+const empty = (): Draft => ({
   excluded: [],
   prefix: '',
   suffix: '',
@@ -31,54 +34,64 @@ const nothing: Fact = {
   isList: false,
   isPresent: false,
   isAbsent: false,
-}
+})
 
 /** Returns the facts of a path, or undefined if no token satisfies it. */
 export function factsOf(path: Iterable<Atom>): Facts | undefined {
-  const facts = new Map<ClaimName, Fact>()
+  const drafts = new Map<ClaimName, Draft>()
   for (const atom of path) {
     if (atom.kind === 'opaque') continue
-    const added = add(facts.get(atom.claim) ?? nothing, atom)
-    if (added === undefined) return undefined
-    facts.set(atom.claim, added)
+    const draft = drafts.get(atom.claim) ?? empty()
+    drafts.set(atom.claim, draft)
+    if (!isAdded(draft, atom)) return undefined
   }
-  for (const [claim, fact] of facts) {
-    const settled = settle(claim, fact)
+  const facts = new Map<ClaimName, Fact>()
+  for (const [claim, draft] of drafts) {
+    const settled = settle(claim, draft)
     if (settled === undefined) return undefined
     facts.set(claim, settled)
   }
   return facts
 }
 
-function add(fact: Fact, atom: Exclude<Atom, { kind: 'opaque' }>): Fact | undefined {
+/** Adds an atom to a draft. Returns false if both contradict each other. */
+function isAdded(draft: Draft, atom: Exclude<Atom, { kind: 'opaque' }>): boolean {
+  if (atom.kind === 'present' && atom.negated) draft.isAbsent = true
+  else draft.isPresent = true
   switch (atom.kind) {
-    case 'among': {
-      if (atom.negated) return { ...fact, excluded: [...fact.excluded, ...atom.values], isPresent: true }
-      const { values = atom.values } = fact
-      return { ...fact, values: values.filter((value) => atom.values.includes(value)), isPresent: true }
-    }
+    case 'among':
+      if (atom.negated) draft.excluded.push(...atom.values)
+      else draft.values = (draft.values ?? atom.values).filter((value) => atom.values.includes(value))
+      return true
     case 'text':
-      return addText(fact, atom)
+      return isTextAdded(draft, atom)
     case 'present':
-      return atom.negated ? { ...fact, isAbsent: true } : { ...fact, isPresent: true }
+      return true
     case 'order':
-      return { ...fact, orders: [...fact.orders, atom], isPresent: true }
+      draft.orders.push(atom)
+      return true
     case 'some':
-      return { ...fact, items: [...fact.items, atom.item], isList: true, isPresent: true }
+      draft.items.push(atom.item)
+      draft.isList = true
+      return true
     case 'every':
-      return { ...fact, isList: true, isPresent: true }
+      draft.isList = true
+      return true
   }
 }
 
-function addText(fact: Fact, atom: Atom & { kind: 'text' }): Fact | undefined {
+function isTextAdded(draft: Draft, atom: Atom & { kind: 'text' }): boolean {
   const { text, operator, negated } = atom
-  const present = { ...fact, isPresent: true }
-  if (negated) return { ...present, texts: [...fact.texts, atom] }
-  if (operator === 'contains') return { ...present, contained: [...fact.contained, text] }
-  const known = operator === 'startsWith' ? fact.prefix : fact.suffix
-  const [short, long] = known.length < text.length ? [known, text] : [text, known]
-  if (!holdsText(long, operator, short)) return undefined
-  return operator === 'startsWith' ? { ...present, prefix: long } : { ...present, suffix: long }
+  if (negated) draft.texts.push(atom)
+  else if (operator === 'contains') draft.contained.push(text)
+  else {
+    const known = operator === 'startsWith' ? draft.prefix : draft.suffix
+    const [short, long] = known.length < text.length ? [known, text] : [text, known]
+    if (!holdsText(long, operator, short)) return false
+    if (operator === 'startsWith') draft.prefix = long
+    else draft.suffix = long
+  }
+  return true
 }
 
 function settle(claim: ClaimName, fact: Fact): Fact | undefined {

@@ -30,7 +30,7 @@ export type Finding = {
 
 /** Examples that are tried for one policy, and for one rule. Each is one evaluation of the condition. */
 const examplesMax = 64
-const examplesPerRuleMax = 8
+const examplesPerRuleMax = 4
 
 /**
  * Returns the findings of a policy, blocking ones first. Every example was accepted by all checks of the policy, with

@@ -1,12 +1,12 @@
-// The rules of the linter: what each means, how it is attacked, and how to mend a policy. The manual shows this table.
+// The rules of the linter: what each means, how it is attacked, and how to fix a policy. The manual shows this table.
 
 /** A blocking finding refuses a save without an exception. A warning should be read; a note may be. */
 export type LintLevel = 'blocking' | 'warning' | 'note'
-export type LintRule = { level: LintLevel; means: string; attack: string; mend: string }
+export type LintRule = { level: LintLevel; means: string; attack: string; fix: string }
 
-const blocking = (means: string, attack: string, mend: string): LintRule => ({ level: 'blocking', means, attack, mend })
-const warning = (means: string, attack: string, mend: string): LintRule => ({ level: 'warning', means, attack, mend })
-const note = (means: string, attack: string, mend: string): LintRule => ({ level: 'note', means, attack, mend })
+const blocking = (means: string, attack: string, fix: string): LintRule => ({ level: 'blocking', means, attack, fix })
+const warning = (means: string, attack: string, fix: string): LintRule => ({ level: 'warning', means, attack, fix })
+const note = (means: string, attack: string, fix: string): LintRule => ({ level: 'note', means, attack, fix })
 
 const table = {
   vacuous: blocking(

@@ -1,0 +1,53 @@
+// An issuer is recognized by its URL, or else by the subjects of a policy.
+import { expect, test } from 'bun:test'
+import { issuerKinds, kindOf } from '../../../src/federation/lint/issuer-kinds.ts'
+
+const tenant = '72f988bf-86f1-41af-91ab-2d7cd011db47'
+
+test.each([
+  ['https://token.actions.githubusercontent.com', 'github', true],
+  // An enterprise can have its own issuer on github.com.
+  ['https://token.actions.githubusercontent.com/acme', 'github', false],
+  ['https://token.actions.acme.ghe.com', 'github', false],
+  ['https://github.acme.example/_services/token', 'github', false],
+  ['https://gitlab.com', 'gitlab', true],
+  ['https://gitlab.acme.example', 'gitlab', false],
+  ['https://accounts.google.com', 'google', true],
+  [`https://login.microsoftonline.com/${tenant}/v2.0`, 'azure', false],
+  [`https://sts.windows.net/${tenant}/`, 'azure', false],
+  ['https://login.microsoftonline.com/common/v2.0', 'azure', true],
+  ['https://login.microsoftonline.com/organizations/v2.0', 'azure', true],
+  ['https://agent.buildkite.com', 'buildkite', true],
+  [`https://oidc.circleci.com/org/${tenant}`, 'circleci', false],
+  ['https://app.terraform.io', 'terraform', true],
+  ['https://app.eu.terraform.io', 'terraform', true],
+  ['https://api.bitbucket.org/2.0/workspaces/acme/pipelines-config/identity/oidc', 'bitbucket', false],
+  ['https://jenkins.acme.example/oidc', 'jenkins', false],
+  ['https://ci.acme.example/jenkins/oidc', 'jenkins', false],
+  ['https://kubernetes.default.svc.cluster.local', 'kubernetes', false],
+  ['https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE', 'kubernetes', false],
+  ['https://container.googleapis.com/v1/projects/p/locations/l/clusters/c', 'kubernetes', false],
+  ['https://eastus.oic.prod-aks.azure.com/tenant/cluster/', 'kubernetes', false],
+  ['https://token.actions.githubusercontent.com.evil.example', 'private', false],
+  ['https://evil.example/https://gitlab.com', 'private', false],
+  ['https://sso.acme.example/realms/acme', 'private', false],
+])('%s is %s', (issuerUrl, id, isShared) => {
+  const kind = kindOf(issuerUrl, [])
+  expect({ id: kind.id, isShared: kind.isShared(issuerUrl) }).toEqual({ id, isShared })
+})
+
+test.each([
+  ['system:serviceaccount:ml:batch', 'kubernetes'],
+  ['spiffe://acme.example/ns/ml', 'spiffe'],
+  ['project_path:acme/app:ref_type:branch:ref:main', 'gitlab'],
+  ['organization:acme:project:infra:workspace:prod:run_phase:apply', 'terraform'],
+  ['my-workload', 'private'],
+])('an unknown issuer with the subject %s is %s', (subject, id) => {
+  expect(kindOf('https://issuer.acme.example', [subject]).id).toBe(id)
+  expect(kindOf('https://accounts.google.com', [subject]).id).toBe('google')
+})
+
+test('every kind has a different id, and an example of a subject that it can send', () => {
+  expect(new Set(issuerKinds.map(({ id }) => id)).size).toBe(issuerKinds.length)
+  for (const { stranger } of issuerKinds) expect(typeof stranger.sub).toBe('string')
+})
