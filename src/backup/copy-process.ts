@@ -1,6 +1,7 @@
 // The child process that makes a backup. It opens the files of the database, which the owner of the database must never do, and talks to the
 // owner in lines of JSON. When the owner ends, its input ends, and the process removes what it has written.
 import { createHash } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
 import { dirname } from 'node:path'
@@ -36,6 +37,8 @@ export type CopyMessage =
 
 export async function runCopyProcess(): Promise<never> {
   process.umask(0o077)
+  // An owner that was killed reads nothing more. The end of the input says so, and leaves time to remove the files.
+  process.stdout.on('error', () => {})
   // The server goes first.
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
@@ -59,7 +62,7 @@ export async function runCopyProcess(): Promise<never> {
     await confirmed
     await tell(await complete(job, about))
   } catch (error) {
-    await remove(job)
+    remove(job)
     await tell({ failed: (error as Error).message })
     process.exit(1)
   }
@@ -81,13 +84,14 @@ function createReporter(): (done: number, total: number) => void {
   }
 }
 
-async function abandon(job: CopyJob): Promise<never> {
-  await remove(job).catch(() => {})
+/** Without a turn of the event loop in between, in which a file could still be created. */
+function abandon(job: CopyJob): never {
+  remove(job)
   process.exit(1)
 }
 
-async function remove({ partial }: CopyJob): Promise<void> {
-  for (const end of ['', '-wal', '-journal']) await rm(partial + end, { force: true })
+function remove({ partial }: CopyJob): void {
+  for (const end of ['', '-wal', '-journal']) rmSync(partial + end, { force: true })
 }
 
 async function complete({ partial, file }: CopyJob, about: Held): Promise<CopyMessage> {

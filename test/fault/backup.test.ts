@@ -8,6 +8,7 @@ import { verifyBackup } from '../../src/backup/verify.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install, type Served, type Trust, trust } from '../support/installation.ts'
 import { type Acknowledged, nothingAcknowledged, putLoad } from '../support/load.ts'
+import { until } from '../support/until.ts'
 
 const kills = 20
 
@@ -111,5 +112,11 @@ test(`with ${kills} kills, every backup restores to a state with everything ackn
   expect(complete).toBeGreaterThanOrEqual(reported)
   expect(reported).toBeGreaterThan(0)
   // A copying process notices that its server is gone, and removes what it has written.
-  expect(readdirSync(folder).filter((name) => !name.includes('.partial-'))).toEqual(['last.backup'])
+  const hasPartial = () => readdirSync(folder).some((name) => name.includes('.partial-'))
+  await until(
+    'the partial files to go',
+    () => !hasPartial(),
+    () => readdirSync(folder),
+  )
+  expect(readdirSync(folder)).toEqual(['last.backup'])
 }, 120_000)
