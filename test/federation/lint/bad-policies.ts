@@ -4,16 +4,17 @@ import type { PolicyRow } from './linting.ts'
 
 const tinder =
   'https://medium.com/tinder/identifying-vulnerabilities-in-github-actions-aws-oidc-configurations-8067c400d5b8'
-const datadog = 'https://securitylabs.datadoghq.com/articles/exploring-github-to-aws-keyless-authentication-flaws/'
+const trackr = 'https://www.trackr.live/2026/06/17/github-aws-oidc-sub-condition-config-audit/'
 const githubDocs = 'https://docs.github.com/en/actions/reference/security/oidc'
 const gitlabDocs = 'https://docs.gitlab.com/ci/secrets/id_token_authentication/'
+const kubernetesDocs = 'https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/'
 const githubChange = 'https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens/'
 
 export const badPolicies: Record<RuleName, PolicyRow[]> = {
   vacuous: [
     // No condition on sub: only the audience is compared.
     { issuer: 'github', condition: 'true', source: tinder },
-    { issuer: 'github', condition: '"https://llm.acme.example" in audience', source: datadog },
+    { issuer: 'github', condition: '"https://llm.acme.example" in audience', source: trackr },
     { issuer: 'own', condition: 'subject != ""' },
     { issuer: 'own', condition: 'has(claims.sub) && !has(claims.admin)' },
     { issuer: 'gitlab', condition: '1 < 2 || claims.project_id == "20"' },
@@ -34,7 +35,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
   ],
   'prefix-open': [
     // The prefix of an organization without its slash.
-    { issuer: 'github', condition: 'subject.startsWith("repo:acme")', source: datadog },
+    { issuer: 'github', condition: 'subject.startsWith("repo:acme")', source: trackr },
     { issuer: 'github', condition: 'claims.sub.startsWith("repo:" + "acme") && claims.ref == "refs/heads/main"' },
     { issuer: 'github', condition: 'claims["repository"].startsWith("acme") && claims.ref == "refs/heads/main"' },
     { issuer: 'github', condition: '["acme", "octo"].exists(o, claims.repository_owner.startsWith(o))' },
@@ -68,7 +69,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'own', condition: 'has(claims.groups)' },
   ],
   dead: [
-    { issuer: 'github', subject: 'repo:acme/*', source: datadog },
+    { issuer: 'github', subject: 'repo:acme/*', source: trackr },
     { issuer: 'github', subject: 'my-workload' },
     { issuer: 'github', condition: 'claims.repository_id == 797215326' },
     { issuer: 'github', condition: 'claims.repository == "acme/app" && claims.repository == "acme/lib"' },
@@ -199,7 +200,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'eks', condition: 'subject.startsWith("system:serviceaccount:inference:")' },
   ],
   'k8s-default-account': [
-    { issuer: 'kubernetes', subject: 'system:serviceaccount:inference:default' },
+    { issuer: 'kubernetes', subject: 'system:serviceaccount:inference:default', source: kubernetesDocs },
     {
       issuer: 'eks',
       condition:
