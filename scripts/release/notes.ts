@@ -26,7 +26,8 @@ export function writeNotes(commit: string, files: readonly ReleasedFile[]): stri
 | schema | ${latestSchema} |
 | upgrades from | ${upgradeFrom} or later |
 
-Check the files, then install one: \`latchkey help install\` and \`latchkey help upgrade\`.
+Check the files, then install one: \`latchkey help install\` and \`latchkey help upgrade\`. The program for macOS on Intel must be signed once
+on the Mac: \`codesign --force --sign - latchkey\`.
 
 ## Changes
 

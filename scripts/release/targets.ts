@@ -59,6 +59,7 @@ export const targets: readonly Target[] = [
     },
     nativePart: '@libsql/darwin-arm64',
   },
+  // Bun signs compiled programs for arm64 only. This one has the broken signature of its runtime (`help install`).
   {
     name: 'darwin-x64',
     compileTarget: 'bun-darwin-x64-baseline',
