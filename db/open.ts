@@ -1,5 +1,5 @@
 // Opens a database file as its only owner and migrates its schema. All SQLite-specific workarounds are in this file.
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { type Client, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import { describeDenial } from './access.ts'
@@ -16,6 +16,7 @@ export type Orm = LibSQLDatabase<typeof schema>
 export type Database = {
   client: Client
   orm: Orm
+  /** The file itself, where the given path is a link: SQLite keeps its log beside the file. */
   path: string
   /** Commits all statements or none, in order. They return no rows. Only write.ts calls it. */
   commit: (statements: readonly BoundStatement[]) => Promise<void>
@@ -114,7 +115,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     client: opened,
     orm: createOrm(opened),
     commit: opened.commit,
-    path: options.path,
+    path: realpathSync(options.path),
     checkpoint: async () => {
       if (holds === 0) await opened.execute('pragma wal_checkpoint(passive)')
     },

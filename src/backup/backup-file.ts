@@ -1,5 +1,6 @@
 // The format of a backup: a SQLite database, and after its last page the manifest as one line of JSON. Any SQLite tool
 // opens it, `tail -n 1` prints the manifest, and writing it needs the space of one copy.
+import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '../fault.ts'
 import { type } from '../values/shape.ts'
@@ -72,7 +73,8 @@ function parse(line: string): unknown {
 
 async function openBackup(path: string): Promise<FileHandle> {
   try {
-    return await open(path, 'r')
+    // The open of a pipe would wait for a writer.
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
     const why = code === 'ENOENT' ? 'it does not exist' : message

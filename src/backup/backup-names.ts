@@ -18,16 +18,19 @@ function compact(time: number): string {
 }
 
 /**
- * The backups of an installation in a folder, newest first.
+ * The backups of an installation in a folder, newest first. Those from the future come last: they were made while the clock was wrong, and
+ * must not take the places of the others.
  * @throws Fault `unavailable` when the folder cannot be read
  */
-export function listBackups(folder: string, installation: string): NamedBackup[] {
-  return namesIn(folder)
+export function listBackups(folder: string, installation: string, now: number): NamedBackup[] {
+  const found = namesIn(folder)
     .flatMap((name) => {
       const createdAt = timeIn(name, installation)
       return createdAt === undefined ? [] : [{ path: join(folder, name), createdAt }]
     })
     .toSorted((one, other) => other.createdAt - one.createdAt)
+  const isFuture = ({ createdAt }: NamedBackup) => createdAt > now
+  return [...found.filter((each) => !isFuture(each)), ...found.filter(isFuture)]
 }
 
 function namesIn(folder: string): string[] {

@@ -1,7 +1,7 @@
 // The child process that makes a backup. It opens the files of the database, which the owner of the database must never do, and talks to the
 // owner in lines of JSON. When the owner ends, its input ends, and the process removes what it has written.
 import { createHash } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
 import { dirname } from 'node:path'
@@ -113,6 +113,7 @@ async function complete({ partial, file }: CopyJob, about: Held): Promise<CopyMe
   }
   const line = manifestLine(manifest)
   await append(partial, line)
+  if (existsSync(file)) throw new Error('another file has got this name meanwhile')
   await rename(partial, file)
   await flushFolder(dirname(file))
   return { done: manifest, bytes: bytes + Buffer.byteLength(line) }

@@ -1,15 +1,18 @@
 // Puts a verified backup in the place of the database. A process killed at any moment leaves the old database or the new one in place, and
 // the old one is kept under another name.
 import {
-  chmodSync,
-  chownSync,
   closeSync,
+  constants,
   existsSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
   readdirSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -26,10 +29,9 @@ export type Restored = { checks: BackupCheck[]; database: string | null; previou
  * Verifies the backup on a copy in the data folder, then puts this copy in place. Without success in every check, nothing changes.
  * @throws Fault `conflict` while another process owns the database; `configuration` when the file there is not ours or cannot be replaced
  */
-export async function restoreBackup(
-  databasePath: string,
-  verification: Omit<Verification, 'scratch'>,
-): Promise<Restored> {
+export async function restoreBackup(path: string, verification: Omit<Verification, 'scratch'>): Promise<Restored> {
+  // A link stays, and the file that it leads to is replaced: SQLite keeps its log beside the file.
+  const databasePath = existsSync(path) ? realpathSync(path) : path
   const folder = dirname(databasePath)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const old = await takeOver(databasePath)
@@ -117,12 +119,17 @@ function freeName(path: string): string {
   }
 }
 
-/** Root restores the database of a server that runs as another user. */
+/** Root restores the database of a server that runs as another user, who can put a link to any file into the folder. */
 function adoptOwner(scratch: string, databasePath: string): void {
-  const own = statSync(scratch)
   const { uid, gid } = statSync(databasePath, { throwIfNoEntry: false }) ?? statSync(dirname(databasePath))
-  if (uid !== own.uid || gid !== own.gid) chownSync(scratch, uid, gid)
-  chmodSync(scratch, 0o600)
+  const file = openSync(scratch, constants.O_RDONLY | constants.O_NOFOLLOW)
+  try {
+    const own = fstatSync(file)
+    if (uid !== own.uid || gid !== own.gid) fchownSync(file, uid, gid)
+    fchmodSync(file, 0o600)
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** The content of a file, or the names in a folder. */

@@ -24,7 +24,7 @@ export function createBackupSchedule({ plan, backups, now, log }: Parts): Backup
 
   async function makeWhenDue({ folder, everyMilliseconds, keep }: BackupPlan): Promise<void> {
     try {
-      if (!isDue(listBackups(folder, backups.installation()), everyMilliseconds, now())) return
+      if (!isDue(listBackups(folder, backups.installation(), now()), everyMilliseconds, now())) return
       logBackup(log, await backups.create(`${folder}/`))
       failedAt = undefined
     } catch (error) {
@@ -36,7 +36,7 @@ export function createBackupSchedule({ plan, backups, now, log }: Parts): Backup
   }
 
   async function removeOld({ folder, keep }: Pick<BackupPlan, 'folder' | 'keep'>): Promise<void> {
-    for (const { path } of listBackups(folder, backups.installation()).slice(keep)) {
+    for (const { path } of listBackups(folder, backups.installation(), now()).slice(keep)) {
       try {
         // Removing a large file takes a tenth of a second, which must not hold the event loop.
         await rm(path)
@@ -77,7 +77,7 @@ function isDue(found: NamedBackup[], everyMilliseconds: number, at: number): boo
 
 function newestIn(folder: string, installation: string, at: number): number | undefined {
   try {
-    return listBackups(folder, installation).find(({ createdAt }) => createdAt <= at)?.createdAt
+    return listBackups(folder, installation, at).find(({ createdAt }) => createdAt <= at)?.createdAt
   } catch {
     return undefined
   }

@@ -1,7 +1,8 @@
 // Backups of a running server: what they contain, that they stand in nobody's way, and when they are refused.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { askServer } from '../../src/admin/transport/client.ts'
 import { readManifest } from '../../src/backup/backup-file.ts'
 import { checkSpace } from '../../src/backup/space.ts'
 import { backupLogBytesMax } from '../../src/limits.ts'
@@ -117,6 +118,31 @@ describe('refused is a backup', () => {
     expect(partials()).toEqual([])
     expect(existsSync(file())).toBe(false)
   })
+})
+
+test('the backup of a database behind a link has the rows of its log', async () => {
+  const installation = await install()
+  const [link, to] = [join(installation.folder, 'link.db'), join(installation.folder, 'link.backup')]
+  symlinkSync('latchkey.db', link)
+  const served = await installation.serve(undefined, { LATCHKEY_DATABASE_URL: `file:${link}` })
+  const ask = (name: 'keys.create' | 'backup.create', input: object) => askServer(`${link}.sock`, name, input)
+  await ask('keys.create', { name: 'one' })
+  await ask('backup.create', { to })
+  expect(rowsInFile(to, 'select name from api_keys').map(({ name }) => name)).toContain('one')
+  expect(await served.serving.stop()).toBe(0)
+  await installation.remove()
+})
+
+test('a file that appears under the name of a running backup is not replaced', async () => {
+  const { database } = server.server.context
+  const hold = database.holdCheckpoints
+  database.holdCheckpoints = () => {
+    writeFileSync(file(), 'of someone else')
+    return hold()
+  }
+  await expect(back()).rejects.toMatchObject({ code: 'unavailable' })
+  expect(readFileSync(file(), 'utf8')).toBe('of someone else')
+  expect(partials()).toEqual([])
 })
 
 test('the backup of a server that stops is aborted, and the server ends in order', async () => {

@@ -4,11 +4,13 @@ import { createHash } from 'node:crypto'
 import {
   copyFileSync,
   cpSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -150,6 +152,16 @@ test('the old database is kept under another name, with every row of its log', a
   expect(namesIn(join(data, 'latchkey.db'))).not.toContain('later')
 })
 
+test('behind a link, the file that it leads to is replaced, and the link stays', async () => {
+  const [link, real] = [join(data, 'latchkey.db'), join(machine.path, 'real.db')]
+  copyFileSync(join(installation.folder, 'latchkey.db'), real)
+  symlinkSync(real, link)
+  const { code, previous } = await restore()
+  expect({ code, previous }).toEqual({ code: 0, previous: expect.stringContaining(`${real}.before-restore-`) })
+  expect(lstatSync(link).isSymbolicLink()).toBe(true)
+  expect((await run('keys', 'list')).code).toBe(0)
+})
+
 test('a damaged database is replaced and kept, together with its log', async () => {
   const path = join(data, 'latchkey.db')
   writeFileSync(path, 'no database')
@@ -244,6 +256,12 @@ describe('refused is', () => {
     expect(await failing()).toMatch(/^file: .*does not exist/)
     mkdirSync(file)
     expect(await failing()).toMatch(/^file: .*not a regular file/)
+  })
+
+  test('a pipe, without waiting for a writer', async () => {
+    rmSync(file)
+    expect(Bun.spawnSync(['mkfifo', file]).exitCode).toBe(0)
+    expect(await failing()).toMatch(/it is not a regular file/)
   })
 
   test('a sparse file of a terabyte, without reading it', async () => {

@@ -85,6 +85,12 @@ test('after a clock that was ahead, backups from the future count for nothing', 
   expect(files()).toEqual([at(start), at(start + 1_000 * hour)])
 })
 
+test('after a clock that was ahead, backups from the future do not take the place of the next one', async () => {
+  for (const ahead of [1_000, 1_100]) writeFileSync(join(folder.path, at(start + ahead * hour)), '')
+  await schedule(2).check()
+  expect(files()).toEqual([at(start), at(start + 1_100 * hour)])
+})
+
 test('the oldest are removed beyond the number to keep, and no file of anyone else', async () => {
   const others = ['latchkey-ffffffff-20200101T000000Z.backup', `${installation}-notes.backup`, 'readme.txt']
   for (const name of others) writeFileSync(join(folder.path, name), '')

@@ -95,12 +95,12 @@ function validityIn(pem: string | null): Validity | undefined {
 
 export async function readServer(context: AdminContext): Promise<ServerFacts> {
   const { config, database, tlsState, signingKeys } = context
-  const { masterKey, databasePath } = config
-  const folder = dirname(databasePath)
+  const { masterKey } = config
+  const folder = dirname(database.path)
   const space = await readSpace(folder)
   return {
     isServing: signingKeys !== undefined,
-    disk: space && { folder, ...space, database: sizeOf(databasePath) },
+    disk: space && { folder, ...space, database: sizeOf(database.path) },
     backup: await readBackup(context),
     isArchiveFailing: context.retention.isFailing(),
     masterKeyFile: masterKey.kind === 'file' ? { path: masterKey.path, mode: modeOf(masterKey.path) } : undefined,
