@@ -107,6 +107,9 @@ export const issuerKeySets = sqliteTable('issuer_key_sets', {
 /** A finding of the linter that an administrator accepts, and why. */
 export type LintException = { rule: string; because: string }
 
+/** A case that a policy must decide as `expect` says: `allow`, or a reason of the audit. */
+export type PolicyTest = { name: string; claims: Record<string, unknown>; expect: string }
+
 export const policies = sqliteTable('policies', {
   id: text('id').primaryKey(),
   organizationId: text('organization_id').notNull(),
@@ -128,6 +131,14 @@ export const policies = sqliteTable('policies', {
   allowedModels: names('allowed_models'),
   allowedPresets: names('allowed_presets'),
   lintExceptions: text('lint_exceptions', { mode: 'json' }).$type<LintException[]>(),
+  tests: text('tests', { mode: 'json' }).$type<PolicyTest[]>(),
+})
+
+/** One row: the engine that last ran the tests of all policies. */
+export const policyTestRuns = sqliteTable('policy_test_runs', {
+  id: integer('id').primaryKey(),
+  engine: text('engine').notNull(),
+  at: time('at').notNull(),
 })
 
 export const presets = sqliteTable('presets', {

@@ -3,11 +3,12 @@ import { type Command, Option } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
-import { drawExplanations } from './shared/explanations.ts'
+import { checkCommand } from './shared/explanations.ts'
 import { drawDifference, drawFindings, drawLinted, exceptionsIn, isBlocked } from './shared/findings.ts'
-import { readJsonFile, readTextFile } from './shared/input-files.ts'
+import { readJsonFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
+import { testsCommand, testsIn } from './shared/policy-tests.ts'
 import { record } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
@@ -40,6 +41,7 @@ const show = (policy: Policy) =>
     ...(policy.lint_exceptions === null
       ? {}
       : { 'lint exceptions': policy.lint_exceptions.map(({ rule, because }) => `${rule}: ${because}`).join('; ') }),
+    ...(policy.tests === null ? {} : { tests: policy.tests.map((each) => `${each.name} (${each.expect})`).join('; ') }),
   })
 
 export function policiesCommand(): Command {
@@ -48,6 +50,7 @@ export function policiesCommand(): Command {
     listCommand(),
     checkCommand(),
     lintCommand(),
+    testsCommand(),
     commandOnOne('policy', 'show', 'Show a policy', 'policies.show', show),
     updateCommand(),
     commandOnOne(
@@ -126,29 +129,6 @@ const columns: Column<Policy>[] = [
   ['ID', (row) => row.id],
 ]
 
-function checkCommand(): Command {
-  const made = command('check', 'Explain why a token is accepted or refused, without exchanging it', [
-    'policies check --token-file jwt.txt --policy ci',
-    'policies check --token-file - < jwt.txt',
-  ])
-    .requiredOption('--token-file <file>', 'file that contains the token; - for standard input')
-    .option('--policy <policy>', 'show every step under this policy, by name or id (default: the nearest policies)')
-  return operationCommand(
-    inOrganization(made),
-    'policies.check',
-    ({ options }) => ({
-      organization: options.organization,
-      policy: options.policy,
-      token: readTextFile(String(options.tokenFile)).trim(),
-    }),
-    ({ data }) => drawExplanations(data),
-    {
-      moreShown: ['LATCHKEY_INSECURE_ISSUERS'],
-      isNegative: ({ data }) => !data.some(({ accepted }) => accepted),
-    },
-  )
-}
-
 function lintCommand(): Command {
   const made = command('lint [policy]', 'Find policies that a stranger could pass, each with an example', [
     'policies lint ci',
@@ -191,6 +171,7 @@ function updateCommand(): Command {
       .option('--no-allowed-models', 'remove the model restriction')
       .option('--no-allowed-presets', 'remove the preset restriction')
       .option('--no-allow', 'remove the lint exceptions')
+      .option('--no-tests', 'remove the tests')
       .option('--dry-run', 'show which tokens would pass or no longer pass, without saving the change'),
     'policies.update',
     (given) => ({ policy: given.words[0], ...ruleInput(given), dry_run: given.options.dryRun }),
@@ -217,7 +198,11 @@ function ruleOptions(made: Command): Command {
         'presets that access tokens may use; every request must name one of them',
       )
       .option('--allow <rule...>', 'save the policy despite findings of these lint rules; replaces earlier exceptions')
-      .option('--because <reason>', 'why --allow is right, for the next reviewer'),
+      .option('--because <reason>', 'why --allow is right, for the next reviewer')
+      .option(
+        '--tests <file>',
+        'JSON file with tests, which are stored with the policy and run now; - for standard input',
+      ),
   )
 }
 
@@ -238,6 +223,7 @@ function ruleInput({ options }: Arguments): Record<string, unknown> {
     allowed_models: removable(options.allowedModels),
     allowed_presets: removable(options.allowedPresets),
     lint_exceptions: exceptionsIn(options),
+    tests: testsIn(options),
   }
 }
 

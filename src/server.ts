@@ -5,6 +5,7 @@ import { listSigningKeys } from '../db/signing-keys.ts'
 import type { AdminContext } from './admin/operation/context.ts'
 import { createOperationRunner, type RunByName } from './admin/operation/operation.ts'
 import { operations, type RunOperation, withTypes } from './admin/operations.ts'
+import { testAfterEngineChange } from './admin/policies/engine-change.ts'
 import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'
 import { createApp } from './app.ts'
@@ -92,6 +93,7 @@ export async function startServer(
     const stopWatching = watchTls(tls, tlsCheckMilliseconds)
     const stopBackups = backUpOnSchedule(context)
     const stopArchiving = archiveOnSchedule(context)
+    void testAfterEngineChange(context, context.readiness.isStopping)
     const stop = () => {
       context.readiness.beginStop()
       stopRotating()

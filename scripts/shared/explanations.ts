@@ -1,10 +1,37 @@
-// Prints the result of `policies check`: one line per policy, and every step of the named or nearest policy.
+// `latchkey policies check`, and its result: one line per policy, and every step of the named or nearest policy.
+import type { Command } from 'commander'
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import { stepNames } from '../../src/federation/subject-token/refusal.ts'
+import { command } from './command-line.ts'
+import { readTextFile } from './input-files.ts'
+import { inOrganization, operationCommand } from './operation-command.ts'
 import { printable } from './render.ts'
 
 export type Explanation = OperationResponse<'policies.check'>['data'][number]
 type ExplainedStep = Explanation['steps'][number]
+
+export function checkCommand(): Command {
+  const made = command('check', 'Explain why a token is accepted or refused, without exchanging it', [
+    'policies check --token-file jwt.txt --policy ci',
+    'policies check --token-file - < jwt.txt',
+  ])
+    .requiredOption('--token-file <file>', 'file that contains the token; - for standard input')
+    .option('--policy <policy>', 'show every step under this policy, by name or id (default: the nearest policies)')
+  return operationCommand(
+    inOrganization(made),
+    'policies.check',
+    ({ options }) => ({
+      organization: options.organization,
+      policy: options.policy,
+      token: readTextFile(String(options.tokenFile)).trim(),
+    }),
+    ({ data }) => drawExplanations(data),
+    {
+      moreShown: ['LATCHKEY_INSECURE_ISSUERS'],
+      isNegative: ({ data }) => !data.some(({ accepted }) => accepted),
+    },
+  )
+}
 
 /**
  * Draws a single policy with all its steps. Of several, nearest first, only the first has steps, and only if no policy

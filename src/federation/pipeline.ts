@@ -109,6 +109,11 @@ export const steps: readonly Step[] = stepNames.flatMap((name) =>
   name === 'minting' ? [] : [{ name, ...checks[name] }],
 )
 
+/** The steps that read only claims, policy and issuer. */
+export const claimSteps: readonly Step[] = steps.filter(
+  ({ name }) => !['form', 'policy', 'keys', 'signature'].includes(name),
+)
+
 function found<Name extends 'token' | 'key'>(name: Name, value: Refusal | NonNullable<Facts[Name]>): Outcome {
   return isRefusal(value) ? value : { [name]: value }
 }
@@ -130,9 +135,13 @@ export function isJudgeable({ isAsked, needs }: Step, facts: Facts): boolean {
 
 export type Accepted = Known<'token' | 'binding' | 'issuer'>
 
-/** Runs all steps in order and stops at the first refusal. Adds the facts of each step to `facts`. */
-export async function judge(facts: Facts, dependencies: Dependencies): Promise<Accepted | Refusal> {
-  for (const { name, isAsked, check } of steps) {
+/** Runs steps in order, by default all, and stops at the first refusal. Adds the facts of each step to `facts`. */
+export async function judge(
+  facts: Facts,
+  dependencies: Dependencies,
+  taken: readonly Step[] = steps,
+): Promise<Accepted | Refusal> {
+  for (const { name, isAsked, check } of taken) {
     if (!isAsked(facts.binding?.policy)) continue
     const given = check(facts, dependencies)
     // Most steps are synchronous.

@@ -17,6 +17,7 @@ const others: OperationName[] = [
   'policies.show',
   'policies.check',
   'policies.lint',
+  'policies.test',
   'audit.list',
   'audit.show',
   'audit.changes',

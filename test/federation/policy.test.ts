@@ -26,6 +26,7 @@ const row: PolicyRow = {
   allowedModels: null,
   allowedPresets: null,
   lintExceptions: null,
+  tests: null,
 }
 
 type Claims = { subject?: string; audience?: string[] } & Record<string, unknown>

@@ -160,6 +160,7 @@ describe('what is created is printed whole:', () => {
       key_deleted: false,
       max_lifetime_seconds: 300,
       lint_exceptions: null,
+      tests: null,
       findings: [],
     })
   })

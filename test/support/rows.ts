@@ -94,6 +94,7 @@ export function organizationRows(name: string): OrganizationRows {
     allowedModels: null,
     allowedPresets: null,
     lintExceptions: null,
+    tests: null,
     ...times,
   }
   return { organization, workspace, user, key, issuer, policy }

@@ -54,6 +54,7 @@ const policyFields = {
   key_deleted: 'boolean',
   max_lifetime_seconds: 'number.integer',
   lint_exceptions: type({ rule: 'string', because: 'string' }).array().or('null'),
+  tests: type({ name: 'string', claims: 'object', expect: 'string' }).array().or('null'),
 } as const
 /** What the linter finds. `witness` has the claims of a token that would pass, `example` those to look at first. */
 const findingResponse = type({
@@ -85,6 +86,22 @@ export const policyDraftResponse = type({ ...policyFields, ...findings, dry_run:
 export const lintResponse = type({ policy_id: text, policy_name: text, issuer_url: 'string', ...findings }).configure({
   title: 'LintedPolicy',
 })
+const conditionParts = type({ source: 'string', 'value?': 'string', 'error?': 'string' }).array()
+/** A test of a policy. One that failed has the reason of the refusal, and the parts of the condition that was evaluated. */
+export const testResultResponse = type({
+  name: 'string',
+  expected: 'string',
+  got: 'string',
+  ok: 'boolean',
+  'detail?': 'string',
+  'condition?': conditionParts,
+})
+export const testedPolicyResponse = type({
+  policy_id: text,
+  policy_name: text,
+  issuer_url: 'string',
+  tests: testResultResponse.array(),
+}).configure({ title: 'TestedPolicy' })
 export const verificationResponse = type({
   issuer_url: 'string',
   ok: 'boolean',
@@ -173,7 +190,7 @@ export const explanationResponse = type({
   policy_name: 'string',
   accepted: 'boolean',
   steps: type({ step: type.enumerated(...stepNames), ok: 'boolean', 'reason?': 'string', 'detail?': 'string' }).array(),
-  'condition?': type({ source: 'string', 'value?': 'string', 'error?': 'string' }).array(),
+  'condition?': conditionParts,
 }).configure({ title: 'Explanation' })
 export const deletedResponse = type({ id: 'string', deleted: 'true', 'policies_affected?': 'string[]' }).configure({
   title: 'Deleted',

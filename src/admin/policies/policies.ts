@@ -33,9 +33,10 @@ import {
 import { type changedPolicyResponse, policyStates } from '../operation/responses.ts'
 import { issuerShape, keyShape } from '../reports/report-page.ts'
 import { explainNearest } from './nearest-policies.ts'
-import { lintInput, policyChange, policyCreation } from './policy-input.ts'
+import { lintInput, policyChange, policyCreation, testInput } from './policy-input.ts'
 import { isSameToLinter, lintPolicies, rejectBlockingFindings } from './policy-lint.ts'
 import { show, showDraft, showEdit, showSaved } from './policy-response.ts'
+import { isSameToTests, rejectFailingTests, testPolicies } from './policy-tests.ts'
 
 const checkInput = type({
   '+': 'reject',
@@ -65,6 +66,7 @@ export const policyOperations = {
   // It may wait for the issuer's server.
   'policies.check': operation(checkInput, check),
   'policies.lint': operation(lintInput, lintPolicies),
+  'policies.test': operation(testInput, testPolicies),
   'policies.pause': operation(oneInput, (context, input) => enable(context, input, false), { mutates: true }),
   'policies.resume': operation(oneInput, (context, input) => enable(context, input, true), { mutates: true }),
   'policies.delete': operation(oneInput, deletePolicy, { mutates: true }),
@@ -90,12 +92,14 @@ async function changePolicy(
     allowedModels: input.allowed_models === undefined ? policy.allowedModels : input.allowed_models,
     allowedPresets: input.allowed_presets === undefined ? policy.allowedPresets : input.allowed_presets,
     lintExceptions: input.lint_exceptions === undefined ? policy.lintExceptions : input.lint_exceptions,
+    tests: input.tests === undefined ? policy.tests : input.tests,
     ...(input.issuer === undefined
       ? {}
       : { issuerId: findIssuer(context.registry, input.issuer, policy.organizationId).id }),
     ...(input.key === undefined ? {} : { keyId: findTargetKey(context, input.key, policy.organizationId) }),
   }
   checkPolicy(context, row)
+  if (!isSameToTests(policy, row)) await rejectFailingTests(context, row)
   if (input.dry_run === true) return showEdit(context, policy, row)
   if (!isSameToLinter(policy, row)) await rejectBlockingFindings(context, row)
   return showSaved(context, await change(context, policy, row))
@@ -158,6 +162,7 @@ async function createPolicy(context: OperationContext, input: typeof policyCreat
     allowedModels: input.allowed_models ?? null,
     allowedPresets: input.allowed_presets ?? null,
     lintExceptions: input.lint_exceptions ?? null,
+    tests: input.tests ?? null,
     maxLifetimeSeconds: input.max_lifetime_seconds ?? accessTokenLifetimeSecondsMax,
     createdAt: now,
     updatedAt: now,
@@ -165,6 +170,7 @@ async function createPolicy(context: OperationContext, input: typeof policyCreat
   }
   checkPolicy(context, row)
   await rejectBlockingFindings(context, row)
+  await rejectFailingTests(context, row)
   if (input.dry_run === true) return showDraft(context, row)
   await commit(context, [insertPolicy(context.orm, row)], [{ kind: 'policy', id: row.id }])
   return showSaved(context, row)

@@ -1,6 +1,7 @@
 // What admins send to create or change a policy (reference: Policy).
 
 import { ruleNames } from '../../federation/lint/rules.ts'
+import { expectations } from '../../federation/policy-test.ts'
 import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin, conditionCharactersMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import {
@@ -16,6 +17,9 @@ import { organizationInput } from '../operation/references.ts'
 
 const exceptionReasonCharactersMax = 500
 const draftsMax = 100
+const policyTestsMax = 50
+/** As JSON. */
+const policyTestsBytesMax = 64 * 1_024
 
 /** Compiling it checks the other rules, and reports where one is broken. */
 const conditionShape = textCheckedLater(
@@ -31,6 +35,23 @@ const exceptionsShape = type({
   .array()
   .atMostLength(ruleNames.length)
   .configure({ says: 'Findings of the linter that are accepted, and why' })
+/** They run when the policy is saved. */
+const testsShape = type({
+  '+': 'reject',
+  name: nameShape,
+  claims: type({ '[string]': 'unknown' }),
+  expect: type.enumerated(...expectations),
+})
+  .array()
+  .atMostLength(policyTestsMax)
+  .narrow((tests, context) => {
+    if (Buffer.byteLength(JSON.stringify(tests)) > policyTestsBytesMax)
+      return context.mustBe(`at most ${policyTestsBytesMax} bytes as JSON`)
+    return new Set(tests.map(({ name }) => name)).size === tests.length || context.mustBe('tests with different names')
+  })
+  .configure({
+    says: 'Claims and what the policy must decide: `allow`, or a reason of the audit. `iss`, `aud`, `sub`, `iat`, `exp` and `jti` have defaults that the policy accepts',
+  })
 /** Null removes an optional value. */
 const fields = {
   'subject?': claimValueShape.or('null'),
@@ -41,6 +62,7 @@ const fields = {
   'allowed_models?': modelPatternsShape.or('null'),
   'allowed_presets?': presetPatternsShape.or('null'),
   'lint_exceptions?': exceptionsShape.or('null'),
+  'tests?': testsShape.or('null'),
   'max_lifetime_seconds?': `${accessTokenLifetimeSecondsMin} <= number.integer <= ${accessTokenLifetimeSecondsMax}`,
 } as const
 export const policyCreation = type({
@@ -67,8 +89,8 @@ export const policyChange = type({
   'audience?': claimValueShape,
   'dry_run?': 'boolean',
 }).configure({ minProperties: 1 })
-/** A policy that is only linted. Without a saved issuer, its URL decides what tokens look like. */
-const lintDraft = type({
+/** A policy that is only linted or tested. Without a saved issuer, its URL decides what tokens look like. */
+export const policyDraft = type({
   '+': 'reject',
   ...fields,
   'name?': nameShape,
@@ -81,5 +103,12 @@ export const lintInput = type({
   '+': 'reject',
   ...organizationInput,
   'policy?': referenceShape.configure({ says: 'Only this policy, by name or id' }),
-  'drafts?': lintDraft.array().atMostLength(draftsMax).configure({ says: 'Policies that are not saved' }),
+  'drafts?': policyDraft.array().atMostLength(draftsMax).configure({ says: 'Policies that are not saved' }),
+})
+/** Policies of a file, whose tests run without a server. */
+export const testedDrafts = policyDraft.array().atMostLength(draftsMax)
+export const testInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  'policy?': referenceShape.configure({ says: 'Only this policy, by name or id' }),
 })

@@ -51,6 +51,7 @@ export function show(context: AdminContext, row: PolicyRow): typeof policyRespon
     key_deleted: key?.deletedAt !== null,
     max_lifetime_seconds: row.maxLifetimeSeconds,
     lint_exceptions: row.lintExceptions,
+    tests: row.tests,
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
   }

@@ -15,6 +15,7 @@ import {
   policyDraftResponse,
   policyResponse,
   savedPolicyResponse,
+  testedPolicyResponse,
   verificationResponse,
 } from '../operation/responses.ts'
 import type { OperationName } from '../operations.ts'
@@ -54,7 +55,7 @@ const verification = dataOf(verificationResponse)
 const issuerRules =
   'The issuer URL is `https://`, or `http://` on a loopback host of a server that allows it. Keys come from one source: discovery, a JWKS URL, or a pasted JWKS.'
 const policyRules =
-  'The condition must compile (types, cost, no nested macros, no `matches`), the key must be an inference key, and the allowed models and presets take a bounded number of bytes, since access tokens carry them. A policy sets a subject, a condition, or both. A blocking finding of the linter refuses the policy unless `lint_exceptions` names its rule.'
+  'The condition must compile (types, cost, no nested macros, no `matches`), the key must be an inference key, and the allowed models and presets take a bounded number of bytes, since access tokens carry them. A policy sets a subject, a condition, or both. A blocking finding of the linter refuses the policy unless `lint_exceptions` names its rule. So does a test that fails.'
 
 export const routes: AdminRoute[] = [
   {
@@ -158,6 +159,15 @@ export const routes: AdminRoute[] = [
     operation: 'policies.lint',
     summary: 'Show who could pass that should not: of one policy, of drafts, or of all policies',
     answer: listOf(lintResponse),
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'POST',
+    path: '/workload-identity/policy-tests',
+    operation: 'policies.test',
+    summary: 'Run the tests that are stored with one policy or with all policies',
+    answer: listOf(testedPolicyResponse),
     isList: true,
     isReading: true,
   },
