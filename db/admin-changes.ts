@@ -2,7 +2,7 @@
 import { and, desc, eq, getTableColumns, getTableName, gte, lt, max } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
-import { type AdminChange, adminChanges } from './record-schema.ts'
+import { type AdminChange, adminChanges, archives } from './record-schema.ts'
 import { createBulk, insertion, insertRows, type Statement } from './rows.ts'
 import {
   apiKeys,
@@ -48,12 +48,22 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   price: prices,
   preset: presets,
   user: users,
+  archive: archives,
 }
 /** Kinds that belong to the installation instead of one organization. */
-const common: ChangeKind[] = ['signing_key', 'upstream', 'price']
+const common: ChangeKind[] = ['signing_key', 'upstream', 'price', 'archive']
+/** What `targetId` is, where it is not the id. */
+const keyColumns: Partial<Record<ChangeKind, string>> = { price: 'model', archive: 'file' }
 /** Records omit ciphertext; for an upstream they show only whether it has a credential. */
 const omitted = ['private_key_encrypted']
 const credential = { column: 'credential_encrypted', shownAs: 'has_credential' }
+
+/** Who made a change, in the columns of its record. */
+export function actorColumns(actor: Actor) {
+  const { keyId, requestId } = actor.kind === 'key' ? actor : { keyId: null, requestId: null }
+  const { osUser = null, sudoUser = null } = actor.kind === 'local' ? actor : {}
+  return { actor: actor.kind, actorKeyId: keyId, requestId, osUser, sudoUser }
+}
 
 /** Who changes rows of one kind, with each row before the change, as drizzle returns it. */
 export type NewChanges = Omit<NewChange, 'targetId' | 'before'> & { targets: Map<string, object | undefined> }
@@ -78,7 +88,7 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
     select ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
       ${organization}, json_object(${values.join(', ')})
     from json_each(?) as target
-      cross join ${name} on ${name}.${change.kind === 'price' ? 'model' : 'id'} = target.value ->> 'id'`
+      cross join ${name} on ${name}.${keyColumns[change.kind] ?? 'id'} = target.value ->> 'id'`
   const rows = [...targets].map(([id, before]) => ({
     id,
     before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),

@@ -37,6 +37,7 @@ export const changeKinds = [
   'price',
   'preset',
   'user',
+  'archive',
 ] as const
 
 export const adminChanges = sqliteTable('admin_changes', {

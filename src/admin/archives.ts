@@ -33,7 +33,7 @@ export const archiveOperations = {
 
 /** @throws Fault `conflict` during another run, `unavailable` when a file cannot be written */
 async function run(context: OperationContext, { before, to, kind }: typeof runInput.infer) {
-  const { archiving, config, now, onProgress, signingKeys } = context
+  const { actor, archiving, config, now, onProgress, signingKeys } = context
   const time = before.getTime()
   if (time > now()) throw new Fault('invalid', `before is ${timeOf(time)}, which is in the future: use an earlier time`)
   const folder = to ?? config.retention.folder
@@ -44,7 +44,7 @@ async function run(context: OperationContext, { before, to, kind }: typeof runIn
   const problem = folderProblem(folder)
   if (problem !== undefined) throw new Fault('invalid', problem)
   const kinds = kind === undefined ? archiveKinds : [kind]
-  const request = { before: Object.fromEntries(kinds.map((each) => [each, time])), folder }
+  const request = { before: Object.fromEntries(kinds.map((each) => [each, time])), folder, by: actor }
   const archives = await archiving.run(request, { isAlone: signingKeys === undefined, onProgress })
   return { data: archives.map(showArchive) }
 }

@@ -1,5 +1,6 @@
 // Admin operations on backups: make one now, and show how the last ones went. They belong to the whole installation, so HTTP does not offer them.
 import { isAbsolute } from 'node:path'
+import { actorColumns } from '../../db/admin-changes.ts'
 import { logBackup } from '../backup/schedule.ts'
 import { describeError, Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
@@ -17,12 +18,13 @@ export const backupOperations = {
 
 /** @throws Fault `invalid` for a relative path, which this process would resolve elsewhere; otherwise as `Backups.create` */
 async function create(context: OperationContext, { to }: typeof createInput.infer) {
-  const { backups, onProgress } = context
+  const { actor, backups, onProgress } = context
   if (!isAbsolute(to)) throw new Fault('invalid', `to must be an absolute path (was ${JSON.stringify(to)})`)
   const log: Log = context.signingKeys === undefined ? () => {} : context.log
   try {
     const backup = await backups.create(to, onProgress)
-    logBackup(log, backup)
+    const { osUser, sudoUser } = actorColumns(actor)
+    logBackup(log, backup, { os_user: osUser, sudo_user: sudoUser })
     const { file, bytes, milliseconds, manifest } = backup
     return { file, bytes, duration_milliseconds: milliseconds, manifest }
   } catch (error) {

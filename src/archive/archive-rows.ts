@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Actor, actorColumns, recordChanges } from '../../db/admin-changes.ts'
 import type { ArchiveKind } from '../../db/archive-kinds.ts'
 import {
   archivedLines,
@@ -18,6 +19,7 @@ import {
 import { planArchive } from '../../db/due-rows.ts'
 import type { Database, Orm } from '../../db/open.ts'
 import type { Archive } from '../../db/record-schema.ts'
+import type { Statement } from '../../db/rows.ts'
 import { type OnProgress, readInSlices } from '../../db/slices.ts'
 import type { Writer } from '../../db/write.ts'
 import type { Log } from '../observe/log.ts'
@@ -36,7 +38,10 @@ export type ArchiveContext = {
   rowsPerFileMax?: number
 }
 
-export type DueRows = { kind: ArchiveKind /** Milliseconds since 1970 UTC. */; before: number; folder: string }
+/** Where a run writes, and who started it. */
+type Run = { folder: string; by: Actor }
+
+export type DueRows = Run & { kind: ArchiveKind /** Milliseconds since 1970 UTC. */; before: number }
 
 /** A million rows take about 100 MB compressed, and a run that is interrupted repeats at most one file. */
 const rowsPerFileDefault = 1_000_000
@@ -48,29 +53,42 @@ const rowsPerFileDefault = 1_000_000
  */
 export async function archiveRows(
   context: ArchiveContext,
-  { kind, before, folder }: DueRows,
+  { kind, before, folder, by }: DueRows,
   { onProgress, onArchived }: { onProgress: OnProgress; onArchived: (archive: Archive) => void },
 ): Promise<void> {
   const { orm, now, rowsPerFileMax: rowsMax = rowsPerFileDefault } = context
   for (const archive of await listUnfinishedArchives(orm, kind))
-    onArchived(await finish(context, archive, folder, onProgress))
+    onArchived(await finish(context, archive, { folder, by }, onProgress))
   let planned: PlannedArchive | undefined
   do {
     planned = await planArchive(orm, { kind, before, now: now(), rowsMax }, context.pace.rest)
     if (planned !== undefined)
-      onArchived(await finish(context, await begin(context, planned, folder), folder, onProgress))
+      onArchived(await finish(context, await begin(context, planned, { folder, by }), { folder, by }, onProgress))
     // One with fewer rows was the last.
   } while (planned !== undefined && planned.rowCount >= rowsMax)
 }
 
 /** Its name is taken before the file exists, so that no other archive can hold the same rows. */
-async function begin({ orm, writer, now }: ArchiveContext, planned: PlannedArchive, folder: string): Promise<Archive> {
+async function begin(
+  { orm, writer, now }: ArchiveContext,
+  planned: PlannedArchive,
+  { folder, by }: Run,
+): Promise<Archive> {
   const day = (time: number) => new Date(time).toISOString().slice(0, 10)
   const { kind, firstAt, lastAt } = planned
   // The random part keeps a database that was restored from overwriting the files of its later self.
   const file = `${kind}-${day(firstAt)}-${day(lastAt)}-${crypto.randomUUID().slice(0, 8)}.ndjson.gz`
-  await writer.write([insertArchive(orm, planned, { folder, file, createdAt: now() })])
+  const insert = insertArchive(orm, planned, { folder, file, createdAt: now() })
+  await writer.write([insert, recordArchive({ by, at: now(), file, before: undefined })])
   return find(orm, file)
+}
+
+type Recorded = { by: Actor; at: number; file: string; before: Archive | undefined }
+
+/** Who began an archive, and whose run removed its rows: the two can differ. */
+function recordArchive({ by, at, file, before }: Recorded): Statement {
+  const targets = new Map([[file, before]])
+  return recordChanges({ at, ...actorColumns(by), operation: 'archive.run', kind: 'archive', targets })
 }
 
 async function find(orm: Orm, file: string): Promise<Archive> {
@@ -82,7 +100,7 @@ async function find(orm: Orm, file: string): Promise<Archive> {
 async function finish(
   context: ArchiveContext,
   archive: Archive,
-  folder: string,
+  { folder, by }: Run,
   onProgress: OnProgress,
 ): Promise<Archive> {
   const { orm, writer, now, log, database } = context
@@ -94,7 +112,8 @@ async function finish(
   const rows = { from: verified.firstRowId, until: verified.lastRowId + 1 }
   const remove = (slice: { from: number; until: number }) => writer.write(removeArchivedRows(orm, verified, slice))
   for await (const _ of readInSlices(rows, remove, phase(2))) await context.pace.restAfterWrite()
-  await writer.write([markFinished(orm, verified, now())])
+  const record = recordArchive({ by, at: now(), file: verified.file, before: verified })
+  await writer.write([markFinished(orm, verified, now()), record])
   const { kind, rowCount, firstAt, lastAt, bytes } = verified
   log('info', 'rows_archived', {
     kind,

@@ -1,4 +1,5 @@
 // The archive runs of one process: one at a time, by command or on schedule, with what the last ones did. It also shortens the database.
+import type { Actor } from '../../db/admin-changes.ts'
 import { type ArchiveKind, archiveKinds } from '../../db/archive-kinds.ts'
 import type { Database } from '../../db/open.ts'
 import type { Archive } from '../../db/record-schema.ts'
@@ -12,6 +13,8 @@ export type ArchiveRequest = {
   before: Partial<Record<ArchiveKind, number>>
   /** An existing folder. */
   folder: string
+  /** Who asked for it. */
+  by: Actor
 }
 
 export type Archiving = {
@@ -34,7 +37,7 @@ export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archivin
     if (isStopping) throw new Fault('unavailable', 'The server is stopping; the next run continues with these archives')
   }
 
-  async function run({ before, folder }: ArchiveRequest, isAlone: boolean, onProgress: OnProgress) {
+  async function run({ before, folder, by }: ArchiveRequest, isAlone: boolean, onProgress: OnProgress) {
     const pace = createArchivePace(context.database, isAlone)
     // A command prints what it archived.
     const log = isAlone ? () => {} : context.log
@@ -46,7 +49,7 @@ export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archivin
         archives.push(archive)
         rowsArchived.set(kind, (rowsArchived.get(kind) ?? 0) + archive.rowCount)
       }
-      await archiveRows({ ...context, pace, log }, { kind, before: time, folder }, { onProgress, onArchived })
+      await archiveRows({ ...context, pace, log }, { kind, before: time, folder, by }, { onProgress, onArchived })
     }
     if (archives.length > 0) await shorten(context.database, pace, checkRuns)
     return archives

@@ -53,7 +53,8 @@ export function createRetentionSchedule(context: ScheduleContext): RetentionSche
 
   async function run(to: string): Promise<void> {
     try {
-      await archiving.run({ before: dueTimes(settings, now()), folder: to }, { isAlone: false })
+      const request = { before: dueTimes(settings, now()), folder: to, by: { kind: 'server' } as const }
+      await archiving.run(request, { isAlone: false })
       lastSuccessAt = now()
       isFailing = false
     } catch (error) {

@@ -65,8 +65,9 @@ export function createBackupSchedule({ plan, backups, now, log }: Parts): Backup
   }
 }
 
-export function logBackup(log: Log, { file, bytes, milliseconds }: Backup): void {
-  log('info', 'backup_created', { file, bytes, milliseconds })
+/** `by` are the users who asked for it; without them, it was due. */
+export function logBackup(log: Log, { file, bytes, milliseconds }: Backup, by: object = {}): void {
+  log('info', 'backup_created', { file, bytes, milliseconds, ...by })
 }
 
 /** A backup from the future was made while the clock was wrong, and says nothing. */

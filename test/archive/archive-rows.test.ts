@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { listChanges } from '../../db/admin-changes.ts'
 import type { ArchiveKind } from '../../db/archive-kinds.ts'
 import { insertArchive, listArchives, markVerified, removeArchivedRows } from '../../db/archives.ts'
 import { findAudit, listAudit } from '../../db/audit.ts'
@@ -57,7 +58,11 @@ afterEach(async () => {
 const tableOf = { exchanges: 'exchange_audit', usage: 'usage' } as const
 const noCallbacks = { onProgress: () => {}, onArchived: () => {} }
 const run = (kind: ArchiveKind, more: Partial<ArchiveContext> & { before?: number } = {}) =>
-  archiveRows({ ...context, ...more }, { kind, before: more.before ?? before, folder: folder.path }, noCallbacks)
+  archiveRows(
+    { ...context, ...more },
+    { kind, before: more.before ?? before, folder: folder.path, by: { kind: 'local', osUser: 'ops' } },
+    noCallbacks,
+  )
 const execute = (sql: string) => ({ toSQL: () => ({ sql, params: [] }) })
 
 describe.each(['exchanges', 'usage'] as const)('%s', (kind) => {
@@ -193,9 +198,26 @@ test('a request is found by its id as long as it is in the database, across the 
   expect(await listUsage(orm, { since: last, limit: 9_999 }, () => 1)).toHaveLength(usages.filter(isKept).length)
 })
 
+test('each archive is recorded with its user, and again when its rows have left', async () => {
+  await run('usage', { rowsPerFileMax: 700 })
+  const changes = await listChanges(own.database.orm, { limit: 99 }, (row) => row)
+  const [first = ''] = readArchives(folder.path).map(({ file }) => file)
+  const shown = changes
+    .filter(({ targetId }) => targetId === first)
+    .map(({ operation, actor, osUser, organizationId, before: old, after }) => {
+      const states = [old, after].map((row) => (JSON.parse(row ?? '{}') as { state?: string }).state)
+      return { operation, actor, osUser, organizationId, states }
+    })
+  const by = { operation: 'archive.run', actor: 'local' as const, osUser: 'ops', organizationId: null }
+  expect(shown).toEqual([
+    { ...by, states: ['verified', 'finished'] },
+    { ...by, states: [undefined, 'writing'] },
+  ])
+})
+
 test('a run that a stopping server ends is finished by the next one', async () => {
   const all = await readRows(own.database, 'usage')
-  const request = { before: { usage: before }, folder: folder.path }
+  const request = { before: { usage: before }, folder: folder.path, by: { kind: 'server' } as const }
   const stopping = createArchiving({ ...context, rowsPerFileMax: 700 })
   let reports = 0
   const onProgress = () => {

@@ -176,7 +176,8 @@ describe('a server', () => {
       expect(response.status).toBe(200)
       answered.push(String(response.headers.get('x-request-id')))
     })
-    const archive = () => context.archiving.run({ before: { usage: context.now() + day }, folder }, { isAlone: false })
+    const request = { before: { usage: context.now() + day }, folder, by: { kind: 'server' } as const }
+    const archive = () => context.archiving.run(request, { isAlone: false })
     for (let round = 0; round < 5; round++) {
       const running = archive()
       expect(await latchkey.admin<{ ok: boolean }>('usage.verify')).toMatchObject({ ok: true })

@@ -52,9 +52,10 @@ describe('a backup', () => {
     expect(made).toMatch(/\/latchkey-[0-9a-f]{8}-\d{8}T\d{6}Z\.backup$/)
   })
 
-  test('is logged, and lets checkpoints go on', async () => {
-    await back()
-    expect(server.logLines.join('')).toContain('"event":"backup_created"')
+  test('is logged with the user who asked for it, and lets checkpoints go on', async () => {
+    await server.server.runByName('backup.create', { to: file() }, { kind: 'local', osUser: 'ops', sudoUser: null })
+    const logged = server.logLines.find((line) => line.includes('"event":"backup_created"')) ?? '{}'
+    expect(JSON.parse(logged)).toMatchObject({ os_user: 'ops', sudo_user: null })
     const { client } = server.server.context.database
     expect((await client.execute('pragma wal_autocheckpoint')).rows[0]?.[0]).toBe(4_096)
   })

@@ -30,7 +30,7 @@ const { orm } = database
 const archiving = createArchiving({ database, orm, writer: steps, now: Date.now, log: () => {}, rowsPerFileMax: 400 })
 const before = Date.UTC(2026, 5, 1)
 await archiving.run(
-  { before: { exchanges: before, usage: before }, folder },
+  { before: { exchanges: before, usage: before }, folder, by: { kind: 'local' } },
   { isAlone: true, onProgress: () => say('progress') },
 )
 say('done')

@@ -1,5 +1,5 @@
 // The one way to make an admin change: its rows and the record of who changed what are committed together, then memory is brought up to date.
-import { type Actor, recordChanges, recordKnownChange, type Touched } from '../../../db/admin-changes.ts'
+import { type Actor, actorColumns, recordChanges, recordKnownChange, type Touched } from '../../../db/admin-changes.ts'
 import type { Orm } from '../../../db/open.ts'
 import type { Statement } from '../../../db/rows.ts'
 import type { Writer } from '../../../db/write.ts'
@@ -27,7 +27,7 @@ export async function commit(
   touched: Touched[],
   load: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const by = { at: now(), ...columnsOf(actor), operation }
+  const by = { at: now(), ...actorColumns(actor), operation }
   const idsByKind = [...Map.groupBy(touched, ({ kind }) => kind)].map(
     ([kind, rows]) => [kind, rows.map(({ id }) => id)] as const,
   )
@@ -59,7 +59,7 @@ export function createCommitVersion({ writer, registry }: Pick<Changing, 'writer
       const planned = plan(transaction)
       const { version, actor, operation, touched } = planned
       const { before, after } = version
-      const by = { at: after.updatedAt, ...columnsOf(actor), operation }
+      const by = { at: after.updatedAt, ...actorColumns(actor), operation }
       const record = recordKnownChange({
         ...by,
         kind: 'preset',
@@ -80,10 +80,4 @@ export function createCommitVersion({ writer, registry }: Pick<Changing, 'writer
 /** What a new version changes of its preset. The version itself is kept forever. */
 function numbersOf({ slug, designatedVersion, latestVersion }: Preset) {
   return { slug, designated_version: designatedVersion, latest_version: latestVersion }
-}
-
-function columnsOf(actor: Actor) {
-  const { keyId, requestId } = actor.kind === 'key' ? actor : { keyId: null, requestId: null }
-  const { osUser = null, sudoUser = null } = actor.kind === 'local' ? actor : {}
-  return { actor: actor.kind, actorKeyId: keyId, requestId, osUser, sudoUser }
 }
