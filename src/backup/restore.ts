@@ -87,13 +87,26 @@ export function planReplacement(
   old: TakenOver,
   now: number,
 ): { previous: string | null; steps: (() => unknown)[] } {
-  const install = [() => renameSync(scratch, path), () => flush(dirname(path))]
-  if (old.state === 'absent') return { previous: null, steps: install }
   const previous = freeName(`${path}.before-restore-${compact(now)}`)
+  const install = [() => renameSync(scratch, path), () => flush(dirname(path))]
+  // A log can be left of a database that was removed.
+  const create = [() => linkNew(scratch, path), () => flush(dirname(path))]
+  if (old.state === 'absent') return { previous: null, steps: [() => moveLog(path, previous), ...create] }
   // A second name first: the path is never without a database.
   const keep = () => linkSync(path, previous)
   if (old.state !== 'locked') return { previous, steps: [keep, () => moveLog(path, previous), ...install] }
   return { previous, steps: [old.settle, () => removeLog(path), keep, ...install] }
+}
+
+/** @throws Fault `conflict` when a database was created meanwhile: an absent one cannot be locked */
+function linkNew(scratch: string, path: string): void {
+  try {
+    linkSync(scratch, path)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+    const message = `Another process has created the database ${JSON.stringify(path)} meanwhile; stop it, then run this again`
+    throw new Fault('conflict', message, { cause })
+  }
 }
 
 const logEnds = ['-wal', '-journal']

@@ -17,6 +17,7 @@ import {
 import { join } from 'node:path'
 import { migrations } from '../../db/migrate.ts'
 import { type Manifest, manifestLine, readManifest } from '../../src/backup/backup-file.ts'
+import { planReplacement } from '../../src/backup/restore.ts'
 import type { BackupCheck } from '../../src/backup/verify.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Installation, install, trust } from '../support/installation.ts'
@@ -160,6 +161,28 @@ test('behind a link, the file that it leads to is replaced, and the link stays',
   expect({ code, previous }).toEqual({ code: 0, previous: expect.stringContaining(`${real}.before-restore-`) })
   expect(lstatSync(link).isSymbolicLink()).toBe(true)
   expect((await run('keys', 'list')).code).toBe(0)
+})
+
+test('the log of a database that was removed is kept, and does not become that of the new one', async () => {
+  await restore()
+  const served = await installation.serve(undefined, env)
+  await served.ask('keys.create', { name: 'later' })
+  await served.serving.stop('SIGKILL')
+  rmSync(join(data, 'latchkey.db'))
+  expect((await restore()).code).toBe(0)
+  expect((await run('keys', 'list')).stdout).not.toContain('later')
+  expect(readdirSync(data).some((name) => /before-restore-\w+-wal$/.test(name))).toBe(true)
+})
+
+test('a database that another process creates meanwhile is not replaced', () => {
+  const [path, scratch] = [join(data, 'latchkey.db'), join(data, 'scratch')]
+  writeFileSync(scratch, 'restored')
+  const { steps } = planReplacement(path, scratch, { state: 'absent' }, 0)
+  writeFileSync(path, 'created')
+  expect(() => {
+    for (const step of steps) step()
+  }).toThrow('Another process has created the database')
+  expect(readFileSync(path, 'utf8')).toBe('created')
 })
 
 test('a damaged database is replaced and kept, together with its log', async () => {
