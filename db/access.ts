@@ -1,7 +1,7 @@
 // Explains why the current user cannot use a file: the path, its owner, its mode and the command that fixes it. It
 // opens none of the files that it checks.
-import { accessSync, constants, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { accessSync, constants, type Stats, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { userName } from './user-name.ts'
 
 const { R_OK, W_OK, X_OK } = constants
@@ -9,15 +9,37 @@ const { R_OK, W_OK, X_OK } = constants
 /**
  * Returns a clause about the file, its folder or the ancestor folder that is closed to this user, or undefined when
  * none is closed or the cause is unknown. Set `toWrite` for a file that gets companion files in its folder, such as a
- * database.
+ * database. Set `ownsFolder` only if everything in the folder belongs to the program: the clause then says how to hand
+ * it over.
  */
-export function describeDenial(path: string, { toWrite }: { toWrite: boolean }): string | undefined {
+export function describeDenial(
+  path: string,
+  { toWrite, ownsFolder = false }: { toWrite: boolean; ownsFolder?: boolean },
+): string | undefined {
   const folder = dirname(path)
   for (const above of foldersAbove(folder)) if (isClosed(above, X_OK)) return describe(above, undefined)
   if (isClosed(folder, toWrite ? R_OK | W_OK | X_OK : X_OK))
-    return describe(folder, (user) => `chown -R ${user} ${shellWord(folder)}`)
+    return describe(folder, ownsFolder ? (user) => `chown -R ${user} ${shellWord(folder)}` : undefined)
   const files = `${shellWord(path)}${toWrite ? '*' : ''}`
   return isClosed(path, toWrite ? R_OK | W_OK : R_OK) ? describe(path, (user) => `chown ${user} ${files}`) : undefined
+}
+
+/** A clause that says what to change if this is not a folder in which the current user can create files; otherwise undefined. */
+export function describeFolderDenial(folder: string): string | undefined {
+  const found = statIfReachable(folder)
+  if (found?.isDirectory() === false) return 'it is not a folder; name a folder'
+  const denial = describeDenial(join(folder, 'file'), { toWrite: true })
+  if (denial !== undefined) return denial
+  return found === undefined ? 'it does not exist; create it' : undefined
+}
+
+/** Undefined if the file is missing, and also if it is out of reach. */
+export function statIfReachable(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }
 
 /** Why a file could not be read: what to change if it is closed to this user, or what the system says. */

@@ -13,7 +13,7 @@ import { isForeign, letGo, type OpenRefusal, refusalOf } from './open.ts'
 export type Inspected = { schema: number; signingKeys: { id: string; privateKeyEncrypted: string }[] }
 
 export async function inspectDatabase(path: string): Promise<Inspected | OpenRefusal> {
-  const denial = describeDenial(path, { toWrite: true })
+  const denial = describeDenial(path, { toWrite: true, ownsFolder: true })
   if (denial !== undefined) return { refused: 'unreadable', message: `The database cannot be opened: ${denial}` }
   if (!existsSync(path)) return { refused: 'missing', message: `There is no database at ${JSON.stringify(path)}` }
   let client: ReturnType<typeof connect> | undefined

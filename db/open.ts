@@ -70,7 +70,7 @@ const logBytes = 32 * 1024 * 1024
  * (db/README.md explains why). Then runs the missing migrations. Refuses a file that a newer program has migrated.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database | OpenRefusal> {
-  const denial = describeDenial(options.path, { toWrite: true })
+  const denial = describeDenial(options.path, { toWrite: true, ownsFolder: true })
   if (denial !== undefined) return { refused: 'unreadable', message: `The database cannot be opened: ${denial}` }
   if (!options.create && !existsSync(options.path)) {
     return { refused: 'missing', message: `There is no database at ${JSON.stringify(options.path)}` }

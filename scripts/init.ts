@@ -2,6 +2,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Command, Option } from 'commander'
+import type { Config } from '../src/config.ts'
 import { describeError, Fault } from '../src/fault.ts'
 import { callOperation } from './shared/call-operation.ts'
 import {
@@ -47,7 +48,7 @@ export function initCommand(): Command {
       const response = await withKeyFile(options, () =>
         callOperation(config, dependencies, 'init', { owner: options.owner }),
       )
-      print(options.json === true ? JSON.stringify(response, null, 2) : draw(response, given))
+      print(options.json === true ? JSON.stringify(response, null, 2) : draw(response, given, config))
     } catch (error) {
       if (options.ifMissing !== true || !isInitializedAlready(error)) throw error
       const database = config.databasePath
@@ -92,9 +93,14 @@ function open(path: string): number {
   }
 }
 
-function draw({ database, master_key_file, key }: Initialized, { options }: Arguments): string {
+function draw(
+  { database, master_key_file, key }: Initialized,
+  { options }: Arguments,
+  { upstreamUrl }: Config,
+): string {
   const where = flagsOf(options, ['config', 'databaseUrl'])
   const masterKey = flagsOf(options, ['masterKeyFile'])
+  const upstream = upstreamUrl === undefined ? ' --upstream-url http://127.0.0.1:8000/v1' : ''
   return [
     `Created ${printable(database)} with the organization "default" on the enterprise plan.`,
     master_key_file === null
@@ -109,7 +115,7 @@ function draw({ database, master_key_file, key }: Initialized, { options }: Argu
     `  latchkey keys create --name my-app${where}`,
     `  latchkey issuers add --name my-idp --url https://idp.example.com${where}`,
     `  latchkey policies create --name my-app --issuer my-idp --audience latchkey --subject my-workload --key my-app${where}`,
-    `  latchkey serve --upstream-url http://127.0.0.1:8000/v1${where}${masterKey}`,
+    `  latchkey serve${upstream}${where}${masterKey}`,
   ].join('\n')
 }
 

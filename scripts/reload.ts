@@ -38,8 +38,9 @@ the exit code is 1. Flags and environment of a running server cannot change; set
 }
 
 function draw({ changed, needs_restart, tls }: Reloaded): string {
+  const isSame = changed.length === 0 && needs_restart.length === 0 && tls?.replaced !== true
   return [
-    changed.length === 0 ? 'Reloaded; no setting changed' : `Reloaded; now in effect: ${changed.join(', ')}`,
+    `Reloaded${isSame ? '; nothing changed' : ''}${changed.length === 0 ? '' : `; now in effect: ${changed.join(', ')}`}`,
     ...(tls?.replaced === true ? [`New TLS certificate, valid until ${moment(tls.expires_at)} UTC`] : []),
     ...(needs_restart.length === 0 ? [] : [`Changed, but needs a restart: ${needs_restart.join(', ')}`]),
   ].join('\n')

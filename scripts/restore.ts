@@ -3,6 +3,7 @@ import { accessSync, constants } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { describeFolderDenial } from '../db/access.ts'
 import { isServed } from '../src/admin/transport/client.ts'
 import type { BackupCheck } from '../src/backup/verify.ts'
 import { type Config, socketPathFor } from '../src/config.ts'
@@ -108,7 +109,13 @@ async function verifyOnly(verification: Given, folder: string): Promise<Outcome>
 
 /** Beside the backup there is usually room for another one; the temporary folder may be in memory. */
 function scratchFolder(file: string, given: Options['scratch']): string {
-  if (given !== undefined) return resolve(String(given))
+  if (given !== undefined) {
+    const folder = resolve(String(given))
+    const denial = describeFolderDenial(folder)
+    if (denial !== undefined)
+      throw new Fault('unavailable', `--scratch ${JSON.stringify(folder)} cannot be used: ${denial}`)
+    return folder
+  }
   try {
     accessSync(dirname(file), constants.W_OK)
     return dirname(file)

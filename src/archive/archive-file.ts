@@ -1,12 +1,13 @@
 // An archive as a file: gzip NDJSON, written under a temporary name and renamed once it is on disk, and read back as a digest. It compresses
 // on the thread pool.
 import { createHash } from 'node:crypto'
-import { createReadStream, lstatSync, statSync } from 'node:fs'
+import { createReadStream, lstatSync, type Stats, statSync } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
+import { describeReadFailure } from '../../db/access.ts'
 import { Fault } from '../fault.ts'
 
 /** SHA-256 of the file, and its size. */
@@ -120,11 +121,19 @@ export async function readArchiveFile(path: string, databasePath: string): Promi
  * @throws Fault `unavailable` for a path that must not be opened
  */
 export function checkIsArchive(path: string, databasePath: string): void {
-  const found = lstatSync(path, { throwIfNoEntry: false })
+  const found = lstatOf(path)
   const database = statSync(databasePath, { throwIfNoEntry: false })
   if (found === undefined) throw unreadable(path, 'the file does not exist')
   if (!found.isFile()) throw unreadable(path, 'it is not a regular file')
   if (found.ino === database?.ino && found.dev === database.dev) throw unreadable(path, 'it is the database')
+}
+
+function lstatOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    throw unreadable(path, describeReadFailure(path, error), error)
+  }
 }
 
 export function unreadable(path: string, why: string, cause?: unknown): Fault {

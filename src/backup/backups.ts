@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { describeDenial } from '../../db/access.ts'
+import { describeDenial, describeFolderDenial, statIfReachable } from '../../db/access.ts'
 import type { Database } from '../../db/open.ts'
 import { listSigningKeys } from '../../db/signing-keys.ts'
 import type { OnProgress } from '../../db/slices.ts'
@@ -127,11 +127,12 @@ function databaseBytes(path: string): number {
 
 /** @throws Fault when a backup cannot be written there */
 function fileFor(to: string, installation: string, at: number): string {
-  const isFolder = to.endsWith('/') || statSync(to, { throwIfNoEntry: false })?.isDirectory() === true
+  const isFolder = to.endsWith('/') || statIfReachable(to)?.isDirectory() === true
   const file = isFolder ? join(to, backupName(installation, at)) : to
   const folder = dirname(file)
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new Fault('unavailable', `The folder ${JSON.stringify(folder)} does not exist; create it`)
+  const obstacle = describeFolderDenial(folder)
+  if (obstacle !== undefined)
+    throw new Fault('unavailable', `The backup cannot be written to the folder ${JSON.stringify(folder)}: ${obstacle}`)
   const denial = describeDenial(file, { toWrite: true })
   if (denial !== undefined) throw new Fault('unavailable', `The backup cannot be written: ${denial}`)
   if (existsSync(file))

@@ -134,11 +134,13 @@ function freeName(path: string): string {
 
 /** Root restores the database of a server that runs as another user, who can put a link to any file into the folder. */
 function adoptOwner(scratch: string, databasePath: string): void {
+  const isRoot = process.getuid?.() === 0
   const { uid, gid } = statSync(databasePath, { throwIfNoEntry: false }) ?? statSync(dirname(databasePath))
   const file = openSync(scratch, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     const own = fstatSync(file)
-    if (uid !== own.uid || gid !== own.gid) fchownSync(file, uid, gid)
+    // Another user cannot give a file to a group of which they are not a member, and does not need to.
+    if (uid !== own.uid || (isRoot && gid !== own.gid)) fchownSync(file, uid, gid)
     fchmodSync(file, 0o600)
   } finally {
     closeSync(file)

@@ -13,8 +13,8 @@ import { findDrift } from '../../db/usage-totals.ts'
 import { describeError, Fault } from '../fault.ts'
 import { mintAccessToken, verifyAccessToken } from '../tokens/access-token.ts'
 import { findFittingKey } from '../tokens/keyring.ts'
-import { importMasterKey, type MasterKeySource } from '../tokens/master-key.ts'
-import { masterKeyFingerprint } from '../tokens/master-key-file.ts'
+import { importMasterKey, keyFileFault, type MasterKeySource } from '../tokens/master-key.ts'
+import { masterKeyFingerprint, readKeyFile } from '../tokens/master-key-file.ts'
 import { openSigningKeys, type SigningKeys } from '../tokens/signing-keys.ts'
 import { type Manifest, readManifest } from './backup-file.ts'
 import { checkSpace, megabytes } from './space.ts'
@@ -190,6 +190,9 @@ async function lookAtSigningKeys({ masterKey }: Verification, known: Known): Pro
   if (hex === undefined) {
     const expected = known.manifest?.master_key_fingerprint ?? null
     const which = expected === null ? '' : `; the backup needs the key with the fingerprint ${expected}`
+    const read = masterKey.kind === 'file' ? readKeyFile(masterKey.path) : undefined
+    if (masterKey.kind === 'file' && read !== undefined && !('hex' in read))
+      throw new Error(`${keyFileFault(masterKey.path, read).message}${which}`)
     const place =
       masterKey.kind === 'value' ? 'LATCHKEY_MASTER_KEY' : `the master key file ${JSON.stringify(masterKey.path)}`
     throw new Error(`${place} does not decrypt them${which}. If that key is lost, use --without-master-key`)

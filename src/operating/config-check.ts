@@ -1,7 +1,7 @@
 // Checks everything that a start needs without starting: settings, files, keys, the database and the ports. It changes nothing.
 import { existsSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { describeDenial } from '../../db/access.ts'
+import { dirname } from 'node:path'
+import { describeDenial, describeFolderDenial } from '../../db/access.ts'
 import { inspectDatabase } from '../../db/inspect.ts'
 import { latestSchema } from '../../db/migrate.ts'
 import type { OperationResponse } from '../admin/operations.ts'
@@ -30,18 +30,26 @@ type Look = (config: Config, found: Found | undefined) => Promise<string | undef
 export async function checkConfig(readConfig: () => Config, now: number): Promise<Check[]> {
   const [settings, config] = await look('settings', readConfig, () => 'every value is valid')
   const rest = looks(now)
-  if (config === undefined) return [settings, ...['database', ...rest.map(([check]) => check)].map(skip)]
+  if (config === undefined)
+    return [settings, ...['database', ...rest.map(([check]) => check)].map((check) => skip(check, mustPassFirst))]
   const [database, found] = await look('database', () => findDatabase(config), describeDatabase)
   const checks = [settings, database]
   for (const [check, run] of rest) {
     const [made, detail] = await look(check, () => run(config, found), String)
-    checks.push(made.result === 'ok' && detail === undefined ? skip(check) : made)
+    checks.push(made.result === 'ok' && detail === undefined ? skip(check, whyLeftOut(check)) : made)
   }
   return checks
 }
 
-function skip(check: string): Check {
-  return { check, result: 'skipped', detail: 'it is not set, or another check must pass first' }
+const mustPassFirst = 'an earlier check must pass first'
+
+function skip(check: string, why: string): Check {
+  return { check, result: 'skipped', detail: why }
+}
+
+/** Only the master key depends on earlier checks. */
+function whyLeftOut(check: string): string {
+  return check === 'master_key' ? mustPassFirst : 'it is not set'
 }
 
 async function look<Result>(
@@ -129,6 +137,7 @@ function lookAtMasterKey({ masterKey }: Config, found: Found | undefined): strin
       'The running server and these settings have different master keys; use the same settings',
     )
   if (masterKeyFits) return 'it decrypts the signing keys'
+  if (server === undefined && file !== null && !('hex' in readKeyFile(file))) return undefined
   throw new Fault(
     'configuration',
     'The master key does not decrypt the signing keys of this database; use the key that encrypted them, or see: latchkey help operating',
@@ -181,10 +190,8 @@ function lookAtAccessLog({ accessLog }: Config): string | undefined {
 function lookAtBackupFolder({ backup }: Config): string | undefined {
   if (backup === undefined) return undefined
   const { folder } = backup
-  const cannot = (why: string) => new Fault('configuration', `LATCHKEY_BACKUP_DIR is ${JSON.stringify(folder)}: ${why}`)
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw cannot('it is not an existing folder; create it')
-  const denial = describeDenial(join(folder, 'backup'), { toWrite: true })
-  if (denial !== undefined) throw cannot(denial)
+  const denial = describeFolderDenial(folder)
+  if (denial !== undefined)
+    throw new Fault('configuration', `LATCHKEY_BACKUP_DIR is ${JSON.stringify(folder)}: ${denial}`)
   return folder
 }

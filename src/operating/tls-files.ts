@@ -1,7 +1,7 @@
 // The TLS certificate and its private key as files: read, checked together, and watched for changes.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { describeDenial } from '../../db/access.ts'
+import { describeReadFailure } from '../../db/access.ts'
 import type { TlsFiles } from '../config.ts'
 import { Fault } from '../fault.ts'
 import type { TlsPair } from '../runtime/listener.ts'
@@ -51,8 +51,6 @@ function wrong(name: FileSetting, path: string, rule: string): Fault {
 }
 
 function readPem(name: FileSetting, path: string, databasePath: string): string {
-  const denial = describeDenial(path, { toWrite: false })
-  if (denial !== undefined) throw wrong(name, path, denial)
   try {
     const found = statSync(path)
     const database = statSync(databasePath, { throwIfNoEntry: false })
@@ -61,7 +59,7 @@ function readPem(name: FileSetting, path: string, databasePath: string): string 
     if (found.ino === database?.ino && found.dev === database.dev) throw wrong(name, path, 'it is the database')
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw error instanceof Fault ? error : wrong(name, path, (error as Error).message)
+    throw error instanceof Fault ? error : wrong(name, path, describeReadFailure(path, error))
   }
 }
 

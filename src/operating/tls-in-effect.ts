@@ -39,7 +39,7 @@ export function createTlsInEffect({ files, pair, listener, databasePath, now, lo
   /** The state of the files that was looked at last, and why they could not be used. */
   let seen = pair.stamp
   let failure: string | undefined
-  const prepare = (from: TlsFiles): PreparedPair => {
+  const read = (from: TlsFiles): PreparedPair => {
     const next = readTlsPair(from, { databasePath, now: now() })
     const isSame = next.cert === current.pair.cert && next.key === current.pair.key
     const ready = isSame ? nothing : prepareOrRefuse(listener, from, next)
@@ -52,13 +52,22 @@ export function createTlsInEffect({ files, pair, listener, databasePath, now, lo
     }
     return { use, discard: ready.discard, facts: { replaced: !isSame, expires_at: timeOf(next.expiresAt) } }
   }
+  const prepare = (from: TlsFiles): PreparedPair => {
+    try {
+      return read(from)
+    } catch (error) {
+      if (from.certFile === current.files.certFile && from.keyFile === current.files.keyFile)
+        failure = describeError(error)
+      throw error
+    }
+  }
   return {
     prepare,
     refresh: () => {
       const stamp = stampOf(current.files)
       if (stamp === seen && failure === undefined) return
       try {
-        prepare(current.files).use()
+        read(current.files).use()
       } catch (error) {
         const reason = describeError(error)
         if (stamp !== seen || reason !== failure) log('error', 'tls_replacement_failed', { reason })

@@ -1,6 +1,6 @@
 // `latchkey archive` and the reports beside it, as an operator and a management key see them.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { listSpentDays } from '../../db/usage.ts'
 import { createSpending } from '../../src/keys/spending.ts'
@@ -66,6 +66,15 @@ test('the command archives, lists and verifies, as text and as JSON', async () =
   rmSync(join(folder, file))
   const { code, stdout } = await command('archive', 'verify')
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining(`${file}" is missing or damaged`) })
+})
+
+test('archives in a folder that is out of reach are reported as missing, and not as an internal error', async () => {
+  const loop = join(latchkey.folder, 'loop')
+  symlinkSync(loop, loop)
+  expect((await command('archive', '--before', before, '--to', folder)).code).toBe(0)
+  const { code, stdout, stderr } = await command('archive', 'verify', '--from', loop)
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
+  expect(stdout).toContain('is missing or damaged: ELOOP')
 })
 
 test('an archive of another database in the folder is named', async () => {

@@ -96,6 +96,15 @@ describe('refused is a backup', () => {
     expect(await refusal('x')).toMatchObject({ code: 'invalid' })
   })
 
+  test('in a folder that is out of reach, with the folder and not as an internal error', async () => {
+    const loop = join(server.folder, 'loop')
+    symlinkSync(loop, loop)
+    expect(await refusal(join(loop, 'x'))).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining(JSON.stringify(loop)),
+    })
+  })
+
   test('for lack of space, before anything is written', async () => {
     const error = await checkSpace(server.folder, 10_000_000, async () => 20_000_000).catch((fault: unknown) => fault)
     expect(error).toMatchObject({

@@ -216,7 +216,16 @@ describe('refused is', () => {
     rmSync(join(data, 'master.key'))
     const { code, data: checks } = await restore()
     expect(code).toBe(1)
-    expect(checks.find(({ result }) => result === 'failed')?.check).toBe('signing_keys')
+    expect(checks.find(({ result }) => result === 'failed')).toMatchObject({
+      check: 'signing_keys',
+      detail: expect.stringMatching(/cannot be read: .*ENOENT.*needs the key with the fingerprint/),
+    })
+  })
+
+  test('a scratch folder that does not exist', async () => {
+    const { code, stderr } = await run('restore', file, '--verify', '--scratch', join(machine.path, 'none'))
+    expect(code).toBe(1)
+    expect(stderr).toContain('it does not exist; create it')
   })
 
   test('a file that is cut off, anywhere', async () => {

@@ -1,7 +1,7 @@
 // Files of another user, usually root: the error names the owner, the mode and the command to run. As root, these tests
 // switch to the user nobody.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Finished, runCommand, temporaryFolder } from '../support/latchkey.ts'
 
@@ -82,6 +82,27 @@ describe.skipIf(!isRoot || !isReachable)(
       expect(code).toBe(1)
       expect(stderr).toContain(`${JSON.stringify(folder.path)} belongs to root (mode 0700)`)
       expect(stderr).not.toContain('chown')
+    })
+
+    test('a folder of others with a file to read or to write, of which no change of owner is proposed', async () => {
+      giveToNobody()
+      const others = join(folder.path, 'others')
+      mkdirSync(others, { mode: 0o700 })
+      const key = ['issuers', 'add', '--name', 'a', '--url', 'https://idp.example', '--jwks-file', join(others, 'jwks')]
+      for (const args of [key, ['backup', '--to', join(others, 'x.backup')]]) {
+        const { code, stderr } = await runLower(...args)
+        expect(code).toBeGreaterThan(0)
+        expect(stderr).toContain(`${JSON.stringify(others)} belongs to root (mode 0700)`)
+        expect(stderr).not.toContain('chown')
+      }
+    })
+
+    test('a data folder of another group is no obstacle to a restore', async () => {
+      const backup = join(data, 'x.backup')
+      expect((await runCommand(['backup', '--to', backup], { cwd: folder.path, env })).code).toBe(0)
+      giveToNobody()
+      chownSync(data, nobody, 0)
+      expect(await runLower('restore', backup)).toMatchObject({ code: 0, stderr: '' })
     })
   },
 )

@@ -1,7 +1,7 @@
 // `latchkey config check`: every problem that a start would meet, each with what to do, found without starting or changing anything.
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Check } from '../../src/operating/config-check.ts'
 import { type Installation, install } from '../support/installation.ts'
@@ -94,6 +94,15 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
     return expectFailed('master_key_file', 'run: chmod 600')
   })
 
+  test('a missing master key, of which nothing else is said', async () => {
+    rmSync(join(installation.folder, 'master.key'))
+    const { code, resultOf } = await check()
+    expect(code).toBe(3)
+    expect(resultOf('master_key_file')?.result).toBe('failed')
+    expect(resultOf('master_key')).toMatchObject({ result: 'skipped', detail: 'an earlier check must pass first' })
+    expect(resultOf('access_log')?.detail).toBe('it is not set')
+  })
+
   test('the master key of another database', async () => {
     writeFileSync(join(installation.folder, 'master.key'), 'ab'.repeat(32))
     await expectFailed('master_key', 'use the key that encrypted them')
@@ -124,6 +133,12 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
 
   test('a folder for backups that does not exist', () =>
     expectFailed('backup_dir', 'create it', '--backup-dir', join(installation.folder, 'none')))
+
+  test('a folder for backups that is out of reach', () => {
+    const loop = join(installation.folder, 'loop')
+    symlinkSync(loop, loop)
+    return expectFailed('backup_dir', loop, '--backup-dir', loop)
+  })
 
   test.skipIf(!hasOpenssl)('a TLS key that does not fit (needs openssl)', () => {
     const [one, two] = ['one', 'two'].map((name) => makeCertificate(installation.folder, name))

@@ -78,7 +78,7 @@ describe.skipIf(!hasOpenssl)('a server process (needs openssl)', () => {
     put(one)
     const { code: reloaded, stdout } = await installation.run('reload')
     expect(reloaded).toBe(0)
-    expect(stdout).toMatch(/^Reloaded; no setting changed\nNew TLS certificate, valid until [\d: -]+ UTC\n$/)
+    expect(stdout).toMatch(/^Reloaded\nNew TLS certificate, valid until [\d: -]+ UTC\n$/)
     expect(await presentedName(port)).toBe('one')
 
     copyFileSync(two.keyFile, inPlace.keyFile)
@@ -86,6 +86,7 @@ describe.skipIf(!hasOpenssl)('a server process (needs openssl)', () => {
     expect(code).toBe(1)
     expect(stderr).toContain('it is not the key of the certificate')
     expect(await presentedName(port)).toBe('one')
+    expect((await installation.run('doctor')).stdout).toContain('The TLS files cannot be used')
   })
 
   test('loses no exchange and no stream while its pair is replaced under load', async () => {

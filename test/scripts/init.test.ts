@@ -50,6 +50,12 @@ for (const [name, options, database] of given) {
   })
 }
 
+test('an upstream in the settings file stays: the line that starts the server names none', async () => {
+  writeFileSync(join(folder.path, 'site.conf'), 'LATCHKEY_UPSTREAM_URL=http://10.0.0.5:8000/v1\n')
+  const { stdout } = await shell('latchkey init --config site.conf')
+  expect(nextLines(stdout)[3]).toBe('  latchkey serve --config site.conf')
+})
+
 test('with --key-file the key is in a new file for its owner alone, and --if-missing leaves a database as it is', async () => {
   const first = await shell('latchkey init --if-missing --key-file keys/first')
   expect(first).toMatchObject({ code: 0, stderr: '' })

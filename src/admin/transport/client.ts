@@ -72,7 +72,7 @@ async function readResponse(response: IncomingMessage, onProgress: OnProgress): 
 
 function notOurs(socketPath: string, cause: Error): Fault {
   const why =
-    describeDenial(socketPath, { toWrite: true }) ??
+    describeDenial(socketPath, { toWrite: true, ownsFolder: true }) ??
     `this user may not open ${JSON.stringify(socketPath)}; run it as the user who owns the folder`
   return new Fault('conflict', `The data folder cannot be used: ${why}`, { cause })
 }
