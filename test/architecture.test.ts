@@ -27,7 +27,7 @@ const isEndpoint = (file: string) => file !== 'src/http/endpoint.ts' && /(^|[/-]
 
 /** Rooms and loose files of src, the lowest first: each imports only from those before it. */
 const plan = [
-  ...['limits', 'fault', 'runtime', 'scheduling', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
+  ...['limits', 'fault', 'agent', 'runtime', 'scheduling', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
   ...['presets/schema', 'presets/dialects', 'presets'],
   ...['inference/upstream', 'inference/models', 'inference', 'observe/endpoints', 'archive'],
@@ -54,6 +54,7 @@ const plan = [
 
 /** Where every exchange and every preset is decided: no clock, network, database, Request or Response. */
 const pureRules = [
+  'agent/identity',
   'federation/exchange-form',
   'federation/subject-token/claims',
   'federation/policy',
