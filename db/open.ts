@@ -232,7 +232,7 @@ async function migrate(client: Client): Promise<string | undefined> {
   const { rows } = await client.execute('select max(version) from schema_migrations')
   const version = Number(rows[0]?.[0] ?? 0)
   if (version > latestSchema) {
-    return `The database has schema version ${version}, this program knows up to ${latestSchema}; use the newer program that made it`
+    return `The database has schema version ${version}, this program supports up to ${latestSchema}; use the newer program that made it`
   }
   for (const migration of migrations) {
     if (migration.version <= version) continue

@@ -35,7 +35,8 @@ Results:
 
 In a systemd unit:      ExecStartPost=/usr/local/bin/latchkey health --wait 15s
 In a Containerfile:     HEALTHCHECK CMD ["latchkey", "health"]
-Without this program:   GET /livez and GET /readyz, beside /v1`,
+Without this program:   GET /livez and GET /readyz, beside /v1
+With your own CA:       NODE_EXTRA_CA_CERTS=ca.pem latchkey health --url https://llm.example.com/v1`,
     )
   return withSettings(made, { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
     const { options } = givenTo(all)

@@ -140,7 +140,7 @@ function lookAtContents({ scratch }: Verification, { manifest }: Known): Promise
   return withCopy(scratch, async (client) => {
     const version = await readSchemaVersion(client)
     if (version > latestSchema)
-      throw new Error(`schema version ${version} is newer than this program, which knows up to ${latestSchema}`)
+      throw new Error(`schema version ${version} is newer than this program, which supports up to ${latestSchema}`)
     const { rows } = await client.execute('select version, name from schema_migrations order by version')
     const unknown = rows.find((row) => migrations.find((each) => each.version === row.version)?.name !== row.name)
     if (version !== schema || rows.length !== version || unknown !== undefined)

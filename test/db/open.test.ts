@@ -173,7 +173,7 @@ test('a file that is one version newer is refused by the database and by every c
   for (const args of [['keys', 'list'], ['serve', '--listen', '127.0.0.1:0'], ['init']]) {
     const { code, stdout, stderr } = await runCommand(args, { cwd: folder.path, env })
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toContain(`schema version ${latest + 1}, this program knows up to ${latest}`)
+    expect(stderr).toContain(`schema version ${latest + 1}, this program supports up to ${latest}`)
   }
   expect(await refusalAt(path)).toMatchObject({ refused: 'newer_schema' })
 })
