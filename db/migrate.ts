@@ -11,6 +11,7 @@ import writeProbe from './migrations/0008_write_probe.sql' with { type: 'text' }
 import archives from './migrations/0009_archives.sql' with { type: 'text' }
 import lintExceptions from './migrations/0010_lint_exceptions.sql' with { type: 'text' }
 import policyTests from './migrations/0011_policy_tests.sql' with { type: 'text' }
+import managedBy from './migrations/0012_managed_by.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -26,6 +27,7 @@ export const migrations: Migration[] = [
   { version: 9, name: 'archives', statements: statementsOf(archives) },
   { version: 10, name: 'lint_exceptions', statements: statementsOf(lintExceptions) },
   { version: 11, name: 'policy_tests', statements: statementsOf(policyTests) },
+  { version: 12, name: 'managed_by', statements: statementsOf(managedBy) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

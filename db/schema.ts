@@ -51,6 +51,7 @@ export const apiKeys = sqliteTable('api_keys', {
   tokensPerMinute: integer('tokens_per_minute'),
   allowedModels: names('allowed_models'),
   allowedPresets: names('allowed_presets'),
+  managedBy: text('managed_by'),
 })
 
 export const upstreams = sqliteTable('upstreams', {
@@ -68,6 +69,7 @@ export const upstreams = sqliteTable('upstreams', {
   deletedAt: time('deleted_at'),
   forwardHeaders: names('forward_headers').notNull(),
   returnHeaders: names('return_headers').notNull(),
+  managedBy: text('managed_by'),
 })
 
 export const prices = sqliteTable('prices', {
@@ -77,6 +79,7 @@ export const prices = sqliteTable('prices', {
   cachedNanodollars: integer('cached_nanodollars'),
   updatedAt: time('updated_at').notNull(),
   deletedAt: time('deleted_at'),
+  managedBy: text('managed_by'),
 })
 
 export const issuers = sqliteTable('issuers', {
@@ -94,6 +97,7 @@ export const issuers = sqliteTable('issuers', {
   maxTokenAgeSeconds: integer('max_token_age_seconds'),
   caPem: text('ca_pem'),
   keysStaleSeconds: integer('keys_stale_seconds').notNull(),
+  managedBy: text('managed_by'),
 })
 
 export const issuerKeySets = sqliteTable('issuer_key_sets', {
@@ -132,6 +136,7 @@ export const policies = sqliteTable('policies', {
   allowedPresets: names('allowed_presets'),
   lintExceptions: text('lint_exceptions', { mode: 'json' }).$type<LintException[]>(),
   tests: text('tests', { mode: 'json' }).$type<PolicyTest[]>(),
+  managedBy: text('managed_by'),
 })
 
 /** One row: the engine that last ran the tests of all policies. */
@@ -155,6 +160,7 @@ export const presets = sqliteTable('presets', {
   latestVersion: integer('latest_version').notNull(),
   createdAt: time('created_at').notNull(),
   updatedAt: time('updated_at').notNull(),
+  managedBy: text('managed_by'),
 })
 
 export const presetVersions = sqliteTable('preset_versions', {

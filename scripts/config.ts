@@ -1,9 +1,10 @@
-// `latchkey config`: the settings in force, and whether a server could start with them.
+// `latchkey config`: the settings in force, and whether a server could start with them. Documents are in config-document.ts.
 import type { Command } from 'commander'
 import { parseSettings, readSettingTexts } from '../src/config.ts'
 import { describeSettings } from '../src/effective-settings.ts'
 import type { Check } from '../src/operating/config-check.ts'
 import { settings } from '../src/settings.ts'
+import { documentCommands } from './config-document.ts'
 import {
   command,
   dependencies,
@@ -36,9 +37,10 @@ runs, it asks that server about the database. Exit code 0 if every check passes,
     'config show --config /etc/latchkey.conf --json',
   ])
   const shown = settings.map(({ env }) => env)
-  return group('config', 'The settings in force, and whether a server can start with them', [
+  return group('config', 'The settings in force, and the configuration as a document', [
     withSettings(check, { shown }).action(async (...all: unknown[]) => checkSettings(givenTo(all).options)),
     withSettings(show, { shown: [] }).action((...all: unknown[]) => showSettings(givenTo(all).options)),
+    ...documentCommands(),
   ])
 }
 

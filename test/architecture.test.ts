@@ -40,6 +40,7 @@ const plan = [
     'backup',
     ...['admin/operation', 'admin/reports', 'admin/policies', 'admin/issuers', 'admin/keys', 'admin/upstreams'],
     'admin/presets',
+    'admin/config',
     'admin/doctor',
     'admin',
     'admin/transport',

@@ -58,7 +58,7 @@ export function drawLinted({ data }: { data: readonly Linted[] }): string {
   return [...policies, sum].join('\n')
 }
 
-function drawFinding({ rule, level, message, fix, detail, example, allowed_because }: Finding): string[] {
+export function drawFinding({ rule, level, message, fix, detail, example, allowed_because }: Finding): string[] {
   const about = detail === undefined ? '' : ` (${printable(detail)})`
   return [
     `  ${level} ${rule}${about}: ${message}`,

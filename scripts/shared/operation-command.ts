@@ -11,7 +11,7 @@ type OperationCommandOptions<Name extends OperationName> = {
   /** Settings that the help shows in addition to the database. */
   moreShown?: readonly SettingName[]
   /** Reports whether a successful response means no. The exit code is then 1. */
-  isNegative?: (response: OperationResponse<Name>) => boolean
+  isNegative?: (response: OperationResponse<Name>, given: Arguments) => boolean
   /** What the progress counts. */
   unit?: ProgressUnit
 }
@@ -36,7 +36,7 @@ export function operationCommand<Name extends OperationName>(
     const config = readConfig(given.options)
     const response = await callOperation(config, dependencies, operation, input, onProgress).finally(end)
     print(given.options.json === true ? JSON.stringify(response, null, 2) : draw(response, given))
-    if (isNegative?.(response) === true) process.exitCode = exitCodeFailed
+    if (isNegative?.(response, given) === true) process.exitCode = exitCodeFailed
   })
 }
 

@@ -3,6 +3,7 @@ import type { Actor } from '../../db/admin-changes.ts'
 import type { OnProgress } from '../../db/slices.ts'
 import { archiveOperations } from './archives.ts'
 import { backupOperations } from './backup.ts'
+import { configOperations } from './config/config.ts'
 import { doctorOperations } from './doctor/doctor.ts'
 import { healthOperations } from './health.ts'
 import { issuerOperations } from './issuers/issuers.ts'
@@ -13,11 +14,11 @@ import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies/policies.ts'
 import { presetFileOperations } from './presets/preset-files.ts'
 import { presetOperations } from './presets/presets.ts'
-import { priceOperations } from './prices.ts'
 import { auditOperations } from './reports/audit.ts'
 import { usageOperations } from './reports/usage.ts'
 import { serverOperations } from './server.ts'
 import { signingKeyOperations } from './signing-keys.ts'
+import { priceOperations } from './upstreams/prices.ts'
 import { upstreamOperations } from './upstreams/upstreams.ts'
 
 export const operations = {
@@ -38,6 +39,7 @@ export const operations = {
   ...priceOperations,
   ...presetOperations,
   ...presetFileOperations,
+  ...configOperations,
 } satisfies Record<string, Operation>
 
 type Operations = typeof operations

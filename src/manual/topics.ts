@@ -3,6 +3,7 @@ import administration from './administration.md' with { type: 'text' }
 import backup from './backup.md' with { type: 'text' }
 import budgets from './budgets.md' with { type: 'text' }
 import changes from './changes.md' with { type: 'text' }
+import config from './config.md' with { type: 'text' }
 import configuration from './configuration.md' with { type: 'text' }
 import disaster from './disaster.md' with { type: 'text' }
 import fips from './fips.md' with { type: 'text' }
@@ -35,6 +36,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['budgets', budgets],
   ['presets', presets],
   ['administration', administration],
+  ['config', config],
   ['configuration', configuration],
   ['operating', operating],
   ['backup', backup],

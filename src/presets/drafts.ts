@@ -64,6 +64,7 @@ export function draftVersion(draft: VersionDraft, before: Preset | undefined, at
       statusUpdatedAt: null,
       creatorId,
       createdAt: at,
+      managedBy: null,
     }),
     designatedVersion: version,
     latestVersion: version,

@@ -78,7 +78,7 @@ test.each(migrations.slice(0, -1).map(({ version, name }) => [version, name] as 
     const status = { description: null, status: 'active', statusUpdatedAt: null } as const
     await writer.write(
       insertPresetVersions(
-        [{ ...preset, ...within, ...status, ...common, ...numbers }],
+        [{ ...preset, ...within, ...status, ...common, ...numbers, managedBy: null }],
         { at: 1, versionsMore: new Map() },
         [{ ...presetVersion, presetId: preset.id, version: 1, config: '{}', systemPrompt: null, ...common }],
       ),

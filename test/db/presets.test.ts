@@ -29,6 +29,7 @@ const draft: Preset = {
   latestVersion: 2,
   createdAt: 1,
   updatedAt: 1,
+  managedBy: null,
 }
 
 let own: TestDatabase

@@ -22,6 +22,7 @@ const row: PolicyRow = {
   createdAt: 0,
   updatedAt: 0,
   deletedAt: null,
+  managedBy: null,
   replayProtection: false,
   allowedModels: null,
   allowedPresets: null,

@@ -11,6 +11,7 @@ const price = (model: string, prompt = 0, completion = 0, cached: number | null 
   cachedNanodollars: cached,
   updatedAt: 0,
   deletedAt: null,
+  managedBy: null,
 })
 const counts = (
   prompt: number | null,

@@ -40,6 +40,7 @@ export function issuerRow(fields: Partial<Issuer> = {}): Issuer {
     createdAt: 0,
     updatedAt: 0,
     deletedAt: null,
+    managedBy: null,
     lastKeySet: null,
     ...fields,
   })

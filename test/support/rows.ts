@@ -11,7 +11,7 @@ import type { Statement } from '../../db/rows.ts'
 import type { ApiKey, Issuer, Organization, Policy, User, Workspace } from '../../db/schema.ts'
 import { temporaryFolder } from './latchkey.ts'
 
-const times = { createdAt: 1, updatedAt: 1, deletedAt: null }
+const times = { createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null }
 
 export type TestDatabase = { database: Database; path: string; close: () => Promise<void> }
 

@@ -23,7 +23,7 @@ const url = 'An `https://` address without user name, fragment, white space and 
 
 const urlShape = textCheckedLater(urlCharactersMax, url)
 
-const issuerUrlShape = textCheckedLater(urlCharactersMax, `${url}, and without a query; \`iss\` must equal it`)
+export const issuerUrlShape = textCheckedLater(urlCharactersMax, `${url}, and without a query; \`iss\` must equal it`)
 
 const caShape = textCheckedLater(issuerCaCharactersMax, 'Certificates in PEM')
 
@@ -32,7 +32,7 @@ const twoSources = { required: ['jwks_url', 'jwks'] }
 
 const withDiscovery = [{ required: ['discovery', 'jwks_url'] }, { required: ['discovery', 'jwks'] }]
 
-const fields = {
+export const issuerFields = {
   'jwks_url?': urlShape,
   'jwks?': type('object').configure({ says: 'A JWKS of public keys, at least one of which is usable' }),
   'ca_pem?': caShape.or('null'),
@@ -44,7 +44,7 @@ const fields = {
 export const addInput = type({
   '+': 'reject',
   ...organizationInput,
-  ...fields,
+  ...issuerFields,
   name: nameShape,
   issuer_url: issuerUrlShape,
 }).configure({ not: twoSources })
@@ -52,7 +52,7 @@ export const addInput = type({
 export const updateInput = type({
   '+': 'reject',
   ...organizationInput,
-  ...fields,
+  ...issuerFields,
   issuer: referenceShape,
   'name?': nameShape,
   'issuer_url?': issuerUrlShape,

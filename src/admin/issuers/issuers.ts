@@ -43,8 +43,18 @@ export const issuerOperations = {
 
 async function addIssuer(context: OperationContext, input: typeof addInput.infer) {
   const { id: organizationId } = findOrganization(context.registry, input.organization)
+  const row = draftIssuer(context, input, organizationId)
+  checkIssuer(context, row)
+  await commit(context, [insertIssuer(context.orm, row)], [{ kind: 'issuer', id: row.id }])
+  return show(context, row.id)
+}
+
+type IssuerDraft = Omit<typeof addInput.infer, 'organization'>
+
+/** The row of a new issuer. @throws Fault `invalid` for a source of keys that cannot be used */
+export function draftIssuer(context: AdminContext, input: IssuerDraft, organizationId: string): IssuerRow {
   const now = context.now()
-  const row: IssuerRow = {
+  return {
     id: crypto.randomUUID(),
     organizationId,
     name: input.name,
@@ -58,10 +68,8 @@ async function addIssuer(context: OperationContext, input: typeof addInput.infer
     createdAt: now,
     updatedAt: now,
     deletedAt: null,
+    managedBy: null,
   }
-  checkIssuer(context, row)
-  await commit(context, [insertIssuer(context.orm, row)], [{ kind: 'issuer', id: row.id }])
-  return show(context, row.id)
 }
 
 async function listIssuers(context: OperationContext, { organization }: typeof listInput.infer) {
@@ -130,20 +138,30 @@ function pick({ registry }: AdminContext, { organization, issuer }: typeof oneIn
   return findIssuer(registry, issuer, findOrganization(registry, organization).id)
 }
 
-function checkIssuer({ config, registry }: AdminContext, row: IssuerRow): void {
+/** Checks what depends on the issuer alone. @throws Fault `invalid` */
+export function checkIssuerFields({ config }: AdminContext, row: IssuerRow): void {
   const objection = objectionToIssuerUrl(row.issuerUrl, config.insecureIssuers)
   if (objection !== undefined)
     throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
   if (row.caPem !== null) checkCertificates(row.caPem)
+}
+
+function checkIssuer(context: AdminContext, row: IssuerRow): void {
+  checkIssuerFields(context, row)
+  const { registry } = context
   checkNameIsFree('issuer', registry.issuers, row.name, row.organizationId, row.id)
   for (const other of registry.issuers.values()) {
     if (other.id === row.id || other.deletedAt !== null) continue
     if (other.organizationId !== row.organizationId || other.issuerUrl !== row.issuerUrl) continue
-    throw new Fault(
-      'conflict',
-      `The issuer ${JSON.stringify(other.name)} already has the URL ${JSON.stringify(row.issuerUrl)}; update that issuer instead`,
-    )
+    throw issuerUrlTaken(other.name, row.issuerUrl)
   }
+}
+
+export function issuerUrlTaken(name: string, url: string): Fault {
+  return new Fault(
+    'conflict',
+    `The issuer ${JSON.stringify(name)} already has the URL ${JSON.stringify(url)}; update that issuer instead`,
+  )
 }
 
 type UsableKey = { kid: string | null; algorithm: string }

@@ -174,6 +174,7 @@ export function draftApiKey(
       tokensPerMinute: null,
       allowedModels: null,
       allowedPresets: null,
+      managedBy: null,
       ...times,
     },
     text,

@@ -145,12 +145,26 @@ function* policiesOf({ policies }: Registry, organizationId: string): Generator<
 
 async function createPolicy(context: OperationContext, input: typeof policyCreation.infer) {
   const { id: organizationId } = findOrganization(context.registry, input.organization)
-  const now = context.now()
-  const row: PolicyRow = {
+  const issuerId = findIssuer(context.registry, input.issuer, organizationId).id
+  const keyId = findTargetKey(context, input.key, organizationId)
+  const row = draftPolicy(input, { organizationId, issuerId, keyId }, context.now())
+  checkPolicy(context, row)
+  await rejectBlockingFindings(context, row)
+  await rejectFailingTests(context, row)
+  if (input.dry_run === true) return showDraft(context, row)
+  await commit(context, [insertPolicy(context.orm, row)], [{ kind: 'policy', id: row.id }])
+  return showSaved(context, row)
+}
+
+/** The row of a new policy; `now` in milliseconds. */
+export function draftPolicy(
+  input: Omit<typeof policyCreation.infer, 'organization' | 'issuer' | 'key' | 'dry_run'>,
+  names: Pick<PolicyRow, 'organizationId' | 'issuerId' | 'keyId'>,
+  now: number,
+): PolicyRow {
+  return {
     id: crypto.randomUUID(),
-    organizationId,
-    issuerId: findIssuer(context.registry, input.issuer, organizationId).id,
-    keyId: findTargetKey(context, input.key, organizationId),
+    ...names,
     name: input.name,
     audience: input.audience,
     subject: input.subject ?? null,
@@ -167,13 +181,8 @@ async function createPolicy(context: OperationContext, input: typeof policyCreat
     createdAt: now,
     updatedAt: now,
     deletedAt: null,
+    managedBy: null,
   }
-  checkPolicy(context, row)
-  await rejectBlockingFindings(context, row)
-  await rejectFailingTests(context, row)
-  if (input.dry_run === true) return showDraft(context, row)
-  await commit(context, [insertPolicy(context.orm, row)], [{ kind: 'policy', id: row.id }])
-  return showSaved(context, row)
 }
 
 function pick({ registry }: AdminContext, { organization, policy }: typeof oneInput.infer): Policy {
@@ -208,6 +217,12 @@ function findTargetKey({ registry }: AdminContext, reference: string, organizati
 }
 
 function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
+  checkPolicyFields(row)
+  checkNameIsFree('policy', registry.policies, row.name, row.organizationId, row.id)
+}
+
+/** Checks what depends on the policy alone. @throws Fault `invalid` */
+export function checkPolicyFields(row: PolicyRow): void {
   if (row.subject === null && row.condition === null)
     throw new Fault('invalid', 'A policy must restrict its subjects: set subject, condition or both', {
       hint: ' (--subject, --condition)',
@@ -224,5 +239,4 @@ function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
       'invalid',
       `The models and presets of a policy are in every access token and must take at most ${policyBoundsBytesMax} bytes in total: use fewer or shorter patterns`,
     )
-  checkNameIsFree('policy', registry.policies, row.name, row.organizationId, row.id)
 }

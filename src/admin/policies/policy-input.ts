@@ -53,7 +53,7 @@ const testsShape = type({
     says: 'Claims and what the policy must decide: `allow`, or a reason of the audit. `iss`, `aud`, `sub`, `iat`, `exp` and `jti` have defaults that the policy accepts',
   })
 /** Null removes an optional value. */
-const fields = {
+export const policyFields = {
   'subject?': claimValueShape.or('null'),
   'condition?': conditionShape.or('null'),
   'required_scope?': claimValueShape.or('null'),
@@ -68,7 +68,7 @@ const fields = {
 export const policyCreation = type({
   '+': 'reject',
   ...organizationInput,
-  ...fields,
+  ...policyFields,
   'dry_run?': 'boolean',
   name: nameShape,
   issuer: referenceShape,
@@ -80,7 +80,7 @@ export const policyCreation = type({
 export const policyChange = type({
   '+': 'reject',
   ...organizationInput,
-  ...fields,
+  ...policyFields,
   policy: referenceShape,
   'enabled?': 'boolean',
   'name?': nameShape,
@@ -92,7 +92,7 @@ export const policyChange = type({
 /** A policy that is only linted or tested. Without a saved issuer, its URL decides what tokens look like. */
 export const policyDraft = type({
   '+': 'reject',
-  ...fields,
+  ...policyFields,
   'name?': nameShape,
   'issuer?': referenceShape,
   'issuer_url?': referenceShape,

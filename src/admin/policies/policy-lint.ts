@@ -29,7 +29,7 @@ type Row = Lintable & { issuerId: string }
 
 /** The findings of a policy, blocking ones first, with the reason of each that is accepted. */
 export async function lintRow(context: AdminContext, row: Row): Promise<FindingResponse[]> {
-  return lint(row, issuerOfRow(context, row))
+  return lintAgainst(row, issuerOfRow(context, row))
 }
 
 /** A token that only the new policy accepts, and one that only the old policy accepts, as far as one is found. */
@@ -45,7 +45,8 @@ function issuerOfRow({ registry }: AdminContext, { issuerId }: Row): LintedIssue
   return issuer
 }
 
-async function lint(policy: Lintable, issuer: LintedIssuer): Promise<FindingResponse[]> {
+/** The findings of a policy whose issuer may not be saved. */
+export async function lintAgainst(policy: Lintable, issuer: LintedIssuer): Promise<FindingResponse[]> {
   // Most commands and every exchange run without the linter.
   const { lintPolicy } = await import('../../federation/lint/lint.ts')
   return lintPolicy(policy, issuer).map(({ rule, level, detail, witness, example }) => {
@@ -91,7 +92,8 @@ export async function rejectBlockingFindings(context: AdminContext, row: PolicyR
   )
 }
 
-function isBlocking({ level, allowed_because }: FindingResponse): boolean {
+/** Whether nobody has accepted it. */
+export function isBlocking({ level, allowed_because }: FindingResponse): boolean {
   return level === 'blocking' && allowed_because === undefined
 }
 
@@ -145,7 +147,12 @@ async function lintDraft(context: AdminContext, draft: Draft, organizationId: st
   }
   const issuer = issuerOf(context, draft, organizationId)
   const { name = null } = draft
-  return { policy_id: null, policy_name: name, issuer_url: issuer.issuerUrl, findings: await lint(policy, issuer) }
+  return {
+    policy_id: null,
+    policy_name: name,
+    issuer_url: issuer.issuerUrl,
+    findings: await lintAgainst(policy, issuer),
+  }
 }
 
 function issuerOf({ registry }: AdminContext, { issuer, issuer_url }: Draft, organizationId: string): LintedIssuer {

@@ -60,7 +60,8 @@ function testRow({ registry, now }: AdminContext, row: PolicyRow): Promise<TestR
   return runTests(row, issuer, row.tests ?? [], now())
 }
 
-async function runTests(
+/** The results of the tests, in their order; `now` in milliseconds. Other work comes in between. */
+export async function runTests(
   policy: TestedPolicy,
   issuer: TestedIssuer,
   tests: readonly PolicyTest[],

@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { mapInSlices } from '../../../db/pace.ts'
 import { updatePreset } from '../../../db/presets.ts'
+import type { Statement } from '../../../db/rows.ts'
 import type { Preset as PresetRow } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import { findOrDraftOwner, type Owner } from '../../keys/owner.ts'
@@ -55,10 +56,10 @@ async function exportSome(context: AdminContext, input: typeof exportInput.infer
   return { data, ...(left.length > data.length ? { more_after: left[data.length - 1] } : {}) }
 }
 
-type Described = Partial<Pick<Preset, 'name' | 'description' | 'status'>>
+type Described = Partial<Pick<Preset, 'name' | 'description' | 'status' | 'managedBy'>>
 type Wanted = { slug: string; described: Described; content: PresetContent }
 /** What an import changes of a preset: a new version if the content differs, and the other fields that differ. */
-type Plan = { before: Preset | undefined; after: Preset; version?: NewVersion; change: Partial<PresetRow> }
+export type PresetPlan = { before: Preset | undefined; after: Preset; version?: NewVersion; change: Partial<PresetRow> }
 type Imported = { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }
 
 /** Checks all presets, then commits them together unless it is a dry run. Presets that do not differ stay as they are. */
@@ -67,7 +68,7 @@ async function importAll(context: OperationContext, input: typeof importInput.in
   const wanted = await readWanted(input.presets)
   const owner = await findOrDraftOwner(context, organizationId, 'admin')
   const draft = { organizationId, workspaceId, creatorId: owner.user.id }
-  const plans = await mapInSlices(wanted, (each) => planOne(context, draft, each))
+  const plans = await mapInSlices(wanted, (each) => planPreset(context, draft, each))
   const made = plans.filter(({ before }) => before === undefined).length
   const others = (context.registry.presetsOf.get(workspaceId)?.size ?? 0) + (input.created_before ?? 0)
   if (made > 0) checkPresetCount(others + made)
@@ -86,11 +87,12 @@ function readWanted(presets: (typeof importInput.infer)['presets']): Promise<Wan
   })
 }
 
-async function planOne(
-  { registry, presets, now }: OperationContext,
+/** What saving a preset with this content would change. @throws Fault `conflict` if it is archived */
+export async function planPreset(
+  { registry, presets, now }: AdminContext,
   draft: { organizationId: string; workspaceId: string; creatorId: string },
   { slug, described, content }: Wanted,
-): Promise<Plan> {
+): Promise<PresetPlan> {
   const before = registry.presetsOf.get(draft.workspaceId)?.get(slug)
   if (before?.status === 'archived')
     throw new Fault('conflict', `The preset ${JSON.stringify(slug)} is archived; restore it first`)
@@ -108,28 +110,31 @@ async function planOne(
   return { before, after, ...(version && { version: { ...version, after: { ...after, ...change } } }), change }
 }
 
-async function commitPlans(context: OperationContext, owner: Owner, plans: Plan[]): Promise<void> {
+async function commitPlans(context: OperationContext, owner: Owner, plans: PresetPlan[]): Promise<void> {
   const changed = plans.filter(isChanged)
   if (changed.length === 0) return
-  const versions = changed.flatMap(({ version }) => version ?? [])
-  // A new preset is inserted with its other fields.
-  const updated = changed.filter(({ before, change }) => before !== undefined && Object.keys(change).length > 0)
   await commit(
     context,
-    [
-      ...owner.statements,
-      ...versionStatements(versions),
-      ...updated.map(({ after, change }) => updatePreset(context.orm, after.id, change)),
-    ],
+    [...owner.statements, ...presetStatements(context, changed)],
     [...owner.touched, ...changed.map(({ after }) => ({ kind: 'preset' as const, id: after.id }))],
   )
 }
 
-function isChanged({ version, change }: Plan): boolean {
+/** The statements that save what the plans change. */
+export function presetStatements({ orm }: AdminContext, plans: PresetPlan[]): Statement[] {
+  // A new preset is inserted with its other fields.
+  const updated = plans.filter(({ before, change }) => before !== undefined && Object.keys(change).length > 0)
+  return [
+    ...versionStatements(plans.flatMap(({ version }) => version ?? [])),
+    ...updated.map(({ after, change }) => updatePreset(orm, after.id, change)),
+  ]
+}
+
+function isChanged({ version, change }: PresetPlan): boolean {
   return version !== undefined || Object.keys(change).length > 0
 }
 
-function showPlan(plan: Plan): Imported {
+function showPlan(plan: PresetPlan): Imported {
   const { slug, designatedVersion } = plan.after
   const outcome = plan.before === undefined ? 'created' : isChanged(plan) ? 'changed' : 'unchanged'
   return { slug, version: designatedVersion, outcome }

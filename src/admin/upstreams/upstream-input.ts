@@ -15,7 +15,7 @@ import { modelPatternsShape, nameShape, referenceShape } from '../../values/shap
 const seconds = `1 <= number.integer <= ${upstreamSecondsMax}` as const
 
 /** Must be written as it is used, so that an admin sees where requests go. An error does not quote it, since it may contain a credential. */
-const urlShape = type('string').narrow((text, context) => {
+export const upstreamUrlShape = type('string').narrow((text, context) => {
   const url = URL.canParse(text) && text.length <= urlCharactersMax ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || /[?#@]/.test(text)) {
     const expected = 'an http:// or https:// address without credentials, query or fragment'
@@ -39,7 +39,7 @@ const credentialShape = type('unknown')
 
 const headersShape = type('string').array().atMostLength(upstreamHeadersMax).or('null')
 
-const fields = {
+export const upstreamFields = {
   'credential?': credentialShape,
   'models?': modelPatternsShape,
   'priority?': `0 <= number.integer <= ${upstreamPriorityMax}`,
@@ -50,14 +50,14 @@ const fields = {
   'return_headers?': headersShape,
 } as const
 
-export const addInput = type({ '+': 'reject', ...fields, name: nameShape, base_url: urlShape })
+export const addInput = type({ '+': 'reject', ...upstreamFields, name: nameShape, base_url: upstreamUrlShape })
 
 export const updateInput = type({
   '+': 'reject',
-  ...fields,
+  ...upstreamFields,
   upstream: referenceShape,
   'name?': nameShape,
-  'base_url?': urlShape,
+  'base_url?': upstreamUrlShape,
 })
 
 export const oneInput = type({ '+': 'reject', upstream: referenceShape })

@@ -65,14 +65,19 @@ async function checkUpstreams(context: OperationContext, { upstream }: typeof ch
 async function addUpstream(context: OperationContext, input: typeof addInput.infer) {
   checkName(context, input.name)
   if (typeof input.ca_pem === 'string') checkCertificates(input.ca_pem)
-  const id = crypto.randomUUID()
-  const now = context.now()
-  const row: UpstreamRow = {
-    id,
+  const draft = draftUpstream(input, context.now())
+  const row = { ...draft, ...(await credentialColumn(context, draft.id, input.credential)) }
+  await commit(context, [insertUpstream(context.orm, row)], [{ kind: 'upstream', id: row.id }])
+  return showUpstream(find(context, row.id))
+}
+
+/** The row of a new upstream, without its credential; `now` in milliseconds. */
+export function draftUpstream(input: typeof addInput.infer, now: number): UpstreamRow {
+  return {
+    id: crypto.randomUUID(),
     name: input.name,
     baseUrl: withoutSlash(input.base_url),
     credentialEncrypted: null,
-    ...(await credentialColumn(context, id, input.credential)),
     models: input.models ?? ['*'],
     priority: input.priority ?? upstreamPriorityMax,
     caPem: input.ca_pem ?? null,
@@ -84,12 +89,12 @@ async function addUpstream(context: OperationContext, input: typeof addInput.inf
     createdAt: now,
     updatedAt: now,
     deletedAt: null,
+    managedBy: null,
   }
-  await commit(context, [insertUpstream(context.orm, row)], [{ kind: 'upstream', id }])
-  return showUpstream(find(context, id))
 }
 
-async function credentialColumn(context: AdminContext, id: string, credential: string | null | undefined) {
+/** The sealed credential, if the input names one; null removes it. */
+export async function credentialColumn(context: AdminContext, id: string, credential: string | null | undefined) {
   if (credential === undefined) return {}
   if (credential === null) return { credentialEncrypted: null }
   const masterKey = await openMasterKey(context.config.masterKey, await listSigningKeys(context.orm))

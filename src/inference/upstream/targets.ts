@@ -55,6 +55,7 @@ export function configuredUpstream(baseUrl: string): Upstream {
     createdAt: 0,
     updatedAt: 0,
     deletedAt: null,
+    managedBy: null,
   })
 }
 

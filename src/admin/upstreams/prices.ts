@@ -1,16 +1,16 @@
 // Admin operations on prices: US dollars per million tokens, by model pattern. They apply if an upstream does not report a cost.
-import { mapInSlices } from '../../db/pace.ts'
-import type { Price } from '../../db/schema.ts'
-import { deletePrice, listPrices, putPrices } from '../../db/upstreams.ts'
-import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnceMax } from '../limits.ts'
-import { type } from '../values/shape.ts'
-import { moneyShape } from '../values/shapes.ts'
-import { commit } from './operation/commit.ts'
-import { type OperationContext, operation } from './operation/operation.ts'
-import { notFound, timeOf } from './operation/references.ts'
+import { mapInSlices } from '../../../db/pace.ts'
+import type { Price } from '../../../db/schema.ts'
+import { deletePrice, findPrices, listPrices, putPrices } from '../../../db/upstreams.ts'
+import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnceMax } from '../../limits.ts'
+import { type } from '../../values/shape.ts'
+import { moneyShape } from '../../values/shapes.ts'
+import { commit } from '../operation/commit.ts'
+import { type OperationContext, operation } from '../operation/operation.ts'
+import { notFound, timeOf } from '../operation/references.ts'
 
 const dollars = moneyShape(priceDollarsMax)
-const priceShape = type({
+export const priceShape = type({
   '+': 'reject',
   model: `1 <= string <= ${modelCharactersMax}`,
   prompt: dollars,
@@ -30,23 +30,33 @@ export const priceOperations = {
 }
 
 async function setPrices(context: OperationContext, { prices }: typeof importInput.infer) {
-  const rows = await mapInSlices(
-    prices,
-    ({ model, prompt, completion, cached }): Price => ({
-      model,
-      promptNanodollars: Math.round(prompt * nanodollarsPerDollar),
-      completionNanodollars: Math.round(completion * nanodollarsPerDollar),
-      cachedNanodollars: cached === undefined || cached === null ? null : Math.round(cached * nanodollarsPerDollar),
-      updatedAt: context.now(),
-      deletedAt: null,
-    }),
-  )
+  const models = prices.map(({ model }) => model)
+  const known = new Map((await findPrices(context.orm, models)).map((row) => [row.model, row]))
+  const rows = await mapInSlices(prices, (price): Price => {
+    const before = known.get(price.model)
+    // An edit by hand does not take a price from the document that made it.
+    const managedBy = before?.deletedAt === null ? before.managedBy : null
+    return { ...draftPrice(price, context.now()), managedBy }
+  })
   await commit(
     context,
     putPrices(rows),
     rows.map(({ model: id }) => ({ kind: 'price', id })),
   )
   return { data: await mapInSlices(rows, showPrice) }
+}
+
+/** The row of a price; `now` in milliseconds. */
+export function draftPrice({ model, prompt, completion, cached }: typeof priceShape.infer, now: number): Price {
+  return {
+    model,
+    promptNanodollars: Math.round(prompt * nanodollarsPerDollar),
+    completionNanodollars: Math.round(completion * nanodollarsPerDollar),
+    cachedNanodollars: cached === undefined || cached === null ? null : Math.round(cached * nanodollarsPerDollar),
+    updatedAt: now,
+    deletedAt: null,
+    managedBy: null,
+  }
 }
 
 async function removePrice(context: OperationContext, { model }: typeof oneInput.infer) {

@@ -1,0 +1,94 @@
+// Reads configuration documents: YAML or JSON, with the files and environment variables that they name in place of values.
+import { dirname, resolve } from 'node:path'
+import { Fault } from '../../src/fault.ts'
+import { socketBodyBytesMax } from '../../src/limits.ts'
+import { deferLibrary } from '../../src/runtime/deferred-library.ts'
+import { readTextFile } from './input-files.ts'
+
+/** Only these commands read YAML. */
+export const yamlLibrary = deferLibrary('yaml', () => require('yaml') as typeof import('yaml'))
+
+type Fields = Record<string, unknown>
+
+/** Fields that a document may take from elsewhere, by collection, and how the text is read. */
+const sources: Readonly<Record<string, readonly string[]>> = {
+  issuers: ['jwks', 'ca_pem'],
+  presets: ['system_prompt'],
+  upstreams: ['ca_pem', 'credential'],
+}
+
+/**
+ * One document from one or more files. Files of the same organization and owner are joined, collection by collection.
+ * @throws Fault `usage` that names the file and, for a mistake in the text, its line
+ */
+export function readConfigFiles(paths: readonly string[]): Fields {
+  const [first = {}, ...others] = paths.map(readConfigFile)
+  const joined: Fields = { ...first }
+  for (const [index, document] of others.entries())
+    for (const [name, value] of Object.entries(document)) {
+      const known = joined[name]
+      if (Array.isArray(known) && Array.isArray(value))
+        joined[name] = [...(known as unknown[]), ...(value as unknown[])]
+      else if (known === undefined && Array.isArray(value)) joined[name] = value
+      else if (known !== value)
+        throw new Fault(
+          'usage',
+          `${JSON.stringify(paths[index + 1])} and ${JSON.stringify(paths[0])} differ in ${JSON.stringify(name)}; they must have the same`,
+        )
+    }
+  return joined
+}
+
+function readConfigFile(path: string): Fields {
+  const document = parseYaml(path, readTextFile(path, socketBodyBytesMax))
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    throw new Fault('usage', `${JSON.stringify(path)} is not a configuration document; it must be an object`)
+  const folder = path === '-' ? '.' : dirname(path)
+  const resolved = Object.entries(document).map(([collection, entries]) => [
+    collection,
+    Array.isArray(entries)
+      ? entries.map((entry: unknown) => resolveSources(entry, sources[collection] ?? [], folder))
+      : (entries as unknown),
+  ])
+  return Object.fromEntries(resolved) as Fields
+}
+
+/** JSON is YAML. Aliases and equal names are refused, since a reader overlooks what they change. */
+function parseYaml(path: string, text: string): unknown {
+  const { parseDocument } = yamlLibrary()
+  const document = parseDocument(text, { uniqueKeys: true, version: '1.2' })
+  const [problem] = [...document.errors, ...document.warnings]
+  if (problem !== undefined) throw new Fault('usage', `${JSON.stringify(path)} cannot be read: ${problem.message}`)
+  try {
+    return document.toJS({ maxAliasCount: 0 }) as unknown
+  } catch {
+    throw new Fault('usage', `${JSON.stringify(path)} has an alias; write the value out instead`)
+  }
+}
+
+function resolveSources(entry: unknown, fields: readonly string[], folder: string): unknown {
+  if (typeof entry !== 'object' || entry === null) return entry
+  const resolved: Fields = { ...entry }
+  for (const field of fields) {
+    const text = textOf(resolved[field], folder)
+    if (text !== undefined) resolved[field] = field === 'jwks' ? parseYaml(`${field} of ${folder}`, text) : text
+  }
+  return resolved
+}
+
+/** The text that `{ file: PATH }` or `{ env: NAME }` names; paths start at the folder of the document. */
+function textOf(value: unknown, folder: string): string | undefined {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length !== 1) return undefined
+  const { file, env } = value as Fields
+  if (typeof file === 'string') return withoutLineEnd(readTextFile(resolve(folder, file)))
+  if (typeof env !== 'string') return undefined
+  const text = process.env[env]
+  if (text === undefined || text === '')
+    throw new Fault('usage', `The environment variable ${env}, which the document names, is not set`)
+  return text
+}
+
+/** Editors end files with a line break, which is no part of a credential. */
+function withoutLineEnd(text: string): string {
+  return text.replace(/\r?\n$/, '')
+}

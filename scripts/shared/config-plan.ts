@@ -1,0 +1,52 @@
+// Prints what a configuration document would change, and what the linter finds in its policies.
+import type { OperationResponse } from '../../src/admin/operations.ts'
+import { drawFinding } from './findings.ts'
+import { printable } from './render.ts'
+
+type Plan = OperationResponse<'config.plan'>
+type Change = Plan['changes'][number]
+
+const marks = { create: '+', update: '~', delete: '-', adopt: '>', conflict: '!' } as const
+const valueCharactersMax = 200
+
+export function drawPlan({ changes, findings, failed_tests, counts, blocked }: Plan): string {
+  if (changes.length === 0) return 'No changes'
+  const found = findings.flatMap(({ policy, findings }) => [
+    `policies ${printable(policy)}`,
+    ...findings.flatMap(drawFinding),
+  ])
+  const sum = Object.entries(counts).flatMap(([action, count]) => (count === 0 ? [] : [`${count} to ${action}`]))
+  return [
+    ...changes.flatMap(drawChange),
+    ...(found.length === 0 ? [] : ['', 'The linter found:', ...found]),
+    ...failed_tests.flatMap(({ policy, failures }) => [
+      '',
+      `Tests of the policy ${printable(policy)} fail:`,
+      ...failures.map((failure) => `  ${printable(failure)}`),
+    ]),
+    '',
+    sum.join(', ').replace('to conflict', 'in conflict'),
+    ...(counts.adopt === 0 ? [] : ['To adopt objects that were made by hand, apply with --adopt.']),
+    ...(counts.delete === 0 ? [] : ['To delete what the document no longer names, apply with --prune.']),
+    ...(blocked.length === 0 ? [] : [`Cannot be applied: ${printable(blocked.join(', '))}`]),
+  ].join('\n')
+}
+
+function drawChange({ kind, name, action, managed_by, fields }: Change): string[] {
+  const owner = action === 'conflict' ? ` (of the owner ${printable(managed_by ?? '')})` : ''
+  return [`${marks[action]} ${action} ${kind} ${printable(name)}${owner}`, ...fields.map(drawField(action))]
+}
+
+const drawField =
+  (action: Change['action']) =>
+  (field: Change['fields'][number]): string => {
+    if (!('before' in field) && !('after' in field)) return `    ${field.field}: changed`
+    if (action === 'create') return `    ${field.field}: ${shown(field.after)}`
+    return `    ${field.field}: ${shown(field.before)} → ${shown(field.after)}`
+  }
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'default'
+  const text = printable(JSON.stringify(value))
+  return text.length <= valueCharactersMax ? text : `${text.slice(0, valueCharactersMax)}…`
+}

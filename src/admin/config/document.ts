@@ -1,0 +1,124 @@
+// A configuration document: its shape, and what a value that is left out means. Every rule of a value is that of the operation that sets it.
+
+import { keyBounds } from '../../keys/settable-limits.ts'
+import {
+  accessTokenLifetimeSecondsMax,
+  clockSkewSecondsDefault,
+  issuerKeysStaleSecondsDefault,
+  presetSlugCharactersMax,
+  upstreamFirstByteSecondsDefault,
+  upstreamIdleSecondsDefault,
+  upstreamPriorityMax,
+} from '../../limits.ts'
+import { presetLabels } from '../../presets/shapes.ts'
+import { type } from '../../values/shape.ts'
+import { claimValueShape, nameShape, referenceShape, textShape } from '../../values/shapes.ts'
+import { issuerFields, issuerUrlShape } from '../issuers/issuer-input.ts'
+import { policyFields } from '../policies/policy-input.ts'
+import { priceShape } from '../upstreams/prices.ts'
+import { upstreamFields, upstreamUrlShape } from '../upstreams/upstream-input.ts'
+
+/** The collections of a document, in the order in which they are saved: a policy refers to issuers and keys. */
+export const kinds = ['issuers', 'keys', 'policies', 'presets', 'upstreams', 'prices'] as const
+export type Kind = (typeof kinds)[number]
+/** These belong to the installation instead of one organization. */
+export const commonKinds: readonly Kind[] = ['upstreams', 'prices']
+
+/** One object of a document, as it is compared: without nulls and defaults. */
+export type Entry = Readonly<Record<string, unknown>>
+
+const issuerEntry = type({ '+': 'reject', ...issuerFields, name: nameShape, issuer_url: issuerUrlShape })
+const keyEntry = type({
+  '+': 'reject',
+  ...keyBounds,
+  name: nameShape,
+  'owner?': nameShape,
+  'workspace?': nameShape,
+  'disabled?': 'boolean',
+})
+const policyEntry = type({
+  '+': 'reject',
+  ...policyFields,
+  name: nameShape,
+  issuer: nameShape,
+  key: nameShape,
+  audience: claimValueShape,
+  'enabled?': 'boolean',
+})
+const presetEntry = type({
+  '+': 'reject',
+  ...presetLabels,
+  slug: textShape(1, presetSlugCharactersMax),
+  'workspace?': nameShape,
+  'status?': "'active' | 'disabled'",
+  'system_prompt?': 'string | null',
+  config: 'object',
+})
+const upstreamEntry = type({ '+': 'reject', ...upstreamFields, name: nameShape, base_url: upstreamUrlShape })
+
+export const documentShape = type({
+  '+': 'reject',
+  latchkey: '1',
+  'organization?': referenceShape,
+  'owner?': nameShape,
+  'issuers?': issuerEntry.array(),
+  'keys?': keyEntry.array(),
+  'policies?': policyEntry.array(),
+  'presets?': presetEntry.array(),
+  'upstreams?': upstreamEntry.array(),
+  'prices?': priceShape.array(),
+})
+export type ConfigDocument = typeof documentShape.infer
+export type EntryOf<Of extends Kind> = NonNullable<ConfigDocument[Of]>[number]
+
+const defaults: Readonly<Record<Kind, Entry>> = {
+  issuers: { keys_stale_seconds: issuerKeysStaleSecondsDefault, clock_skew_seconds: clockSkewSecondsDefault },
+  keys: { owner: 'admin', workspace: 'default', disabled: false },
+  policies: { enabled: true, replay_protection: false, max_lifetime_seconds: accessTokenLifetimeSecondsMax },
+  presets: { workspace: 'default', status: 'active' },
+  upstreams: {
+    models: ['*'],
+    priority: upstreamPriorityMax,
+    first_byte_seconds: upstreamFirstByteSecondsDefault,
+    idle_seconds: upstreamIdleSecondsDefault,
+    forward_headers: [],
+    return_headers: [],
+  },
+  prices: {},
+}
+/** Lists whose order means nothing. */
+const sets = ['models', 'allowed_models', 'allowed_presets', 'forward_headers', 'return_headers']
+
+/** The same entry without what is null or a default, and with the lists that are sets sorted. Equal entries have equal texts. */
+export function normalise(kind: Kind, entry: Entry): Entry {
+  const common = defaults[kind]
+  const kept = Object.entries(entry).flatMap(([field, value]) => {
+    if (value === null || value === undefined) return []
+    const isSet = sets.includes(field) && Array.isArray(value)
+    const normal: unknown = isSet ? [...new Set(value)].toSorted() : value
+    return field in common && isSame(normal, common[field]) ? [] : [[field, normal] as const]
+  })
+  return Object.fromEntries(kept)
+}
+
+/** Whether two values are the same JSON. The order of members does not count. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return one === other || canonicalText(one) === canonicalText(other)
+}
+
+/** JSON with sorted members. */
+export function canonicalText(value: unknown): string {
+  const sortMembers = (_name: string, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+      : member
+  return JSON.stringify(value, sortMembers) ?? ''
+}
+
+/** What names an entry among those of its kind. */
+export function nameOf(kind: Kind, entry: Entry): string {
+  if (kind === 'prices') return String(entry.model)
+  if (kind !== 'presets') return String(entry.name)
+  const { workspace = 'default', slug } = entry
+  return workspace === 'default' ? String(slug) : `${String(workspace)}/${String(slug)}`
+}

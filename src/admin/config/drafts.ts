@@ -1,0 +1,172 @@
+// The rows that the entries of a document would save, checked as the operations on each kind check them. Nothing is written here.
+import type { Touched } from '../../../db/admin-changes.ts'
+import { insertApiKey, updateApiKey } from '../../../db/api-keys.ts'
+import { insertIssuer, updateIssuer } from '../../../db/issuers.ts'
+import { listWorkspaces } from '../../../db/organizations.ts'
+import { insertPolicy, updatePolicy } from '../../../db/policies.ts'
+import type { Statement } from '../../../db/rows.ts'
+import type { ApiKey, Issuer, Policy } from '../../../db/schema.ts'
+import { putPrices } from '../../../db/upstreams.ts'
+import { Fault } from '../../fault.ts'
+import { findOrDraftOwner, type Owner } from '../../keys/owner.ts'
+import { checkIssuerFields, draftIssuer } from '../issuers/issuers.ts'
+import { boundsOf, checkBounds } from '../keys/key-input.ts'
+import { draftApiKey } from '../keys/keys.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { checkNameIsFree, notFound } from '../operation/references.ts'
+import { checkPolicyFields, draftPolicy } from '../policies/policies.ts'
+import { draftPrice } from '../upstreams/prices.ts'
+import { type Entry, type EntryOf, isSame, type Kind } from './document.ts'
+import { issuerEntry, keyEntry, policyEntry, priceEntry } from './entries.ts'
+import type { Saved } from './plan.ts'
+
+/** What an entry would save. `secret` is the text of a new key. */
+export type Draft = {
+  entry: Entry
+  id: string
+  save: () => Statement[]
+  policy?: Policy
+  secret?: string
+}
+
+/** What drafting needs to know: the organization, the owner of the document, and what was drafted before. */
+export type Drafting = {
+  context: AdminContext
+  organizationId: string
+  managedBy: (saved: Saved | undefined) => string | null
+  issuers: Map<string, Issuer>
+  /** Ids of inference keys by name. */
+  keyIds: Map<string, string>
+  workspaceIds: Map<string, string>
+  owners: Map<string, Owner>
+  now: number
+}
+
+export async function createDrafting(
+  context: AdminContext,
+  organizationId: string,
+  owner: string | null,
+): Promise<Drafting> {
+  const { registry, orm } = context
+  const isOurs = (row: { organizationId: string; deletedAt: number | null }) =>
+    row.organizationId === organizationId && row.deletedAt === null
+  const issuers = [...registry.issuers.values()].filter(isOurs)
+  const keys = [...registry.keys.values()].filter((row) => isOurs(row) && row.kind === 'inference')
+  const workspaces = await listWorkspaces(orm, organizationId)
+  return {
+    context,
+    organizationId,
+    managedBy: (saved) => owner ?? saved?.managedBy ?? null,
+    issuers: new Map(issuers.map((row) => [row.name, row])),
+    keyIds: new Map(keys.map(({ name, id }) => [name, id])),
+    workspaceIds: new Map(workspaces.map(({ name, id }) => [name, id])),
+    owners: new Map(),
+    now: context.now(),
+  }
+}
+
+/** The id of a user, found or drafted once for the whole document. */
+export async function ownerIdOf({ context, organizationId, owners }: Drafting, name: string): Promise<string> {
+  const known = owners.get(name)
+  const owner = known ?? (await findOrDraftOwner(context, organizationId, name))
+  owners.set(name, owner)
+  return owner.user.id
+}
+
+export function workspaceIdOf({ workspaceIds }: Drafting, name = 'default'): string {
+  const id = workspaceIds.get(name)
+  if (id === undefined) throw notFound('workspace', name)
+  return id
+}
+
+type Identified = { id: string; createdAt: number }
+
+/** What an edit keeps of a row. */
+function identityOf(row: Identified | undefined): Partial<Identified> {
+  return row === undefined ? {} : { id: row.id, createdAt: row.createdAt }
+}
+
+export function draftIssuerEntry(drafting: Drafting, wanted: EntryOf<'issuers'>, saved: Saved | undefined): Draft {
+  const { context, organizationId, managedBy } = drafting
+  const before = saved && context.registry.issuers.get(saved.id)
+  const drafted = draftIssuer(context, wanted, organizationId)
+  const row: Issuer = { ...drafted, ...identityOf(before), managedBy: managedBy(saved) }
+  const entry = issuerEntry(row)
+  if (!isSame(entry, saved?.entry)) checkIssuerFields(context, row)
+  drafting.issuers.set(row.name, row)
+  const { orm } = context
+  return { entry, id: row.id, save: () => [before ? updateIssuer(orm, row.id, row) : insertIssuer(orm, row)] }
+}
+
+export async function draftKeyEntry(
+  drafting: Drafting,
+  wanted: EntryOf<'keys'>,
+  saved: Saved | undefined,
+): Promise<Draft> {
+  const { context, organizationId, managedBy, now } = drafting
+  const { registry, orm } = context
+  const names = { owner: wanted.owner ?? 'admin', workspace: wanted.workspace ?? 'default' }
+  // A key that has expired stays in a document.
+  const isKept = wanted.expires_at instanceof Date && saved?.entry.expires_at === wanted.expires_at.toISOString()
+  const fields: Partial<ApiKey> = {
+    ...{ expiresAt: null, limitNanodollars: null, limitReset: null, requestsPerMinute: null, tokensPerMinute: null },
+    ...{ allowedModels: null, allowedPresets: null },
+    ...boundsOf(wanted, isKept ? 0 : now),
+    disabled: wanted.disabled ?? false,
+    managedBy: managedBy(saved),
+  }
+  const before = saved && registry.keys.get(saved.id)
+  if (before !== undefined && saved !== undefined) {
+    const row: ApiKey = { ...before, ...fields }
+    const entry = keyEntry(row, names)
+    if (!isSame([entry.owner, entry.workspace], [saved.entry.owner, saved.entry.workspace]))
+      throw new Fault('conflict', 'the owner and the workspace of a key cannot change; choose another name')
+    if (!isSame(entry, saved.entry)) checkBounds(row, wanted)
+    return { entry, id: row.id, save: () => [updateApiKey(orm, row.id, { ...fields, updatedAt: now })] }
+  }
+  checkNameIsFree('key', registry.keys, wanted.name, organizationId)
+  const workspaceId = workspaceIdOf(drafting, names.workspace)
+  const ids = { organizationId, workspaceId, ownerId: await ownerIdOf(drafting, names.owner) }
+  const { row: drafted, text } = draftApiKey({ ...ids, name: wanted.name, kind: 'inference' }, now)
+  const row = { ...drafted, ...fields }
+  checkBounds(row, wanted)
+  drafting.keyIds.set(row.name, row.id)
+  return { entry: keyEntry(row, names), id: row.id, save: () => [insertApiKey(orm, row)], secret: text }
+}
+
+export function draftPolicyEntry(drafting: Drafting, wanted: EntryOf<'policies'>, saved: Saved | undefined): Draft {
+  const { context, organizationId, managedBy, now } = drafting
+  const { registry, orm } = context
+  const before = saved && registry.policies.get(saved.id)
+  // A policy may name an issuer or a key that was deleted. It keeps it until the document names another.
+  const issuerId =
+    drafting.issuers.get(wanted.issuer)?.id ?? (saved?.entry.issuer === wanted.issuer ? before?.issuerId : undefined)
+  const keyId = drafting.keyIds.get(wanted.key) ?? (saved?.entry.key === wanted.key ? before?.keyId : undefined)
+  if (issuerId === undefined) throw new Fault('not_found', `there is no issuer ${JSON.stringify(wanted.issuer)}`)
+  if (keyId === undefined) throw new Fault('not_found', `there is no inference key ${JSON.stringify(wanted.key)}`)
+  const row: Policy = {
+    ...draftPolicy(wanted, { organizationId, issuerId, keyId }, now),
+    ...identityOf(before),
+    enabled: wanted.enabled ?? true,
+    managedBy: managedBy(saved),
+  }
+  const entry = policyEntry(row, { issuer: wanted.issuer, key: wanted.key })
+  if (!isSame(entry, saved?.entry)) checkPolicyFields(row)
+  const save = () => [before ? updatePolicy(orm, row.id, row) : insertPolicy(orm, row)]
+  return { entry, id: row.id, save, policy: row }
+}
+
+export function draftPriceEntry({ managedBy, now }: Drafting, wanted: EntryOf<'prices'>, saved?: Saved): Draft {
+  const row = { ...draftPrice(wanted, now), managedBy: managedBy(saved) }
+  return { entry: priceEntry(row), id: row.model, save: () => putPrices([row]) }
+}
+
+/** The kind of a row in the log of changes. */
+export const rowKinds = {
+  issuers: 'issuer',
+  keys: 'key',
+  policies: 'policy',
+  presets: 'preset',
+  upstreams: 'upstream',
+  prices: 'price',
+} as const satisfies Record<Kind, Touched['kind']>

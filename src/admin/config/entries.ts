@@ -1,0 +1,155 @@
+// The saved objects of an organization as entries of a document, normalised. Secrets are never among them.
+import { listApiKeys } from '../../../db/api-keys.ts'
+import { listWorkspaces } from '../../../db/organizations.ts'
+import { mapInSlices } from '../../../db/pace.ts'
+import type { ApiKey, Issuer, Policy, Price, Upstream } from '../../../db/schema.ts'
+import { listPrices } from '../../../db/upstreams.ts'
+import { configuredUpstreamName } from '../../inference/upstream/targets.ts'
+import { nanodollarsPerDollar } from '../../limits.ts'
+import type { Preset } from '../../presets/drafts.ts'
+import type { PresetContent } from '../../presets/preset.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { timeOf } from '../operation/references.ts'
+import { type Entry, type Kind, nameOf, normalise } from './document.ts'
+import type { Saved } from './plan.ts'
+
+const keysPerStatement = 100
+
+type Stored = { id: string; managedBy: string | null; updatedAt: number }
+
+function toSaved(kind: Kind, { id, managedBy, updatedAt }: Stored, entry: Entry): Saved {
+  return { id, managedBy, updatedAt, name: nameOf(kind, entry), entry }
+}
+
+/** What is saved of one kind, in no order. */
+export async function readSaved(context: AdminContext, kind: Kind, organizationId: string): Promise<Saved[]> {
+  const { registry, orm } = context
+  const isOurs = (row: { organizationId: string; deletedAt: number | null }) =>
+    row.organizationId === organizationId && row.deletedAt === null
+  switch (kind) {
+    case 'issuers':
+      return [...registry.issuers.values()].filter(isOurs).map((row) => toSaved(kind, row, issuerEntry(row)))
+    case 'keys':
+      return readKeys(
+        context,
+        [...registry.keys.values()].filter((row) => isOurs(row) && row.kind === 'inference').map(({ id }) => id),
+      )
+    case 'policies':
+      return mapInSlices([...registry.policies.values()].filter(isOurs), (row) => {
+        const names = { issuer: registry.issuers.get(row.issuerId)?.name, key: registry.keys.get(row.keyId)?.name }
+        return toSaved(kind, row, policyEntry(row, names))
+      })
+    case 'presets':
+      return readPresets(context, organizationId)
+    case 'upstreams':
+      return registry.upstreamsInOrder
+        .filter(({ id }) => id !== configuredUpstreamName)
+        .map((row) => toSaved(kind, row, upstreamEntry(row)))
+    case 'prices':
+      return mapInSlices(await listPrices(orm), (row) => toSaved(kind, { ...row, id: row.model }, priceEntry(row)))
+  }
+}
+
+async function readKeys({ orm }: AdminContext, ids: string[]): Promise<Saved[]> {
+  const read: Saved[] = []
+  for (let start = 0; start < ids.length; start += keysPerStatement)
+    for (const { key, ownerName, workspaceName } of await listApiKeys(orm, ids.slice(start, start + keysPerStatement)))
+      read.push(toSaved('keys', key, keyEntry(key, { owner: ownerName, workspace: workspaceName })))
+  return read
+}
+
+async function readPresets({ orm, registry, presets }: AdminContext, organizationId: string): Promise<Saved[]> {
+  const read: Saved[] = []
+  for (const { id, name } of await listWorkspaces(orm, organizationId)) {
+    const active = [...(registry.presetsOf.get(id)?.values() ?? [])].filter(({ status }) => status !== 'archived')
+    for (const preset of active) {
+      const version = await presets.versionOf(preset)
+      if (version === undefined) throw new Error(`Preset ${preset.id} lacks its designated version`)
+      read.push(toSaved('presets', preset, presetEntry(preset, name, version)))
+    }
+  }
+  return read
+}
+
+export function issuerEntry(row: Issuer): Entry {
+  return normalise('issuers', {
+    name: row.name,
+    issuer_url: row.issuerUrl,
+    jwks_url: row.jwksUrl,
+    jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
+    ca_pem: row.caPem,
+    keys_stale_seconds: row.keysStaleSeconds,
+    clock_skew_seconds: row.clockSkewSeconds,
+    max_token_age_seconds: row.maxTokenAgeSeconds,
+  })
+}
+
+export function keyEntry(row: ApiKey, names: { owner: string; workspace: string }): Entry {
+  return normalise('keys', {
+    name: row.name,
+    ...names,
+    disabled: row.disabled,
+    expires_at: timeOf(row.expiresAt),
+    limit: row.limitNanodollars === null ? null : row.limitNanodollars / nanodollarsPerDollar,
+    limit_reset: row.limitReset,
+    requests_per_minute: row.requestsPerMinute,
+    tokens_per_minute: row.tokensPerMinute,
+    allowed_models: row.allowedModels,
+    allowed_presets: row.allowedPresets,
+  })
+}
+
+export function policyEntry(row: Policy, names: { issuer: string | undefined; key: string | undefined }): Entry {
+  const exceptions = row.lintExceptions?.toSorted((one, other) => (one.rule < other.rule ? -1 : 1)) ?? []
+  return normalise('policies', {
+    name: row.name,
+    ...names,
+    audience: row.audience,
+    subject: row.subject,
+    condition: row.condition,
+    required_scope: row.requiredScope,
+    required_token_type: row.requiredTokenType,
+    enabled: row.enabled,
+    replay_protection: row.replayProtection,
+    allowed_models: row.allowedModels,
+    allowed_presets: row.allowedPresets,
+    max_lifetime_seconds: row.maxLifetimeSeconds,
+    tests: row.tests?.length === 0 ? null : row.tests,
+    lint_exceptions: exceptions.length === 0 ? null : exceptions,
+  })
+}
+
+export function presetEntry(preset: Preset, workspace: string, { config, systemPrompt }: PresetContent): Entry {
+  return normalise('presets', {
+    slug: preset.slug,
+    workspace,
+    name: preset.name === preset.slug ? null : preset.name,
+    description: preset.description,
+    status: preset.status,
+    system_prompt: systemPrompt,
+    config,
+  })
+}
+
+export function upstreamEntry(row: Upstream): Entry {
+  return normalise('upstreams', {
+    name: row.name,
+    base_url: row.baseUrl,
+    models: row.models,
+    priority: row.priority,
+    ca_pem: row.caPem,
+    first_byte_seconds: row.firstByteSeconds,
+    idle_seconds: row.idleSeconds,
+    forward_headers: row.forwardHeaders,
+    return_headers: row.returnHeaders,
+  })
+}
+
+export function priceEntry({ model, promptNanodollars, completionNanodollars, cachedNanodollars }: Price): Entry {
+  return normalise('prices', {
+    model,
+    prompt: promptNanodollars / nanodollarsPerDollar,
+    completion: completionNanodollars / nanodollarsPerDollar,
+    cached: cachedNanodollars === null ? null : cachedNanodollars / nanodollarsPerDollar,
+  })
+}

@@ -1,0 +1,73 @@
+// The presets and upstreams that the entries of a document would save. The credential of an upstream is compared, but never shown.
+import { listSigningKeys } from '../../../db/signing-keys.ts'
+import { insertUpstream, updateUpstream } from '../../../db/upstreams.ts'
+import { Fault } from '../../fault.ts'
+import { openCredential } from '../../inference/upstream/credentials.ts'
+import { configuredUpstreamName, type Upstream } from '../../inference/upstream/targets.ts'
+import { readPresetContent } from '../../presets/preset.ts'
+import { checkPresetSlug } from '../../presets/reference.ts'
+import { openMasterKey } from '../../tokens/keyring.ts'
+import { checkCertificates } from '../issuers/issuer-input.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { planPreset, presetStatements } from '../presets/preset-files.ts'
+import { credentialColumn, draftUpstream } from '../upstreams/upstreams.ts'
+import type { EntryOf } from './document.ts'
+import { type Draft, type Drafting, ownerIdOf, workspaceIdOf } from './drafts.ts'
+import { presetEntry, upstreamEntry } from './entries.ts'
+import type { Saved } from './plan.ts'
+
+export async function draftPresetEntry(
+  drafting: Drafting,
+  wanted: EntryOf<'presets'>,
+  saved: Saved | undefined,
+): Promise<Draft> {
+  const { context, organizationId, managedBy } = drafting
+  const { slug, workspace = 'default', config, system_prompt } = wanted
+  checkPresetSlug(slug)
+  const content = readPresetContent(slug, JSON.stringify({ config, system_prompt }))
+  const creatorId = await ownerIdOf(drafting, 'admin')
+  const names = { organizationId, workspaceId: workspaceIdOf(drafting, workspace), creatorId }
+  const described = {
+    name: wanted.name ?? slug,
+    description: wanted.description ?? null,
+    status: wanted.status ?? 'active',
+    managedBy: managedBy(saved),
+  }
+  const plan = await planPreset(context, names, { slug, described, content })
+  const entry = presetEntry(plan.after, workspace, content)
+  return { entry, id: plan.after.id, save: () => presetStatements(context, [plan]) }
+}
+
+export async function draftUpstreamEntry(
+  { context, managedBy, now }: Drafting,
+  wanted: EntryOf<'upstreams'>,
+  saved: Saved | undefined,
+): Promise<Draft> {
+  if (wanted.name === configuredUpstreamName)
+    throw new Fault('conflict', 'this upstream comes from LATCHKEY_UPSTREAM_URL; change it there')
+  if (typeof wanted.ca_pem === 'string') checkCertificates(wanted.ca_pem)
+  const before = saved && context.registry.upstreams.get(saved.id)
+  const drafted = draftUpstream(wanted, now)
+  const { id, createdAt, credentialEncrypted } = before ?? drafted
+  const isChanged = await isOther(context, before, wanted.credential)
+  const row = {
+    ...{ ...drafted, id, createdAt, credentialEncrypted, managedBy: managedBy(saved) },
+    ...(isChanged ? await credentialColumn(context, id, wanted.credential) : {}),
+  }
+  const entry = { ...upstreamEntry(row), ...(isChanged ? { credential: 'changed' } : {}) }
+  const { orm } = context
+  return { entry, id, save: () => [before ? updateUpstream(orm, id, row) : insertUpstream(orm, row)] }
+}
+
+/** Whether the document names another credential than the saved one. One that it does not name stays. */
+async function isOther(
+  { config, orm }: AdminContext,
+  before: Upstream | undefined,
+  credential: string | null | undefined,
+): Promise<boolean> {
+  if (credential === undefined) return false
+  const sealed = before?.credentialEncrypted ?? null
+  if (credential === null || sealed === null || before === undefined) return credential !== sealed
+  const masterKey = await openMasterKey(config.masterKey, await listSigningKeys(orm))
+  return (await openCredential(masterKey, before.id, sealed)) !== credential
+}

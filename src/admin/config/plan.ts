@@ -1,0 +1,72 @@
+// What a configuration document would change: each object that it names is compared with what is saved, field by field.
+import { canonicalText, type Entry, isSame, type Kind } from './document.ts'
+
+export const actions = ['create', 'update', 'delete', 'adopt', 'conflict'] as const
+export type Action = (typeof actions)[number]
+
+/** A saved object. `managedBy` is the owner of the document that it was made from. */
+export type Saved = { name: string; id: string; managedBy: string | null; updatedAt: number; entry: Entry }
+export type Wanted = { name: string; entry: Entry }
+
+export type FieldChange = { field: string; before?: unknown; after?: unknown }
+export type Change = {
+  kind: Kind
+  name: string
+  action: Action
+  /** Of a saved object. */
+  id?: string
+  updatedAt?: number
+  managedBy?: string
+  fields: FieldChange[]
+}
+
+/** Fields of which a plan tells only that they change. */
+const secretFields = ['credential']
+
+/**
+ * The changes of one collection, by name. A document with an owner takes nothing that is made by hand (`adopt`) or by another owner
+ * (`conflict`) without being told, and what it no longer names of its own is deleted. Without an owner, it is an edit by hand: it changes
+ * what it names and deletes nothing.
+ */
+export function planCollection(
+  kind: Kind,
+  wanted: readonly Wanted[],
+  saved: readonly Saved[],
+  owner: string | null,
+): Change[] {
+  const savedByName = new Map(saved.map((each) => [each.name, each]))
+  const names = new Set(wanted.map(({ name }) => name))
+  const changes = wanted.flatMap(({ name, entry }) => planOne(kind, name, entry, savedByName.get(name), owner))
+  const dropped = saved.filter(({ name, managedBy }) => owner !== null && managedBy === owner && !names.has(name))
+  const deleted = dropped.map((each): Change => ({ ...identityOf(each), kind, action: 'delete', fields: [] }))
+  return [...changes, ...deleted].toSorted((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+function planOne(kind: Kind, name: string, entry: Entry, saved: Saved | undefined, owner: string | null): Change[] {
+  if (saved === undefined) return [{ kind, name, action: 'create', fields: compare({}, entry) }]
+  const fields = compare(saved.entry, entry)
+  const action = actionOn(saved.managedBy, owner)
+  if (action === 'update' && fields.length === 0) return []
+  return [{ ...identityOf(saved), kind, action, fields }]
+}
+
+function actionOn(managedBy: string | null, owner: string | null): Action {
+  if (owner === null || managedBy === owner) return 'update'
+  return managedBy === null ? 'adopt' : 'conflict'
+}
+
+function identityOf({ name, id, updatedAt, managedBy }: Saved): Pick<Change, 'name' | 'id' | 'updatedAt'> {
+  return { name, id, updatedAt, ...(managedBy === null ? {} : { managedBy }) }
+}
+
+function compare(before: Entry, after: Entry): FieldChange[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((field) => !isSame(before[field], after[field]))
+    .toSorted()
+    .map((field) => (secretFields.includes(field) ? { field } : { field, before: before[field], after: after[field] }))
+}
+
+/** A text that differs when the plan differs, or an object that it changes was saved since. */
+export function describeState(changes: readonly Change[]): string {
+  return canonicalText(changes)
+}

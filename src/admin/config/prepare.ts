@@ -1,0 +1,159 @@
+// From a document to what it would change: every entry is drafted and checked, compared with what is saved, and its policies are linted.
+import { createHash } from 'node:crypto'
+import { createPace } from '../../../db/pace.ts'
+import { Fault } from '../../fault.ts'
+import { issuerUrlTaken } from '../issuers/issuers.ts'
+import type { OperationContext } from '../operation/operation.ts'
+import { findOrganization } from '../operation/references.ts'
+import { isSameToLinter, lintAgainst } from '../policies/policy-lint.ts'
+import { describeFailure, isSameToTests, runTests } from '../policies/policy-tests.ts'
+import { type ConfigDocument, commonKinds, type Entry, type EntryOf, type Kind, kinds, nameOf } from './document.ts'
+import {
+  createDrafting,
+  type Draft,
+  type Drafting,
+  draftIssuerEntry,
+  draftKeyEntry,
+  draftPolicyEntry,
+  draftPriceEntry,
+} from './drafts.ts'
+import { readSaved } from './entries.ts'
+import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
+import { type Change, describeState, planCollection, type Saved } from './plan.ts'
+
+export type FailedTests = { policy: string; failures: string[] }
+export type PolicyFindings = { policy: string; findings: Awaited<ReturnType<typeof lintAgainst>> }
+export type Prepared = {
+  organizationId: string
+  owner: string | null
+  changes: Change[]
+  /** By kind and name. */
+  draftOf: (change: Change) => Draft | undefined
+  /** What the linter finds in policies that are new, or that change in what it reads. */
+  findings: PolicyFindings[]
+  /** Tests that fail, of policies that change in what they read. */
+  failedTests: FailedTests[]
+  /** Differs when the changes differ, or when an object that they change was saved since. */
+  fingerprint: string
+  owners: Drafting['owners']
+}
+
+/** @throws Fault `invalid`, `not_found` or `conflict` that names the entry which cannot be saved */
+export async function prepare(
+  context: OperationContext,
+  document: ConfigDocument,
+  organization: string | undefined,
+): Promise<Prepared> {
+  const organizationId = organizationOf(context, document, organization)
+  const owner = document.owner ?? null
+  const drafting = await createDrafting(context, organizationId, owner)
+  const changes: Change[] = []
+  const drafts = new Map<string, Draft>()
+  for (const kind of kinds) {
+    const entries = document[kind]
+    if (entries === undefined) continue
+    if (context.actor.kind === 'key' && commonKinds.includes(kind))
+      throw new Fault('forbidden', `${kind} belong to the installation: change them with the command, on the server`)
+    const saved = await readSaved(context, kind, organizationId)
+    const drafted = await draftAll(drafting, kind, entries, saved)
+    changes.push(...planCollection(kind, drafted, saved, owner))
+    for (const draft of drafted) drafts.set(keyOf(kind, draft.name), draft)
+    if (kind === 'issuers') checkUrls(drafting, changes)
+  }
+  const draftOf = ({ kind, name }: Change) => drafts.get(keyOf(kind, name))
+  const { findings, failedTests } = await reviewChanged(drafting, changes, draftOf)
+  const fingerprint = createHash('sha256').update(describeState(changes)).digest('hex')
+  return { organizationId, owner, changes, draftOf, findings, failedTests, fingerprint, owners: drafting.owners }
+}
+
+function keyOf(kind: Kind, name: string): string {
+  return `${kind} ${name}`
+}
+
+function organizationOf({ registry }: OperationContext, document: ConfigDocument, organization?: string): string {
+  const { id, name } = findOrganization(registry, organization ?? document.organization)
+  if (document.organization !== undefined && document.organization !== id && document.organization !== name)
+    throw new Fault('invalid', `The document is for the organization ${JSON.stringify(document.organization)}`)
+  return id
+}
+
+type NamedDraft = Draft & { name: string }
+
+async function draftAll(
+  drafting: Drafting,
+  kind: Kind,
+  entries: readonly Entry[],
+  saved: readonly Saved[],
+): Promise<NamedDraft[]> {
+  const savedByName = new Map(saved.map((each) => [each.name, each]))
+  const drafted = new Map<string, NamedDraft>()
+  const pace = createPace()
+  for (const entry of entries) {
+    const name = nameOf(kind, entry)
+    try {
+      if (drafted.has(name)) throw new Fault('invalid', 'it is in the document twice; remove one of the two')
+      drafted.set(name, { ...(await draftOne(drafting, kind, entry, savedByName.get(name))), name })
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      throw new Fault(error.code, `${kind} ${JSON.stringify(name)}: ${error.message}`, { cause: error })
+    }
+    await pace()
+  }
+  return [...drafted.values()]
+}
+
+/** The shape of the document has checked that the entry is one of this kind. */
+async function draftOne(drafting: Drafting, kind: Kind, entry: Entry, saved: Saved | undefined): Promise<Draft> {
+  switch (kind) {
+    case 'issuers':
+      return draftIssuerEntry(drafting, entry as EntryOf<'issuers'>, saved)
+    case 'keys':
+      return draftKeyEntry(drafting, entry as EntryOf<'keys'>, saved)
+    case 'policies':
+      return draftPolicyEntry(drafting, entry as EntryOf<'policies'>, saved)
+    case 'presets':
+      return draftPresetEntry(drafting, entry as EntryOf<'presets'>, saved)
+    case 'upstreams':
+      return draftUpstreamEntry(drafting, entry as EntryOf<'upstreams'>, saved)
+    case 'prices':
+      return draftPriceEntry(drafting, entry as EntryOf<'prices'>, saved)
+  }
+}
+
+/** One issuer URL means one issuer, after the change. */
+function checkUrls({ issuers }: Drafting, changes: readonly Change[]): void {
+  const deleted = new Set(changes.flatMap(({ action, name }) => (action === 'delete' ? [name] : [])))
+  const names = new Map<string, string>()
+  for (const { name, issuerUrl } of issuers.values()) {
+    if (deleted.has(name)) continue
+    const other = names.get(issuerUrl)
+    if (other !== undefined) throw issuerUrlTaken(other, issuerUrl)
+    names.set(issuerUrl, name)
+  }
+}
+
+/** Lints the policies that change, and runs their tests. */
+async function reviewChanged(
+  { context, issuers, now }: Drafting,
+  changes: readonly Change[],
+  draftOf: Prepared['draftOf'],
+): Promise<Pick<Prepared, 'findings' | 'failedTests'>> {
+  const findings: PolicyFindings[] = []
+  const failedTests: FailedTests[] = []
+  const issuersById = new Map([...issuers.values()].map((row) => [row.id, row]))
+  const pace = createPace()
+  for (const change of changes) {
+    const policy = change.action === 'delete' ? undefined : draftOf(change)?.policy
+    if (policy === undefined) continue
+    const before = change.id === undefined ? undefined : context.registry.policies.get(change.id)
+    const issuer = issuersById.get(policy.issuerId) ?? context.registry.issuers.get(policy.issuerId)
+    if (issuer === undefined) throw new Error(`A policy names the issuer ${policy.issuerId}, which the registry lacks`)
+    const linted = before !== undefined && isSameToLinter(before, policy) ? [] : await lintAgainst(policy, issuer)
+    if (linted.length > 0) findings.push({ policy: policy.name, findings: linted })
+    const tests = before !== undefined && isSameToTests(before, policy) ? [] : (policy.tests ?? [])
+    const failures = (await runTests(policy, issuer, tests, now)).filter(({ ok }) => !ok).map(describeFailure)
+    if (failures.length > 0) failedTests.push({ policy: policy.name, failures })
+    await pace()
+  }
+  return { findings, failedTests }
+}

@@ -1,0 +1,72 @@
+// What a document would change, decided without a database: by name, by owner and field by field.
+import { expect, test } from 'bun:test'
+import { normalise } from '../../../src/admin/config/document.ts'
+import { describeState, planCollection, type Saved } from '../../../src/admin/config/plan.ts'
+
+const saved = (name: string, managedBy: string | null, entry: object = {}): Saved => ({
+  name,
+  id: `id of ${name}`,
+  managedBy,
+  updatedAt: 1,
+  entry: { name, ...entry },
+})
+const wanted = (name: string, entry: object = {}) => ({ name, entry: { name, ...entry } })
+const briefly = (changes: ReturnType<typeof planCollection>) => changes.map(({ name, action }) => `${action} ${name}`)
+
+test('an owner creates, updates and deletes its own, and takes nothing from others', () => {
+  const before = [
+    saved('changed', 'us', { limit: 1 }),
+    saved('dropped', 'us'),
+    saved('foreign', 'them'),
+    saved('manual', null),
+    saved('left-to-them', 'them'),
+    saved('left-by-hand', null),
+    saved('same', 'us', { limit: 1 }),
+  ]
+  const after = [
+    wanted('same', { limit: 1 }),
+    wanted('changed', { limit: 2 }),
+    wanted('foreign'),
+    wanted('manual'),
+    wanted('new'),
+  ]
+  expect(briefly(planCollection('keys', after, before, 'us'))).toEqual([
+    'update changed',
+    'delete dropped',
+    'conflict foreign',
+    'adopt manual',
+    'create new',
+  ])
+})
+
+test('a document without an owner changes what it names, whatever its owner, and deletes nothing', () => {
+  const before = [saved('theirs', 'them', { limit: 1 }), saved('manual', null), saved('other', null)]
+  const after = [wanted('theirs', { limit: 2 }), wanted('manual')]
+  expect(briefly(planCollection('keys', after, before, null))).toEqual(['update theirs'])
+})
+
+test('a change names each field with its value before and after, and of a credential only that it changes', () => {
+  const before = [saved('gpu', null, { priority: 1, models: ['a'] })]
+  const after = [wanted('gpu', { priority: 2, credential: 'changed' })]
+  expect(planCollection('upstreams', after, before, null)[0]?.fields).toEqual([
+    { field: 'credential' },
+    { field: 'models', before: ['a'], after: undefined },
+    { field: 'priority', before: 1, after: 2 },
+  ])
+})
+
+test('nulls, defaults and the order of sets and members make no difference', () => {
+  const one = { name: 'a', enabled: true, subject: null, allowed_models: ['b', 'a', 'b'] }
+  expect(normalise('policies', one)).toEqual({ name: 'a', allowed_models: ['a', 'b'] })
+  const before = [{ ...saved('p', null), entry: { slug: 'p', config: { model: 'm', top_p: 1 } } }]
+  const after = [{ name: 'p', entry: { config: { top_p: 1, model: 'm' }, slug: 'p' } }]
+  expect(planCollection('presets', after, before, null)).toEqual([])
+})
+
+test('the state of a plan differs after an object that it changes was saved again', () => {
+  const after = [wanted('a', { limit: 2 })]
+  const planned = (updatedAt: number) =>
+    describeState(planCollection('keys', after, [{ ...saved('a', null), updatedAt }], null))
+  expect(planned(1)).toBe(planned(1))
+  expect(planned(1)).not.toBe(planned(2))
+})
