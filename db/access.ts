@@ -83,6 +83,7 @@ function describe(path: string, handOver: ((user: string) => string) | undefined
   return `${instead}, or hand the files over: ${handOver(shellWord(userName(uid)))}`
 }
 
-function shellWord(text: string): string {
+/** The text as one word of a shell, whatever it contains. */
+export function shellWord(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

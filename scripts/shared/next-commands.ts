@@ -1,4 +1,5 @@
 // Formats the commands that a command suggests to run next.
+import { shellWord as quoted } from '../../db/access.ts'
 import type { Options } from './command-line.ts'
 import { printable } from './render.ts'
 
@@ -13,5 +14,5 @@ export function flagsOf(options: Options, names: string[]): string {
 }
 
 export function shellWord(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${printable(text).replaceAll("'", "'\\''")}'`
+  return quoted(printable(text))
 }

@@ -1,6 +1,7 @@
 // The admin operation that replaces the master key. The database commits in one step and a key file is renamed in another, so the new key
 // is written as `.next` before the commit. Whichever key opens the database after a crash is on disk, and `keyring` finds it.
 
+import { shellWord } from '../../db/access.ts'
 import type { Touched } from '../../db/admin-changes.ts'
 import type { Statement } from '../../db/rows.ts'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
@@ -198,7 +199,7 @@ async function openOrRefuse(key: CryptoKey, { id, name, credentialEncrypted }: U
       `The credential of the upstream ${JSON.stringify(name)} cannot be decrypted with the master key; set it again or remove it first`,
       {
         cause,
-        hint: `: latchkey upstreams update ${JSON.stringify(name)} --credential-file FILE, or --no-credential-file`,
+        hint: `: latchkey upstreams update ${shellWord(name)} --credential-file FILE, or --no-credential-file`,
       },
     )
   }

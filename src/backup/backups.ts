@@ -125,8 +125,14 @@ function databaseBytes(path: string): number {
   return ['', '-wal'].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0)
 }
 
+/** File systems take names of 255 bytes; the name of an unfinished backup is longer than that of the backup. */
+const nameBytesMax = 200
+const pathBytesMax = 3_900
+
 /** @throws Fault when a backup cannot be written there */
 function fileFor(to: string, installation: string, at: number): string {
+  if (Buffer.byteLength(to) > pathBytesMax || Buffer.byteLength(basename(to)) > nameBytesMax)
+    throw new Fault('invalid', 'The path of the backup is too long; use a shorter one')
   const isFolder = to.endsWith('/') || statIfReachable(to)?.isDirectory() === true
   const file = isFolder ? join(to, backupName(installation, at)) : to
   const folder = dirname(file)

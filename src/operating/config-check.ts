@@ -1,7 +1,7 @@
 // Checks everything that a start needs without starting: settings, files, keys, the database and the ports. It changes nothing.
 import { existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { describeDenial, describeFolderDenial } from '../../db/access.ts'
+import { describeDenial, describeFolderDenial, shellWord } from '../../db/access.ts'
 import { inspectDatabase } from '../../db/inspect.ts'
 import { latestSchema } from '../../db/migrate.ts'
 import type { OperationResponse } from '../admin/operations.ts'
@@ -122,7 +122,7 @@ function lookAtMasterKeyFile({ masterKey }: Config): string | undefined {
   const shown = mode.toString(8).padStart(4, '0')
   throw new Fault(
     'configuration',
-    `Other users can read the master key ${JSON.stringify(path)} (mode ${shown}); run: chmod 600 ${path}`,
+    `Other users can read the master key ${JSON.stringify(path)} (mode ${shown}); run: chmod 600 ${shellWord(path)}`,
   )
 }
 

@@ -105,6 +105,12 @@ describe('refused is a backup', () => {
     })
   })
 
+  test('under a name that is too long for a file system', async () => {
+    const long = expect.stringMatching(/too long/)
+    expect(await refusal(join(server.folder, 'a'.repeat(250)))).toMatchObject({ code: 'invalid', message: long })
+    expect(await refusal(`/${'a/'.repeat(2_500)}b`)).toMatchObject({ code: 'invalid', message: long })
+  })
+
   test('for lack of space, before anything is written', async () => {
     const error = await checkSpace(server.folder, 10_000_000, async () => 20_000_000).catch((fault: unknown) => fault)
     expect(error).toMatchObject({

@@ -1,4 +1,5 @@
 // When issuers, upstreams, policies and budgets need attention. Rules only: the facts are in memory, and the clock is an argument.
+import { shellWord } from '../../../db/access.ts'
 import type { PolicyState } from '../../../db/attention.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { dayText, durationText, type Finding, finding, listNames } from './findings.ts'
@@ -54,7 +55,7 @@ function judgePlan({ organization, isEntitled, policies }: OrganizationFacts): F
         area: 'organizations',
         code: 'organization_not_entitled',
         message: `The plan of the organization ${JSON.stringify(name)} does not include federation, so its policies issue nothing`,
-        action: `latchkey organizations plan ${name} business`,
+        action: `latchkey organizations plan ${shellWord(name)} business`,
       },
       [name],
     ),
@@ -73,7 +74,7 @@ type About = Omit<Parameters<typeof finding>[0], 'area'>
 function judgeKeys({ name, keys }: IssuerFacts, who: string): About | undefined {
   if (keys === undefined || keys.usableSeconds > keys.staleSeconds / 2) return undefined
   const { usableSeconds, failures } = keys
-  const action = `latchkey issuers refresh ${name}; if the server cannot reach the issuer: latchkey issuers update ${name} --jwks-file FILE`
+  const action = `latchkey issuers refresh ${shellWord(name)}; if the server cannot reach the issuer: latchkey issuers update ${shellWord(name)} --jwks-file FILE`
   if (failures === 0) {
     const message = `The keys of ${who} were not fetched for a long time, because no exchange needed them`
     return { level: 'note', code: 'issuer_keys_idle', message, action }
@@ -106,7 +107,7 @@ export function judgeUpstream({ name, ca }: { name: string; ca: Validity | undef
   const expiry = ca && judgeExpiry(ca, now)
   if (expiry === undefined) return []
   const message = `A CA certificate of the upstream ${JSON.stringify(name)} ${expiry.says}`
-  const action = `latchkey upstreams update ${name} --ca-file FILE`
+  const action = `latchkey upstreams update ${shellWord(name)} --ca-file FILE`
   return [finding({ level: expiry.level, area: 'upstreams', code: 'upstream_ca_expires', message, action }, [name])]
 }
 

@@ -1,4 +1,5 @@
 // When the server itself needs attention: disk, backups, master key, certificate, schema. Rules only, for those who administer the whole installation.
+import { shellWord } from '../../../db/access.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { durationText, type Finding, finding } from './findings.ts'
 import { judgeExpiry } from './organization-rules.ts'
@@ -110,7 +111,7 @@ function judgeMasterKeyFile({ masterKeyFile: file }: ServerFacts): About | undef
   if ((file.mode & 0o077) === 0) return undefined
   const mode = (file.mode & 0o777).toString(8).padStart(4, '0')
   const message = `Other users can read the master key ${path} (mode ${mode})`
-  return { level: 'error', code: 'master_key_mode', message, action: `chmod 600 ${file.path}` }
+  return { level: 'error', code: 'master_key_mode', message, action: `chmod 600 ${shellWord(file.path)}` }
 }
 
 function judgeTls({ tls }: ServerFacts, now: number): About | undefined {

@@ -1,5 +1,6 @@
 // Admin operations on issuers: their URLs, and the sources of their keys.
 
+import { shellWord } from '../../../db/access.ts'
 import type { Actor } from '../../../db/admin-changes.ts'
 import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../../db/issuers.ts'
 import { mapInSlices } from '../../../db/pace.ts'
@@ -130,7 +131,7 @@ async function refresh(context: OperationContext, input: typeof oneInput.infer) 
 function explainUnreachable(error: unknown, { name }: Issuer, actor: Actor): never {
   if (!(error instanceof Fault) || error.code !== 'unavailable') throw error
   const message = actor.kind === 'key' ? describeFor(actor, error) : error.message
-  const hint = `${error.hint}; if the server cannot reach the issuer: latchkey issuers update ${name} --jwks-file FILE`
+  const hint = `${error.hint}; if the server cannot reach the issuer: latchkey issuers update ${shellWord(name)} --jwks-file FILE`
   throw new Fault('unavailable', message, { reason: error.reason, hint })
 }
 

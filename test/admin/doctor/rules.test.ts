@@ -156,3 +156,16 @@ test('the most urgent comes first', () => {
   const found = inOrder([...policies('never_issued', 'ci'), ...keys(11, 1), ...policies('key_deleted', 'ci')])
   expect(found.map(({ level }) => level)).toEqual(['error', 'warning', 'note'])
 })
+
+test('commands quote the names that someone else chose', () => {
+  const name = "$(reboot); 'x"
+  const { keys: _keys, ...issuer } = fineIssuer
+  const stale = { usableSeconds: -1, staleSeconds: 60, failures: 1 }
+  const found = [
+    ...ofIssuer({ ...issuer, name, keys: stale }),
+    ...ofOrganization({ organization: name, isEntitled: false }),
+    ...judgeUpstream({ name, ca: validFor(1) }, now),
+  ]
+  expect(found).toHaveLength(3)
+  for (const { action } of found) expect(action).toContain(String.raw`'$(reboot); '\''x'`)
+})
