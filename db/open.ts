@@ -18,6 +18,8 @@ export type Database = {
   orm: Orm
   /** The file itself, where the given path is a link: SQLite keeps its log beside the file. */
   path: string
+  /** The schema version that the file had, if this call migrated it; undefined for a new file too. */
+  migratedFrom: number | undefined
   /** Commits all statements or none, in order. They return no rows. Only write.ts calls it. */
   commit: (statements: readonly BoundStatement[]) => Promise<void>
   /** Moves the write-ahead log into the main file, unless checkpoints are held. Call it when the server is idle. */
@@ -76,6 +78,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     return { refused: 'missing', message: `There is no database at ${JSON.stringify(options.path)}` }
   }
   let client: Connected | undefined
+  let migratedFrom: number | undefined
   try {
     client = connect(options.path)
     await setPragma(client, 'locking_mode', 'exclusive')
@@ -97,11 +100,14 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     await setPragma(client, 'wal_autocheckpoint', String(checkpointPages), checkpointPages)
     // A log that grew while checkpoints were held is cut when it starts from the beginning.
     await setPragma(client, 'journal_size_limit', String(logBytes), logBytes)
-    const newer = await migrate(client)
-    if (newer !== undefined) {
+    const found = await readVersion(client)
+    if (found > latestSchema) {
       client.close()
-      return { refused: 'newer_schema', message: newer }
+      const message = `The database has schema version ${found}, this program supports up to ${latestSchema}; use the newer program that made it`
+      return { refused: 'newer_schema', message }
     }
+    await migrate(client, found)
+    if (found > 0 && found < latestSchema) migratedFrom = found
   } catch (error) {
     client?.close()
     client = undefined
@@ -116,6 +122,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     orm: createOrm(opened),
     commit: opened.commit,
     path: realpathSync(options.path),
+    migratedFrom,
     checkpoint: async () => {
       if (holds === 0) await opened.execute('pragma wal_checkpoint(passive)')
     },
@@ -219,21 +226,18 @@ async function setPragma(
   if (actual !== expected) throw new Error(`pragma ${name} is ${String(actual)} where ${String(expected)} was asked`)
 }
 
-/**
- * Runs the missing migrations, each in one transaction. Returns an error message if the file is newer than the program.
- */
-async function migrate(client: Client): Promise<string | undefined> {
-  await client.batch(
-    [
-      'create table if not exists schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict',
-    ],
-    'write',
-  )
+const createMigrations =
+  'create table if not exists schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict'
+
+/** The schema version of the file; 0 for a new one. */
+async function readVersion(client: Client): Promise<number> {
+  await client.batch([createMigrations], 'write')
   const { rows } = await client.execute('select max(version) from schema_migrations')
-  const version = Number(rows[0]?.[0] ?? 0)
-  if (version > latestSchema) {
-    return `The database has schema version ${version}, this program supports up to ${latestSchema}; use the newer program that made it`
-  }
+  return Number(rows[0]?.[0] ?? 0)
+}
+
+/** Runs the missing migrations, each in one transaction. */
+async function migrate(client: Client, version: number): Promise<void> {
   for (const migration of migrations) {
     if (migration.version <= version) continue
     const record = {
@@ -242,5 +246,4 @@ async function migrate(client: Client): Promise<string | undefined> {
     }
     await client.batch([...migration.statements, record], 'write')
   }
-  return undefined
 }

@@ -1,5 +1,6 @@
 // `latchkey serve`: runs the service until a signal stops it.
 import type { Command } from 'commander'
+import { latestSchema } from '../db/migrate.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { formatAddress, parseSettings, readSettingTexts, socketPathFor } from '../src/config.ts'
 import { describeSettings } from '../src/effective-settings.ts'
@@ -41,8 +42,10 @@ export function serveCommand(): Command {
     }
     if (options.json === true) print(JSON.stringify(fields))
     else print(banner(fields))
-    const { log } = server.context
+    const { log, database } = server.context
     const { version } = packageJson
+    if (database.migratedFrom !== undefined)
+      log('info', 'database_migrated', { from: database.migratedFrom, to: latestSchema })
     log('info', 'started', { version, listening: fields.listening, settings: describeSettings(texts) })
     if (server.baseUrl.startsWith('http:') && config.baseUrl !== undefined)
       log('warn', 'base_url_not_https', { base_url: server.baseUrl })

@@ -70,6 +70,7 @@ test.each(migrations.slice(0, -1).map(({ version, name }) => [version, name] as 
 
     const database = await openDatabase({ path, create: false, synchronous: 'normal' })
     if ('refused' in database) throw new Error(database.message)
+    expect(database.migratedFrom).toBe(version)
     const writer = createWriter(database, () => {})
     const [preset, presetVersion] = [{ id: 'preset', slug: 'new', name: 'new' }, { id: 'version' }]
     const common = { creatorId: acme.user.id, createdAt: 1 }

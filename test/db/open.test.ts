@@ -155,6 +155,7 @@ test('every migration is recorded once, however often the file is opened', async
   expect(await openElsewhere(path)).toBeNull()
   expect(await openElsewhere(path)).toBeNull()
   const database = await open(path)
+  expect(database.migratedFrom).toBeUndefined()
   await database.close()
   expect(rowsInFile(path, 'select version, name from schema_migrations order by version')).toEqual(
     migrations.map(({ version, name }) => ({ version, name })),
