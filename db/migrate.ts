@@ -12,6 +12,7 @@ import archives from './migrations/0009_archives.sql' with { type: 'text' }
 import lintExceptions from './migrations/0010_lint_exceptions.sql' with { type: 'text' }
 import policyTests from './migrations/0011_policy_tests.sql' with { type: 'text' }
 import managedBy from './migrations/0012_managed_by.sql' with { type: 'text' }
+import lastUses from './migrations/0013_last_uses.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -28,6 +29,7 @@ export const migrations: Migration[] = [
   { version: 10, name: 'lint_exceptions', statements: statementsOf(lintExceptions) },
   { version: 11, name: 'policy_tests', statements: statementsOf(policyTests) },
   { version: 12, name: 'managed_by', statements: statementsOf(managedBy) },
+  { version: 13, name: 'last_uses', statements: statementsOf(lastUses) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

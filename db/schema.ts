@@ -146,6 +146,14 @@ export const policyTestRuns = sqliteTable('policy_test_runs', {
   at: time('at').notNull(),
 })
 
+/** By the id of a policy, key, issuer or preset. */
+export const lastUses = sqliteTable('last_uses', {
+  id: text('id').primaryKey(),
+  usedAt: time('used_at'),
+  refusedAt: time('refused_at'),
+  refusedReason: text('refused_reason'),
+})
+
 export const presets = sqliteTable('presets', {
   id: text('id').primaryKey(),
   organizationId: text('organization_id').notNull(),
@@ -206,6 +214,7 @@ export type User = typeof users.$inferSelect
 export type ApiKey = typeof apiKeys.$inferSelect
 export type Issuer = typeof issuers.$inferSelect
 export type IssuerKeySet = typeof issuerKeySets.$inferSelect
+export type LastUseRow = typeof lastUses.$inferSelect
 export type Policy = typeof policies.$inferSelect
 export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SigningKey = typeof signingKeys.$inferSelect

@@ -13,12 +13,12 @@ import {
   runAlone,
 } from './shared/command-line.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { futureText, money, removable, wholeNumber } from './shared/option-values.ts'
-import { dollars, moment, printable, record, withAffected } from './shared/render.ts'
+import { futureText, money, removable, unusedOption, wholeNumber } from './shared/option-values.ts'
+import { dollars, lastUse, moment, printable, record, withAffected } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
-type Key = OperationResponse<'keys.show'>
+type Key = OperationResponse<'keys.list'>['data'][number]
 
 const show = (row: Key & { key?: string }) => {
   const { id, name, label, kind, workspace, owner, key } = row
@@ -31,6 +31,7 @@ const show = (row: Key & { key?: string }) => {
     workspace,
     owner,
     ...boundsShown(row),
+    ...lastUse(row),
   })
   return key === undefined ? fields : `${fields}\n\nThe key (shown only once):\n  ${key}`
 }
@@ -96,15 +97,16 @@ function listCommand(): Command {
   const made = command('list', 'List the keys', ['keys list', 'keys list --owner platform-team --state disabled'])
     .option('--owner <owner>', 'only keys of this user, by name or id')
     .addOption(new Option('--state <state>', 'only keys in this state').choices([...keyStates]))
+    .option(...unusedOption('keys'))
   return operationCommand(
     inOrganization(made),
     'keys.list',
-    ({ options: { organization, owner, state } }) => ({ organization, owner, state }),
+    ({ options: { organization, owner, state, unused } }) => ({ organization, owner, state, unused_since: unused }),
     ({ data }, { options }) =>
       table(
         data,
         columns,
-        isNarrowed(options, ['owner', 'state'])
+        isNarrowed(options, ['owner', 'state', 'unused'])
           ? nothingMatches
           : 'No keys. To create one: latchkey keys create --name my-app',
       ),
@@ -124,6 +126,7 @@ const columns: Column<Key>[] = [
   ['OWNER', (row) => row.owner],
   ['ID', (row) => row.id],
   ['CREATED (UTC)', (row) => moment(row.created_at)],
+  ['LAST USED (UTC)', ({ last_used_at = null }) => moment(last_used_at)],
 ]
 
 function updateCommand(): Command {

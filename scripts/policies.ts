@@ -7,9 +7,9 @@ import { checkCommand } from './shared/explanations.ts'
 import { drawDifference, drawFindings, drawLinted, exceptionsIn, isBlocked } from './shared/findings.ts'
 import { readJsonFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { removable, wholeNumber } from './shared/option-values.ts'
+import { removable, unusedOption, wholeNumber } from './shared/option-values.ts'
 import { testsCommand, testsIn } from './shared/policy-tests.ts'
-import { record } from './shared/render.ts'
+import { lastUse, moment, record } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
@@ -42,6 +42,7 @@ const show = (policy: Policy) =>
       ? {}
       : { 'lint exceptions': policy.lint_exceptions.map(({ rule, because }) => `${rule}: ${because}`).join('; ') }),
     ...(policy.tests === null ? {} : { tests: policy.tests.map((each) => `${each.name} (${each.expect})`).join('; ') }),
+    ...lastUse(policy),
   })
 
 export function policiesCommand(): Command {
@@ -98,19 +99,30 @@ function createCommand(): Command {
 }
 
 function listCommand(): Command {
-  const made = command('list', 'List the policies', ['policies list', 'policies list --key ci', 'policies list --json'])
+  const made = command('list', 'List the policies', [
+    'policies list',
+    'policies list --key ci',
+    'policies list --unused 90d',
+  ])
     .option('--key <key>', 'only policies with this target key, by name, id or hash; give a deleted key by id')
     .option('--issuer <issuer>', 'only policies of this issuer, by name or id; give a deleted issuer by id')
     .addOption(new Option('--state <state>', 'only policies in this state').choices(['enabled', 'paused', 'inactive']))
+    .option(...unusedOption('policies'))
   return operationCommand(
     inOrganization(made),
     'policies.list',
-    ({ options: { organization, key, issuer, state } }) => ({ organization, key, issuer, state }),
+    ({ options: { organization, key, issuer, state, unused } }) => ({
+      organization,
+      key,
+      issuer,
+      state,
+      unused_since: unused,
+    }),
     ({ data }, { options }) =>
       table(
         data,
         columns,
-        isNarrowed(options, ['key', 'issuer', 'state'])
+        isNarrowed(options, ['key', 'issuer', 'state', 'unused'])
           ? nothingMatches
           : 'No policies. To create one, see: latchkey policies create --help',
       ),
@@ -125,6 +137,7 @@ const columns: Column<Policy>[] = [
   ['SUBJECT', (row) => row.subject],
   ['CONDITION', (row) => row.condition],
   ['KEY', key],
+  ['LAST USED (UTC)', ({ last_used_at = null }) => moment(last_used_at)],
   ['ALLOWED', ({ lint_exceptions }) => lint_exceptions?.map(({ rule }) => rule).join(' ')],
   ['ID', (row) => row.id],
 ]

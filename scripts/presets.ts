@@ -33,7 +33,7 @@ function listCommand(): Command {
   return operationCommand(
     paged(made).option('--archived', 'include archived presets'),
     'presets.list',
-    (given) => ({ ...inWorkspaceOf(given), ...pageOf(given), archived: given.options.archived }),
+    (given) => ({ ...inWorkspaceOf(given), ...pageOf(given), archived: given.options.archived, last_use: true }),
     drawList,
   )
 }
@@ -49,12 +49,20 @@ function showCommand(): Command {
     .addOption(new Option('--target <kind>', 'endpoint of the request').choices([...targets]).default('chat'))
   return operationCommand(
     inWorkspace(made),
-    ({ words, options }): 'presets.apply' | 'presets.version' | 'presets.show' =>
-      options.apply !== undefined ? 'presets.apply' : words[0]?.includes('@') ? 'presets.version' : 'presets.show',
-    (given) => ({ ...oneOf(given), archived: true, ...applyInput(given) }),
+    showOperation,
+    (given) => ({
+      ...oneOf(given),
+      archived: true,
+      ...applyInput(given),
+      ...(showOperation(given) === 'presets.show' ? { last_use: true } : {}),
+    }),
     (response) =>
       'body' in response ? pretty(response.body) : 'config' in response ? showVersion(response) : show(response),
   )
+}
+
+function showOperation({ words, options }: Arguments): 'presets.apply' | 'presets.version' | 'presets.show' {
+  return options.apply !== undefined ? 'presets.apply' : words[0]?.includes('@') ? 'presets.version' : 'presets.show'
 }
 
 function versionsCommand(): Command {

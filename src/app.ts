@@ -104,6 +104,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     const own = traceId === undefined ? context : { ...context, log: withFields(context.log, { trace_id: traceId }) }
     const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
     let response: Response
+    let refusedId: string | undefined
     try {
       if (context.writer.isBroken()) throw stopping()
       if (match === undefined) throw notFound(findNearestPath(path, basePath, below))
@@ -112,6 +113,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     } catch (error) {
       const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
       context.metrics.countFault(fault, statusOf(fault))
+      refusedId = context.lastUses.noteFault(fault, context.now())
       logFault(own, fault, {
         request_id: info.requestId,
         client_address: info.clientAddress,
@@ -120,6 +122,8 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       })
       response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
     }
+    const keyId = context.callers.get(request)
+    if (keyId !== undefined && keyId !== refusedId) context.lastUses.noteUse(keyId, context.now())
     response.headers.set('x-request-id', info.requestId)
     if (isRecording(context)) {
       const before = endpoint?.isBesideBase === true ? besidePathOf(basePath) : basePath

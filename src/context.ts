@@ -1,5 +1,4 @@
 // The record that every handler and admin operation receives. This file opens a database as a context and closes it.
-import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { putIssuerKeySet } from '../db/issuers.ts'
@@ -11,6 +10,7 @@ import { type CommitOutcome, createWriter } from '../db/write.ts'
 import { touchWriteProbe } from '../db/write-probe.ts'
 import { createCommitVersion } from './admin/operation/commit.ts'
 import { type AdminContext, isInitialized } from './admin/operation/context.ts'
+import { createLastUses, noteRows } from './admin/operation/last-uses.ts'
 import { createRetention } from './archive/schedule.ts'
 import { createBackups } from './backup/backups.ts'
 import { createBackupSchedule } from './backup/schedule.ts'
@@ -46,6 +46,7 @@ import { createWriteCheck } from './observe/write-check.ts'
 import type { PresetContext } from './presets/endpoints.ts'
 import { createPresets } from './presets/versions.ts'
 import { loadRegistry, type Registry } from './registry.ts'
+import { createDataFolder } from './runtime/data-folder.ts'
 import type { Fetch } from './runtime/outbound.ts'
 import { createMutex } from './scheduling/mutex.ts'
 import { openMasterKey } from './tokens/keyring.ts'
@@ -99,7 +100,7 @@ export async function openContext(
   const { now, monotonic, random, fetch, resolve, usesProxy, onBroken } = dependencies
   const inEffect = createSettingsInEffect(config)
   const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
-  if (create) createFolder(dirname(config.databasePath))
+  if (create) createDataFolder(dirname(config.databasePath))
   const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
   if ('refused' in database) {
     throw new Fault(codeOfRefusal[database.refused], `${database.message}${hints[database.refused]}`, {
@@ -118,9 +119,11 @@ export async function openContext(
     writeCheck.note(outcome.isCommitted)
     metrics.countCommit(outcome)
   }
-  const writer = countRows(createWriter(database, reportBroken, reportCommit), metrics, now)
-  const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
+  const counted = countRows(createWriter(database, reportBroken, reportCommit), metrics, now)
   const { registry, spending } = await loadOrRefuse(database, config, now())
+  const lastUses = createLastUses(orm, counted, registry)
+  const writer = noteRows(counted, lastUses)
+  const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
   registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
   const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
   const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers: config.insecureIssuers, privateNetworks }
@@ -139,7 +142,7 @@ export async function openContext(
   const backupSchedule = createBackupSchedule({ plan: config.backup, backups, now, log })
   const written = { database, orm, writer, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
-  const stored = { config, inEffect, ...written, registry, spending, presets, ...createMutex() }
+  const stored = { config, inEffect, ...written, registry, spending, presets, lastUses, ...createMutex() }
   return { ...stored, ...scheduled, metrics, isWritable, issuerKeys, outbound }
 }
 
@@ -230,21 +233,11 @@ export function notInitialized({ databasePath }: Config): Fault {
 }
 
 /** Stops a running backup and archive run, commits queued rows, then closes the database. */
-export async function closeContext({ backups, archiving, writer, database }: AdminContext): Promise<void> {
+export async function closeContext({ backups, archiving, lastUses, writer, database }: AdminContext): Promise<void> {
   await backups.stop()
   await archiving.stop()
+  // After a failed commit the times are not exact, which must not keep the database open.
+  await lastUses.flush().catch(() => {})
   await writer.close()
   await database.close()
-}
-
-function createFolder(path: string): void {
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-  } catch (error) {
-    throw new Fault(
-      'configuration',
-      `The data folder ${JSON.stringify(path)} cannot be created: ${(error as Error).message}`,
-      { cause: error },
-    )
-  }
 }

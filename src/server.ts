@@ -30,6 +30,8 @@ import type { Handler } from './runtime/listener.ts'
 import { listenOnSocket } from './runtime/local-socket.ts'
 import type { ListenAddress } from './setting-values.ts'
 
+const lastUseMilliseconds = 60_000
+
 export type Server = {
   baseUrl: string
   address: ListenAddress
@@ -93,11 +95,13 @@ export async function startServer(
     const stopWatching = watchTls(tls, tlsCheckMilliseconds)
     const stopBackups = backUpOnSchedule(context)
     const stopArchiving = archiveOnSchedule(context)
+    const stopNoting = writeLastUses(context)
     void testAfterEngineChange(context, context.readiness.isStopping)
     const stop = () => {
       context.readiness.beginStop()
       stopRotating()
       stopArchiving()
+      stopNoting()
       stopWatching()
       stopBackups()
       return stopServer(listeners, admin).then(context.accessLog.close)
@@ -207,6 +211,13 @@ function archiveOnSchedule({ retention, archiving }: Context): () => void {
     clearInterval(timer)
     void archiving.stop()
   }
+}
+
+/** Writes what was used once a minute. Returns a function that stops the timer; the last write is in `closeContext`. */
+function writeLastUses({ lastUses, log }: Context): () => void {
+  const logFailure = (error: unknown) => log('error', 'last_uses_not_written', { reason: describeError(error) })
+  const timer = setInterval(() => lastUses.flush().catch(logFailure), lastUseMilliseconds)
+  return () => clearInterval(timer)
 }
 
 type Listeners = { others: Listener[]; socket: Listener | undefined }

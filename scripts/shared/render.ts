@@ -68,3 +68,18 @@ export function withAffected(
   const [what, has] = names.length === 1 ? ['policy', 'has'] : ['policies', 'have']
   return `${text}\n${names.length} ${what} ${has} become inactive: ${few(names.map(printable), 5)}`
 }
+
+/** The lines of a record that show when something last worked, and when and why it was last refused. */
+export function lastUse(row: {
+  last_used_at?: string | null
+  last_refused_at?: string | null
+  last_refused_reason?: string | null
+}): Record<string, string> {
+  const { last_used_at: usedAt, last_refused_at: refusedAt, last_refused_reason: reason } = row
+  return {
+    ...(usedAt === undefined ? {} : { 'last used (UTC)': usedAt === null ? 'never' : moment(usedAt) }),
+    ...(refusedAt === undefined || refusedAt === null
+      ? {}
+      : { 'last refused (UTC)': `${moment(refusedAt)} ${String(reason).replaceAll('_', ' ')}` }),
+  }
+}

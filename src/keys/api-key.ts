@@ -48,8 +48,8 @@ export function keyStateOf({ disabled, expiresAt }: Readonly<ApiKey>, now: numbe
  */
 export function checkKeyState<SomeKey extends Readonly<ApiKey>>(key: SomeKey | undefined, now: number): SomeKey {
   if (key === undefined || key.deletedAt !== null) throw invalidCredential('key_deleted')
-  if (key.disabled) throw invalidCredential('key_disabled')
-  if (key.expiresAt !== null && key.expiresAt <= now) throw invalidCredential('key_expired')
+  if (key.disabled) throw invalidCredential(`key_disabled, key ${key.id}`)
+  if (key.expiresAt !== null && key.expiresAt <= now) throw invalidCredential(`key_expired, key ${key.id}`)
   return key
 }
 

@@ -52,6 +52,7 @@ export async function readOwnDocument(): Promise<OpenApiDocument> {
     inEffect: { read: () => ({ trustedProxies: { has: () => false } }) },
     accessLog: { isOn: () => false },
     writer: { isBroken: () => false },
+    callers: new WeakMap(),
   } as unknown as Context
   const peer = { address: null, liftIdleLimit: () => () => {}, isCut: () => false, outlives: () => {} }
   const app = createApp(context, async () => undefined)

@@ -14,6 +14,7 @@ import { clockSkewSecondsDefault, issuerKeysStaleSecondsDefault } from '../../li
 import { firstToExpire } from '../../values/certificates.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
+import { withLastUse } from '../operation/last-use-response.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization, timeOf } from '../operation/references.ts'
 import type { issuerResponse } from '../operation/responses.ts'
@@ -34,7 +35,7 @@ import { describeFor, verifyIssuer } from './verify-issuer.ts'
 export const issuerOperations = {
   'issuers.add': operation(addInput, addIssuer, { mutates: true }),
   'issuers.list': operation(listInput, listIssuers),
-  'issuers.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
+  'issuers.show': operation(oneInput, showUsed),
   'issuers.update': operation(updateInput, updateIssuerFields, { mutates: true }),
   'issuers.verify': operation(verifyInput, verify),
   // It waits for the issuer's server, so it must not hold up other changes.
@@ -78,7 +79,13 @@ async function listIssuers(context: OperationContext, { organization }: typeof l
   const rows = [...context.registry.issuers.values()].filter(
     (row) => row.organizationId === id && row.deletedAt === null,
   )
-  return { data: await mapInSlices(rows, (row) => show(context, row.id)) }
+  return { data: await withLastUse(context, await mapInSlices(rows, (row) => show(context, row.id))) }
+}
+
+async function showUsed(context: AdminContext, input: typeof oneInput.infer): Promise<typeof issuerResponse.infer> {
+  const shown = await show(context, pick(context, input).id)
+  const [used] = await withLastUse(context, [shown])
+  return used ?? shown
 }
 
 async function updateIssuerFields(context: OperationContext, input: typeof updateInput.infer) {

@@ -6,6 +6,7 @@ import { keyBounds } from '../../keys/settable-limits.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, referenceShape } from '../../values/shapes.ts'
+import { unusedInput } from '../operation/last-use-response.ts'
 import { organizationInput } from '../operation/references.ts'
 
 const boundsInput = type(keyBounds)
@@ -25,6 +26,7 @@ export const listInput = type({
   ...organizationInput,
   'owner?': referenceShape,
   'state?': type.enumerated(...keyStates),
+  ...unusedInput,
 })
 
 export const updateInput = type({

@@ -10,6 +10,7 @@ import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../key
 import { findOrDraftOwner } from '../../keys/owner.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
+import { onlyUnused, withLastUse } from '../operation/last-use-response.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from '../operation/references.ts'
 import { type Affected, readAffected } from '../policies/policy-impact.ts'
@@ -22,7 +23,7 @@ export const keyOperations = {
   'keys.create': operation(createInput, createKey, { mutates: true }),
   'keys.list': operation(listInput, listKeys),
   'keys.update': operation(updateInput, updateKey, { mutates: true }),
-  'keys.show': operation(oneInput, async (context, input) => show(context, pick(context, input).id)),
+  'keys.show': operation(oneInput, showUsed),
   'keys.disable': operation(someInput, disableKeys, { mutates: true }),
   'keys.enable': operation(someInput, enableKeys, { mutates: true }),
   'keys.delete': operation(someInput, deleteKeys, { mutates: true }),
@@ -40,7 +41,7 @@ function deleteKeys(context: OperationContext, input: typeof someInput.infer) {
   return changeSome(context, input, { deletedAt: context.now() }, showDeleted)
 }
 
-async function listKeys(context: AdminContext, { organization, owner, state }: typeof listInput.infer) {
+async function listKeys(context: AdminContext, { organization, owner, state, unused_since }: typeof listInput.infer) {
   const { id: organizationId } = findOrganization(context.registry, organization)
   const ownedBy = owner === undefined ? undefined : await findUser(context.orm, organizationId, owner)
   if (owner !== undefined && ownedBy === undefined)
@@ -65,7 +66,13 @@ async function listKeys(context: AdminContext, { organization, owner, state }: t
     }
     await pace()
   }
-  return { data }
+  return { data: onlyUnused(await withLastUse(context, data), unused_since) }
+}
+
+async function showUsed(context: AdminContext, input: typeof oneInput.infer) {
+  const shown = await show(context, pick(context, input).id)
+  const [used] = await withLastUse(context, [shown])
+  return used ?? shown
 }
 
 async function createKey(context: OperationContext, input: typeof createInput.infer) {

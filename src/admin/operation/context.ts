@@ -19,6 +19,7 @@ import type { Registry } from '../../registry.ts'
 import type { RunExclusive, RunShared } from '../../scheduling/mutex.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
 import type { Validity } from '../../values/certificates.ts'
+import type { LastUses } from './last-uses.ts'
 
 export type AdminContext = {
   /** As of the start. What a reload changes is read from `inEffect`. */
@@ -32,6 +33,7 @@ export type AdminContext = {
   outbound: Outbound
   spending: Spending
   presets: Presets
+  lastUses: LastUses
   backups: Backups
   backupSchedule: BackupSchedule
   archiving: Archiving

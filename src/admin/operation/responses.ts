@@ -3,6 +3,7 @@ import { keySources } from '../../../db/schema.ts'
 import { ruleNames } from '../../federation/lint/rules.ts'
 import { stepNames } from '../../federation/subject-token/refusal.ts'
 import { type } from '../../values/shape.ts'
+import { lastUseFields } from './last-use-response.ts'
 
 const text = 'string | null'
 /** ISO 8601 UTC, as `timeOf` makes it. */
@@ -28,6 +29,7 @@ export const issuerResponse = type({
   keys: usableKey.array(),
   created_at: time,
   updated_at: time,
+  ...lastUseFields,
 }).configure({ title: 'Issuer' })
 export const policyStates = ['enabled', 'paused', 'inactive'] as const
 const policyFields = {
@@ -69,7 +71,7 @@ const findingResponse = type({
 }).configure({ title: 'Finding' })
 const findings = { findings: findingResponse.array() } as const
 const policyRow = { id: 'string', ...policyFields, created_at: time, updated_at: time } as const
-export const policyResponse = type(policyRow).configure({ title: 'Policy' })
+export const policyResponse = type({ ...policyRow, ...lastUseFields }).configure({ title: 'Policy' })
 /** A policy that was just saved. */
 export const savedPolicyResponse = type({ ...policyRow, ...findings }).configure({ title: 'SavedPolicy' })
 /** A policy that was changed, or would be: then with a token that passes only afterwards, and one that passes only before. */

@@ -18,6 +18,7 @@ import { type } from '../../values/shape.ts'
 import { referenceShape, withoutNul } from '../../values/shapes.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
+import { onlyUnused, unusedInput, withLastUse } from '../operation/last-use-response.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import {
   checkChanges,
@@ -35,7 +36,7 @@ import { issuerShape, keyShape } from '../reports/report-page.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { lintInput, policyChange, policyCreation, testInput } from './policy-input.ts'
 import { isSameToLinter, lintPolicies, rejectBlockingFindings } from './policy-lint.ts'
-import { show, showDraft, showEdit, showSaved } from './policy-response.ts'
+import { show, showDraft, showEdit, showSaved, showUsed } from './policy-response.ts'
 import { isSameToTests, rejectFailingTests, testPolicies } from './policy-tests.ts'
 
 const checkInput = type({
@@ -52,6 +53,7 @@ const listInput = type({
   ...organizationInput,
   'key?': keyShape,
   'issuer?': issuerShape,
+  ...unusedInput,
   'state?': type
     .enumerated(...policyStates)
     .configure({ says: 'Only policies in this state; `inactive_reason` explains the state' }),
@@ -61,7 +63,7 @@ const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceSh
 export const policyOperations = {
   'policies.create': operation(policyCreation, createPolicy, { mutates: true }),
   'policies.list': operation(listInput, listPolicies),
-  'policies.show': operation(oneInput, async (context, input) => show(context, pick(context, input))),
+  'policies.show': operation(oneInput, async (context, input) => showUsed(context, pick(context, input))),
   'policies.update': operation(policyChange, changePolicy, { mutates: true }),
   // It may wait for the issuer's server.
   'policies.check': operation(checkInput, check),
@@ -113,8 +115,9 @@ async function deletePolicy(context: OperationContext, input: typeof oneInput.in
   return { id: policy.id, deleted: true }
 }
 
-async function listPolicies(context: AdminContext, { organization, key, issuer, state }: typeof listInput.infer) {
+async function listPolicies(context: AdminContext, input: typeof listInput.infer) {
   const { registry } = context
+  const { organization, key, issuer, state, unused_since } = input
   const { id } = findOrganization(registry, organization)
   const keyId = key === undefined ? undefined : await findKeyIdEver(registry, key, organization)
   const issuerId = issuer === undefined ? undefined : await findIssuerIdEver(registry, issuer, organization)
@@ -127,7 +130,8 @@ async function listPolicies(context: AdminContext, { organization, key, issuer, 
       (issuerId ?? row.issuerId) === row.issuerId,
   )
   const shown = await mapInSlices(rows, (row) => show(context, row))
-  return { data: shown.filter((each) => (state ?? each.state) === each.state) }
+  const inState = shown.filter((each) => (state ?? each.state) === each.state)
+  return { data: onlyUnused(await withLastUse(context, inState), unused_since) }
 }
 
 /** One policy, or the nearest of the organization. */

@@ -2,6 +2,7 @@
 import type { Policy as PolicyRow } from '../../../db/schema.ts'
 import { checkEligibility } from '../../federation/policy-binding.ts'
 import type { AdminContext } from '../operation/context.ts'
+import { withLastUse } from '../operation/last-use-response.ts'
 import { timeOf } from '../operation/references.ts'
 import type {
   changedPolicyResponse,
@@ -55,6 +56,13 @@ export function show(context: AdminContext, row: PolicyRow): typeof policyRespon
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
   }
+}
+
+/** A policy with its last use. */
+export async function showUsed(context: AdminContext, row: PolicyRow): Promise<typeof policyResponse.infer> {
+  const shown = show(context, row)
+  const [used] = await withLastUse(context, [shown])
+  return used ?? shown
 }
 
 /** A saved policy, with what the linter finds. */

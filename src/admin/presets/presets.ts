@@ -21,6 +21,7 @@ import { type } from '../../values/shape.ts'
 import { referenceShape } from '../../values/shapes.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
+import { type LastUse, withLastUse } from '../operation/last-use-response.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, findOrganization, notFound, organizationInput } from '../operation/references.ts'
 
@@ -30,9 +31,11 @@ const one = { ...within, preset: referenceShape, 'archived?': 'boolean' } as con
 /** Bodies and settings are sent as JSON text: they nest deeper than any other input, and their order matters. */
 export const jsonText = 'string'
 
-const listInput = type({ ...within, ...presetPage, 'archived?': 'boolean' })
+const listInput = type({ ...within, ...presetPage, 'archived?': 'boolean', 'last_use?': 'boolean' })
 const diffInput = type({ ...within, from: referenceShape, to: referenceShape })
 const oneInput = type(one)
+/** Only commands see the last use. */
+const shownInput = type({ ...one, 'last_use?': 'boolean' })
 const versionsInput = type({ ...one, ...presetPage })
 const applyInput = type({ ...one, target: type.enumerated(...targets), body: jsonText })
 const saveInput = type({ ...within, preset: referenceShape, dialect: type.enumerated(...dialects), body: jsonText })
@@ -46,7 +49,7 @@ type One = typeof oneInput.infer
 
 export const presetOperations = {
   'presets.list': operation(listInput, list),
-  'presets.show': operation(oneInput, show),
+  'presets.show': operation(shownInput, show),
   'presets.versions': operation(versionsInput, listVersions),
   'presets.version': operation(oneInput, async (context, input) =>
     showVersion((await findVersion(context, input)).version),
@@ -65,15 +68,21 @@ async function list(context: AdminContext, input: typeof listInput.infer) {
     .filter(({ status }) => status !== 'archived' || input.archived === true)
     .toSorted((one, other) => other.updatedAt - one.updatedAt || (one.slug < other.slug ? -1 : 1))
   const { offset, limit } = pageOf(input)
-  return { data: all.slice(offset, offset + limit).map(showPreset), total_count: all.length }
+  const data: (ReturnType<typeof showPreset> & LastUse)[] = all.slice(offset, offset + limit).map(showPreset)
+  return { data: input.last_use === true ? await withLastUse(context, data) : data, total_count: all.length }
 }
 
 function pageOf({ offset = 0, limit = presetPageRowsDefault }: { offset?: number; limit?: number }) {
   return { offset, limit }
 }
 
-async function show(context: AdminContext, input: One) {
-  return showWhole(context, await findPreset(context, input))
+async function show(context: AdminContext, input: typeof shownInput.infer) {
+  const shown: Awaited<ReturnType<typeof showWhole>> & LastUse = await showWhole(
+    context,
+    await findPreset(context, input),
+  )
+  const [used] = input.last_use === true ? await withLastUse(context, [shown]) : []
+  return used ?? shown
 }
 
 async function showWhole({ presets }: AdminContext, preset: Preset) {

@@ -1,0 +1,32 @@
+// When policies, keys, issuers and presets last worked, and when and why they were last refused. Times are in
+// milliseconds since 1970 UTC.
+import { inArray } from 'drizzle-orm'
+import type { Orm } from './open.ts'
+import { createPace } from './pace.ts'
+import type { Statement } from './rows.ts'
+import { type LastUseRow, lastUses } from './schema.ts'
+
+const idsPerStatement = 500
+
+/** Reads the rows with these ids. Other work comes in between. */
+export async function readLastUses(orm: Orm, ids: readonly string[]): Promise<LastUseRow[]> {
+  const pace = createPace()
+  const rows: LastUseRow[] = []
+  for (let start = 0; start < ids.length; start += idsPerStatement) {
+    const some = ids.slice(start, start + idsPerStatement)
+    for (const row of await orm.select().from(lastUses).where(inArray(lastUses.id, some))) rows.push(row)
+    await pace()
+  }
+  return rows
+}
+
+/** Writes rows in one statement. A field that is null leaves what is stored. */
+export function putLastUses(rows: readonly LastUseRow[]): Statement {
+  const sql = `insert into last_uses (id, used_at, refused_at, refused_reason)
+    select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(?) where true
+    on conflict (id) do update set used_at = coalesce(excluded.used_at, used_at),
+      refused_at = coalesce(excluded.refused_at, refused_at),
+      refused_reason = coalesce(excluded.refused_reason, refused_reason)`
+  const values = rows.map(({ id, usedAt, refusedAt, refusedReason }) => [id, usedAt, refusedAt, refusedReason])
+  return { toSQL: () => ({ sql, params: [JSON.stringify(values)] }) }
+}

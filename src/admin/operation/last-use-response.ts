@@ -1,0 +1,49 @@
+// Adds to responses when something last worked and was last refused, and selects what was not used for long.
+import { type } from '../../values/shape.ts'
+import { timeShape } from '../../values/shapes.ts'
+import type { AdminContext } from './context.ts'
+import { timeOf } from './references.ts'
+
+const timeOrNull = type('string').configure({ format: 'date-time' }).or('null')
+/** Part of what show and list return. */
+export const lastUseFields = {
+  'last_used_at?': timeOrNull,
+  'last_refused_at?': timeOrNull,
+  'last_refused_reason?': 'string | null',
+} as const
+
+/** Input of lists. */
+export const unusedInput = {
+  'unused_since?': timeShape.configure({
+    says: 'Only those that were made before this time and have not worked since. ISO 8601',
+  }),
+} as const
+
+export type LastUse = {
+  last_used_at?: string | null
+  last_refused_at?: string | null
+  last_refused_reason?: string | null
+}
+
+/** The same rows with their last use, in the same order. */
+export async function withLastUse<Row extends { id: string }>(
+  { lastUses }: Pick<AdminContext, 'lastUses'>,
+  rows: readonly Row[],
+): Promise<(Row & LastUse)[]> {
+  const uses = await lastUses.read(rows.map(({ id }) => id))
+  return rows.map((row) => {
+    const { usedAt = null, refusedAt = null, refusedReason = null } = uses.get(row.id) ?? {}
+    return {
+      ...row,
+      last_used_at: timeOf(usedAt),
+      last_refused_at: timeOf(refusedAt),
+      last_refused_reason: refusedReason,
+    }
+  })
+}
+
+/** Keeps rows that have not worked since a time. */
+export function onlyUnused<Row extends LastUse & { created_at: string }>(rows: Row[], since: Date | undefined): Row[] {
+  if (since === undefined) return rows
+  return rows.filter(({ created_at, last_used_at }) => new Date(last_used_at ?? created_at) < since)
+}

@@ -1,0 +1,147 @@
+// When policies, keys, issuers and presets last worked, and when and why they were last refused. Requests write to maps
+// in memory; what they hold is committed once a minute and at a clean stop. Nothing is read at a start.
+import { putLastUses, readLastUses } from '../../../db/last-uses.ts'
+import type { Orm } from '../../../db/open.ts'
+import type { AuditRow, UsageRow } from '../../../db/record-schema.ts'
+import type { LastUseRow } from '../../../db/schema.ts'
+import type { Writer } from '../../../db/write.ts'
+import type { Fault } from '../../fault.ts'
+import { isReason, type StepName, stepOf } from '../../federation/subject-token/refusal.ts'
+import type { Registry } from '../../registry.ts'
+
+export type LastUses = {
+  noteUse: (id: string, at: number) => void
+  /** Notes the refusal if the reason of the fault names what refused, as in `key_rate, key 0b8f…`. Returns its id. */
+  noteFault: (fault: Fault, at: number) => string | undefined
+  noteExchange: (row: AuditRow) => void
+  noteInference: (row: UsageRow) => void
+  /** The last use of each of these, if known, as of now. */
+  read: (ids: readonly string[]) => Promise<Map<string, LastUseRow>>
+  /** Commits what was noted since the last time. What could not be committed is kept. */
+  flush: () => Promise<void>
+}
+
+type Refused = { at: number; reason: string }
+
+/** A commit of so many rows takes about 10 ms. */
+const rowsPerCommit = 2_000
+
+/** Steps at which the token is not known to be the issuer's, or is not as the issuer should send it. */
+const stepsOfIssuer: readonly StepName[] = ['keys', 'signature', 'times']
+/** At every step after these, the issuer is known to have signed the token. */
+const stepsBeforeIssuer: readonly StepName[] = ['form', 'policy', 'token', 'issuer']
+
+export function createLastUses(orm: Orm, writer: Pick<Writer, 'write'>, registry: Registry): LastUses {
+  const used = new Map<string, number>()
+  const refused = new Map<string, Refused>()
+  /** Rows that are being committed. */
+  const committing = new Map<string, LastUseRow>()
+  let flushing: Promise<void> = Promise.resolve()
+
+  const rowOf = (id: string): LastUseRow => {
+    const refusal = refused.get(id)
+    return {
+      id,
+      usedAt: used.get(id) ?? null,
+      refusedAt: refusal?.at ?? null,
+      refusedReason: refusal?.reason ?? null,
+    }
+  }
+  const noteRefusal = (id: string, reason: string, at: number) => void refused.set(id, { at, reason })
+
+  async function commitSome(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      committing.set(id, rowOf(id))
+      used.delete(id)
+      refused.delete(id)
+    }
+    try {
+      await writer.write([putLastUses([...committing.values()])])
+    } catch (error) {
+      for (const { id, usedAt, refusedAt, refusedReason } of committing.values()) {
+        if (usedAt !== null && !used.has(id)) used.set(id, usedAt)
+        if (refusedAt !== null && !refused.has(id)) noteRefusal(id, refusedReason ?? '', refusedAt)
+      }
+      throw error
+    } finally {
+      committing.clear()
+    }
+  }
+
+  async function flushAll(): Promise<void> {
+    const ids = [...new Set([...used.keys(), ...refused.keys()])]
+    for (let start = 0; start < ids.length; start += rowsPerCommit)
+      await commitSome(ids.slice(start, start + rowsPerCommit))
+  }
+
+  return {
+    noteUse: (id, at) => void used.set(id, at),
+    noteFault: ({ reason }, at) => {
+      const [, word, id] = /^([a-z_]+), (?:key|policy|preset) ([0-9a-f-]{36})$/.exec(reason) ?? []
+      if (word !== undefined && id !== undefined) noteRefusal(id, word, at)
+      return id
+    },
+    noteExchange: (row) => noteExchange(row, used, noteRefusal),
+    noteInference: ({ workspaceId, presetVersion, at }) => {
+      if (presetVersion === null) return
+      const slug = presetVersion.slice(0, presetVersion.lastIndexOf('@'))
+      const preset = registry.presetsOf.get(workspaceId)?.get(slug)
+      if (preset !== undefined) used.set(preset.id, at)
+    },
+    read: async (ids) => {
+      // Taken before the database is read, because a commit can come in between.
+      const known = ids.map((id) => mergeUses(committing.get(id), rowOf(id)))
+      const stored = new Map((await readLastUses(orm, ids)).map((row) => [row.id, row]))
+      return new Map(known.map((row) => [row.id, mergeUses(stored.get(row.id), row)]))
+    },
+    flush: () => {
+      flushing = flushing.catch(() => {}).then(flushAll)
+      return flushing
+    },
+  }
+}
+
+function noteExchange(
+  { at, policyId, issuerId, keyId, reason }: AuditRow,
+  used: Map<string, number>,
+  noteRefusal: (id: string, reason: string, at: number) => void,
+): void {
+  if (policyId === null || issuerId === null || keyId === null) return
+  if (reason === null) {
+    for (const id of [policyId, issuerId, keyId]) used.set(id, at)
+    return
+  }
+  noteRefusal(policyId, reason, at)
+  if (reason.startsWith('key_')) noteRefusal(keyId, reason, at)
+  // Something unforeseen can happen at any step.
+  if (!isReason(reason) || reason === 'unforeseen') return
+  const step = stepOf(reason)
+  if (stepsOfIssuer.includes(step)) noteRefusal(issuerId, reason, at)
+  else if (!stepsBeforeIssuer.includes(step)) used.set(issuerId, at)
+}
+
+function mergeUses(older: LastUseRow | undefined, newer: LastUseRow): LastUseRow {
+  if (older === undefined) return newer
+  const refusal = newer.refusedAt === null ? older : newer
+  return {
+    ...newer,
+    usedAt: newer.usedAt ?? older.usedAt,
+    refusedAt: refusal.refusedAt,
+    refusedReason: refusal.refusedReason,
+  }
+}
+
+/** A writer whose audit and usage rows are noted. */
+export function noteRows(writer: Writer, { noteExchange, noteInference }: LastUses): Writer {
+  return {
+    ...writer,
+    appendAudit: async (row) => {
+      await writer.appendAudit(row)
+      noteExchange(row)
+    },
+    appendUsage: (row) => {
+      noteInference(row)
+      return writer.appendUsage(row)
+    },
+  }
+}
