@@ -26,6 +26,7 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   archive: async () => (await import('./archive.ts')).archiveCommand,
+  token: async () => (await import('./token.ts')).tokenCommand,
   health: async () => (await import('./health.ts')).healthCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   completion: async () => (await import('./completion.ts')).completionCommand,

@@ -23,12 +23,14 @@ import security from './security.md' with { type: 'text' }
 import sizing from './sizing.md' with { type: 'text' }
 import troubleshooting from './troubleshooting.md' with { type: 'text' }
 import upgrade from './upgrade.md' with { type: 'text' }
+import workloads from './workloads.md' with { type: 'text' }
 
 /** In the order in which the table of contents lists them. A text is Markdown. */
 export const topics: ReadonlyMap<string, string> = new Map([
   ['install', install],
   ['upgrade', upgrade],
   ['recipes', recipes],
+  ['workloads', workloads],
   ['policies', policies],
   ['linter', linter],
   ['issuers', issuers],

@@ -1,0 +1,74 @@
+// An access token for a workload, from the cache of this user or by an exchange. Processes that ask at the same time
+// share one exchange.
+import { type AccessToken, checkBaseUrl, exchangeToken } from './exchange.ts'
+import { withFileLock } from './file-lock.ts'
+import { detectIdentity, distinguishIdentity, type Identity } from './identity.ts'
+import { type Audience, type Platform, readIdentityToken } from './identity-token.ts'
+import { openTokenFolder, readToken, tokenPath, writeToken } from './token-folder.ts'
+
+/** `url` has passed `checkBaseUrl`. */
+export type TokenSource = { url: string; policy: string; identity: Identity; audience: Audience }
+/** `now` is in milliseconds since 1970. */
+export type AgentDependencies = { platform: Platform; now: () => number; userAgent: string }
+
+/** A token with less time left is renewed, so that a request that starts now can end. */
+const remainingMillisecondsMin = 120_000
+
+/** The values of the options; undefined and '' mean that the option is not set. */
+export type SourceOptions = { url: string; policy: string; identity?: Identity; audience?: string; allowsHttp: boolean }
+
+/** Completes the options: the identity from the environment, the audience from the origin of the URL. */
+export function tokenSource(
+  { url, policy, identity, audience = '', allowsHttp }: SourceOptions,
+  platform: Platform,
+): TokenSource {
+  const base = checkBaseUrl(url, { allowsHttp })
+  return {
+    url: base,
+    policy,
+    identity: identity ?? detectIdentity(platform.environment),
+    audience:
+      audience === '' ? { value: new URL(base).origin, isDefault: true } : { value: audience, isDefault: false },
+  }
+}
+
+/** Reads the identity, and exchanges it. Nothing is cached. Throws a fault. */
+export async function exchangeIdentity(source: TokenSource, dependencies: AgentDependencies): Promise<AccessToken> {
+  const { platform, now, userAgent } = dependencies
+  const subjectToken = await readIdentityToken(source.identity, source.audience, platform)
+  const { url, policy } = source
+  return exchangeToken({ url, policy, subjectToken }, { fetch: platform.fetch, now, userAgent })
+}
+
+/**
+ * Returns a token with at least two minutes left, or as much as the server gives. With `force`, the token was issued
+ * after the call. Throws a fault.
+ */
+export async function findAccessToken(
+  source: TokenSource,
+  { force }: { force: boolean },
+  dependencies: AgentDependencies,
+): Promise<AccessToken> {
+  const { platform, now } = dependencies
+  const calledAt = now()
+  const folder = await openTokenFolder(platform.environment)
+  const { url, policy, identity, audience } = source
+  const path = tokenPath(folder, [url, policy, distinguishIdentity(identity, platform.environment), audience.value])
+  const file = `${path}.json`
+  const findUsable = async () => {
+    const token = await readToken(file)
+    if (token === undefined || token.expiresAt <= now() || token.issuedAt > now()) return undefined
+    if (token.issuedAt >= calledAt) return token
+    return !force && token.expiresAt - now() >= remainingMillisecondsMin ? token : undefined
+  }
+  return (
+    (await findUsable()) ??
+    (await withFileLock(`${path}.lock`, async () => {
+      const shared = await findUsable()
+      if (shared !== undefined) return shared
+      const token = await exchangeIdentity(source, dependencies)
+      await writeToken(file, token)
+      return token
+    }))
+  )
+}

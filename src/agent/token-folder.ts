@@ -1,0 +1,91 @@
+// The folder of cached access tokens: only its owner can read it, and nothing in it is followed to another place.
+import { createHash, randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { lstat, mkdir, open, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Fault } from '../fault.ts'
+import type { AccessToken } from './exchange.ts'
+import type { Environment } from './identity.ts'
+
+const fileBytesMax = 32 * 1024
+
+/**
+ * Creates the folder if needed and returns its path: `latchkey` in $XDG_RUNTIME_DIR, or `latchkey-UID` in the folder for
+ * temporary files. Throws a fault if it is a link, belongs to another user, or is open to others.
+ */
+export async function openTokenFolder(environment: Environment): Promise<string> {
+  const runtime = environment.XDG_RUNTIME_DIR ?? ''
+  const path = runtime === '' ? join(tmpdir(), `latchkey-${userId()}`) : join(runtime, 'latchkey')
+  await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw refuse(`The folder ${path} for tokens could not be created: ${error.code}`)
+  })
+  const found = await lstat(path)
+  if (found.isSymbolicLink()) throw refuse(`The folder ${path} for tokens is a symbolic link`)
+  if (!found.isDirectory()) throw refuse(`The path ${path} for tokens is not a folder`)
+  if (found.uid !== userId()) throw refuse(`The folder ${path} for tokens belongs to another user`)
+  if ((found.mode & 0o077) !== 0) throw refuse(`The folder ${path} for tokens is open to other users`)
+  return path
+}
+
+/** Returns the path, without extension, of what is kept for one URL, policy, identity and audience. Keeps no secret. */
+export function tokenPath(folder: string, parts: readonly string[]): string {
+  return join(folder, createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32))
+}
+
+/** Returns the token in a file; undefined if there is none or it is damaged. Throws a fault for a file of another kind or user. */
+export async function readToken(path: string): Promise<AccessToken | undefined> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      if (error.code === 'ELOOP') throw refuse(`The file ${path} for a token is a symbolic link`)
+      throw refuse(`The file ${path} for a token cannot be read: ${error.code}`)
+    },
+  )
+  if (file === undefined) return undefined
+  try {
+    const found = await file.stat()
+    if (!found.isFile() || found.uid !== userId() || (found.mode & 0o077) !== 0)
+      throw refuse(`The file ${path} for a token belongs to another user, or is open to other users`)
+    if (found.size > fileBytesMax) return undefined
+    return parseToken(await file.readFile('utf8'))
+  } finally {
+    await file.close()
+  }
+}
+
+/** Replaces the file in one step; its mode is 0600. */
+export async function writeToken(path: string, token: AccessToken): Promise<void> {
+  const next = `${path}.${randomUUID()}`
+  const file = await open(next, 'wx', 0o600)
+  try {
+    await file.writeFile(JSON.stringify(token))
+  } finally {
+    await file.close()
+  }
+  await rename(next, path).catch(async (error: unknown) => {
+    await rm(next, { force: true })
+    throw error
+  })
+}
+
+function parseToken(text: string): AccessToken | undefined {
+  try {
+    const { text: token, issuedAt, expiresAt } = JSON.parse(text) as Partial<AccessToken>
+    if (typeof token === 'string' && typeof issuedAt === 'number' && typeof expiresAt === 'number')
+      return { text: token, issuedAt, expiresAt }
+  } catch {
+    // A damaged file is replaced.
+  }
+  return undefined
+}
+
+function userId(): number {
+  return process.getuid?.() ?? 0
+}
+
+function refuse(message: string): Fault {
+  return new Fault('unavailable', message, {
+    hint: ': remove it, or set XDG_RUNTIME_DIR to a folder that belongs to you and has mode 0700',
+  })
+}
