@@ -73,7 +73,7 @@ function isClosed(path: string, mode: number): boolean {
 
 function describe(path: string, handOver: ((user: string) => string) | undefined): string | undefined {
   const uid = process.getuid?.()
-  const found = statSync(path, { throwIfNoEntry: false })
+  const found = statIfReachable(path)
   if (uid === undefined || found === undefined) return undefined
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0')
   const place = `${JSON.stringify(path)} belongs to ${userName(found.uid)} (mode ${mode}), and this command runs as ${userName(uid)}`

@@ -140,7 +140,7 @@ function lookAtMasterKey({ masterKey }: Config, found: Found | undefined): strin
   if (server === undefined && file !== null && !('hex' in readKeyFile(file))) return undefined
   throw new Fault(
     'configuration',
-    'The master key does not decrypt the signing keys of this database; use the key that encrypted them, or see: latchkey help operating',
+    'The master key does not decrypt the signing keys of this database; use the key that encrypted them, or see: latchkey help disaster',
   )
 }
 

@@ -82,6 +82,8 @@ describe.skipIf(!isRoot || !isReachable)(
       expect(code).toBe(1)
       expect(stderr).toContain(`${JSON.stringify(folder.path)} belongs to root (mode 0700)`)
       expect(stderr).not.toContain('chown')
+      const { stderr: ofFile } = await runLower('keys', 'list', '--config', 'site.conf')
+      expect(ofFile).toContain('LATCHKEY_CONFIG is "site.conf", which cannot be read')
     })
 
     test('a folder of others with a file to read or to write, of which no change of owner is proposed', async () => {

@@ -90,6 +90,11 @@ describe('a reload changes', () => {
     await until('the log line', () => linesOf('reloaded').length === 1)
     expect(linesOf('started')[0]?.settings).toMatchObject({ LATCHKEY_UPSTREAM_API_KEY: 'set' })
     expect(stdout + served.serving.stderr()).not.toContain('secret-')
+    const show = () => served.ask('upstreams.show', { upstream: 'configured' })
+    expect(await show()).toMatchObject({ has_credential: true })
+    write({})
+    await runReload()
+    expect(await show()).toMatchObject({ has_credential: false })
   })
 
   test('the log level, by signal', async () => {

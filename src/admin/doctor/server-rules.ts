@@ -105,7 +105,7 @@ function judgeMasterKeyFile({ masterKeyFile: file }: ServerFacts): About | undef
       level: 'error',
       code: 'master_key_missing',
       message,
-      action: 'Restore it, or see: latchkey help operating',
+      action: 'Restore it, or see: latchkey help disaster',
     }
   }
   if ((file.mode & 0o077) === 0) return undefined

@@ -19,10 +19,12 @@ import { addInput, checkInput, headerColumns, oneInput, updateInput, withoutSlas
 
 export const upstreamOperations = {
   'upstreams.add': operation(addInput, addUpstream, { mutates: true }),
-  'upstreams.list': operation(type({ '+': 'reject' }), async ({ registry }) => ({
-    data: registry.upstreamsInOrder.map(showUpstream),
+  'upstreams.list': operation(type({ '+': 'reject' }), async (context) => ({
+    data: context.registry.upstreamsInOrder.map((row) => showUpstream(context, row)),
   })),
-  'upstreams.show': operation(oneInput, async (context, { upstream }) => showUpstream(findAny(context, upstream))),
+  'upstreams.show': operation(oneInput, async (context, { upstream }) =>
+    showUpstream(context, findAny(context, upstream)),
+  ),
   'upstreams.update': operation(updateInput, changeUpstream, { mutates: true }),
   'upstreams.remove': operation(oneInput, removeUpstream, { mutates: true }),
   'upstreams.check': operation(checkInput, checkUpstreams),
@@ -47,7 +49,7 @@ async function changeUpstream(context: OperationContext, input: typeof updateInp
     updatedAt: context.now(),
   }
   await commit(context, [updateUpstream(context.orm, upstream.id, change)], [{ kind: 'upstream', id: upstream.id }])
-  return showUpstream(find(context, upstream.id))
+  return showUpstream(context, find(context, upstream.id))
 }
 
 async function removeUpstream(context: OperationContext, input: typeof oneInput.infer) {
@@ -68,7 +70,7 @@ async function addUpstream(context: OperationContext, input: typeof addInput.inf
   const draft = draftUpstream(input, context.now())
   const row = { ...draft, ...(await credentialColumn(context, draft.id, input.credential)) }
   await commit(context, [insertUpstream(context.orm, row)], [{ kind: 'upstream', id: row.id }])
-  return showUpstream(find(context, row.id))
+  return showUpstream(context, find(context, row.id))
 }
 
 /** The row of a new upstream, without its credential; `now` in milliseconds. */
@@ -120,13 +122,13 @@ function checkName({ registry }: AdminContext, name: string, exceptId?: string):
     throw new Fault('conflict', `An upstream named ${JSON.stringify(name)} already exists; choose another name`)
 }
 
-function showUpstream(row: Upstream) {
+function showUpstream({ inEffect }: AdminContext, row: Upstream) {
   const isConfigured = row.id === configuredUpstreamName
   return {
     id: row.id,
     name: row.name,
     base_url: row.baseUrl,
-    has_credential: row.credentialEncrypted !== null,
+    has_credential: isConfigured ? inEffect.read().upstreamApiKey !== undefined : row.credentialEncrypted !== null,
     models: row.models,
     priority: row.priority,
     ca_pem: row.caPem,
