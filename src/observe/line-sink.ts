@@ -101,6 +101,8 @@ export function createFileWriter(file: number): FileWriter {
   let waiting: { text: string; done: (error?: Error | null) => void }[] = []
   let isWriting = false
   let isClosing = false
+  /** A full disk took only part of a line: the next one begins on a line of its own. */
+  let isCut = false
 
   function next(): void {
     const batch = waiting
@@ -110,7 +112,9 @@ export function createFileWriter(file: number): FileWriter {
       if (isClosing) closeSync(file)
       return
     }
-    writeAll(file, Buffer.from(batch.map(({ text }) => text).join('')), (error) => {
+    const text = batch.map((each) => each.text).join('')
+    writeAll(file, Buffer.from(isCut ? `\n${text}` : text), (error, hasBegun) => {
+      isCut = error === null ? false : isCut || hasBegun
       for (const { done } of batch) done(error)
       next()
     })
@@ -132,10 +136,15 @@ export function createFileWriter(file: number): FileWriter {
   }
 }
 
-/** A write may take only part of the bytes. */
-function writeAll(file: number, bytes: Buffer, done: (error: Error | null) => void): void {
+/** A write may take only part of the bytes. After an error, `hasBegun` says whether it took any. */
+function writeAll(
+  file: number,
+  bytes: Buffer,
+  done: (error: Error | null, hasBegun: boolean) => void,
+  hasBegun = false,
+): void {
   write(file, bytes, 0, bytes.length, null, (error, written) => {
-    if (error !== null || written === bytes.length) done(error)
-    else writeAll(file, bytes.subarray(written), done)
+    if (error !== null || written === bytes.length) done(error, hasBegun)
+    else writeAll(file, bytes.subarray(written), done, true)
   })
 }

@@ -1,6 +1,6 @@
 // Log lines under pressure: a stalled reader costs lines, which are counted, but no time; a clean end loses none.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { closeSync, createReadStream, openSync, readFileSync, renameSync } from 'node:fs'
+import { closeSync, constants, createReadStream, openSync, readFileSync, readSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFileWriter, createLineSink, type WriteText } from '../../src/observe/line-sink.ts'
 import { type Installation, install } from '../support/installation.ts'
@@ -122,4 +122,22 @@ describe('a server whose reader of standard error has stalled', () => {
     reader.destroy()
     closeSync(stderr)
   })
+})
+
+test('after a line that the disk took only in part, the next one is on a line of its own', async () => {
+  const folder = temporaryFolder()
+  const fifo = join(folder.path, 'small')
+  expect(Bun.spawnSync(['mkfifo', fifo]).exitCode).toBe(0)
+  // A pipe without a reader takes 64 KiB and then fails, as a full disk does.
+  const pipe = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK)
+  const { write, close } = createFileWriter(pipe)
+  const written = (text: string) => new Promise<unknown>((resolve) => write(text, resolve))
+  expect(await written(`${'a'.repeat(100_000)}\n`)).toHaveProperty('code', 'EAGAIN')
+  readSync(pipe, Buffer.alloc(100_000))
+  expect(await written('b\n')).toBe(null)
+  expect(await written('c\n')).toBe(null)
+  const rest = Buffer.alloc(100)
+  expect(rest.toString('utf8', 0, readSync(pipe, rest))).toBe('\nb\nc\n')
+  close()
+  folder.remove()
 })
