@@ -68,6 +68,8 @@ export function createBackups(parts: Parts): Backups {
       if (running !== undefined)
         throw new Fault('conflict', 'Another backup is running; wait until it has ended, then try again')
       const file = fileFor(to, installation(), now())
+      if (sqliteEnds.some((end) => file === parts.database.path + end))
+        throw new Fault('conflict', `SQLite uses the name ${JSON.stringify(file)} itself; choose another name`)
       const abort = new AbortController()
       const making = make(file, abort.signal, onProgress)
       running = { abort, ended: making.catch(() => {}) }
@@ -124,6 +126,9 @@ async function writeBackup(
 function databaseBytes(path: string): number {
   return ['', '-wal'].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0)
 }
+
+/** SQLite would remove such a file as a left-over of its own. */
+const sqliteEnds = ['-wal', '-journal', '-shm']
 
 /** File systems take names of 255 bytes; the name of an unfinished backup is longer than that of the backup. */
 const nameBytesMax = 200

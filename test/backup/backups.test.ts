@@ -105,6 +105,10 @@ describe('refused is a backup', () => {
     })
   })
 
+  test('under a name that SQLite uses beside the database', async () => {
+    expect(await refusal(`${server.config.databasePath}-journal`)).toMatchObject({ code: 'conflict' })
+  })
+
   test('under a name that is too long for a file system', async () => {
     const long = expect.stringMatching(/too long/)
     expect(await refusal(join(server.folder, 'a'.repeat(250)))).toMatchObject({ code: 'invalid', message: long })
