@@ -1,12 +1,17 @@
-// `latchkey config export`, `schema` and `plan`: the configuration as one document.
+// `latchkey config export`, `schema`, `plan` and `apply`: the configuration as one document.
 import type { Command } from 'commander'
-import { command, print } from './shared/command-line.ts'
+import { Fault } from '../src/fault.ts'
+import { socketBodyBytesMax } from '../src/limits.ts'
+import { callOperation } from './shared/call-operation.ts'
+import { command, dependencies, givenTo, print, readConfig, withSettings } from './shared/command-line.ts'
 import { readConfigFiles, yamlLibrary } from './shared/config-files.ts'
-import { drawPlan } from './shared/config-plan.ts'
+import { drawApplied, drawPlan } from './shared/config-plan.ts'
+import { readJsonFile } from './shared/input-files.ts'
 import { inOrganization, operationCommand } from './shared/operation-command.ts'
+import { openSecretsFolder, writeSecrets } from './shared/secret-files.ts'
 
 export function documentCommands(): Command[] {
-  return [exportCommand(), schemaCommand(), planCommand()]
+  return [exportCommand(), schemaCommand(), planCommand(), applyCommand()]
 }
 
 function exportCommand(): Command {
@@ -59,4 +64,44 @@ omits is not compared; an empty one means that its owner has none.`,
         blocked.length > 0 || counts.conflict > 0 || (check === true && changes.length > 0),
     },
   )
+}
+
+function applyCommand(): Command {
+  const made = command('apply <files...>', 'Change the configuration to what a document says: all of it, or nothing', [
+    'config apply latchkey.yaml',
+    'config apply latchkey.yaml --prune --secrets-out secrets',
+    'config apply latchkey.yaml --plan plan.json',
+  ])
+    .option('--prune', 'delete what the owner has and the document no longer names')
+    .option('--adopt', 'let the owner of the document have objects that were made by hand')
+    .option('--plan <file>', 'what config plan --json printed; apply only if nothing has changed since')
+    .option('--secrets-out <folder>', 'write each new key to a file in this folder instead of printing it')
+    .addHelpText(
+      'after',
+      '\nNew keys are shown once, or written to files that only you can read. See latchkey help config.',
+    )
+  return withSettings(inOrganization(made), { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
+    const { words, options } = givenTo(all)
+    const { organization, prune, adopt, secretsOut } = options
+    const input = {
+      organization,
+      prune,
+      adopt,
+      fingerprint: fingerprintIn(options.plan),
+      document: readConfigFiles(words),
+    }
+    // A folder that cannot be written must be noticed before the keys exist.
+    const folder = typeof secretsOut === 'string' ? openSecretsFolder(secretsOut) : undefined
+    const { secrets, ...applied } = await callOperation(readConfig(options), dependencies, 'config.apply', input)
+    const kept = folder === undefined ? { secrets } : { secret_files: writeSecrets(folder, secrets) }
+    print(options.json === true ? JSON.stringify({ ...applied, ...kept }, null, 2) : drawApplied(applied, kept))
+  })
+}
+
+/** The fingerprint of a saved plan. */
+function fingerprintIn(path: string | boolean | undefined): string | undefined {
+  if (typeof path !== 'string') return undefined
+  const { fingerprint } = (readJsonFile(path, socketBodyBytesMax) ?? {}) as { fingerprint?: unknown }
+  if (typeof fingerprint === 'string') return fingerprint
+  throw new Fault('usage', `${JSON.stringify(path)} is not a plan; save what config plan --json prints`)
 }

@@ -32,6 +32,30 @@ export function drawPlan({ changes, findings, failed_tests, counts, blocked }: P
   ].join('\n')
 }
 
+type Applied = Omit<OperationResponse<'config.apply'>, 'secrets'>
+type Kept = { secrets: OperationResponse<'config.apply'>['secrets'] } | { secret_files: string[] }
+
+/** What was changed, then the new keys or their files. */
+export function drawApplied({ changes, counts }: Applied, kept: Kept): string {
+  if (changes.length === 0) return 'No changes'
+  const done = { create: 'created', update: 'updated', delete: 'deleted', adopt: 'adopted', conflict: 'in conflict' }
+  const sums = Object.entries(done).flatMap(([action, word]) => {
+    const count = counts[action as keyof typeof done]
+    return count === 0 ? [] : [`${count} ${word}`]
+  })
+  const secrets =
+    'secrets' in kept
+      ? kept.secrets.map(({ name, key }) => `${printable(name)}  ${key}`)
+      : kept.secret_files.map((path) => printable(path))
+  const heading = 'secrets' in kept ? 'New keys, shown only once:' : 'New keys:'
+  return [
+    ...changes.flatMap(drawChange),
+    '',
+    sums.join(', '),
+    ...(secrets.length === 0 ? [] : ['', heading, ...secrets]),
+  ].join('\n')
+}
+
 function drawChange({ kind, name, action, managed_by, fields }: Change): string[] {
   const owner = action === 'conflict' ? ` (of the owner ${printable(managed_by ?? '')})` : ''
   return [`${marks[action]} ${action} ${kind} ${printable(name)}${owner}`, ...fields.map(drawField(action))]

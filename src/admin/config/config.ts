@@ -1,22 +1,32 @@
-// Admin operations on configuration documents: export what is saved, and plan what a document would change.
+// Admin operations on configuration documents: export what is saved, plan what a document would change, and apply it.
 import { type } from '../../values/shape.ts'
 import { nameShape } from '../../values/shapes.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput } from '../operation/references.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
+import { applyChanges } from './apply.ts'
 import { commonKinds, documentShape, type Entry, type Kind, kinds } from './document.ts'
 import { readSaved } from './entries.ts'
 import { type Action, actions, type Change } from './plan.ts'
 import { type Prepared, prepare } from './prepare.ts'
 
 const exportInput = type({ '+': 'reject', ...organizationInput, 'owner?': nameShape })
-export const planInput = type({ '+': 'reject', ...organizationInput, document: documentShape })
+const planInput = type({ '+': 'reject', ...organizationInput, document: documentShape })
+const applyInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  document: documentShape,
+  'prune?': type('boolean').configure({ says: 'Delete what the owner has and the document no longer names' }),
+  'adopt?': type('boolean').configure({ says: 'Let the owner have objects that were made by hand' }),
+  'fingerprint?': type('string').configure({ says: 'Of the plan that was reviewed: refuse if it has changed' }),
+})
 
 export const configOperations = {
   'config.export': operation(exportInput, exportAll),
   'config.plan': operation(planInput, async (context, { document, organization }) =>
     showPlan(await prepare(context, document, organization)),
   ),
+  'config.apply': operation(applyInput, apply, { mutates: true }),
 }
 
 /** All of the organization, or what one owner has. Without an owner, upstreams and prices of the installation are included. */
@@ -33,7 +43,13 @@ async function exportAll(context: OperationContext, { organization, owner }: typ
   return { latchkey: 1, organization: name, ...(owner === undefined ? {} : { owner }), ...collections }
 }
 
-export function showPlan({ owner, changes, findings, failedTests, fingerprint }: Prepared) {
+async function apply(context: OperationContext, { document, organization, ...decisions }: typeof applyInput.infer) {
+  const prepared = await prepare(context, document, organization)
+  const { applied, secrets } = await applyChanges(context, prepared, decisions)
+  return { ...showPlan({ ...prepared, changes: applied }), secrets }
+}
+
+function showPlan({ owner, changes, findings, failedTests, fingerprint }: Prepared) {
   const counts = Object.fromEntries(
     actions.map((action) => [action, changes.filter((change) => change.action === action).length]),
   ) as Record<Action, number>

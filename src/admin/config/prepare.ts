@@ -60,6 +60,7 @@ export async function prepare(
     for (const draft of drafted) drafts.set(keyOf(kind, draft.name), draft)
     if (kind === 'issuers') checkUrls(drafting, changes)
   }
+  checkReferences(drafts.values(), changes)
   const draftOf = ({ kind, name }: Change) => drafts.get(keyOf(kind, name))
   const { findings, failedTests } = await reviewChanged(drafting, changes, draftOf)
   const fingerprint = createHash('sha256').update(describeState(changes)).digest('hex')
@@ -129,6 +130,19 @@ function checkUrls({ issuers }: Drafting, changes: readonly Change[]): void {
     const other = names.get(issuerUrl)
     if (other !== undefined) throw issuerUrlTaken(other, issuerUrl)
     names.set(issuerUrl, name)
+  }
+}
+
+/** A policy must not keep an issuer or a key that the document gives up. */
+function checkReferences(drafts: Iterable<Draft>, changes: readonly Change[]): void {
+  const deleted = new Map(changes.flatMap((change) => (change.action === 'delete' ? [[change.id, change]] : [])))
+  for (const { policy } of drafts) {
+    const named = policy && (deleted.get(policy.issuerId) ?? deleted.get(policy.keyId))
+    if (policy !== undefined && named !== undefined)
+      throw new Fault(
+        'invalid',
+        `policies ${JSON.stringify(policy.name)}: the document no longer has ${named.kind} ${JSON.stringify(named.name)}`,
+      )
   }
 }
 

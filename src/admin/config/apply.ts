@@ -1,0 +1,120 @@
+// Saves what a configuration document changes: all of it in one commit with its records, or nothing.
+import type { Touched } from '../../../db/admin-changes.ts'
+import { updateApiKey } from '../../../db/api-keys.ts'
+import { updateIssuer } from '../../../db/issuers.ts'
+import { updatePolicy } from '../../../db/policies.ts'
+import { updatePreset } from '../../../db/presets.ts'
+import type { Statement } from '../../../db/rows.ts'
+import { deletePrice, updateUpstream } from '../../../db/upstreams.ts'
+import { Fault } from '../../fault.ts'
+import { commit } from '../operation/commit.ts'
+import type { OperationContext } from '../operation/operation.ts'
+import { isBlocking } from '../policies/policy-lint.ts'
+import type { Kind } from './document.ts'
+import { rowKinds } from './drafts.ts'
+import type { Change } from './plan.ts'
+import type { Prepared } from './prepare.ts'
+
+/** What was decided beside the document. `fingerprint` is that of the plan that was reviewed. */
+export type Decisions = { prune?: boolean; adopt?: boolean; fingerprint?: string }
+
+/** A new key, whose text is shown once. */
+export type NewSecret = { name: string; key: string }
+
+const namesShownMax = 5
+
+/**
+ * When it resolves, the changes are durable and in force. Returns those that were made, and the texts of new keys.
+ * @throws Fault `conflict` if the plan differs from the one that was reviewed, or takes an object from somebody; `invalid` for a policy that
+ * is too wide or fails a test
+ */
+export async function applyChanges(
+  context: OperationContext,
+  prepared: Prepared,
+  decisions: Decisions,
+): Promise<{ applied: Change[]; secrets: NewSecret[] }> {
+  rejectUndecided(prepared, decisions)
+  const applied = prepared.changes.filter(({ action }) => action !== 'delete' || decisions.prune === true)
+  if (applied.length === 0) return { applied, secrets: [] }
+  const owners = [...prepared.owners.values()]
+  const deleted = applied.filter(({ action }) => action === 'delete')
+  const saved = applied.flatMap((change) =>
+    change.action === 'delete' ? [] : [{ change, draft: draftOf(prepared, change) }],
+  )
+  const now = context.now()
+  // A name or an issuer URL that is given up may be in use again.
+  const statements = [
+    ...deleted.map(({ kind, id = '' }) => deletion(context, kind, id, now)),
+    ...owners.flatMap((owner) => owner.statements),
+    ...saved.flatMap(({ draft }) => draft.save()),
+  ]
+  const touched: Touched[] = applied.map((change) => ({
+    kind: rowKinds[change.kind],
+    id: change.id ?? draftOf(prepared, change).id,
+  }))
+  await commit(context, statements, [...owners.flatMap((owner) => owner.touched), ...touched])
+  const secrets = saved.flatMap(({ change: { name }, draft: { secret } }) =>
+    secret === undefined ? [] : [{ name, key: secret }],
+  )
+  return { applied, secrets }
+}
+
+function draftOf(prepared: Prepared, change: Change) {
+  const draft = prepared.draftOf(change)
+  if (draft === undefined) throw new Error(`The change of ${change.kind} ${JSON.stringify(change.name)} has no draft`)
+  return draft
+}
+
+function rejectUndecided(
+  { changes, findings, failedTests, fingerprint }: Prepared,
+  { adopt, fingerprint: reviewed }: Decisions,
+): void {
+  if (reviewed !== undefined && reviewed !== fingerprint)
+    throw new Fault(
+      'conflict',
+      'The document or the configuration has changed since the plan; plan again and review it',
+    )
+  const conflicts = changes.filter(({ action }) => action === 'conflict')
+  if (conflicts.length > 0)
+    throw new Fault('conflict', `Another owner has ${namesOf(conflicts)}; remove this from one of the documents`)
+  const adopted = changes.filter(({ action }) => action === 'adopt')
+  if (adopted.length > 0 && adopt !== true)
+    throw new Fault('conflict', `Made by hand: ${namesOf(adopted)}; to let the document own this, set adopt`, {
+      hint: ' (--adopt)',
+    })
+  for (const { policy, findings: found } of findings)
+    for (const finding of found.filter(isBlocking))
+      throw new Fault(
+        'invalid',
+        `policies ${JSON.stringify(policy)}: too wide (${finding.rule}). ${finding.message} ${finding.fix}`,
+      )
+  for (const { policy, failures } of failedTests)
+    throw new Fault('invalid', `policies ${JSON.stringify(policy)}: a test fails. ${failures.join('; ')}`, {
+      reason: 'test_failed',
+    })
+}
+
+function namesOf(changes: readonly Change[]): string {
+  const names = changes.slice(0, namesShownMax).map(({ kind, name }) => `${kind} ${JSON.stringify(name)}`)
+  const more = changes.length - names.length
+  return names.join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+/** Deletes as the operation on one object does. A preset is archived. */
+function deletion({ orm }: OperationContext, kind: Kind, id: string, now: number): Statement {
+  const marked = { deletedAt: now, updatedAt: now }
+  switch (kind) {
+    case 'issuers':
+      return updateIssuer(orm, id, marked)
+    case 'keys':
+      return updateApiKey(orm, id, marked)
+    case 'policies':
+      return updatePolicy(orm, id, marked)
+    case 'presets':
+      return updatePreset(orm, id, { status: 'archived', statusUpdatedAt: now, updatedAt: now })
+    case 'upstreams':
+      return updateUpstream(orm, id, { ...marked, credentialEncrypted: null })
+    case 'prices':
+      return deletePrice(orm, id, now)
+  }
+}

@@ -1,0 +1,217 @@
+// A document is applied as a whole or not at all: by owner, as reviewed, with what only the caller may decide.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Row } from '../../support/latchkey.ts'
+import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
+
+let latchkey: PastedIssuer
+beforeAll(async () => {
+  latchkey = await startWithPastedIssuer()
+})
+afterAll(() => latchkey.stop())
+
+type Plan = { fingerprint: string; changes: { kind: string; name: string; action: string; fields: object[] }[] }
+type Applied = Plan & { secrets: { name: string; key: string }[]; counts: Record<string, number> }
+const planOf = (document: object) => latchkey.admin<Plan>('config.plan', { document })
+const apply = (document: object, more: object = {}) => latchkey.admin<Applied>('config.apply', { document, ...more })
+const brief = ({ changes }: Plan) => changes.map(({ kind, name, action }) => `${action} ${kind} ${name}`)
+const namesOf = async (operation: 'keys.list' | 'policies.list' | 'issuers.list') =>
+  (await latchkey.admin<{ data: Row[] }>(operation)).data.map(({ name }) => name)
+
+const team = (owner: string) => ({
+  latchkey: 1,
+  owner,
+  issuers: [{ name: `${owner}-idp`, issuer_url: `https://${owner}.example.com` }],
+  keys: [{ name: `${owner}-key`, limit: 5, limit_reset: 'monthly', owner: `user of ${owner}` }],
+  policies: [{ name: `${owner}-policy`, issuer: `${owner}-idp`, key: `${owner}-key`, audience: 'a', subject: 's' }],
+  presets: [{ slug: `${owner}-preset`, config: { model: 'm' }, system_prompt: 'Be brief' }],
+  upstreams: [{ name: `${owner}-gpu`, base_url: 'http://10.0.0.5/v1', credential: 'secret-1' }],
+  prices: [{ model: `${owner}/*`, prompt: 1, completion: 2 }],
+})
+
+test('everything that a document names is made at once, with one record each, and its plan is then empty', async () => {
+  const { changes, secrets } = await apply(team('whole'))
+  expect(changes.length).toBe(6)
+  expect(secrets).toEqual([{ name: 'whole-key', key: expect.stringMatching(/^sk-lk-v1-/) }])
+  expect(brief(await planOf(team('whole')))).toEqual([])
+  const records = await latchkey.admin<{ data: { operation: string; at: string; kind: string }[] }>('audit.changes', {
+    limit: 7,
+  })
+  expect(new Set(records.data.map(({ operation, at }) => `${operation} ${at}`)).size).toBe(1)
+  expect(records.data.map(({ kind }) => kind).toSorted()).toEqual([
+    ...['issuer', 'key', 'policy', 'preset', 'price', 'upstream', 'user'],
+  ])
+  expect(await latchkey.admin('policies.show', { policy: 'whole-policy' })).toMatchObject({ state: 'enabled' })
+  expect(JSON.stringify(records)).not.toContain('secret-1')
+})
+
+test('an edit changes the fields that differ, and a key keeps its text', async () => {
+  const before = team('edit')
+  await apply(before)
+  const { hash } = await latchkey.admin('keys.show', { key: 'edit-key' })
+  const after = {
+    ...before,
+    keys: [{ name: 'edit-key', owner: 'user of edit', limit: 7 }],
+    presets: [{ slug: 'edit-preset', config: { model: 'n' } }],
+    upstreams: [{ name: 'edit-gpu', base_url: 'http://10.0.0.6/v1' }],
+  }
+  const { changes, secrets } = await apply(after)
+  expect(changes.map(({ fields, kind }) => [kind, fields])).toEqual([
+    [
+      'keys',
+      [
+        { field: 'limit', before: 5, after: 7 },
+        { field: 'limit_reset', before: 'monthly' },
+      ],
+    ],
+    [
+      'presets',
+      [
+        { field: 'config', before: { model: 'm' }, after: { model: 'n' } },
+        { field: 'system_prompt', before: 'Be brief' },
+      ],
+    ],
+    ['upstreams', [{ field: 'base_url', before: 'http://10.0.0.5/v1', after: 'http://10.0.0.6/v1' }]],
+  ])
+  expect(secrets).toEqual([])
+  expect(await latchkey.admin('keys.show', { key: 'edit-key' })).toMatchObject({ hash, limit: 7, limit_reset: null })
+  expect(await latchkey.admin('upstreams.show', { upstream: 'edit-gpu' })).toMatchObject({ has_credential: true })
+  expect(brief(await planOf(after))).toEqual([])
+})
+
+test('of a credential, a plan says only whether it differs', async () => {
+  const document = team('credential')
+  await apply(document)
+  const other = { ...document, upstreams: [{ ...document.upstreams[0], credential: 'secret-2' }] }
+  expect((await planOf(other)).changes.map(({ fields }) => fields)).toEqual([[{ field: 'credential' }]])
+  await apply(other)
+  expect(brief(await planOf(other))).toEqual([])
+  expect(brief(await planOf(document))).toEqual(['update upstreams credential-gpu'])
+})
+
+test('only prune deletes, and only what the owner has in collections that the document has', async () => {
+  await apply(team('keeper'))
+  await apply(team('pruned'))
+  const { issuers, keys } = team('pruned')
+  const document = { latchkey: 1, owner: 'pruned', issuers, keys, policies: [], upstreams: [], presets: [], prices: [] }
+  const left = [
+    'delete policies pruned-policy',
+    'delete presets pruned-preset',
+    'delete upstreams pruned-gpu',
+    'delete prices pruned/*',
+  ]
+  expect(brief(await planOf(document))).toEqual(left)
+  expect(brief(await apply(document))).toEqual([])
+  expect(brief(await apply(document, { prune: true }))).toEqual(left)
+  expect(brief(await planOf(document))).toEqual([])
+  expect(await namesOf('policies.list')).toContain('keeper-policy')
+  expect(await namesOf('policies.list')).not.toContain('pruned-policy')
+  expect(await namesOf('keys.list')).toContain('pruned-key')
+  const gone = { ...document, issuers: [], keys: [] }
+  expect((await apply(gone, { prune: true })).counts).toMatchObject({ delete: 2 })
+})
+
+test('what was made by hand is taken only with adopt, and what another owner has never', async () => {
+  await latchkey.admin('keys.create', { name: 'manual', limit: 1 })
+  const document = { latchkey: 1, owner: 'us', keys: [{ name: 'manual', limit: 2 }, { name: 'beside' }] }
+  await expect(apply(document)).rejects.toThrow('Made by hand: keys "manual"')
+  expect(await namesOf('keys.list')).not.toContain('beside')
+  expect(brief(await apply(document, { adopt: true }))).toEqual(['create keys beside', 'adopt keys manual'])
+  expect(brief(await planOf(document))).toEqual([])
+  await expect(apply({ ...document, owner: 'them' }, { adopt: true })).rejects.toThrow(
+    'Another owner has keys "beside", keys "manual"',
+  )
+})
+
+test('an edit by hand keeps the owner and shows as drift', async () => {
+  const document = team('drift')
+  await apply(document)
+  await latchkey.admin('keys.update', { key: 'drift-key', limit: 500 })
+  await latchkey.admin('prices.set', { prices: [{ model: 'drift/*', prompt: 9, completion: 2 }] })
+  await latchkey.admin('policies.pause', { policy: 'drift-policy' })
+  expect(brief(await planOf(document))).toEqual([
+    ...['update keys drift-key', 'update policies drift-policy', 'update prices drift/*'],
+  ])
+})
+
+test('a reviewed plan is refused after an object that it changes was saved again, or when the document differs', async () => {
+  const document = team('reviewed')
+  await apply(document)
+  const edit = { ...document, keys: [{ name: 'reviewed-key', owner: 'user of reviewed', limit: 6 }] }
+  const { fingerprint } = await planOf(edit)
+  await expect(apply(document, { fingerprint })).rejects.toThrow('has changed since the plan')
+  latchkey.clock.now += 1
+  await latchkey.admin('keys.update', { key: 'reviewed-key', requests_per_minute: 3 })
+  await expect(apply(edit, { fingerprint })).rejects.toThrow('has changed since the plan')
+  expect(brief(await apply(edit, { fingerprint: (await planOf(edit)).fingerprint }))).toEqual([
+    'update keys reviewed-key',
+  ])
+})
+
+test.each([
+  ['a policy that is too wide', { condition: 'true', subject: null }, 'policies "refused": too wide'],
+  [
+    'a test that fails',
+    { tests: [{ name: 'wrong', claims: { sub: 'other' }, expect: 'allow' }] },
+    'policies "refused": a test fails. "wrong": expected allow, got subject_mismatch',
+  ],
+])('nothing is saved because of %s', async (_name, change, message) => {
+  const policy = { name: 'refused', issuer: 'idp', key: 'fresh', audience: 'a', subject: 's', ...change }
+  const document = { latchkey: 1, keys: [{ name: 'fresh' }], policies: [policy] }
+  await expect(apply(document)).rejects.toThrow(message)
+  expect(await namesOf('keys.list')).not.toContain('fresh')
+})
+
+test('a policy must not keep a key that the document gives up', async () => {
+  await apply(team('broken'))
+  const document = { ...team('broken'), keys: [] }
+  await expect(planOf(document)).rejects.toThrow('the document no longer has keys "broken-key"')
+})
+
+test('an issuer may take the URL of one that the document gives up', async () => {
+  await apply(team('renamed'))
+  const issuers = [{ name: 'renamed-new', issuer_url: 'https://renamed.example.com' }]
+  const policies = [{ ...team('renamed').policies[0], issuer: 'renamed-new' }]
+  const document = { ...team('renamed'), issuers, policies }
+  expect((await apply(document, { prune: true })).counts).toMatchObject({ create: 1, update: 1, delete: 1 })
+  expect(brief(await planOf(document))).toEqual([])
+})
+
+test('after any document was applied with prune and adopt, its plan is empty', async () => {
+  const name = fc.constantFrom('one', 'two', 'three', 'four')
+  const key = fc.record(
+    {
+      name,
+      limit: fc.constantFrom(1, 0.1, 0),
+      allowed_models: fc.constantFrom(['b', 'a'], ['a']),
+      disabled: fc.boolean(),
+    },
+    { requiredKeys: ['name'] },
+  )
+  const preset = fc.record(
+    {
+      slug: name,
+      status: fc.constantFrom('active', 'disabled'),
+      config: fc.record({ temperature: fc.constantFrom(0, 1) }),
+    },
+    { requiredKeys: ['slug', 'config'] },
+  )
+  const price = fc.record({ model: name, prompt: fc.constantFrom(0.1, 2), completion: fc.constantFrom(0.3, 4) })
+  const document = fc.record(
+    {
+      latchkey: fc.constant(1),
+      owner: fc.constant('anything'),
+      keys: fc.uniqueArray(key, { selector: (each) => each.name }),
+      prices: fc.uniqueArray(price, { selector: (each) => each.model }),
+      presets: fc.uniqueArray(preset, { selector: (each) => each.slug, minLength: 4 }),
+    },
+    { requiredKeys: ['latchkey', 'owner'] },
+  )
+  await fc.assert(
+    fc.asyncProperty(document, async (given) => {
+      await apply(given, { prune: true, adopt: true })
+      expect(brief(await planOf(given))).toEqual([])
+    }),
+    { numRuns: 30 },
+  )
+})

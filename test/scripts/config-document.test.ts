@@ -1,0 +1,94 @@
+// `config plan`, `apply`, `export` and `schema` by command: files, secrets, exit codes.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Ajv2020 from 'ajv/dist/2020.js'
+import { parse } from 'yaml'
+import { topics } from '../../src/manual/topics.ts'
+import { createCommandRunner } from '../support/command-runner.ts'
+import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
+
+let latchkey: PastedIssuer
+let commands: ReturnType<typeof createCommandRunner>
+beforeAll(async () => {
+  latchkey = await startWithPastedIssuer()
+  commands = createCommandRunner(latchkey.folder)
+})
+afterAll(() => latchkey.stop())
+
+const path = (...names: string[]) => join(latchkey.folder, ...names)
+function write(name: string, text: string): string {
+  writeFileSync(path(name), text)
+  return path(name)
+}
+
+test('the document of the manual is applied, with files beside it, and its plan is then empty', async () => {
+  const document = /```yaml\n([\s\S]*?)```/.exec(topics.get('config') ?? '')?.[1] ?? ''
+  mkdirSync(path('prompts'))
+  write('prompts/support.txt', 'Be brief\n')
+  write('credential', 'secret-1\n')
+  const file = write('manual.yaml', document.replace('{ env: GPU_KEY }', '{ file: credential }'))
+  const schema = JSON.parse((await commands.run('config', 'schema')).stdout) as object
+  const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(schema)
+  expect([validate(parse(document)), validate.errors]).toEqual([true, null])
+  expect(validate({ latchkey: 1, keys: [{ name: 'a', secret: 'x' }] })).toBe(false)
+
+  const planned = await commands.run('config', 'plan', file)
+  expect(planned.stdout).toContain('+ create policies ci')
+  expect(planned.stdout).toContain('credential: changed')
+  expect((await commands.run('config', 'plan', file, '--check')).code).toBe(1)
+  write('plan.json', (await commands.run('config', 'plan', file, '--json')).stdout)
+  const applied = await commands.run(
+    'config',
+    'apply',
+    file,
+    '--plan',
+    path('plan.json'),
+    '--secrets-out',
+    path('secrets'),
+  )
+  expect(applied.stdout).toContain('6 created')
+  expect(applied.stdout).not.toContain('sk-lk-v1-')
+  expect(readFileSync(path('secrets', 'ci'), 'utf8')).toMatch(/^sk-lk-v1-[0-9a-f]{64}\n$/)
+  expect(statSync(path('secrets', 'ci')).mode & 0o777).toBe(0o600)
+  expect(await commands.run('config', 'plan', file, '--check')).toMatchObject({ code: 0, stdout: 'No changes\n' })
+  expect((await commands.run('presets', 'show', 'support')).stdout).toContain('Be brief')
+})
+
+test('an export, in YAML or JSON, is a document whose plan is empty', async () => {
+  for (const [name, flag] of [['export.yaml'], ['export.json', '--json']] as const) {
+    const { stdout } = await commands.run('config', 'export', ...(flag === undefined ? [] : [flag]))
+    expect(stdout).not.toContain('secret-1')
+    expect((await commands.run('config', 'plan', write(name, stdout), '--check')).code).toBe(0)
+  }
+})
+
+test('a new key is shown once without a folder for it', async () => {
+  const file = write('key.yaml', 'latchkey: 1\nkeys:\n  - name: shown\n')
+  expect((await commands.run('config', 'apply', file)).stdout).toMatch(
+    /shown only once:\nshown {2}sk-lk-v1-[0-9a-f]{64}\n/,
+  )
+  expect((await commands.run('config', 'apply', file)).stdout).toBe('No changes\n')
+})
+
+test('files are joined, and must agree on organization and owner', async () => {
+  const one = write('one.yaml', 'latchkey: 1\nowner: us\nkeys:\n  - name: k1\n')
+  const two = write('two.yaml', 'latchkey: 1\nowner: us\nkeys:\n  - name: k2\n')
+  const other = write('other.yaml', 'latchkey: 1\nowner: them\n')
+  expect((await commands.run('config', 'plan', one, two)).stdout).toContain('2 to create')
+  expect((await commands.failure('config', 'plan', one, other)).error.message).toContain('differ in "owner"')
+})
+
+test.each([
+  ['equal names', 'latchkey: 1\nkeys: []\nkeys: []\n', 'at line 3'],
+  ['an alias', 'latchkey: 1\nkeys: &a []\npolicies: *a\n', 'has an alias'],
+  ['a list', '[]', 'it must be an object'],
+  [
+    'a variable that is not set',
+    'latchkey: 1\nupstreams:\n  - { name: a, base_url: "http://h/v1", credential: { env: NOT_SET_HERE } }\n',
+    'NOT_SET_HERE',
+  ],
+])('a file with %s is refused', async (name, text, message) => {
+  const { code, error } = await commands.failure('config', 'plan', write(`${name}.yaml`, text))
+  expect({ code, message: error.message }).toEqual({ code: 2, message: expect.stringContaining(message) })
+})
