@@ -1,10 +1,11 @@
 // An access token for a workload, from the cache of this user or by an exchange. Processes that ask at the same time
 // share one exchange.
+import { Fault } from '../fault.ts'
 import { type AccessToken, checkBaseUrl, exchangeToken } from './exchange.ts'
 import { withFileLock } from './file-lock.ts'
 import { detectIdentity, distinguishIdentity, type Identity } from './identity.ts'
 import { type Audience, type Platform, readIdentityToken } from './identity-token.ts'
-import { openTokenFolder, readToken, tokenPath, writeToken } from './token-folder.ts'
+import { openTokenFolder, readEntry, tokenPath, writeEntry } from './token-folder.ts'
 
 /** `url` has passed `checkBaseUrl`. */
 export type TokenSource = { url: string; policy: string; identity: Identity; audience: Audience }
@@ -42,7 +43,7 @@ export async function exchangeIdentity(source: TokenSource, dependencies: AgentD
 
 /**
  * Returns a token with at least two minutes left, or as much as the server gives. With `force`, the token was issued
- * after the call. Throws a fault.
+ * after the call. Callers that wait for the same exchange share its failure too. Throws a fault.
  */
 export async function findAccessToken(
   source: TokenSource,
@@ -54,21 +55,38 @@ export async function findAccessToken(
   const folder = await openTokenFolder(platform.environment)
   const { url, policy, identity, audience } = source
   const path = tokenPath(folder, [url, policy, distinguishIdentity(identity, platform.environment), audience.value])
-  const file = `${path}.json`
   const findUsable = async () => {
-    const token = await readToken(file)
+    const token = tokenOf(await readEntry(`${path}.json`))
     if (token === undefined || token.expiresAt <= now() || token.issuedAt > now()) return undefined
     if (token.issuedAt >= calledAt) return token
     return !force && token.expiresAt - now() >= remainingMillisecondsMin ? token : undefined
   }
-  return (
-    (await findUsable()) ??
-    (await withFileLock(`${path}.lock`, async () => {
-      const shared = await findUsable()
-      if (shared !== undefined) return shared
+  const exchange = async () => {
+    const shared = await findUsable()
+    if (shared !== undefined) return shared
+    const failed = await readEntry(`${path}.failure`)
+    if (failed !== undefined && Number(failed.at) >= calledAt) throw faultOf(failed)
+    try {
       const token = await exchangeIdentity(source, dependencies)
-      await writeToken(file, token)
+      await writeEntry(`${path}.json`, token)
       return token
-    }))
-  )
+    } catch (error) {
+      if (error instanceof Fault) {
+        const { message, hint } = error
+        await writeEntry(`${path}.failure`, { at: now(), message, hint })
+      }
+      throw error
+    }
+  }
+  return (await findUsable()) ?? (await withFileLock(`${path}.lock`, exchange))
+}
+
+function tokenOf(entry: Record<string, unknown> | undefined): AccessToken | undefined {
+  const { text, issuedAt, expiresAt } = entry ?? {}
+  const isToken = typeof text === 'string' && typeof issuedAt === 'number' && typeof expiresAt === 'number'
+  return isToken ? { text, issuedAt, expiresAt } : undefined
+}
+
+function faultOf({ message, hint }: Record<string, unknown>): Fault {
+  return new Fault('unavailable', String(message), { hint: String(hint) })
 }

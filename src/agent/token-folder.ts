@@ -1,14 +1,14 @@
 // The folder of cached access tokens: only its owner can read it, and nothing in it is followed to another place.
 import { createHash, randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { lstat, mkdir, open, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Fault } from '../fault.ts'
-import type { AccessToken } from './exchange.ts'
 import type { Environment } from './identity.ts'
 
 const fileBytesMax = 32 * 1024
+const keptMilliseconds = 24 * 60 * 60 * 1000
 
 /**
  * Creates the folder if needed and returns its path: `latchkey` in $XDG_RUNTIME_DIR, or `latchkey-UID` in the folder for
@@ -33,8 +33,11 @@ export function tokenPath(folder: string, parts: readonly string[]): string {
   return join(folder, createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32))
 }
 
-/** Returns the token in a file; undefined if there is none or it is damaged. Throws a fault for a file of another kind or user. */
-export async function readToken(path: string): Promise<AccessToken | undefined> {
+/**
+ * Returns the JSON object in a file; undefined if there is none or it is damaged. Throws a fault for a file of another
+ * kind or user.
+ */
+export async function readEntry(path: string): Promise<Record<string, unknown> | undefined> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
@@ -48,18 +51,18 @@ export async function readToken(path: string): Promise<AccessToken | undefined> 
     if (!found.isFile() || found.uid !== userId() || (found.mode & 0o077) !== 0)
       throw refuse(`The file ${path} for a token belongs to another user, or is open to other users`)
     if (found.size > fileBytesMax) return undefined
-    return parseToken(await file.readFile('utf8'))
+    return parseEntry(await file.readFile('utf8'))
   } finally {
     await file.close()
   }
 }
 
-/** Replaces the file in one step; its mode is 0600. */
-export async function writeToken(path: string, token: AccessToken): Promise<void> {
+/** Replaces the file in one step; its mode is 0600. Removes what nobody has replaced for a day, such as tokens of ended jobs. */
+export async function writeEntry(path: string, entry: Readonly<Record<string, string | number>>): Promise<void> {
   const next = `${path}.${randomUUID()}`
   const file = await open(next, 'wx', 0o600)
   try {
-    await file.writeFile(JSON.stringify(token))
+    await file.writeFile(JSON.stringify(entry))
   } finally {
     await file.close()
   }
@@ -67,13 +70,21 @@ export async function writeToken(path: string, token: AccessToken): Promise<void
     await rm(next, { force: true })
     throw error
   })
+  await removeOld(dirname(path))
 }
 
-function parseToken(text: string): AccessToken | undefined {
+async function removeOld(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name)
+    const found = await lstat(path).catch(() => undefined)
+    if (found !== undefined && Date.now() - found.mtimeMs > keptMilliseconds) await rm(path, { force: true })
+  }
+}
+
+function parseEntry(text: string): Record<string, unknown> | undefined {
   try {
-    const { text: token, issuedAt, expiresAt } = JSON.parse(text) as Partial<AccessToken>
-    if (typeof token === 'string' && typeof issuedAt === 'number' && typeof expiresAt === 'number')
-      return { text: token, issuedAt, expiresAt }
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
   } catch {
     // A damaged file is replaced.
   }

@@ -9,8 +9,10 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import {
@@ -48,10 +50,6 @@ const inFolder = (name: string) => join(folder.path, name)
 const run = (args: string[] = [], more: Record<string, string> = {}) =>
   runCommand(['token', ...args], { cwd: folder.path, env: { ...env, ...more } })
 const cached = () => readdirSync(inFolder('latchkey'))
-const countExchanges = async () => {
-  const { data } = await federation.admin<{ data: unknown[] }>('audit.list', { limit: 500 })
-  return data.length
-}
 
 test('prints a token that the server accepts, and again the same one until it is forced', async () => {
   const first = await run()
@@ -100,20 +98,50 @@ test('does not give the token of one job to another job of the same user', async
   expect((await run([], other)).stdout).not.toBe(first.stdout)
 })
 
-test('makes one exchange for 20 processes at once, also if the last holder of the lock was killed', async () => {
-  const before = await countExchanges()
-  const printed = await Promise.all(Array.from({ length: 20 }, () => run()))
+test('makes one exchange for 20 processes at once', async () => {
+  const held = Promise.withResolvers<void>()
+  let exchanges = 0
+  const server = await listenLocally(async (request) => {
+    exchanges += 1
+    await held.promise
+    return passOn(request)
+  })
+  const running = Array.from({ length: 20 }, () => run([], { LATCHKEY_URL: `${server.url}/v1` }))
+  // This one starts after the 20 and ends while they wait, so they have come as far as the exchange.
+  expect((await run()).code).toBe(0)
+  held.resolve()
+  const printed = await Promise.all(running)
   expect(printed.map(({ code }) => code)).toEqual(Array(20).fill(0))
   expect(new Set(printed.map(({ stdout }) => stdout)).size).toBe(1)
-  expect(await countExchanges()).toBe(before + 1)
+  expect(exchanges).toBe(1)
+  await server.listener.drain()
+}, 60_000)
+
+test('removes the token of a job that ended a day ago', async () => {
+  await run()
+  const path = inFolder(join('latchkey', cached()[0] ?? ''))
+  const dayAgo = new Date(Date.now() - 25 * 3_600_000)
+  utimesSync(path, dayAgo, dayAgo)
+  await run(['--audience', 'other'])
+  expect(existsSync(path)).toBe(false)
+  expect(cached()).toHaveLength(1)
+})
+
+test('does not wait for a process that was killed while it exchanged', async () => {
+  await run()
   const dead = Bun.spawn(['true'])
   await dead.exited
-  const { hostname } = await import('node:os')
   const lock = inFolder(join('latchkey', (cached()[0] ?? '').replace('.json', '.lock')))
   writeFileSync(lock, `${dead.pid} ${hostname()}`)
   expect((await run(['--force'])).stdout).toMatch(accessToken)
   expect(existsSync(lock)).toBe(false)
-}, 60_000)
+})
+
+/** Sends an exchange on to the real server. */
+async function passOn(request: Request): Promise<Response> {
+  const body = new URLSearchParams(await request.text())
+  return fetch(`${federation.server.baseUrl}/oauth/token`, { method: 'POST', body })
+}
 
 describe('prints nothing on standard output, and', () => {
   test("reports the server's sentence, the request id, the claims and what to check", async () => {
@@ -125,7 +153,7 @@ describe('prints nothing on standard output, and', () => {
     expect(refused.stderr).toContain('issuer, audience and subject or condition match the JWT')
     expect(refused.stderr).toMatch(/latchkey audit show [\w-]+$/m)
     expect(refused.stderr).not.toContain('eyJ')
-    expect(cached()).toEqual([])
+    expect(cached()).toEqual([expect.stringMatching(/\.failure$/)])
   })
 
   test('names a missing option or identity, or a URL that is not encrypted', async () => {
@@ -236,10 +264,7 @@ test.skipIf(process.platform !== 'linux')('puts neither token into the arguments
           .text()
           .catch(() => ''),
       )
-    return fetch(`${federation.server.baseUrl}/oauth/token`, {
-      method: 'POST',
-      body: await request.formData().then(formOf),
-    })
+    return passOn(request)
   })
   const { code, stdout } = await run([], { LATCHKEY_URL: `${server.url}/v1`, LATCHKEY_IDENTITY: 'env:JWT', JWT: jwt })
   expect(code).toBe(0)
@@ -247,10 +272,6 @@ test.skipIf(process.platform !== 'linux')('puts neither token into the arguments
   expect(seen.filter((line) => line.includes(jwt) || line.includes(stdout.trim()))).toEqual([])
   await server.listener.drain()
 })
-
-function formOf(form: FormData): URLSearchParams {
-  return new URLSearchParams([...form].map(([name, value]) => [name, String(value)]))
-}
 
 test('loads no database, and nothing else that is heavy', async () => {
   const main = join(import.meta.dirname, '../../scripts/latchkey.ts')
