@@ -246,7 +246,7 @@ describe('refused is', () => {
   const forged: [name: string, change: Parameters<typeof forge>[0], expected: RegExp][] = [
     [
       'a row more than the manifest has',
-      { sql: "insert into prices values ('m', 1, 1, null, 1, null)" },
+      { sql: "insert into prices select 'm', 1, 1, null, 1, null, null" },
       /^contents: .*prices/,
     ],
     [
