@@ -18,6 +18,8 @@ const others: OperationName[] = [
   'policies.check',
   'policies.lint',
   'policies.test',
+  'config.export',
+  'config.plan',
   'audit.list',
   'audit.show',
   'audit.changes',
@@ -119,6 +121,7 @@ const changes: [name: OperationName, input: object, what?: string][] = [
   ['presets.update', { preset: 'for-update', name: 'Updated' }],
   ['presets.archive', { preset: 'for-archive' }],
   ['presets.restore', { preset: 'for-restore' }],
+  ['config.apply', { document: { latchkey: 1, keys: [{ name: 'from a document' }] } }],
   ['signing_keys.rotate', { at_once: true }],
 ]
 

@@ -5,6 +5,7 @@ import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput } from '../operation/references.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
 import { applyChanges } from './apply.ts'
+import type { planResponse } from './config-response.ts'
 import { commonKinds, documentShape, type Entry, type Kind, kinds } from './document.ts'
 import { readSaved } from './entries.ts'
 import { type Action, actions, type Change } from './plan.ts'
@@ -49,7 +50,7 @@ async function apply(context: OperationContext, { document, organization, ...dec
   return { ...showPlan({ ...prepared, changes: applied }), secrets }
 }
 
-function showPlan({ owner, changes, findings, failedTests, fingerprint }: Prepared) {
+function showPlan({ owner, changes, findings, failedTests, fingerprint }: Prepared): typeof planResponse.infer {
   const counts = Object.fromEntries(
     actions.map((action) => [action, changes.filter((change) => change.action === action).length]),
   ) as Record<Action, number>

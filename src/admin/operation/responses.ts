@@ -59,7 +59,7 @@ const policyFields = {
   tests: type({ name: 'string', claims: 'object', expect: 'string' }).array().or('null'),
 } as const
 /** What the linter finds. `witness` has the claims of a token that would pass, `example` those to look at first. */
-const findingResponse = type({
+export const findingResponse = type({
   rule: type.enumerated(...ruleNames),
   level: "'blocking' | 'warning' | 'note'",
   message: 'string',

@@ -11,7 +11,8 @@ import { operationBodyBytesMax } from '../../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
 import type { RunByName } from '../operation/operation.ts'
 import { type OperationName, operations } from '../operations.ts'
-import { type AdminRoute, routes } from './routes.ts'
+import type { AdminRoute } from './admin-route.ts'
+import { routes } from './routes.ts'
 
 const segmentShape = referenceShape.configure({ not: { enum: reservedNames }, says: 'Its name or id' })
 const segments = {

@@ -1,5 +1,4 @@
 // The routes of administration over HTTP: the operation of each path, its response, and who may call it.
-import type { Shape } from '../../http/operation-doc.ts'
 import { findingsResponse } from '../doctor/findings.ts'
 import {
   auditedResponse,
@@ -18,29 +17,8 @@ import {
   testedPolicyResponse,
   verificationResponse,
 } from '../operation/responses.ts'
-import type { OperationName } from '../operations.ts'
-
-export type AdminRoute = {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  path: string
-  operation: OperationName
-  /** For an operation with two routes. */
-  name?: string
-  summary: string
-  /** See `OperationDoc`. */
-  rules?: string
-  /** Without `data` around it, unless the operation's own answer is a list, which brings that along. */
-  answer: Shape
-  /** Default: 200. */
-  status?: number
-  isList?: true
-  /** The response to a dry run, with status 200. */
-  draft?: Shape
-  /** The path contains all input. */
-  isBare?: true
-  /** What a read-only management key may call. */
-  isReading?: true
-}
+import type { AdminRoute } from './admin-route.ts'
+import { configRoutes } from './config-routes.ts'
 
 const issuers = '/workload-identity/issuers'
 const policies = '/workload-identity/policies'
@@ -210,6 +188,7 @@ export const routes: AdminRoute[] = [
     answer: policy,
     isBare: true,
   },
+  ...configRoutes,
   {
     method: 'GET',
     path: findings,

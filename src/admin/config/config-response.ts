@@ -1,0 +1,30 @@
+// The responses of the operations on configuration documents, as shapes for the OpenAPI document.
+
+import { type } from '../../values/shape.ts'
+import { findingResponse } from '../operation/responses.ts'
+import { kinds } from './document.ts'
+import { actions } from './plan.ts'
+
+const change = type({
+  kind: type.enumerated(...kinds),
+  name: 'string',
+  action: type.enumerated(...actions),
+  'managed_by?': 'string',
+  fields: type({ field: 'string', 'before?': 'unknown', 'after?': 'unknown' }).array(),
+}).configure({ title: 'ConfigChange' })
+const count = 'number.integer'
+const planFields = {
+  owner: 'string | null',
+  fingerprint: 'string',
+  counts: type({ create: count, update: count, delete: count, adopt: count, conflict: count }),
+  changes: change.array(),
+  findings: type({ policy: 'string', findings: findingResponse.array() }).array(),
+  failed_tests: type({ policy: 'string', failures: 'string[]' }).array(),
+  blocked: 'string[]',
+} as const
+export const planResponse = type(planFields).configure({ title: 'ConfigPlan' })
+/** The texts of new keys are in no other response. */
+export const appliedResponse = type({
+  ...planFields,
+  secrets: type({ name: 'string', key: 'string' }).array(),
+}).configure({ title: 'AppliedConfig' })
