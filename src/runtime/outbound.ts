@@ -1,6 +1,5 @@
 // Outbound requests on Bun and Deno: fetch with our own limits and trust, and name resolution.
 import { lookup } from 'node:dns/promises'
-import { setImmediate } from 'node:timers'
 import { findDeno } from './deno.ts'
 
 /**
@@ -15,7 +14,6 @@ export type Fetch = (url: string, init: FetchInit) => Promise<Response>
  * these, Deno honors `ca`. Without `decompress: false`, a compressed body of a few kilobytes can take gigabytes and seconds.
  */
 export async function outboundFetch(url: string, init: FetchInit): Promise<Response> {
-  await endOfTurn()
   const { ca, address } = init
   const trust = ca === undefined ? undefined : trusting(ca)
   if (address === undefined || !('Bun' in globalThis))
@@ -28,18 +26,6 @@ export async function outboundFetch(url: string, init: FetchInit): Promise<Respo
   // A reused connection could have been verified for another name at the same address.
   const pinned = { headers, tls: { ...trust?.tls, serverName: hostname }, keepalive: false }
   return fetch(target.href, { ...init, ...pinned, timeout: false } as RequestInit)
-}
-
-const starting: (() => void)[] = []
-
-/** Requests that start in the same turn of the event loop wake the thread that sends them once, and not one by one. */
-function endOfTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (starting.push(resolve) > 1) return
-    setImmediate(() => {
-      for (const start of starting.splice(0)) start()
-    })
-  })
 }
 
 type TrustOptions = { tls?: { ca: string }; client?: unknown }
