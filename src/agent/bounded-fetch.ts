@@ -1,5 +1,5 @@
 // A request that cannot take longer, return more, or lead elsewhere than its caller allows.
-import { Fault } from '../fault.ts'
+import { describeError, Fault } from '../fault.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -33,8 +33,9 @@ export async function fetchText(
       throw new Fault('timeout', `${name} did not respond within ${milliseconds / 1000} seconds`, {
         hint: `: check the network path to ${shown(url)}`,
       })
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Fault('unavailable', `${name} could not be reached at ${shown(url)}`, { hint: `: ${reason}` })
+    throw new Fault('unavailable', `${name} could not be reached at ${shown(url)}`, {
+      hint: `: ${describeError(error)}`,
+    })
   }
 }
 
