@@ -1,5 +1,6 @@
 // The names of backups in a folder: the installation and the time. Nothing else in the folder is touched.
 import { readdirSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describeReadFailure } from '../../db/access.ts'
 import { Fault } from '../fault.ts'
@@ -22,8 +23,8 @@ function compact(time: number): string {
  * must not take the places of the others.
  * @throws Fault `unavailable` when the folder cannot be read
  */
-export function listBackups(folder: string, installation: string, now: number): NamedBackup[] {
-  const found = namesIn(folder)
+export async function listBackups(folder: string, installation: string, now: number): Promise<NamedBackup[]> {
+  const found = (await namesIn(folder))
     .flatMap((name) => {
       const createdAt = timeIn(name, installation)
       return createdAt === undefined ? [] : [{ path: join(folder, name), createdAt }]
@@ -33,9 +34,9 @@ export function listBackups(folder: string, installation: string, now: number): 
   return [...found.filter((each) => !isFuture(each)), ...found.filter(isFuture)]
 }
 
-function namesIn(folder: string): string[] {
+async function namesIn(folder: string): Promise<string[]> {
   try {
-    return readdirSync(folder)
+    return await readdir(folder)
   } catch (cause) {
     const isAbsent = (cause as NodeJS.ErrnoException).code === 'ENOENT'
     const why = isAbsent ? 'does not exist; create it' : `cannot be read: ${describeReadFailure(folder, cause)}`

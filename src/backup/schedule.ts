@@ -4,7 +4,7 @@ import type { BackupPlan } from '../config.ts'
 import { describeError } from '../fault.ts'
 import { backupRetryMilliseconds } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
-import { listBackups, type NamedBackup } from './backup-names.ts'
+import { listBackups } from './backup-names.ts'
 import type { Backup, Backups } from './backups.ts'
 
 export type BackupSchedule = {
@@ -12,7 +12,7 @@ export type BackupSchedule = {
   check: () => Promise<void>
   /** Whether the last scheduled backup failed. */
   isFailing: () => boolean
-  /** Times in milliseconds; undefined without a backup. */
+  /** As of the last check, which reads the folder: it may be on a disk that does not respond. Milliseconds; undefined without a backup. */
   newestAt: () => number | undefined
 }
 
@@ -21,10 +21,14 @@ type Parts = { plan: BackupPlan | undefined; backups: Backups; now: () => number
 export function createBackupSchedule({ plan, backups, now, log }: Parts): BackupSchedule {
   let failedAt: number | undefined
   let isChecking = false
+  let newestInFolder: number | undefined
 
   async function makeWhenDue({ folder, everyMilliseconds, keep }: BackupPlan): Promise<void> {
     try {
-      if (!isDue(listBackups(folder, backups.installation(), now()), everyMilliseconds, now())) return
+      const found = await listBackups(folder, backups.installation(), now())
+      // A backup from the future was made while the clock was wrong, and says nothing.
+      newestInFolder = found.find(({ createdAt }) => createdAt <= now())?.createdAt
+      if (newestInFolder !== undefined && now() - newestInFolder < everyMilliseconds) return
       logBackup(log, await backups.create(`${folder}/`))
       failedAt = undefined
     } catch (error) {
@@ -36,7 +40,7 @@ export function createBackupSchedule({ plan, backups, now, log }: Parts): Backup
   }
 
   async function removeOld({ folder, keep }: Pick<BackupPlan, 'folder' | 'keep'>): Promise<void> {
-    for (const { path } of listBackups(folder, backups.installation(), now()).slice(keep)) {
+    for (const { path } of (await listBackups(folder, backups.installation(), now())).slice(keep)) {
       try {
         // Removing a large file takes a tenth of a second, which must not hold the event loop.
         await rm(path)
@@ -59,8 +63,7 @@ export function createBackupSchedule({ plan, backups, now, log }: Parts): Backup
     isFailing: () => failedAt !== undefined,
     newestAt: () => {
       const last = backups.state().lastSuccess?.at
-      const inFolder = plan && newestIn(plan.folder, backups.installation(), now())
-      return last === undefined ? inFolder : Math.max(last, inFolder ?? last)
+      return last === undefined ? newestInFolder : Math.max(last, newestInFolder ?? last)
     },
   }
 }
@@ -68,18 +71,4 @@ export function createBackupSchedule({ plan, backups, now, log }: Parts): Backup
 /** `by` are the users who asked for it; without them, it was due. */
 export function logBackup(log: Log, { file, bytes, milliseconds }: Backup, by: object = {}): void {
   log('info', 'backup_created', { file, bytes, milliseconds, ...by })
-}
-
-/** A backup from the future was made while the clock was wrong, and says nothing. */
-function isDue(found: NamedBackup[], everyMilliseconds: number, at: number): boolean {
-  const newest = found.find(({ createdAt }) => createdAt <= at)
-  return newest === undefined || at - newest.createdAt >= everyMilliseconds
-}
-
-function newestIn(folder: string, installation: string, at: number): number | undefined {
-  try {
-    return listBackups(folder, installation, at).find(({ createdAt }) => createdAt <= at)?.createdAt
-  } catch {
-    return undefined
-  }
 }
