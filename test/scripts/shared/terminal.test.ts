@@ -78,5 +78,5 @@ describe('a list on a terminal', () => {
 test('a list in a pipe has all columns and no colors', async () => {
   const { stdout } = await runCommand(['keys', 'list'], { cwd: folder.path, env: { ...env, TERM: 'xterm' } })
   expect(isColored(stdout)).toBe(false)
-  expect(stdout.split('\n')[0]).toEndWith('CREATED (UTC)')
+  expect(stdout.split('\n')[0]).toEndWith('LAST USED (UTC)')
 })
