@@ -1,8 +1,8 @@
-// The server of the backup bench, as a child process: fills its database, makes backups on request, and tells by IPC for how long its
-// event loop was held, in time and in CPU time of its main thread.
+// The server of the backup bench, as a child process: fills its database, makes backups and archives on request, and reports by IPC for
+// how long its event loop was held, in time and in CPU time of its main thread.
 import { dlopen, ptr } from 'bun:ffi'
 import { statSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startFederation } from '../support/latchkey.ts'
 
@@ -29,13 +29,17 @@ const { server, admin, folder, config, policy, mint, stop } = federation
 const { client } = server.context.database
 const rowBytes = 600
 const rowsAtOnce = 50_000
+const oldRows = 500_000
 
-/** Fills the audit log until the file has a size. */
+/** Fills the audit log until the file has a size. The first rows are old enough to be archived. */
 async function fill(bytes: number): Promise<void> {
   for (let rows = 0; rows * rowBytes < bytes; rows += rowsAtOnce)
-    await client.execute(`insert into exchange_audit (at, request_id, outcome, reason, detail)
+    await client.execute({
+      sql: `insert into exchange_audit (at, request_id, outcome, reason, detail)
       with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rowsAtOnce})
-      select 1, hex(randomblob(16)), 'refused', 'policy_unknown', hex(randomblob(260)) from n`)
+      select ?, hex(randomblob(16)), 'refused', 'policy_unknown', hex(randomblob(260)) from n`,
+      args: [rows < oldRows ? 1 : Date.now()],
+    })
   await client.execute('pragma wal_checkpoint(truncate)')
 }
 
@@ -49,6 +53,13 @@ async function backUp() {
   return { bytes, milliseconds: duration_milliseconds }
 }
 
+async function archive() {
+  const to = await mkdtemp(join(folder, 'archives-'))
+  const startedAt = performance.now()
+  const { data } = await admin<{ data: { rows: number }[] }>('archive.run', { before: '2000-01-01', to })
+  return { rows: data.reduce((sum, { rows }) => sum + rows, 0), milliseconds: performance.now() - startedAt }
+}
+
 function report() {
   const figures = (which: 'wall' | 'cpu') => {
     const sorted = holds.map((hold) => hold[which]).toSorted((one, other) => one - other)
@@ -60,10 +71,11 @@ function report() {
   return told
 }
 
-type Asked = { fill: number } | { backup: true } | { report: true } | { stop: true }
+type Asked = { fill: number } | { backup: true } | { archive: true } | { report: true } | { stop: true }
 process.on('message', async (asked: Asked) => {
   if ('fill' in asked) process.send?.((await fill(asked.fill)) ?? null)
   else if ('backup' in asked) process.send?.(await backUp())
+  else if ('archive' in asked) process.send?.(await archive())
   else if ('report' in asked) process.send?.(report())
   else {
     await stop()

@@ -1,5 +1,5 @@
-// What a backup does to a busy server: `bun test/bench/backup.ts [MEGABYTES]` prints for how long the event loop is held, without and
-// during a backup of a database of that size (default 1,024), while 32 clients exchange tokens. Linux only.
+// What backups and archives do to a busy server: `bun test/bench/backup.ts [MEGABYTES]` prints for how long the event loop is held, without
+// and during three backups and one archive of a database of that size (default 1,024), while 32 clients exchange tokens. Linux only.
 import { join } from 'node:path'
 import { postExchange } from '../support/latchkey.ts'
 import { repository } from './measure.ts'
@@ -50,7 +50,7 @@ async function phase(name: string, run: () => Promise<unknown>): Promise<void> {
 }
 
 await phase('warm-up', () => Bun.sleep(5_000))
-await phase('without a backup, 20 s', () => Bun.sleep(20_000))
+await phase('without either, 20 s', () => Bun.sleep(20_000))
 for (let round = 1; round <= 3; round++) {
   let made = { bytes: 0, milliseconds: 0 }
   await phase(`during backup ${round}`, async () => {
@@ -59,6 +59,12 @@ for (let round = 1; round <= 3; round++) {
   console.log(`  ${(made.bytes / 1e6).toFixed(0)} MB in ${(made.milliseconds / 1_000).toFixed(1)} s`)
   await phase('10 s after it', () => Bun.sleep(10_000))
 }
+let archived = { rows: 0, milliseconds: 0 }
+await phase('during an archive', async () => {
+  archived = await ask({ archive: true })
+})
+console.log(`  ${archived.rows} rows in ${(archived.milliseconds / 1_000).toFixed(1)} s`)
+await phase('10 s after it', () => Bun.sleep(10_000))
 isOver = true
 await Promise.all(clients)
 child.send({ stop: true })

@@ -23,7 +23,7 @@ const schema = [
 ]
 /** In one transaction: each row names another. */
 const rows = presets.flatMap(({ id, slug }) => [
-  `insert into presets values('${id}','o','w','${slug}','${slug}',null,'active',null,'u',1,1,1,1)`,
+  `insert into presets values('${id}','o','w','${slug}','${slug}',null,'active',null,'u',1,1,1,1,null)`,
   `insert into preset_versions values('${crypto.randomUUID()}','${id}',1,'{}',null,'u',1)`,
 ])
 
