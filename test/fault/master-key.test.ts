@@ -140,7 +140,7 @@ async function killDuring(milliseconds: number): Promise<void> {
 
 test('killed at moments all over it, it never loses a key, a token or a credential', async () => {
   const seen = keys()
-  for (let kill = 0; kill < 12; kill++) {
+  for (let kill = 0; kill < 20; kill++) {
     await killDuring(kill)
     await expectAllOpens()
     for (const key of seen) expect(keys()).toContain(key)
