@@ -83,7 +83,7 @@ async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
   }
 }
 
-/** `more` returns the statements that a commit of these rows needs besides their inserts. */
+/** `more` returns further statements for the commit of these rows. */
 function createLedger(into: Insertion, more: (rows: Row[]) => BoundStatement[] = () => []): Ledger {
   return { waiting: [], statementsFor: (rows) => [...insertsOf(into, rows), ...more(rows)] }
 }

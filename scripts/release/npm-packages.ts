@@ -16,8 +16,8 @@ export function findLocked(name: string): LockedPackage {
 }
 
 /**
- * Returns a folder with the files of a package. Downloads it from the registry of `npm_config_registry` unless an
- * earlier run did. Fails if the digest differs.
+ * Returns a folder with the files of a package. Downloads it from the registry that Bun is configured with (`.npmrc`,
+ * `npm_config_registry`) unless an earlier run did. Fails if the digest differs.
  */
 export async function fetchPackage(
   { name, version, integrity }: LockedPackage,
@@ -26,8 +26,7 @@ export async function fetchPackage(
   const folder = join(cache, `${name.replace('/', '+')}@${version}`)
   const archive = `${folder}.tgz`
   if (!existsSync(archive)) {
-    const registry = (process.env.npm_config_registry ?? 'https://registry.npmjs.org').replace(/\/$/, '')
-    const url = `${registry}/${name}/-/${name.split('/').at(-1)}-${version}.tgz`
+    const url = await findArchive(`${name}@${version}`)
     const response = await fetch(url)
     if (!response.ok) throw new Error(`${url} could not be fetched: status ${response.status}`)
     mkdirSync(dirname(archive), { recursive: true })
@@ -44,4 +43,22 @@ export async function fetchPackage(
   rmSync(folder, { recursive: true, force: true })
   await new Bun.Archive(bytes).extract(folder)
   return join(folder, 'package')
+}
+
+/** Asks the registry where the archive of a package lies. Fails with Bun's own message. */
+async function findArchive(id: string): Promise<string> {
+  const asking = Bun.spawn([process.execPath, 'pm', 'view', id, 'dist.tarball'], {
+    cwd: root,
+    env: { ...process.env, NO_COLOR: '1' },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr] = await Promise.all([
+    new Response(asking.stdout).text(),
+    new Response(asking.stderr).text(),
+    asking.exited,
+  ])
+  const url = stdout.trim()
+  if (!URL.canParse(url)) throw new Error(`${id} was not found in the registry: ${stderr.trim()}`)
+  return url
 }

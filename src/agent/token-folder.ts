@@ -34,7 +34,7 @@ export function tokenPath(folder: string, parts: readonly string[]): string {
 }
 
 /**
- * Returns the JSON object in a file; undefined if there is none or it is damaged. Throws a fault for a file of another
+ * Returns the JSON object in a file; undefined if it is missing or damaged. Throws a fault for a file of another
  * kind or user.
  */
 export async function readEntry(path: string): Promise<Record<string, unknown> | undefined> {

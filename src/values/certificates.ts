@@ -9,7 +9,7 @@ export function splitBundle(pem: string): string[] {
   return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
 }
 
-/** The certificate of a bundle that expires first. @throws when one cannot be read, or there is none */
+/** The certificate of a bundle that expires first. @throws when one cannot be read, or the bundle is empty */
 export function firstToExpire(pem: string): Validity {
   const [first] = splitBundle(pem)
     .map((text) => validityOf(new X509Certificate(text)))

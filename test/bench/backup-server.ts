@@ -66,9 +66,9 @@ function report() {
     return { p99: sorted[Math.floor(sorted.length * 0.99)] ?? 0, longest: sorted.at(-1) ?? 0 }
   }
   const log = statSync(`${config.databasePath}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  const told = { wall: figures('wall'), cpu: figures('cpu'), log }
+  const reported = { wall: figures('wall'), cpu: figures('cpu'), log }
   holds = []
-  return told
+  return reported
 }
 
 type Asked = { fill: number } | { backup: true } | { archive: true } | { report: true } | { stop: true }

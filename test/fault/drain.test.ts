@@ -44,7 +44,8 @@ async function signalStop({ serving, baseUrl }: Served): Promise<void> {
   }
 }
 
-test('a server that finishes its requests reports that it is stopping', async () => {
+/** Starts a server and signals it to stop while an exchange waits for the keys of its issuer. */
+async function stopDuringExchange() {
   installation = await install()
   served = await installation.serve()
   const held = hold('/jwks')
@@ -53,6 +54,11 @@ test('a server that finishes its requests reports that it is stopping', async ()
   const exchange = postExchange(served.baseUrl, fields)
   await held.asked
   await signalStop(served)
+  return { held, exchange }
+}
+
+test('a server that finishes its requests reports that it is stopping', async () => {
+  const { held, exchange } = await stopDuringExchange()
   const stopping = { code: 1, stdout: 'not_ready: stopping\n', stderr: '' }
   expect(await installation.run('health')).toEqual(stopping)
   held.release()
@@ -62,14 +68,7 @@ test('a server that finishes its requests reports that it is stopping', async ()
 })
 
 test('a server that is stopping refuses to reload its settings', async () => {
-  installation = await install()
-  served = await installation.serve()
-  const held = hold('/jwks')
-  const trusted = await trust(served, await installation.startIssuer(held.around))
-  const fields = { federation_policy_id: trusted.policyId, subject_token: trusted.subjectToken }
-  const exchange = postExchange(served.baseUrl, fields)
-  await held.asked
-  await signalStop(served)
+  const { held, exchange } = await stopDuringExchange()
   expect(await installation.run('reload')).toMatchObject({ code: 1, stderr: expect.stringContaining('it is stopping') })
   held.release()
   expect((await exchange).status).toBe(200)

@@ -1,5 +1,5 @@
 // What an edit of a policy changes: a token that passes only afterwards, and one that passed only before. Both were run
-// through both policies. That none is found does not prove that there is none.
+// through both policies. Finding none is no proof.
 import { conditionOf, type Policy } from '../policy.ts'
 import { claimsIn } from './advice.ts'
 import { always, among, only, type Paths } from './atom.ts'

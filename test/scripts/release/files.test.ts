@@ -20,8 +20,12 @@ describe('a package of the registry', () => {
     const archive = await new Bun.Archive({ 'package/index.node': 'native' }, { compress: 'gzip' }).bytes()
     const asked: string[] = []
     const { url, listener } = await listenLocally(async (request) => {
-      asked.push(new URL(request.url).pathname)
-      return new Response(archive)
+      const { pathname, origin } = new URL(request.url)
+      asked.push(decodeURIComponent(pathname))
+      if (pathname.endsWith('.tgz')) return new Response(archive)
+      const dist = { tarball: `${origin}/files/part-1.0.0.tgz` }
+      const version = { name: '@libsql/part', version: '1.0.0', dist }
+      return Response.json({ name: '@libsql/part', 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': version } })
     })
     const before = process.env.npm_config_registry
     process.env.npm_config_registry = url
@@ -31,7 +35,7 @@ describe('a package of the registry', () => {
       const path = await fetchPackage(part, folder.path)
       expect(readFileSync(join(path, 'index.node'), 'utf8')).toBe('native')
       await fetchPackage(part, folder.path)
-      expect(asked).toEqual(['/@libsql/part/-/part-1.0.0.tgz'])
+      expect(asked).toEqual(['/@libsql/part', '/files/part-1.0.0.tgz'])
 
       const wrong = fetchPackage({ ...part, integrity: 'sha512-AAAA' }, folder.path)
       expect(wrong).rejects.toThrow('it must be sha512-AAAA')
