@@ -1,0 +1,82 @@
+// The stand-in for a libSQL server, checked with the real client: what the client relies on must hold for the stand-in.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { createClient } from '@libsql/client/http'
+import { migrations } from '../../db/migrate.ts'
+import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
+
+let server: HranaServer
+const folder = temporaryFolder()
+const open = () => createClient({ url: server.url, authToken: 'secret' })
+
+beforeAll(async () => {
+  server = await startHranaServer({ path: join(folder.path, 'server.db'), token: 'secret' })
+})
+afterAll(async () => {
+  await server.close()
+  folder.remove()
+})
+
+test('a value of each type comes back as it was sent', async () => {
+  const args = [null, 7, 2.5, 'text', new Uint8Array([1, 2]).buffer, Number.MAX_SAFE_INTEGER]
+  const { rows, columns } = await open().execute({ sql: 'select ? a, ? b, ? c, ? d, ? e, ? f', args })
+  expect(columns).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+  expect(Array.from(rows[0] ?? [])).toEqual(args)
+})
+
+describe('a batch', () => {
+  test('that fails leaves nothing, and reports the code and text of SQLite', async () => {
+    const client = open()
+    await client.execute('create table one (id text primary key)')
+    const insert = { sql: 'insert into one values (?)', args: ['x'] }
+    const failure = await client.batch([insert, insert], 'write').catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'SQLITE_CONSTRAINT' })
+    expect(String(failure)).toContain('UNIQUE constraint failed: one.id')
+    expect((await client.execute('select count(*) as n from one')).rows[0]?.n).toBe(0)
+    const [, result] = await client.batch([insert, 'select id from one'], 'write')
+    expect(result?.rows[0]?.id).toBe('x')
+  })
+
+  test('is one request', async () => {
+    const client = open()
+    await client.execute('select 1')
+    const before = server.counts.pipelines
+    await client.batch(['select 1', 'select 2', 'select 2'], 'read')
+    expect(server.counts.pipelines).toBe(before + 1)
+  })
+})
+
+test('an interactive transaction keeps its connection between requests', async () => {
+  const client = open()
+  await client.executeMultiple('create table two (n integer); insert into two values (1)')
+  const transaction = await client.transaction('write')
+  await transaction.execute('update two set n = 2')
+  expect((await client.execute('select n from two')).rows[0]?.n).toBe(1)
+  await transaction.commit()
+  expect((await client.execute('select n from two')).rows[0]?.n).toBe(2)
+})
+
+test('a connection that is cut before the work leaves nothing, after the work everything', async () => {
+  const client = open()
+  await client.execute('create table three (n integer)')
+  for (const cut of ['before', 'after'] as const) {
+    server.trouble.cuts.push(cut)
+    const write = client.batch([{ sql: 'insert into three values (1)', args: [] }], 'write')
+    expect(await write.then(String, () => 'lost')).toBe('lost')
+    const { rows } = await client.execute('select count(*) as n from three')
+    expect(rows[0]?.n).toBe(cut === 'before' ? 0 : 1)
+  }
+})
+
+test('another token is refused', async () => {
+  const client = createClient({ url: server.url, authToken: 'other' })
+  await expect(client.execute('select 1')).rejects.toThrow('Unauthorized')
+})
+
+test('the migrations of the product run on it', async () => {
+  const client = open()
+  for (const { statements } of migrations) await client.batch(statements, 'write')
+  const { rows } = await client.execute("select count(*) as n from sqlite_master where type = 'trigger'")
+  expect(rows[0]?.n).toBeGreaterThan(5)
+})

@@ -1,0 +1,86 @@
+// A stand-in for a libSQL server: it speaks Hrana pipelines (versions 2 and 3, JSON) over a SQLite file. It can delay
+// responses and cut connections before or after the work. It runs in a test's own process, or alone so that it can be killed.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createStreams, type StreamRequest } from './hrana-streams.ts'
+
+/** What the server does to the next requests. */
+export type Trouble = {
+  /** Added to each request, half before the work and half after it. */
+  delayMilliseconds: number
+  /** How the next requests end without a response, in order: before or after the work. */
+  cuts: ('before' | 'after')[]
+  /** Whether every connection is closed without a response. */
+  isPartitioned: boolean
+}
+
+export type HranaServer = {
+  url: string
+  trouble: Trouble
+  /** Pipelines that were executed, and those among them that had a batch. */
+  counts: { pipelines: number; batches: number }
+  close: () => Promise<void>
+}
+
+export type HranaOptions = { path: string; port?: number; token?: string }
+
+export async function startHranaServer({ path, port = 0, token }: HranaOptions): Promise<HranaServer> {
+  const trouble: Trouble = { delayMilliseconds: 0, cuts: [], isPartitioned: false }
+  const counts = { pipelines: 0, batches: 0 }
+  const streams = createStreams(path)
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readText(request)
+    const cut = trouble.isPartitioned ? 'before' : trouble.cuts.shift()
+    if (trouble.delayMilliseconds > 0) await pause(trouble.delayMilliseconds / 2)
+    if (cut === 'before') return void request.socket.destroy()
+    const { status, content } = respond(request, body)
+    if (trouble.delayMilliseconds > 0) await pause(trouble.delayMilliseconds / 2)
+    if (cut === 'after') return void request.socket.destroy()
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(content))
+  }
+
+  function respond({ method, url, headers }: IncomingMessage, body: string): { status: number; content: object } {
+    if (method === 'GET') return { status: url === '/v2' || url === '/v3' ? 200 : 404, content: {} }
+    if (token !== undefined && headers.authorization !== `Bearer ${token}`)
+      return { status: 401, content: { message: 'Unauthorized: the token is not valid', code: 'AUTH_JWT_INVALID' } }
+    if (method !== 'POST' || !/^\/v[23]\/pipeline$/.test(url ?? '')) return { status: 404, content: {} }
+    const { baton, requests } = JSON.parse(body) as { baton?: string | null; requests: StreamRequest[] }
+    counts.pipelines += 1
+    if (requests.some(({ type }) => type === 'batch')) counts.batches += 1
+    return streams.run(baton ?? undefined, requests)
+  }
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      response.writeHead(500, { 'content-type': 'text/plain' }).end(String(error))
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    trouble,
+    counts,
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      streams.close()
+    },
+  }
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
+
+if (import.meta.main) {
+  const [path = '', port = '0'] = process.argv.slice(2)
+  const { url } = await startHranaServer({ path, port: Number(port) })
+  process.stdout.write(`${url}\n`)
+}
