@@ -1,70 +1,20 @@
-// All routes of the service on one page, and its only catch block, which turns every error into a response.
-import packageJson from '../package.json' with { type: 'json' }
+// The way of every request: its route, its handler, and the only catch block, which turns every error into a response.
 import type { RunByName } from './admin/operation/operation.ts'
-import { withTypes } from './admin/operations.ts'
-import { createAdminEndpoints } from './admin/transport/endpoints.ts'
 import type { Context } from './context.ts'
 import { describeError, Fault } from './fault.ts'
-import { toOAuthError } from './federation/oauth-reply.ts'
-import { exchangeDescription, jwksDescription } from './federation/openapi.ts'
-import { exchangeToken } from './federation/token-endpoint.ts'
 import { clientAddressOf } from './http/client-address.ts'
-import type { Endpoint, Handle, RequestInfo } from './http/endpoint.ts'
+import type { RequestInfo, ServedRoute } from './http/endpoint.ts'
 import { findNearestPath } from './http/nearest-path.ts'
-import { createOpenApiDocument } from './http/openapi.ts'
-import { errorResponses, type OperationDoc } from './http/operation-doc.ts'
 import { errorReply, statusOf } from './http/reply.ts'
 import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
 import { isPlainPath } from './http/sent-path.ts'
 import { parseTraceparent } from './http/traceparent.ts'
-import { inferenceEndpoints } from './inference/endpoint.ts'
-import { listModels, showModel } from './inference/models/endpoint.ts'
-import { modelDescription, modelsDescription } from './inference/openapi.ts'
-import { createKeyEndpoints } from './keys/endpoints.ts'
 import { accessLine } from './observe/access-log.ts'
-import { healthEndpoints } from './observe/endpoints/health-endpoints.ts'
-import { metricsEndpoint } from './observe/endpoints/metrics-endpoint.ts'
 import { withFields } from './observe/log.ts'
-import { createPresetEndpoints } from './presets/endpoints.ts'
 import type { Handler } from './runtime/listener.ts'
-import { publishJwks } from './tokens/jwks-endpoint.ts'
 import { alternatives } from './values/alternatives.ts'
-
-/** Lists every endpoint of the service with its documentation. */
-function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
-  const runOperation = withTypes(runByName)
-  const endpoints: Endpoint<Context>[] = [
-    {
-      method: 'POST',
-      path: '/oauth/token',
-      handle: exchangeToken,
-      toResponse: toOAuthError,
-      openapi: exchangeDescription,
-    },
-    { method: 'GET', path: '/oauth/jwks', handle: publishJwks, openapi: jwksDescription },
-    ...inferenceEndpoints,
-    { method: 'GET', path: '/models', handle: listModels, openapi: modelsDescription },
-    { method: 'GET', path: '/models/{model+}', handle: showModel, openapi: modelDescription },
-    ...createKeyEndpoints(runOperation),
-    ...createPresetEndpoints(runOperation),
-    ...createAdminEndpoints(runByName),
-    metricsEndpoint,
-    ...healthEndpoints,
-  ]
-  const openapi: OperationDoc = {
-    summary: 'This document (OpenAPI 3.1)',
-    access: 'public',
-    responses: { 200: { description: 'The document' }, ...errorResponses() },
-  }
-  let text: string | undefined
-  const handle: Handle<Context> = async (_request, { baseUrl }) => {
-    text ??= JSON.stringify(createOpenApiDocument(endpoints, baseUrl, packageJson.version))
-    return new Response(text, { headers: { 'content-type': 'application/json' } })
-  }
-  endpoints.push({ method: 'GET', path: '/openapi.json', handle, openapi })
-  return endpoints
-}
+import { workloadRoutes } from './workload-routes.ts'
 
 /** Returns the parent of the base path: empty for `/v1`. */
 function besidePathOf(basePath: string): string {
@@ -72,13 +22,13 @@ function besidePathOf(basePath: string): string {
 }
 
 /**
- * Creates routers for the endpoints. `below` finds only endpoints under the base path; `anywhere` also finds those next
- * to it, such as `/readyz`.
+ * Creates routers. `below` finds only routes under the base path; `anywhere` also finds those next to it, such as
+ * `/readyz`.
  */
-function createRoutes(basePath: string, endpoints: readonly Endpoint<Context>[]) {
+function createRoutes(basePath: string, routes: readonly ServedRoute<Context>[]) {
   const besidePath = besidePathOf(basePath)
   const [inside, outside] = [false, true].map((isBeside) =>
-    endpoints.filter(({ isBesideBase = false }) => isBesideBase === isBeside),
+    routes.filter(({ isBesideBase = false }) => isBesideBase === isBeside),
   )
   const below = createRouter(basePath, inside ?? [])
   const beside = createRouter(besidePath, outside ?? [])
@@ -86,14 +36,33 @@ function createRoutes(basePath: string, endpoints: readonly Endpoint<Context>[])
   return { below, anywhere }
 }
 
+/** Finds routes. Loads all endpoints at the first request that is not one of a workload. */
+function createFinder(basePath: string, runByName: RunByName) {
+  const ofWorkloads = createRoutes(basePath, workloadRoutes)
+  let loading: Promise<ReturnType<typeof createRoutes>> | undefined
+  const loadAll = () => {
+    loading ??= import('./all-endpoints.ts').then(({ listEndpoints }) =>
+      createRoutes(basePath, listEndpoints(runByName)),
+    )
+    return loading
+  }
+  const find = (method: string, path: string) => {
+    const match = ofWorkloads.anywhere(method, path)
+    return match !== undefined && 'found' in match ? match : loadAll().then((all) => all.anywhere(method, path))
+  }
+  return { find, loadAll }
+}
+
 /** Returns the whole service as one function from request to response. It never rejects. */
 export function createApp(context: Context, runByName: RunByName): Handler {
   const basePath = new URL(context.baseUrl).pathname
-  const { below, anywhere } = createRoutes(basePath, listEndpoints(runByName))
+  const { find, loadAll } = createFinder(basePath, runByName)
   return async (request, peer) => {
     const startedAt = context.monotonic()
     const path = pathOf(request)
-    const match = isPlainPath(path, peer.sentSegments) ? anywhere(request.method, path) : undefined
+    const found = isPlainPath(path, peer.sentSegments) ? find(request.method, path) : undefined
+    // The routes of workloads are found at once: awaiting them would cost a turn.
+    const match = found instanceof Promise ? await found : found
     const info: RequestInfo = {
       requestId: createRequestId(context.now()),
       peer,
@@ -107,7 +76,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     let refusedId: string | undefined
     try {
       if (context.writer.isBroken()) throw stopping()
-      if (match === undefined) throw notFound(findNearestPath(path, basePath, below))
+      if (match === undefined) throw notFound(findNearestPath(path, basePath, (await loadAll()).below))
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
       response = await match.found.handle(request, own, info)
     } catch (error) {

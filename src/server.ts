@@ -3,9 +3,10 @@
 
 import { listSigningKeys } from '../db/signing-keys.ts'
 import type { AdminContext } from './admin/operation/context.ts'
-import { createOperationRunner, type RunByName } from './admin/operation/operation.ts'
-import { operations, type RunOperation, withTypes } from './admin/operations.ts'
+import type { RunByName } from './admin/operation/operation.ts'
+import type { RunOperation } from './admin/operations.ts'
 import { testAfterEngineChange } from './admin/policies/engine-change.ts'
+import { createRunner, withTypes } from './admin/run-operation.ts'
 import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'
 import { createApp } from './app.ts'
@@ -82,7 +83,7 @@ export async function startServer(
   })
   const listeners: Listeners = { others: [], socket: undefined }
   try {
-    await prepare?.(withTypes(createOperationRunner(operations, admin)))
+    await prepare?.(withTypes(createRunner(admin)))
     const { context, address, listener, runByName, reload, tls } = await serve(admin, dependencies, settings)
     listeners.others.push(listener)
     const handler = createSocketHandler(runByName, config.databasePath, admin.log)
@@ -125,7 +126,7 @@ async function serve(admin: AdminContext, { fetch }: Dependencies, settings: Sta
     const { inEffect, accessLog, readiness, log } = context
     const { isStopping } = readiness
     const reload = settings && createReload({ ...settings, inEffect, accessLog, tls, isStopping, log })
-    const runByName = createOperationRunner(operations, { ...context, reload, tlsState: tls?.state })
+    const runByName = createRunner({ ...context, reload, tlsState: tls?.state })
     handler = createApp(context, runByName)
     return { context, address, listener, runByName, reload, tls }
   } catch (error) {

@@ -9,7 +9,7 @@ import { healthOperations } from './health.ts'
 import { issuerOperations } from './issuers/issuers.ts'
 import { keyOperations } from './keys/keys.ts'
 import { masterKeyOperations } from './master-key.ts'
-import type { Operation, RunByName } from './operation/operation.ts'
+import type { Operation } from './operation/operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies/policies.ts'
 import { presetFileOperations } from './presets/preset-files.ts'
@@ -69,13 +69,3 @@ export type RunOperation = <Name extends OperationName>(
   actor?: Actor,
   onProgress?: OnProgress,
 ) => Promise<OperationResponse<Name>>
-
-/** The same operations with the types of this map. */
-export function withTypes(run: RunByName): RunOperation {
-  return async <Name extends OperationName>(
-    name: Name,
-    input: OperationInput<Name>,
-    actor?: Actor,
-    onProgress?: OnProgress,
-  ) => (await run(name, input, actor, onProgress)) as OperationResponse<Name>
-}

@@ -10,11 +10,12 @@ export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string
 export type Handle<Context> = (request: Request, context: Context, info: RequestInfo) => Promise<Response>
 
 /**
- * `toResponse` makes the response to a fault where the endpoint does not use the common error shape. `isBesideBase`: its path is relative to
- * the folder of the base path, `/readyz` beside `/v1`.
+ * A route that is served. `toResponse` makes the response to a fault where it does not use the common error shape. `isBesideBase`: its path is
+ * relative to the folder of the base path, `/readyz` beside `/v1`.
  */
-export type Endpoint<Context> = Route<Handle<Context>> & {
-  openapi: OperationDoc
+export type ServedRoute<Context> = Route<Handle<Context>> & {
   isBesideBase?: true
   toResponse?: (fault: Fault, requestId: string) => Response
 }
+
+export type Endpoint<Context> = ServedRoute<Context> & { openapi: OperationDoc }

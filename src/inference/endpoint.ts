@@ -1,5 +1,5 @@
 // Inference through Latchkey (reference: Inference), from top to bottom.
-import type { Endpoint, RequestInfo } from '../http/endpoint.ts'
+import type { RequestInfo, ServedRoute } from '../http/endpoint.ts'
 import { messagesErrorReply } from '../http/reply.ts'
 import { type AdmissionContext, checkBudget, checkPreset, refresh, takeRate } from '../keys/admission.ts'
 import { authenticateInference, type BearerContext } from '../keys/bearer.ts'
@@ -9,7 +9,6 @@ import { completeCall, type Path, readSentBody } from './call.ts'
 import { forwardToBest } from './fallback.ts'
 import { type LedgerContext, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
-import { inferenceDescription } from './openapi.ts'
 import { respond, settleFailure } from './settlement.ts'
 import type { Forwarded, UpstreamContext } from './upstream/forward.ts'
 import { rejectLoop } from './upstream/forwarding-loop.ts'
@@ -35,11 +34,10 @@ const paths: readonly Path[] = [
   { endpoint: '/rerank', target: 'rerank', takesStreamOptions: false },
 ]
 
-export const inferenceEndpoints: Endpoint<InferenceContext>[] = paths.map((path) => ({
+export const inferenceRoutes: ServedRoute<InferenceContext>[] = paths.map((path) => ({
   method: 'POST',
   path: path.endpoint,
   handle: (request, context, info) => infer(path, request, context, info),
-  openapi: inferenceDescription,
   ...(path.endpoint === '/messages' ? { toResponse: messagesErrorReply } : {}),
 }))
 

@@ -1,0 +1,26 @@
+// Runs operations. They are loaded when one is asked for, since exchange and inference use none of them.
+import type { Actor } from '../../db/admin-changes.ts'
+import type { OnProgress } from '../../db/slices.ts'
+import type { AdminContext } from './operation/context.ts'
+import { createOperationRunner, type RunByName } from './operation/operation.ts'
+import type { OperationInput, OperationName, OperationResponse, RunOperation } from './operations.ts'
+
+/** Runs all operations of one database (see `createOperationRunner`). */
+export function createRunner(context: AdminContext): RunByName {
+  let loading: Promise<RunByName> | undefined
+  return async (...asked) => {
+    loading ??= import('./operations.ts').then(({ operations }) => createOperationRunner(operations, context))
+    const run = await loading
+    return run(...asked)
+  }
+}
+
+/** The same operations with the types of this map. */
+export function withTypes(run: RunByName): RunOperation {
+  return async <Name extends OperationName>(
+    name: Name,
+    input: OperationInput<Name>,
+    actor?: Actor,
+    onProgress?: OnProgress,
+  ) => (await run(name, input, actor, onProgress)) as OperationResponse<Name>
+}
