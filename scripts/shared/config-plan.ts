@@ -1,6 +1,6 @@
 // Prints what a configuration document would change, and what the linter finds in its policies.
 import type { OperationResponse } from '../../src/admin/operations.ts'
-import { drawFinding } from './findings.ts'
+import { describeDifference, drawFinding } from './findings.ts'
 import { printable } from './render.ts'
 
 type Plan = OperationResponse<'config.plan'>
@@ -9,15 +9,21 @@ type Change = Plan['changes'][number]
 const marks = { create: '+', update: '~', delete: '-', adopt: '>', conflict: '!' } as const
 const valueCharactersMax = 200
 
-export function drawPlan({ changes, findings, failed_tests, counts, blocked }: Plan): string {
+export function drawPlan({ changes, findings, differences, failed_tests, counts, blocked }: Plan): string {
   if (changes.length === 0) return 'No changes'
   const found = findings.flatMap(({ policy, findings }) => [
     `policies ${printable(policy)}`,
     ...findings.flatMap(drawFinding),
   ])
+  const differenceOf = new Map(differences.map(({ policy, ...difference }) => [policy, difference]))
+  const widened = differences.flatMap(({ policy, gains }) => (gains === undefined ? [] : [policy]))
+  const draw = (change: Change) => {
+    const difference = change.kind === 'policies' ? differenceOf.get(change.name) : undefined
+    return [...drawChange(change), ...(difference ? describeDifference(difference).map((line) => `    ${line}`) : [])]
+  }
   const sum = Object.entries(counts).flatMap(([action, count]) => (count === 0 ? [] : [`${count} to ${action}`]))
   return [
-    ...changes.flatMap(drawChange),
+    ...changes.flatMap(draw),
     ...(found.length === 0 ? [] : ['', 'The linter found:', ...found]),
     ...failed_tests.flatMap(({ policy, failures }) => [
       '',
@@ -26,6 +32,7 @@ export function drawPlan({ changes, findings, failed_tests, counts, blocked }: P
     ]),
     '',
     sum.join(', ').replace('to conflict', 'in conflict'),
+    ...(widened.length === 0 ? [] : [`Wider than before: ${printable(widened.join(', '))}`]),
     ...(counts.adopt === 0 ? [] : ['To adopt objects that were made by hand, apply with --adopt.']),
     ...(counts.delete === 0 ? [] : ['To delete what the document no longer names, apply with --prune.']),
     ...(blocked.length === 0 ? [] : [`Cannot be applied: ${printable(blocked.join(', '))}`]),
@@ -56,9 +63,15 @@ export function drawApplied({ changes, counts }: Applied, kept: Kept): string {
   ].join('\n')
 }
 
-function drawChange({ kind, name, action, managed_by, fields }: Change): string[] {
+function drawChange({ kind, name, action, managed_by, fields, policies_affected = [] }: Change): string[] {
   const owner = action === 'conflict' ? ` (of the owner ${printable(managed_by ?? '')})` : ''
-  return [`${marks[action]} ${action} ${kind} ${printable(name)}${owner}`, ...fields.map(drawField(action))]
+  return [
+    `${marks[action]} ${action} ${kind} ${printable(name)}${owner}`,
+    ...fields.map(drawField(action)),
+    ...(policies_affected.length === 0
+      ? []
+      : [`    makes policies inactive: ${printable(policies_affected.join(', '))}`]),
+  ]
 }
 
 const drawField =

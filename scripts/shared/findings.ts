@@ -34,13 +34,16 @@ export function drawFindings(findings: readonly Finding[]): string[] {
 /** What a change would do, for a dry run. */
 export function drawDifference(difference: Difference | undefined): string[] {
   if (difference === undefined) return []
-  const { gains, loses } = difference
+  return ['', ...describeDifference(difference), 'Run this without --dry-run to save the change.']
+}
+
+/** A token that would pass, one that would no longer pass, or that neither was found. */
+export function describeDifference({ gains, loses }: Difference): string[] {
   const lines = [
     ...(gains === undefined ? [] : [`The change widens the policy. This token would pass: ${shownOf(gains)}`]),
     ...(loses === undefined ? [] : [`This token would no longer pass: ${shownOf(loses)}`]),
   ]
-  const none = 'No difference found: no token that only one of both policies accepts'
-  return ['', ...(lines.length === 0 ? [none] : lines), 'Run this without --dry-run to save the change.']
+  return lines.length === 0 ? ['No difference found: no token that only one of both policies accepts'] : lines
 }
 
 const shownOf = (claims: object) => printable(JSON.stringify(claims))

@@ -53,6 +53,13 @@ test('the document of the manual is applied, with files beside it, and its plan 
   expect(statSync(path('secrets', 'ci')).mode & 0o777).toBe(0o600)
   expect(await commands.run('config', 'plan', file, '--check')).toMatchObject({ code: 0, stdout: 'No changes\n' })
   expect((await commands.run('presets', 'show', 'support')).stdout).toContain('Be brief')
+
+  const wider = document
+    .replace(' && claims.ref == "refs/heads/main"', '')
+    .replace(/ {4}tests:[\s\S]*?(?=presets:)/, '')
+  const { stdout } = await commands.run('config', 'plan', write('wider.yaml', wider.replace('{ env: GPU_KEY }', 'c')))
+  expect(stdout).toContain('    The change widens the policy. This token would pass: {"')
+  expect(stdout).toContain('\nWider than before: ci\n')
 })
 
 test('an export, in YAML or JSON, is a document whose plan is empty', async () => {

@@ -11,6 +11,7 @@ const change = type({
   action: type.enumerated(...actions),
   'managed_by?': 'string',
   fields: type({ field: 'string', 'before?': 'unknown', 'after?': 'unknown' }).array(),
+  'policies_affected?': 'string[]',
 }).configure({ title: 'ConfigChange' })
 const count = 'number.integer'
 const planFields = {
@@ -19,6 +20,7 @@ const planFields = {
   counts: type({ create: count, update: count, delete: count, adopt: count, conflict: count }),
   changes: change.array(),
   findings: type({ policy: 'string', findings: findingResponse.array() }).array(),
+  differences: type({ policy: 'string', 'gains?': 'object', 'loses?': 'object' }).array(),
   failed_tests: type({ policy: 'string', failures: 'string[]' }).array(),
   blocked: 'string[]',
 } as const

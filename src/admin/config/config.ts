@@ -50,15 +50,22 @@ async function apply(context: OperationContext, { document, organization, ...dec
   return { ...showPlan({ ...prepared, changes: applied }), secrets }
 }
 
-function showPlan({ owner, changes, findings, failedTests, fingerprint }: Prepared): typeof planResponse.infer {
+function showPlan(prepared: Prepared): typeof planResponse.infer {
+  const { owner, changes, findings, differences, failedTests, fingerprint } = prepared
   const counts = Object.fromEntries(
     actions.map((action) => [action, changes.filter((change) => change.action === action).length]),
   ) as Record<Action, number>
   const wide = findings.filter((each) => each.findings.some(isBlocking)).map(({ policy }) => policy)
   const blocked = [...new Set([...wide, ...failedTests.map(({ policy }) => policy)])]
-  return { owner, fingerprint, counts, changes: changes.map(showChange), findings, failed_tests: failedTests, blocked }
+  const shown = changes.map(showChange)
+  return { owner, fingerprint, counts, changes: shown, findings, differences, failed_tests: failedTests, blocked }
 }
 
-function showChange({ kind, name, action, managedBy, fields }: Change) {
-  return { kind, name, action, ...(managedBy === undefined ? {} : { managed_by: managedBy }), fields }
+function showChange({ kind, name, action, managedBy, fields, policiesAffected }: Change) {
+  return {
+    ...{ kind, name, action },
+    ...(managedBy === undefined ? {} : { managed_by: managedBy }),
+    fields,
+    ...(policiesAffected === undefined ? {} : { policies_affected: policiesAffected }),
+  }
 }

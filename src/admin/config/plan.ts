@@ -18,15 +18,17 @@ export type Change = {
   updatedAt?: number
   managedBy?: string
   fields: FieldChange[]
+  /** Names of policies that become inactive. */
+  policiesAffected?: string[]
 }
 
-/** Fields of which a plan tells only that they change. */
+/** Fields whose values a plan omits: it shows only that they change. */
 const secretFields = ['credential']
 
 /**
- * The changes of one collection, by name. A document with an owner takes nothing that is made by hand (`adopt`) or by another owner
- * (`conflict`) without being told, and what it no longer names of its own is deleted. Without an owner, it is an edit by hand: it changes
- * what it names and deletes nothing.
+ * The changes of one collection, by name. A document with an owner reports what was made by hand (`adopt`) or by another owner
+ * (`conflict`) instead of updating it, and deletes what its owner has and it no longer names. A document without an owner is an edit by
+ * hand: it changes what it names and deletes nothing.
  */
 export function planCollection(
   kind: Kind,

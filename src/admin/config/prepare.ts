@@ -5,8 +5,6 @@ import { Fault } from '../../fault.ts'
 import { issuerUrlTaken } from '../issuers/issuers.ts'
 import type { OperationContext } from '../operation/operation.ts'
 import { findOrganization } from '../operation/references.ts'
-import { isSameToLinter, lintAgainst } from '../policies/policy-lint.ts'
-import { describeFailure, isSameToTests, runTests } from '../policies/policy-tests.ts'
 import { type ConfigDocument, commonKinds, type Entry, type EntryOf, type Kind, kinds, nameOf } from './document.ts'
 import {
   createDrafting,
@@ -20,19 +18,14 @@ import {
 import { readSaved } from './entries.ts'
 import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
 import { type Change, describeState, planCollection, type Saved } from './plan.ts'
+import { addAffected, type Review, reviewPolicies } from './review.ts'
 
-export type FailedTests = { policy: string; failures: string[] }
-export type PolicyFindings = { policy: string; findings: Awaited<ReturnType<typeof lintAgainst>> }
-export type Prepared = {
+export type Prepared = Review & {
   organizationId: string
   owner: string | null
   changes: Change[]
   /** By kind and name. */
   draftOf: (change: Change) => Draft | undefined
-  /** What the linter finds in policies that are new, or that change in what it reads. */
-  findings: PolicyFindings[]
-  /** Tests that fail, of policies that change in what they read. */
-  failedTests: FailedTests[]
   /** Differs when the changes differ, or when an object that they change was saved since. */
   fingerprint: string
   owners: Drafting['owners']
@@ -62,9 +55,21 @@ export async function prepare(
   }
   checkReferences(drafts.values(), changes)
   const draftOf = ({ kind, name }: Change) => drafts.get(keyOf(kind, name))
-  const { findings, failedTests } = await reviewChanged(drafting, changes, draftOf)
+  const review = await reviewPolicies(drafting, changes, draftOf)
   const fingerprint = createHash('sha256').update(describeState(changes)).digest('hex')
-  return { organizationId, owner, changes, draftOf, findings, failedTests, fingerprint, owners: drafting.owners }
+  const policies = new Map(
+    [...drafts.values()].flatMap(({ policy }) => (policy ? [[policy.name, policy] as const] : [])),
+  )
+  const { owners } = drafting
+  return {
+    ...review,
+    organizationId,
+    owner,
+    changes: addAffected(context, changes, policies),
+    draftOf,
+    fingerprint,
+    owners,
+  }
 }
 
 function keyOf(kind: Kind, name: string): string {
@@ -144,30 +149,4 @@ function checkReferences(drafts: Iterable<Draft>, changes: readonly Change[]): v
         `policies ${JSON.stringify(policy.name)}: the document no longer has ${named.kind} ${JSON.stringify(named.name)}`,
       )
   }
-}
-
-/** Lints the policies that change, and runs their tests. */
-async function reviewChanged(
-  { context, issuers, now }: Drafting,
-  changes: readonly Change[],
-  draftOf: Prepared['draftOf'],
-): Promise<Pick<Prepared, 'findings' | 'failedTests'>> {
-  const findings: PolicyFindings[] = []
-  const failedTests: FailedTests[] = []
-  const issuersById = new Map([...issuers.values()].map((row) => [row.id, row]))
-  const pace = createPace()
-  for (const change of changes) {
-    const policy = change.action === 'delete' ? undefined : draftOf(change)?.policy
-    if (policy === undefined) continue
-    const before = change.id === undefined ? undefined : context.registry.policies.get(change.id)
-    const issuer = issuersById.get(policy.issuerId) ?? context.registry.issuers.get(policy.issuerId)
-    if (issuer === undefined) throw new Error(`A policy names the issuer ${policy.issuerId}, which the registry lacks`)
-    const linted = before !== undefined && isSameToLinter(before, policy) ? [] : await lintAgainst(policy, issuer)
-    if (linted.length > 0) findings.push({ policy: policy.name, findings: linted })
-    const tests = before !== undefined && isSameToTests(before, policy) ? [] : (policy.tests ?? [])
-    const failures = (await runTests(policy, issuer, tests, now)).filter(({ ok }) => !ok).map(describeFailure)
-    if (failures.length > 0) failedTests.push({ policy: policy.name, failures })
-    await pace()
-  }
-  return { findings, failedTests }
 }

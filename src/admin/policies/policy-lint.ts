@@ -9,6 +9,7 @@ import {
   describeConditionFault,
   isConditionFault,
 } from '../../federation/condition/compile.ts'
+import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { Difference } from '../../federation/lint/difference.ts'
 import { lintRules } from '../../federation/lint/rules.ts'
 import type { LintedIssuer, LintedPolicy } from '../../federation/lint/witness.ts'
@@ -26,6 +27,7 @@ type Lintable = LintedPolicy & Pick<PolicyRow, 'conditionEnvironment' | 'lintExc
 const exampleCharactersMax = 600
 
 type Row = Lintable & { issuerId: string }
+type Compared = Row & Pick<PolicyRow, 'enabled'>
 
 /** The findings of a policy, blocking ones first, with the reason of each that is accepted. */
 export async function lintRow(context: AdminContext, row: Row): Promise<FindingResponse[]> {
@@ -33,13 +35,23 @@ export async function lintRow(context: AdminContext, row: Row): Promise<FindingR
 }
 
 /** A token that only the new policy accepts, and one that only the old policy accepts, as far as one is found. */
-export async function compareRows(context: AdminContext, before: Row, after: Row): Promise<Difference> {
-  const { findDifference } = await import('../../federation/lint/difference.ts')
-  const sideOf = (row: Row) => ({ policy: row, issuer: issuerOfRow(context, row) })
-  return findDifference(sideOf(before), sideOf(after))
+export function compareRows(context: AdminContext, before: Compared, after: Compared): Promise<Difference> {
+  return compareSides([before, issuerOfRow(context, before)], [after, issuerOfRow(context, after)])
 }
 
-function issuerOfRow({ registry }: AdminContext, { issuerId }: Row): LintedIssuer {
+/** The same for policies whose issuers may not be saved. */
+export async function compareSides(
+  [before, issuerBefore]: [Compared, LintedIssuer],
+  [after, issuerAfter]: [Compared, LintedIssuer],
+): Promise<Difference> {
+  const { findDifference } = await import('../../federation/lint/difference.ts')
+  return findDifference(
+    { policy: before, issuer: issuerBefore, isPaused: !before.enabled },
+    { policy: after, issuer: issuerAfter, isPaused: !after.enabled },
+  )
+}
+
+export function issuerOfRow({ registry }: AdminContext, { issuerId }: Row): Issuer {
   const issuer = registry.issuers.get(issuerId)
   if (issuer === undefined) throw new Error(`A policy names the issuer ${issuerId}, which the registry lacks`)
   return issuer

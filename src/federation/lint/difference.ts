@@ -17,8 +17,12 @@ import {
   type Witness,
 } from './witness.ts'
 
-/** A policy with its issuer. */
-export type Side = { policy: LintedPolicy & Pick<Policy, 'conditionEnvironment'>; issuer: LintedIssuer }
+/** A policy with its issuer. A paused one accepts no token. */
+export type Side = {
+  policy: LintedPolicy & Pick<Policy, 'conditionEnvironment'>
+  issuer: LintedIssuer
+  isPaused?: boolean
+}
 
 /** Claims of a token: the subject, and what the policies compare. */
 export type Difference = { gains?: Witness; loses?: Witness }
@@ -35,6 +39,7 @@ export function findDifference(before: Side, after: Side): Difference {
 
 function findAcceptedOnlyBy(accepting: Side, refusing: Side): Witness | undefined {
   const { policy, issuer } = accepting
+  if (accepting.isPaused === true) return undefined
   const condition = conditionOf(policy as Policy)
   if (typeof condition === 'string') return undefined
   const accepted = pathsOfPolicy(policy, condition)
@@ -50,9 +55,13 @@ function findAcceptedOnlyBy(accepting: Side, refusing: Side): Witness | undefine
   return undefined
 }
 
-/** No token for one policy is for the other. */
+/** No token that the first policy accepts passes the second. */
 function isForOthers(one: Side, other: Side): boolean {
-  return one.issuer.issuerUrl !== other.issuer.issuerUrl || one.policy.audience !== other.policy.audience
+  return (
+    other.isPaused === true ||
+    one.issuer.issuerUrl !== other.issuer.issuerUrl ||
+    one.policy.audience !== other.policy.audience
+  )
 }
 
 /** Paths of tokens that a policy refuses: a check fails, or the condition is false or reads a claim that is absent. */

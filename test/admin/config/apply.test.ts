@@ -10,7 +10,11 @@ beforeAll(async () => {
 })
 afterAll(() => latchkey.stop())
 
-type Plan = { fingerprint: string; changes: { kind: string; name: string; action: string; fields: object[] }[] }
+type Plan = {
+  fingerprint: string
+  changes: { kind: string; name: string; action: string; fields: object[]; policies_affected?: string[] }[]
+  differences: object[]
+}
 type Applied = Plan & { secrets: { name: string; key: string }[]; counts: Record<string, number> }
 const planOf = (document: object) => latchkey.admin<Plan>('config.plan', { document })
 const apply = (document: object, more: object = {}) => latchkey.admin<Applied>('config.apply', { document, ...more })
@@ -160,6 +164,52 @@ test.each([
   const document = { latchkey: 1, keys: [{ name: 'fresh' }], policies: [policy] }
   await expect(apply(document)).rejects.toThrow(message)
   expect(await namesOf('keys.list')).not.toContain('fresh')
+})
+
+test('a plan shows a token that only the changed policy accepts, one that only the saved one accepts, or that it found none', async () => {
+  const before = team('differs')
+  await apply(before)
+  const planWith = async (change: object) => {
+    const { differences } = await planOf({ ...before, policies: [{ ...before.policies[0], ...change }] })
+    return differences
+  }
+  expect(await planWith({ subject: 'other' })).toEqual([
+    {
+      policy: 'differs-policy',
+      gains: expect.objectContaining({ sub: 'other' }),
+      loses: expect.objectContaining({ sub: 's' }),
+    },
+  ])
+  expect(await planWith({ subject: null, condition: 'subject == "s" || subject == "t"' })).toEqual([
+    { policy: 'differs-policy', gains: expect.objectContaining({ sub: 't' }) },
+  ])
+  expect(await planWith({ max_lifetime_seconds: 60 })).toEqual([{ policy: 'differs-policy' }])
+  expect(await planWith({ enabled: false })).toEqual([
+    { policy: 'differs-policy', loses: expect.objectContaining({ sub: 's' }) },
+  ])
+  expect(await planWith({})).toEqual([])
+})
+
+test('a plan names the policies that become inactive because their key or issuer is pruned or disabled', async () => {
+  const { issuers, keys, policies } = team('stops')
+  const base = { latchkey: 1, owner: 'stops', issuers, keys: [...keys, { name: 'stops-other' }] }
+  await apply({ ...base, policies })
+  const affected = async (document: object) =>
+    (await planOf(document)).changes.map(({ name, policies_affected }) => [name, policies_affected])
+  expect(await affected({ latchkey: 1, owner: 'stops', issuers: [], keys: [] })).toEqual([
+    ['stops-idp', ['stops-policy']],
+    ['stops-key', ['stops-policy']],
+    ['stops-other', undefined],
+  ])
+  expect(
+    await affected({ latchkey: 1, owner: 'stops', keys: [{ ...keys[0], disabled: true }, { name: 'stops-other' }] }),
+  ).toEqual([['stops-key', ['stops-policy']]])
+  const moved = [{ ...policies[0], key: 'stops-other' }]
+  expect(await affected({ ...base, keys: [{ name: 'stops-other' }], policies: moved })).toEqual([
+    ['stops-key', undefined],
+    ['stops-policy', undefined],
+  ])
+  expect(await affected({ ...base, issuers: [], keys: [], policies: [] })).toContainEqual(['stops-key', undefined])
 })
 
 test('a policy must not keep a key that the document gives up', async () => {

@@ -1,24 +1,17 @@
 // The admin operations over HTTP: who may, what they answer, that one organization never meets another, and the record of each change.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Federation, type Row, startFederation } from '../../support/latchkey.ts'
-import { createApiCaller } from '../../support/openapi.ts'
+import type { Row } from '../../support/latchkey.ts'
+import { type Managed, startManaged } from '../../support/management-keys.ts'
 import { openRawRequest } from '../../support/raw-request.ts'
 import { createKeyPair } from '../../support/subject-token.ts'
 
-let federation: Federation
+let federation: Managed['federation']
 let admin: string
 let reader: string
 let stranger: string
-let call: Awaited<ReturnType<typeof createApiCaller>>
+let call: Managed['call']
 beforeAll(async () => {
-  federation = await startFederation()
-  call = await createApiCaller(federation.server.baseUrl)
-  const create = async (name: string, kind: string, organization = 'default') =>
-    (await federation.admin<Row & { key: string }>('keys.create', { name, kind, organization })).key
-  admin = await create('admin', 'management')
-  reader = await create('reader', 'management_read_only')
-  await federation.admin('organizations.create', { name: 'other' })
-  stranger = await create('stranger', 'management', 'other')
+  ;({ federation, admin, reader, stranger, call } = await startManaged())
 })
 afterAll(() => federation.stop())
 

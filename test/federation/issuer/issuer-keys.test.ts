@@ -32,7 +32,7 @@ beforeEach(() => {
   issuer = issuerRow()
 })
 
-/** The kid of the key that was found, or the reason why there is none. */
+/** The kid of the key that was found, or the reason why no key was found. */
 async function find(kid: string | undefined = 'one', algorithm: 'ES256' | 'RS256' = 'ES256', of = issuer) {
   const found = await server.keys.find(of, { kid, algorithm })
   return 'refused' in found ? (found as Refusal).refused : found.kid

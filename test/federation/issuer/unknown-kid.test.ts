@@ -18,7 +18,7 @@ beforeEach(() => {
   issuer = issuerRow()
 })
 
-/** The kid of the key that was found, or the reason why there is none. */
+/** The kid of the key that was found, or the reason why no key was found. */
 async function find(kid = 'one') {
   const found = await server.keys.find(issuer, { kid, algorithm: 'ES256' })
   return 'refused' in found ? found.refused : found.kid

@@ -1,0 +1,91 @@
+// What a reviewer of a plan must know beyond its fields: what the linter finds, which tests fail, which tokens pass or no longer pass, and
+// which policies stop working.
+import { createPace } from '../../../db/pace.ts'
+import type { Policy } from '../../../db/schema.ts'
+import type { Difference } from '../../federation/lint/difference.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { readAffected } from '../policies/policy-impact.ts'
+import { compareSides, isSameToLinter, issuerOfRow, lintAgainst } from '../policies/policy-lint.ts'
+import { describeFailure, isSameToTests, runTests } from '../policies/policy-tests.ts'
+import type { Draft, Drafting } from './drafts.ts'
+import type { Change } from './plan.ts'
+
+export type FailedTests = { policy: string; failures: string[] }
+export type PolicyFindings = { policy: string; findings: Awaited<ReturnType<typeof lintAgainst>> }
+export type PolicyDifference = { policy: string } & Difference
+export type Review = {
+  /** What the linter finds in policies that are new, or that change in what it reads. */
+  findings: PolicyFindings[]
+  /** Tests that fail, of policies that change in what they read. */
+  failedTests: FailedTests[]
+  /** Of each saved policy that changes. */
+  differences: PolicyDifference[]
+}
+
+/** Lints the policies that change, runs their tests, and searches for tokens that pass only before or after. */
+export async function reviewPolicies(
+  { context, issuers, now }: Drafting,
+  changes: readonly Change[],
+  draftOf: (change: Change) => Draft | undefined,
+): Promise<Review> {
+  const review: Review = { findings: [], failedTests: [], differences: [] }
+  const issuersById = new Map([...issuers.values()].map((row) => [row.id, row]))
+  const pace = createPace()
+  for (const change of changes) {
+    const policy = change.action === 'delete' ? undefined : draftOf(change)?.policy
+    if (policy === undefined) continue
+    const before = change.id === undefined ? undefined : context.registry.policies.get(change.id)
+    const issuer = issuersById.get(policy.issuerId) ?? issuerOfRow(context, policy)
+    const findings = before !== undefined && isSameToLinter(before, policy) ? [] : await lintAgainst(policy, issuer)
+    if (findings.length > 0) review.findings.push({ policy: policy.name, findings })
+    const tests = before !== undefined && isSameToTests(before, policy) ? [] : (policy.tests ?? [])
+    const failures = (await runTests(policy, issuer, tests, now)).filter(({ ok }) => !ok).map(describeFailure)
+    if (failures.length > 0) review.failedTests.push({ policy: policy.name, failures })
+    if (before !== undefined && change.fields.length > 0)
+      review.differences.push({ policy: policy.name, ...(await differenceOf(context, before, [policy, issuer])) })
+    await pace()
+  }
+  return review
+}
+
+type Compared = Parameters<typeof compareSides>[1]
+
+async function differenceOf(context: AdminContext, before: Policy, after: Compared): Promise<Difference> {
+  const [policy] = after
+  const isSame = before.enabled === policy.enabled && isSameToLinter(before, { ...before, ...policy })
+  return isSame ? {} : compareSides([before, issuerOfRow(context, before)], after)
+}
+
+/**
+ * The same changes, each removal of an issuer or a key with the names of the policies that it makes inactive. Policies that the plan
+ * deletes, or that name another issuer or key afterward, are not among them.
+ */
+export function addAffected(
+  context: AdminContext,
+  changes: readonly Change[],
+  drafted: ReadonlyMap<string, Policy>,
+): Change[] {
+  const kept = new Set(
+    changes.flatMap(({ kind, action, name }) => (kind === 'policies' && action === 'delete' ? [name] : [])),
+  )
+  const find = (field: 'issuerId' | 'keyId', ids: string[]) =>
+    [...readAffected(context, field, ids)].map(
+      ([id, { policies_affected = [] }]) =>
+        [id, policies_affected.filter((name) => !kept.has(name) && (drafted.get(name)?.[field] ?? id) === id)] as const,
+    )
+  const stopped = new Map([
+    ...find('issuerId', stoppedBy(changes, 'issuers')),
+    ...find('keyId', stoppedBy(changes, 'keys')),
+  ])
+  return changes.map((change) => {
+    const policiesAffected = stopped.get(change.id ?? '') ?? []
+    return policiesAffected.length === 0 ? change : { ...change, policiesAffected }
+  })
+}
+
+/** The saved objects of a kind that the changes delete or disable. */
+function stoppedBy(changes: readonly Change[], kind: 'issuers' | 'keys'): string[] {
+  const isStopped = ({ action, fields }: Change) =>
+    action === 'delete' || fields.some(({ field, after }) => field === 'disabled' && after === true)
+  return changes.flatMap((change) => (change.kind === kind && isStopped(change) ? (change.id ?? []) : []))
+}
