@@ -2,7 +2,8 @@
 import type { Command } from 'commander'
 import { latestSchema } from '../db/migrate.ts'
 import packageJson from '../package.json' with { type: 'json' }
-import { formatAddress, parseSettings, readSettingTexts, socketPathFor } from '../src/config.ts'
+import { formatAddress } from '../src/addresses.ts'
+import { parseSettings, readSettingTexts, socketPathFor } from '../src/config.ts'
 import { describeSettings } from '../src/effective-settings.ts'
 import { logFlushMillisecondsMax } from '../src/limits.ts'
 import { standardError } from '../src/observe/line-sink.ts'

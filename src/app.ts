@@ -36,14 +36,19 @@ function createRoutes(basePath: string, routes: readonly ServedRoute<Context>[])
   return { below, anywhere }
 }
 
-/** Finds routes. Loads all endpoints at the first request that is not one of a workload. */
-function createFinder(basePath: string, runByName: RunByName) {
+/** Loads every route, with those of the admin page where it is served. */
+async function loadRoutes(adminPage: boolean, runByName: RunByName): Promise<ServedRoute<Context>[]> {
+  const { listEndpoints } = await import('./all-endpoints.ts')
+  const pageRoutes = adminPage ? (await import('./page/routes.ts')).pageRoutes : []
+  return [...listEndpoints(runByName), ...pageRoutes]
+}
+
+/** Finds routes. Loads all of them at the first request that is not one of a workload. */
+function createFinder(basePath: string, adminPage: boolean, runByName: RunByName) {
   const ofWorkloads = createRoutes(basePath, workloadRoutes)
   let loading: Promise<ReturnType<typeof createRoutes>> | undefined
   const loadAll = () => {
-    loading ??= import('./all-endpoints.ts').then(({ listEndpoints }) =>
-      createRoutes(basePath, listEndpoints(runByName)),
-    )
+    loading ??= loadRoutes(adminPage, runByName).then((routes) => createRoutes(basePath, routes))
     return loading
   }
   const find = (method: string, path: string) => {
@@ -56,11 +61,14 @@ function createFinder(basePath: string, runByName: RunByName) {
 /** Returns the whole service as one function from request to response. It never rejects. */
 export function createApp(context: Context, runByName: RunByName): Handler {
   const basePath = new URL(context.baseUrl).pathname
-  const { find, loadAll } = createFinder(basePath, runByName)
+  const pageAddress = `${besidePathOf(basePath)}/admin/`
+  const { find, loadAll } = createFinder(basePath, context.config.adminPage, runByName)
   return async (request, peer) => {
     const startedAt = context.monotonic()
     const path = pathOf(request)
-    const found = isPlainPath(path, peer.sentSegments) ? find(request.method, path) : undefined
+    // The address of the page ends in a slash, and everyone may read it.
+    const isPlain = path === pageAddress || isPlainPath(path, peer.sentSegments)
+    const found = isPlain ? find(request.method, path) : undefined
     // The routes of workloads are found at once: awaiting them would cost a turn.
     const match = found instanceof Promise ? await found : found
     const info: RequestInfo = {

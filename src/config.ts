@@ -53,6 +53,8 @@ export type Config = {
   issuerNetworks: AddressList | undefined
   /** Where metrics are served without a credential; undefined for nowhere. */
   metricsListen: ListenAddress | { socketPath: string } | undefined
+  /** Whether the admin page is served. */
+  adminPage: boolean
   retention: Retention
   /** Age in days at which the signing key is rotated; undefined for never. */
   signingKeyDays: number | undefined
@@ -122,6 +124,7 @@ export function parseSettings(texts: SettingTexts): Config {
     trustedProxies: required('LATCHKEY_TRUSTED_PROXIES', parseNetworks),
     issuerNetworks: optional('LATCHKEY_ISSUER_NETWORKS', parseNetworks),
     metricsListen: optional('LATCHKEY_METRICS_LISTEN', parseMetricsListen),
+    adminPage: required('LATCHKEY_ADMIN_PAGE', parseBoolean),
     retention: retentionOf(count, read('LATCHKEY_ARCHIVE_DIR')),
     signingKeyDays: count('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
     insecureIssuers: required('LATCHKEY_INSECURE_ISSUERS', parseBoolean),
@@ -133,23 +136,6 @@ export function parseSettings(texts: SettingTexts): Config {
       count('LATCHKEY_BACKUP_KEEP', 1, backupsKeptMax),
     ),
   })
-}
-
-/** The base URL in force: the configured one, or the one that follows from the address that the server listens on. */
-export function baseUrlFor(config: Config, listening: ListenAddress): string {
-  if (config.baseUrl !== undefined) return config.baseUrl
-  if (!isUnspecified(config.listen.hostname))
-    return `${config.tls === undefined ? 'http' : 'https'}://${formatAddress(listening)}/v1`
-  const address = formatAddress(config.listen)
-  const rule = 'set LATCHKEY_BASE_URL to the URL that clients use, for example https://latchkey.example.com/v1'
-  throw new Fault(
-    'configuration',
-    `LATCHKEY_LISTEN is ${address}, which does not say how clients reach the server: ${rule}`,
-  )
-}
-
-export function formatAddress({ hostname, port }: ListenAddress): string {
-  return hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`
 }
 
 /** The socket through which commands reach the server that owns a database. */
@@ -241,8 +227,4 @@ function accessLogTarget(text: string): AccessLogTarget {
 function backupPlan(read: Read, everyMilliseconds: number, keep: number): BackupPlan | undefined {
   const folder = read('LATCHKEY_BACKUP_DIR')
   return folder === undefined ? undefined : { folder: resolve(folder), everyMilliseconds, keep }
-}
-
-function isUnspecified(hostname: string): boolean {
-  return hostname === '0.0.0.0' || /^[0:]+$/.test(hostname)
 }

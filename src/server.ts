@@ -2,6 +2,7 @@
 // both.
 
 import { listSigningKeys } from '../db/signing-keys.ts'
+import { baseUrlFor } from './addresses.ts'
 import type { AdminContext } from './admin/operation/context.ts'
 import type { RunByName } from './admin/operation/operation.ts'
 import type { RunOperation } from './admin/operations.ts'
@@ -10,7 +11,7 @@ import { createRunner, withTypes } from './admin/run-operation.ts'
 import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'
 import { createApp } from './app.ts'
-import { baseUrlFor, type Config, type SettingTexts, socketPathFor } from './config.ts'
+import { type Config, type SettingTexts, socketPathFor } from './config.ts'
 import { type Context, closeContext, type Dependencies, openContext, openServing, retryWhileOwned } from './context.ts'
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'

@@ -103,6 +103,12 @@ export const settings = [
     help: 'loopback address and port, or unix:PATH, that serves /metrics to Prometheus without a credential (default: off)',
   },
   {
+    env: 'LATCHKEY_ADMIN_PAGE',
+    value: 'BOOLEAN',
+    help: 'false turns the admin page off',
+    default: 'true',
+  },
+  {
     env: 'LATCHKEY_RETAIN_EXCHANGES_DAYS',
     value: 'DAYS',
     help: 'age at which the server moves exchanges from the audit log to the archive folder; 0 keeps them',

@@ -31,11 +31,12 @@ const plan = [
   ...['limits', 'fault', 'agent', 'runtime', 'scheduling', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
   ...['presets/schema', 'presets/dialects', 'presets'],
-  ...['inference/upstream', 'inference/models', 'inference', 'observe/endpoints', 'archive'],
+  ...['inference/upstream', 'inference/models', 'inference', 'observe/endpoints', 'archive', 'page'],
   ...[
     'settings',
     'setting-values',
     'config',
+    'addresses',
     'effective-settings',
     'registry',
     'backup',

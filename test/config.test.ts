@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { baseUrlFor, type Config, type ConfigSources, loadConfig } from '../src/config.ts'
+import { baseUrlFor } from '../src/addresses.ts'
+import { type Config, type ConfigSources, loadConfig } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
 import { flagOf, type SettingName, settings } from '../src/settings.ts'
 import { runCommand, temporaryFolder } from './support/latchkey.ts'
@@ -96,6 +97,7 @@ const values: Record<
         ? { socketPath: text.slice('unix:'.length) }
         : { hostname: text.replace(/:\d$|[[\]]/g, ''), port: Number(text.at(-1)) },
   ],
+  LATCHKEY_ADMIN_PAGE: [['true', 'false', 'no'], (config) => config.adminPage, (text) => text === 'true'],
   LATCHKEY_RETAIN_EXCHANGES_DAYS: [['1', '2', '3'], (config) => config.retention.days.exchanges, Number],
   LATCHKEY_RETAIN_USAGE_DAYS: [['1', '2', '3'], (config) => config.retention.days.usage, Number],
   LATCHKEY_ARCHIVE_DIR: [['/a', 'b', '/c/d'], (config) => config.retention.folder, (text) => resolve(text)],
@@ -192,6 +194,7 @@ describe('every setting', () => {
       trustedProxies: { has: expect.any(Function) },
       issuerNetworks: undefined,
       metricsListen: undefined,
+      adminPage: true,
       retention: { days: {}, folder: undefined },
       signingKeyDays: 90,
       insecureIssuers: false,

@@ -1,7 +1,7 @@
 // Admin operations on the running server itself. They need a server: a command that owns the database has nothing to reload.
 import { latestSchema } from '../../db/migrate.ts'
 import { listSigningKeys } from '../../db/signing-keys.ts'
-import { formatAddress } from '../config.ts'
+import { formatAddress } from '../addresses.ts'
 import { Fault } from '../fault.ts'
 import { isFittingMasterKey } from '../tokens/keyring.ts'
 import { type } from '../values/shape.ts'

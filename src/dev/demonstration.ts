@@ -1,6 +1,8 @@
 // The demonstration of `dev`: a test issuer and an upstream next to the server, and a matching key, issuer and policy in a separate database.
+
+import { formatAddress } from '../addresses.ts'
 import type { RunOperation } from '../admin/operations.ts'
-import { type Config, formatAddress } from '../config.ts'
+import type { Config } from '../config.ts'
 import { Fault } from '../fault.ts'
 import { upstreamListMillisecondsMax } from '../limits.ts'
 import { type Listener, listen } from '../runtime/listen.ts'

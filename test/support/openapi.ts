@@ -47,6 +47,7 @@ export async function readOwnDocument(): Promise<OpenApiDocument> {
   const baseUrl = 'http://127.0.0.1/v1'
   const context = {
     baseUrl,
+    config: { adminPage: false },
     now: Date.now,
     monotonic: Date.now,
     inEffect: { read: () => ({ trustedProxies: { has: () => false } }) },

@@ -1,0 +1,25 @@
+// Where clients reach a server: the base URL that follows from the settings, and addresses as text.
+import type { Config } from './config.ts'
+import { Fault } from './fault.ts'
+import type { ListenAddress } from './setting-values.ts'
+
+/** The base URL in force: the configured one, or the one that follows from the address that the server listens on. */
+export function baseUrlFor(config: Config, listening: ListenAddress): string {
+  if (config.baseUrl !== undefined) return config.baseUrl
+  if (!isUnspecified(config.listen.hostname))
+    return `${config.tls === undefined ? 'http' : 'https'}://${formatAddress(listening)}/v1`
+  const address = formatAddress(config.listen)
+  const rule = 'set LATCHKEY_BASE_URL to the URL that clients use, for example https://latchkey.example.com/v1'
+  throw new Fault(
+    'configuration',
+    `LATCHKEY_LISTEN is ${address}, which does not say how clients reach the server: ${rule}`,
+  )
+}
+
+export function formatAddress({ hostname, port }: ListenAddress): string {
+  return hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`
+}
+
+function isUnspecified(hostname: string): boolean {
+  return hostname === '0.0.0.0' || /^[0:]+$/.test(hostname)
+}

@@ -1,0 +1,2 @@
+// The types of the file that the server sends as lit-html.js.
+export * from 'lit-html'

@@ -1,0 +1,76 @@
+// Serves the files of the admin page: `/admin/` beside the base path, and `/admin/assets/NAME`. They hold nothing private, so no credential
+// is needed.
+import { createHash } from 'node:crypto'
+import { Fault } from '../fault.ts'
+import type { Handle, ServedRoute } from '../http/endpoint.ts'
+import { rejectQuery } from '../http/input.ts'
+
+/** Nothing but the page's own files runs, and no other site can put it in a frame. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  ...["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
+  ...["form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'"],
+  ...["require-trusted-types-for 'script'", 'trusted-types lit-html'],
+].join('; ')
+
+const protection = {
+  'content-security-policy': contentSecurityPolicy,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  // A browser asks each time and gets a 304, so that an upgrade is seen at once.
+  'cache-control': 'no-cache',
+}
+
+const mediaTypes: Partial<Record<string, string>> = {
+  css: 'text/css',
+  html: 'text/html',
+  js: 'text/javascript',
+}
+
+type Asset = { text: string; etag: string; mediaType: string }
+let loading: Promise<Map<string, Asset>> | undefined
+
+async function loadAssets(): Promise<Map<string, Asset>> {
+  const { assets } = await import('./assets.ts')
+  return new Map(
+    [...assets].map(([name, text]) => {
+      const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
+      const mediaType = `${mediaTypes[name.split('.').at(-1) ?? ''] ?? 'text/plain'}; charset=utf-8`
+      return [name, { text, etag, mediaType }]
+    }),
+  )
+}
+
+/** @throws Fault `not_found` for a name that is not a file of the page */
+async function respondWith(name: string, request: Request): Promise<Response> {
+  loading ??= loadAssets()
+  const asset = (await loading).get(name)
+  if (asset === undefined) throw new Fault('not_found', 'Resource not found')
+  const headers = { ...protection, etag: asset.etag }
+  if (isKnown(request, asset.etag)) return new Response(null, { status: 304, headers })
+  return new Response(asset.text, { headers: { ...headers, 'content-type': asset.mediaType } })
+}
+
+/** Whether the client has the response with this ETag (RFC 9110 §13.1.2). */
+function isKnown(request: Request, etag: string): boolean {
+  const given = (request.headers.get('if-none-match') ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''))
+  return given.includes(etag) || given.includes('*')
+}
+
+const showPage: Handle<unknown> = (request) => {
+  rejectQuery(request)
+  return respondWith('index.html', request)
+}
+
+const redirectToPage: Handle<unknown> = async () => new Response(null, { status: 308, headers: { location: 'admin/' } })
+
+const showAsset: Handle<unknown> = (request, _context, { params }) => respondWith(params.name ?? '', request)
+
+/** They are not part of the API, so the OpenAPI document does not have them. */
+export const pageRoutes: ServedRoute<unknown>[] = [
+  { method: 'GET', path: '/admin/', isBesideBase: true, handle: showPage },
+  { method: 'GET', path: '/admin', isBesideBase: true, handle: redirectToPage },
+  { method: 'GET', path: '/admin/assets/{name}', isBesideBase: true, handle: showAsset },
+]

@@ -1,0 +1,94 @@
+// The files of the admin page: which there are, how large, what they name, and the headers under which they are sent.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { assets } from '../../src/page/assets.ts'
+import { startTestServer, type TestServer } from '../support/latchkey.ts'
+
+const folder = join(import.meta.dirname, '../../src/page/assets')
+const litHtml = join(import.meta.dirname, '../../node_modules/lit-html/lit-html.js')
+const bytesMax = 120 * 1024
+
+describe('the assets', () => {
+  test('are all files of the folder, and lit-html', () => {
+    const files = readdirSync(folder).filter((name) => !name.endsWith('.d.ts'))
+    expect([...assets.keys()].toSorted()).toEqual([...files, 'lit-html.js'].toSorted())
+    for (const name of files) expect(assets.get(name)).toBe(readFileSync(join(folder, name), 'utf8'))
+    expect(assets.get('lit-html.js')).toBe(readFileSync(litHtml, 'utf8'))
+  })
+
+  test('are smaller than 120 KB together', () => {
+    const bytes = [...assets.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+    expect(bytes).toBeLessThan(bytesMax)
+  })
+
+  test('name no other site: everything comes from the server', () => {
+    const urlsIn = (text: string) =>
+      [...text.matchAll(/(?:https?:|wss?:)?\/\/[\w-]+\.[\w.-]+[^\s"'`)]*/g)].map(([url]) => url)
+    for (const [name, text] of assets) {
+      const withoutComments = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '')
+      const found = urlsIn(withoutComments).filter((url) => !url.startsWith('http://www.w3.org/'))
+      expect({ name, found }).toEqual({ name, found: [] })
+    }
+    expect(urlsIn('a "https://cdn.example.com/x.js" b //fonts.example.org/y')).toHaveLength(2)
+  })
+})
+
+describe('on the wire', () => {
+  let latchkey: TestServer
+  let origin: string
+  beforeAll(async () => {
+    latchkey = await startTestServer()
+    origin = new URL(latchkey.server.baseUrl).origin
+  })
+  afterAll(() => latchkey.stop())
+
+  test('/admin leads to the page', async () => {
+    const response = await fetch(`${origin}/admin`)
+    expect([response.url, response.status]).toEqual([`${origin}/admin/`, 200])
+    expect(await response.text()).toBe(assets.get('index.html') ?? '')
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  })
+
+  test('every file has its bytes, a media type, an ETag and the protection', async () => {
+    for (const [name, text] of assets) {
+      const response = await fetch(`${origin}/admin/assets/${name}`)
+      expect(await response.text()).toBe(text)
+      const { headers } = response
+      expect(headers.get('content-type')).toMatch(/^text\/(html|css|javascript); charset=utf-8$/)
+      expect(headers.get('etag')).toMatch(/^"[\w-]{43}"$/)
+      expect(headers.get('content-security-policy')).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; " +
+          "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html",
+      )
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
+      expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+      expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
+    }
+  })
+
+  test('a file that the browser has is a 304, and one that changed is sent again', async () => {
+    const first = await fetch(`${origin}/admin/assets/main.js`)
+    const etag = first.headers.get('etag') ?? ''
+    const again = (known: string) =>
+      fetch(`${origin}/admin/assets/main.js`, { headers: { 'if-none-match': known, 'cache-control': 'max-age=0' } })
+    expect((await again(`"x", W/${etag}`)).status).toBe(304)
+    expect((await again('"x"')).status).toBe(200)
+  })
+
+  test('nothing else lies below /admin/', async () => {
+    for (const path of ['/admin/assets/', '/admin/x', '/admin/assets/x.js', '/admin/assets/..%2fassets.ts', '/admin//'])
+      expect((await fetch(origin + path)).status).toBe(404)
+    expect((await fetch(`${origin}/admin/?x=1`)).status).toBe(400)
+    expect((await fetch(`${origin}/admin/`, { method: 'POST' })).status).toBe(405)
+  })
+})
+
+test('LATCHKEY_ADMIN_PAGE=false turns the page off', async () => {
+  const off = await startTestServer({ settings: { LATCHKEY_ADMIN_PAGE: 'false' } })
+  const { origin } = new URL(off.server.baseUrl)
+  for (const path of ['/admin', '/admin/', '/admin/assets/main.js'])
+    expect((await fetch(origin + path)).status).toBe(404)
+  await off.stop()
+})
