@@ -27,6 +27,7 @@ const mediaTypes: Partial<Record<string, string>> = {
   css: 'text/css',
   html: 'text/html',
   js: 'text/javascript',
+  svg: 'image/svg+xml',
 }
 
 type Asset = { text: string; etag: string; mediaType: string }

@@ -10,3 +10,9 @@ declare module '*.js' {
   // biome-ignore lint/style/noDefaultExport: a text import has only a default export
   export default text
 }
+
+declare module '*.svg' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}

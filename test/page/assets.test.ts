@@ -55,7 +55,7 @@ describe('on the wire', () => {
       const response = await fetch(`${origin}/admin/assets/${name}`)
       expect(await response.text()).toBe(text)
       const { headers } = response
-      expect(headers.get('content-type')).toMatch(/^text\/(html|css|javascript); charset=utf-8$/)
+      expect(headers.get('content-type')).toMatch(/^(text\/(html|css|javascript)|image\/svg\+xml); charset=utf-8$/)
       expect(headers.get('etag')).toMatch(/^"[\w-]{43}"$/)
       expect(headers.get('content-security-policy')).toBe(
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; " +

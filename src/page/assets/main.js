@@ -1,4 +1,88 @@
-// The entry of the page: draws what fits the session.
-import { html, render } from './lit-html.js'
+// Starts the page: session, frame, and the view that the address names. Views get a Page (types.ts).
+/** @import { Session } from '../types.ts' */
+import { asProblem, send, whenSignedOut } from './client.js'
+import { renderFrame } from './frame.js'
+import { render } from './lit-html.js'
+import { notify, prepareNotices } from './notice.js'
+import { createPage } from './page.js'
+import { empty, loading, problem } from './parts.js'
+import { go, readPlace } from './router.js'
+import { readSession, showSignIn, takeLink } from './sign-in.js'
+import { findEntry, groups } from './views.js'
 
-render(html`<main><h1>Latchkey</h1></main>`, document.body)
+const root = /** @type {HTMLElement} */ (document.getElementById('app'))
+const home = groups[0]?.entries[0]?.name ?? ''
+/** @type {Session | undefined} */
+let session
+/** @type {{ key: string, close: () => void, queryChanged: () => void } | undefined} */
+let open
+
+/** Signs in where needed, then opens the place. @param {{ hasEnded?: boolean }} [options] */
+async function start({ hasEnded = false } = {}) {
+  const link = takeLink()
+  leave()
+  /** @type {unknown} */
+  let failure
+  if (link === undefined && !hasEnded)
+    session = await readSession().catch((error) => {
+      if (asProblem(error).status !== 401) failure = error
+      return undefined
+    })
+  session ??= await showSignIn(root, { link, hasEnded, failure })
+  showPlace()
+}
+
+async function signOut() {
+  await send('DELETE', '/admin/session', undefined, { staysSignedIn: true }).catch((error) =>
+    notify('bad', problem(error)),
+  )
+  session = undefined
+  go([])
+  await start()
+}
+
+whenSignedOut(() => {
+  if (session === undefined) return
+  session = undefined
+  void start({ hasEnded: true })
+})
+
+function leave() {
+  open?.close()
+  open = undefined
+}
+
+function showPlace() {
+  if (session === undefined) return
+  const { path } = readPlace()
+  const key = path.join('/')
+  if (open?.key === key) return open.queryChanged()
+  leave()
+  const name = path[0] ?? home
+  const entry = findEntry(name)
+  const content = document.createElement('div')
+  content.className = 'view'
+  const frame = (/** @type {string} */ title) => {
+    document.title = `${title} · Latchkey`
+    if (session !== undefined) renderFrame(root, { session, name, title, content, signOut })
+  }
+  frame(entry?.title ?? 'Not found')
+  const page = createPage(session, content, frame)
+  open = { key, close: page.close, queryChanged: page.queryChanged }
+  if (entry === undefined) {
+    page.show(() => empty('This page does not exist', 'Choose another one from the menu.'))
+    return
+  }
+  render(loading(), content)
+  entry.load().then(
+    ({ view }) => page.show(view(page)),
+    (error) => page.show(() => problem(error)),
+  )
+}
+
+prepareNotices()
+addEventListener('hashchange', () => {
+  if (location.hash.startsWith('#link=')) void start()
+  else showPlace()
+})
+void start()

@@ -1,0 +1,84 @@
+// Calls the admin API. `await get('/workload-identity/policies', { state: 'paused' })` returns the JSON of the response
+// with its `etag`; `send('PATCH', path, body, { etag })` sends If-Match and throws status 412 if another admin was first.
+// Every failure is a Problem with a sentence and the request id; `problem(error)` in parts.js shows it.
+/** @import { Problem } from '../types.ts' */
+
+const base = new URL('../v1', document.baseURI).pathname
+let onSignedOut = () => {}
+
+/** Names what to do when the session has ended. @param {() => void} act */
+export function whenSignedOut(act) {
+  onSignedOut = act
+}
+
+/**
+ * @param {string} message @param {number} status @param {string | null} [requestId]
+ * @returns {Problem}
+ */
+function createProblem(message, status, requestId = null) {
+  return Object.assign(new Error(message), { status, requestId })
+}
+
+/** @param {unknown} error @returns {Problem} */
+export function asProblem(error) {
+  if (error instanceof Error && 'status' in error) return /** @type {Problem} */ (error)
+  return createProblem(error instanceof Error ? error.message : String(error), 0)
+}
+
+/** @param {Record<string, string | number | boolean | undefined | null>} query */
+function queryText(query) {
+  const kept = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
+  return kept.length === 0 ? '' : `?${new URLSearchParams(kept.map(([name, value]) => [name, String(value)]))}`
+}
+
+/**
+ * @param {string} method @param {string} path below `/v1`, each segment encoded (`segment`)
+ * @param {unknown} [body]
+ * @param {{ etag?: string | undefined, signal?: AbortSignal | undefined, staysSignedIn?: boolean }} [options]
+ *   `staysSignedIn`: a 401 says that a credential is wrong, not that the session has ended
+ * @returns {Promise<any>} the JSON of the response, with `etag`; null for an empty one
+ */
+export async function send(method, path, body, { etag, signal, staysSignedIn } = {}) {
+  /** @type {Record<string, string>} */
+  const headers = { accept: 'application/json' }
+  if (body !== undefined) headers['content-type'] = 'application/json'
+  if (etag !== undefined) headers['if-match'] = etag
+  const init = { method, headers, signal: signal ?? null, body: body === undefined ? null : JSON.stringify(body) }
+  const response = await fetch(base + path, init).catch((error) => {
+    if (signal?.aborted) throw error
+    throw createProblem('The server did not respond; check that it runs and that this machine can reach it', 0)
+  })
+  const text = await response.text()
+  const requestId = response.headers.get('x-request-id')
+  let json = null
+  try {
+    json = text === '' ? null : JSON.parse(text)
+  } catch {
+    throw createProblem('The response is not JSON; a proxy may have changed it', response.status, requestId)
+  }
+  if (response.ok) return json === null ? null : { ...json, etag: response.headers.get('etag') ?? undefined }
+  if (response.status === 401 && !staysSignedIn) onSignedOut()
+  throw createProblem(
+    json?.error?.message ?? `The server responded with status ${response.status}`,
+    response.status,
+    requestId,
+  )
+}
+
+/**
+ * @param {string} path @param {Record<string, string | number | boolean | undefined | null>} [query] empty values are left out
+ * @param {{ signal?: AbortSignal, staysSignedIn?: boolean }} [options]
+ */
+export function get(path, query = {}, options = {}) {
+  return send('GET', path + queryText(query), undefined, options)
+}
+
+/** One segment of a path. @param {string} text */
+export function segment(text) {
+  return encodeURIComponent(text)
+}
+
+/** Where the manual and the API are, for links. @param {string} path */
+export function apiUrl(path) {
+  return new URL(base + path, location.href).href
+}

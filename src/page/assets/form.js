@@ -1,0 +1,148 @@
+// Forms. `field({ label, name, value, onInput, help, error })` is a labelled control with its help and its error, and
+// `options` makes it a select. `choice`, `checkbox` and `switchButton` are the others. `form({ onSubmit, busy, submit })`
+// wraps fields; `createDraft(page, values)` holds what was typed.
+/** @import { Content, Page } from '../types.ts' */
+import { html, nothing } from './lit-html.js'
+
+/**
+ * @typedef {object} Field
+ * @property {string} label
+ * @property {string} name unique in the view; the id of the control is `f-NAME`
+ * @property {string} value
+ * @property {(value: string) => void} onInput
+ * @property {Content} [help]
+ * @property {Content} [error]
+ * @property {'text' | 'url' | 'password' | 'number' | 'datetime-local'} [type]
+ * @property {readonly (readonly [value: string, label: string])[]} [options] makes it a select
+ * @property {number} [rows] makes it a text area
+ * @property {boolean} [required]
+ * @property {boolean} [mono] for code
+ * @property {boolean} [disabled]
+ * @property {string} [placeholder]
+ * @property {number} [charactersMax]
+ */
+
+/** @param {Field} field */
+export function field(field) {
+  const { name, label, help, error, required } = field
+  const id = `f-${name}`
+  return html`<div class="field ${error === undefined ? '' : 'invalid'}">
+    <label for=${id}>${label}${required === false ? html` <span class="muted">optional</span>` : nothing}</label>
+    ${control(field, id)}
+    ${help === undefined ? nothing : html`<p class="help" id=${`${id}-help`}>${help}</p>`}
+    <p class="error" id=${`${id}-error`} role="alert">${error ?? nothing}</p>
+  </div>`
+}
+
+/** @param {Field} field @param {string} id */
+function control(
+  {
+    name,
+    value,
+    onInput,
+    error,
+    help,
+    options,
+    rows,
+    type = 'text',
+    required,
+    mono,
+    disabled,
+    placeholder,
+    charactersMax,
+  },
+  id,
+) {
+  const read = (/** @type {Event} */ event) => onInput(/** @type {HTMLInputElement} */ (event.target).value)
+  const described = `${help === undefined ? '' : `${id}-help `}${id}-error`
+  const invalid = error === undefined ? nothing : 'true'
+  if (options !== undefined)
+    return html`<select id=${id} name=${name} @change=${read} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required}>
+      ${options.map(([key, text]) => html`<option value=${key} ?selected=${key === value} .selected=${key === value}>${text}</option>`)}
+    </select>`
+  if (rows !== undefined)
+    return html`<textarea id=${id} name=${name} rows=${rows} class=${mono ? 'mono' : ''} .value=${value} @input=${read} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} maxlength=${charactersMax ?? nothing} spellcheck=${mono ? 'false' : nothing} dir="auto"></textarea>`
+  return html`<input id=${id} name=${name} type=${type} class=${mono ? 'mono' : ''} .value=${value} @input=${read} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} maxlength=${charactersMax ?? nothing} autocomplete="off" spellcheck=${mono ? 'false' : nothing} />`
+}
+
+/** @param {{ label: string, name: string, checked: boolean, onInput: (checked: boolean) => void, help?: Content }} options */
+export function checkbox({ label, name, checked, onInput, help }) {
+  const id = `f-${name}`
+  const read = (/** @type {Event} */ event) => onInput(/** @type {HTMLInputElement} */ (event.target).checked)
+  return html`<div class="checkbox">
+    <input type="checkbox" id=${id} name=${name} .checked=${checked} @change=${read} aria-describedby=${help === undefined ? nothing : `${id}-help`} />
+    <label for=${id}>${label}</label>
+    ${help === undefined ? nothing : html`<p class="help" id=${`${id}-help`}>${help}</p>`}
+  </div>`
+}
+
+/**
+ * One of few, as a row of radio buttons.
+ * @param {{ label: string, name: string, value: string, options: readonly (readonly [string, string])[], onInput: (value: string) => void }} options
+ */
+export function choice({ label, name, value, options, onInput }) {
+  return html`<fieldset class="choice">
+    <legend>${label}</legend>
+    <div>${options.map(
+      ([key, text]) =>
+        html`<label><input type="radio" name=${name} value=${key} .checked=${key === value} @change=${() => onInput(key)} /><span>${text}</span></label>`,
+    )}</div>
+  </fieldset>`
+}
+
+/** A switch that acts at once. @param {{ label: string, on: boolean, disabled?: boolean, onClick: () => void }} options */
+export function switchButton({ label, on, disabled = false, onClick }) {
+  return html`<button type="button" class="switch" role="switch" aria-checked=${on ? 'true' : 'false'} aria-label=${label} ?disabled=${disabled} @click=${onClick}>
+    <span></span>
+  </button>`
+}
+
+/**
+ * A form whose fields are checked by the server. Enter submits.
+ * @param {{ onSubmit: () => void, submit: string, busy?: boolean, disabled?: boolean, cancel?: string, extra?: Content }} options
+ *   `cancel` is the address that the cancel link opens
+ * @param {Content} fields
+ */
+export function form({ onSubmit, submit, busy = false, disabled = false, cancel, extra = nothing }, fields) {
+  const onEvent = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    if (!busy && !disabled) onSubmit()
+  }
+  return html`<form novalidate @submit=${onEvent}>
+    ${fields}
+    <div class="buttons">
+      <button type="submit" class="primary" ?disabled=${disabled} aria-busy=${busy ? 'true' : 'false'}>${busy ? 'Working…' : submit}</button>
+      ${cancel === undefined ? nothing : html`<a class="button" href=${cancel}>Cancel</a>`} ${extra}
+    </div>
+  </form>`
+}
+
+/**
+ * What was typed into a form. `set` changes one value and renders.
+ * @template {Record<string, any>} Values
+ * @param {Page} page @param {Values} values @param {(name: keyof Values) => void} [onChange]
+ */
+export function createDraft(page, values, onChange) {
+  const draft = {
+    values: { ...values },
+    isChanged: false,
+    /** @template {keyof Values} Name @param {Name} name @returns {(value: Values[Name]) => void} */
+    set: (name) => (value) => {
+      draft.values = { ...draft.values, [name]: value }
+      draft.isChanged = true
+      onChange?.(name)
+      page.update()
+    },
+  }
+  return draft
+}
+
+/** Moves the focus to the first control with an error, after the next rendering. */
+export function focusFirstError() {
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      const control = document.querySelector('[aria-invalid="true"]')
+      if (control instanceof HTMLElement) control.focus()
+    }),
+  )
+}

@@ -1,0 +1,44 @@
+// Short notices in a corner, read out by screen readers: notify('ok', 'Saved'). Errors stay until they are closed.
+/** @import { Content, Tone } from '../types.ts' */
+import { icon } from './icons.js'
+import { html, render } from './lit-html.js'
+
+const secondsShown = 6
+
+/** @type {{ tone: Tone, content: Content, assertive: boolean }[]} */
+let shown = []
+
+/** @param {Tone} tone @param {Content} content */
+export function notify(tone, content) {
+  const notice = { tone, content, assertive: tone === 'bad' }
+  shown = [...shown.slice(-3), notice]
+  show()
+  if (tone !== 'bad') setTimeout(() => remove(notice), secondsShown * 1_000)
+}
+
+/** @param {typeof shown[number]} notice */
+function remove(notice) {
+  shown = shown.filter((each) => each !== notice)
+  show()
+}
+
+function show() {
+  const list = (/** @type {boolean} */ assertive) =>
+    shown
+      .filter((each) => each.assertive === assertive)
+      .map(
+        (each) =>
+          html`<div class="notice ${each.tone}">
+            ${icon(each.tone)}<div>${each.content}</div>
+            <button type="button" class="quiet icon" aria-label="Close this notice" @click=${() => remove(each)}>
+              ${icon('close')}
+            </button>
+          </div>`,
+      )
+  const root = document.getElementById('notices')
+  if (root === null) return
+  render(html`<div role="status">${list(false)}</div><div role="alert">${list(true)}</div>`, root)
+}
+
+/** Renders the empty live regions, which screen readers must know before the first notice. */
+export const prepareNotices = show

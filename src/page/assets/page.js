@@ -1,0 +1,118 @@
+// What a view gets when it opens (Page in types.ts): rendering, the query of the address, polling, and work with notices.
+/** @import { Content, OwnedPage, Session } from '../types.ts' */
+import { asProblem } from './client.js'
+import { html, nothing, render } from './lit-html.js'
+import { notify } from './notice.js'
+import { problem } from './parts.js'
+import { readPlace, replacePlace } from './router.js'
+
+/**
+ * @param {Session} session @param {HTMLElement} content @param {(title: string) => void} title
+ * @returns {OwnedPage}
+ */
+export function createPage(session, content, title) {
+  const { path, query: firstQuery } = readPlace()
+  let query = firstQuery
+  let [isClosed, isWaiting] = [false, false]
+  /** @type {(() => Content) | undefined} */
+  let template
+  /** @type {Map<() => Promise<void>, unknown>} */
+  const failures = new Map()
+  /** @type {(() => Promise<void>)[]} */
+  const polls = []
+  /** @type {(() => void)[]} */
+  const closers = [() => render(nothing, content)]
+
+  const renderNow = () => {
+    isWaiting = false
+    if (template === undefined || isClosed) return
+    render(html`${[...failures.values()].slice(0, 1).map(problem)}${template()}`, content)
+  }
+  /** @type {OwnedPage} */
+  const page = {
+    path: path.slice(1),
+    get query() {
+      return query
+    },
+    session,
+    canWrite: !session.read_only,
+    update: () => {
+      if (!isWaiting) queueMicrotask(renderNow)
+      isWaiting = true
+    },
+    title,
+    setQuery: (changes) => {
+      query = Object.fromEntries(Object.entries({ ...query, ...changes }).filter(([, value]) => value !== ''))
+      replacePlace(path, query)
+      page.update()
+    },
+    poll: (load, seconds = 5) => {
+      const once = async () => {
+        try {
+          await load()
+          failures.delete(load)
+        } catch (error) {
+          if (asProblem(error).status !== 401) failures.set(load, error)
+        }
+        page.update()
+      }
+      polls.push(once)
+      closers.push(repeat(once, seconds))
+    },
+    refresh: async () => {
+      await Promise.all(polls.map((each) => each()))
+    },
+    run: (work) => runWithNotice(work).finally(page.update),
+    onClose: (close) => closers.push(close),
+    show: (shown) => {
+      template = shown
+      renderNow()
+    },
+    close: () => {
+      isClosed = true
+      for (const each of closers) each()
+    },
+    queryChanged: () => {
+      query = readPlace().query
+      void page.refresh()
+      page.update()
+    },
+  }
+  return page
+}
+
+/** @param {() => Promise<void>} work @returns {Promise<boolean>} whether it succeeded */
+async function runWithNotice(work) {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    if (asProblem(error).status !== 401) notify('bad', problem(error))
+    return false
+  }
+}
+
+/**
+ * Runs something now and again and again, but not while the page is hidden, and never twice at a time.
+ * @param {() => Promise<void>} act @param {number} seconds @returns {() => void} ends it
+ */
+function repeat(act, seconds) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  let [isEnded, isRunning] = [false, false]
+  const next = async () => {
+    clearTimeout(timer)
+    if (isEnded || isRunning || document.hidden) return
+    isRunning = true
+    await act()
+    isRunning = false
+    if (!isEnded) timer = setTimeout(next, seconds * 1_000)
+  }
+  document.addEventListener('visibilitychange', next)
+  void next()
+  return () => {
+    isEnded = true
+    clearTimeout(timer)
+    document.removeEventListener('visibilitychange', next)
+  }
+}

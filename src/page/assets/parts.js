@@ -1,0 +1,147 @@
+// Small building blocks: stored(text), badge('ok', 'enabled'), ago(iso), at(iso), count(12345), money(0.5), code(text),
+// copyButton(text), meter(used, limit), problem(error), empty(title, what to do, action), heading(title, ...actions).
+/** @import { Content, Tone } from '../types.ts' */
+import { asProblem } from './client.js'
+import { icon } from './icons.js'
+import { html, nothing } from './lit-html.js'
+import { notify } from './notice.js'
+
+/** A text that somebody stored or sent: its direction cannot leak, and a long one is cut. @param {unknown} value */
+export function stored(value, charactersMax = 300) {
+  const text = value === null || value === undefined ? '–' : String(value)
+  const isLong = text.length > charactersMax
+  return html`<bdi class="stored">${isLong ? `${text.slice(0, charactersMax)}…` : text}</bdi>`
+}
+
+/** The same in the font of code. @param {unknown} value */
+export function mono(value, charactersMax = 300) {
+  return html`<span class="mono">${stored(value, charactersMax)}</span>`
+}
+
+/** A state in color, shape and word. @param {Tone} tone @param {Content} text @param {string} [title] */
+export function badge(tone, text, title) {
+  return html`<span class="badge ${tone}" title=${title ?? nothing}>${icon(tone)}${text}</span>`
+}
+
+const utcTime = (/** @type {Date} */ date) => `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
+/** @type {[number, Intl.RelativeTimeFormatUnit][]} */
+const units = [
+  [31_536_000, 'year'],
+  [2_592_000, 'month'],
+  [86_400, 'day'],
+  [3_600, 'hour'],
+  [60, 'minute'],
+  [1, 'second'],
+]
+
+/** How long ago, or in how long; UTC on hover. @param {string | null | undefined} iso */
+export function ago(iso) {
+  if (!iso) return html`<span class="muted">never</span>`
+  const date = new Date(iso)
+  const seconds = Math.round((date.getTime() - Date.now()) / 1_000)
+  const [length, unit] = units.find(([size]) => Math.abs(seconds) >= size) ?? [1, 'second']
+  const text = relative.format(Math.trunc(seconds / length), unit)
+  return html`<time datetime=${iso} title=${`${localTime.format(date)} · ${utcTime(date)}`}>${text}</time>`
+}
+
+/** The local time; UTC on hover. @param {string | null | undefined} iso */
+export function at(iso) {
+  if (!iso) return html`<span class="muted">–</span>`
+  const date = new Date(iso)
+  return html`<time datetime=${iso} title=${utcTime(date)}>${localTime.format(date)}</time>`
+}
+
+const counts = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
+/** @param {number} value */
+export function count(value) {
+  return counts.format(value)
+}
+
+/** US dollars; small amounts with more digits. @param {number} value */
+export function money(value) {
+  const maximumFractionDigits = value !== 0 && Math.abs(value) < 1 ? 4 : 2
+  return value.toLocaleString(undefined, { style: 'currency', currency: 'USD', maximumFractionDigits })
+}
+
+/** @param {string} text @param {string} [label] what is copied, for screen readers */
+export function copyButton(text, label = 'text') {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      notify('ok', `Copied the ${label}`)
+    } catch {
+      notify('bad', 'The browser refused to copy: select the text and copy it by hand')
+    }
+  }
+  return html`<button type="button" class="quiet icon" @click=${copy} aria-label=${`Copy the ${label}`} title="Copy">
+    ${icon('copy')}
+  </button>`
+}
+
+/** An id with its copy button. @param {string} text @param {string} [label] */
+export function copyable(text, label) {
+  return html`<span class="copyable">${mono(text)}${copyButton(text, label)}</span>`
+}
+
+/** A block of code with a copy button; it scrolls, also by keyboard. @param {string} text @param {string} [label] */
+export function code(text, label = 'code') {
+  return html`<div class="code">
+    ${copyButton(text, label)}
+    <pre tabindex="0" role="region" aria-label=${label}><code dir="ltr">${text}</code></pre>
+  </div>`
+}
+
+/** How much of a limit is used, as bar and words. @param {number} used @param {number | null} limit @param {Content} words */
+export function meter(used, limit, words) {
+  if (limit === null) return html`<span class="meter">${words}</span>`
+  const share = limit > 0 ? Math.min(used / limit, 1) : 1
+  const tone = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'ok'
+  return html`<span class="meter"
+    ><svg class=${tone} viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="track" width="100" height="6" rx="3"></rect>
+      <rect width=${share * 100} height="6" rx="3"></rect></svg
+    ><span>${words} <span class="muted">(${Math.floor(share * 100)} %)</span></span></span
+  >`
+}
+
+/** A failure as a sentence with its request id. @param {unknown} error */
+export function problem(error) {
+  const { message, requestId } = asProblem(error)
+  return callout(
+    'bad',
+    html`${stored(message, 2_000)}${/[.!?]$/.test(message) ? '' : '.'}
+    ${requestId === null ? nothing : html`<span class="muted">Request id ${mono(requestId)}</span>`}`,
+    true,
+  )
+}
+
+/** A box with something to know. @param {Tone} tone @param {Content} content @param {boolean} [isAlert] */
+export function callout(tone, content, isAlert = false) {
+  return html`<div class="callout ${tone}" role=${isAlert ? 'alert' : nothing}>${icon(tone)}<div>${content}</div></div>`
+}
+
+/** What stands where nothing is yet: says what to do. @param {string} title @param {Content} what @param {Content} [action] */
+export function empty(title, what, action) {
+  return html`<div class="empty"><h2>${title}</h2><p>${what}</p>${action}</div>`
+}
+
+/** The heading of a section with its buttons. @param {Content} title @param {...Content} actions */
+export function heading(title, ...actions) {
+  return html`<div class="heading"><h2>${title}</h2><div class="actions">${actions}</div></div>`
+}
+
+/** Names with values, aligned. @param {readonly (readonly [string, Content])[]} rows */
+export function facts(rows) {
+  return html`<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+}
+
+export function loading() {
+  return html`<p class="loading muted" role="status">Loading…</p>`
+}
+
+/** JSON to read. @param {unknown} value */
+export function json(value) {
+  return JSON.stringify(value, null, 2)
+}

@@ -1,0 +1,77 @@
+// Signing in with a management key, or with the one-time link of `latchkey admin open`, whose secret comes in the fragment.
+/** @import { Session } from '../types.ts' */
+import { get, send } from './client.js'
+import { createDraft, field, focusFirstError, form } from './form.js'
+import { icon } from './icons.js'
+import { html, nothing, render } from './lit-html.js'
+import { callout, problem } from './parts.js'
+
+/** Takes the secret of a link out of the address, so that it is in no history entry. */
+export function takeLink() {
+  const link = /^#link=(.+)$/.exec(location.hash)?.[1]
+  if (link !== undefined) history.replaceState(null, '', '#/')
+  return link
+}
+
+/** @returns {Promise<Session>} */
+export async function readSession() {
+  return (await get('/admin/session', {}, { staysSignedIn: true })).data
+}
+
+/** @param {{ api_key: string } | { link: string }} credential @returns {Promise<Session>} */
+async function signIn(credential) {
+  return (await send('POST', '/admin/session', credential, { staysSignedIn: true })).data
+}
+
+/**
+ * Shows the form until somebody is signed in.
+ * @param {HTMLElement} root @param {{ link?: string | undefined, hasEnded?: boolean, failure?: unknown }} options
+ * @returns {Promise<Session>}
+ */
+export function showSignIn(root, { link, hasEnded = false, failure }) {
+  document.title = 'Sign in · Latchkey'
+  return new Promise((resolve) => {
+    let busy = link !== undefined
+    let problemShown = failure
+    const update = () => render(template(), root)
+    const draft = createDraft(/** @type {any} */ ({ update }), { api_key: '' })
+    const attempt = async (/** @type {{ api_key: string } | { link: string }} */ credential) => {
+      busy = true
+      update()
+      try {
+        const session = await signIn(credential)
+        draft.values.api_key = ''
+        render(nothing, root)
+        resolve(session)
+      } catch (error) {
+        ;[busy, problemShown] = [false, error]
+        update()
+        focusFirstError()
+      }
+    }
+    const template = () => html`<main class="sign-in">
+      <div class="card">
+        <h1>${icon('keys')} Latchkey</h1>
+        ${hasEnded && problemShown === undefined ? callout('info', 'Your session has ended. Sign in again to go on where you were.') : nothing}
+        ${problemShown === undefined ? nothing : problem(problemShown)}
+        ${form(
+          { onSubmit: () => void attempt(draft.values), submit: 'Sign in', busy },
+          field({
+            label: 'Management key',
+            name: 'api_key',
+            type: 'password',
+            value: draft.values.api_key,
+            onInput: draft.set('api_key'),
+            mono: true,
+            placeholder: 'sk-lk-v1-…',
+            required: true,
+            help: html`On the machine of the server, <code>latchkey admin open</code> signs you in without a key.`,
+          }),
+        )}
+      </div>
+    </main>`
+    update()
+    document.getElementById('f-api_key')?.focus()
+    if (link !== undefined) void attempt({ link })
+  })
+}

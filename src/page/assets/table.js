@@ -1,0 +1,145 @@
+// Tables. `table({ label, columns, rows, empty })` shows rows. `createListing(page, { load })` adds search, paging and
+// refreshing: `load({ search, cursor })` returns `{ rows, next, total }`, `next` being the cursor of the next page; show it
+// with `listing.show({ label, columns, empty })`, and run `listing.restart()` when a filter changes. `pageOfWhole` cuts a
+// list that came whole.
+/** @import { Column, Content, Page } from '../types.ts' */
+import { html, nothing } from './lit-html.js'
+import { count, loading, problem } from './parts.js'
+
+/**
+ * A table that becomes a list of cards where it is narrow.
+ * @template Row
+ * @param {{ label: string, columns: readonly Column<Row>[], rows: readonly Row[], empty?: Content }} options
+ */
+export function table({ label, columns, rows, empty = nothing }) {
+  if (rows.length === 0) return empty
+  return html`<div class="table">
+    <table role="table" aria-label=${label}>
+      <thead role="rowgroup">
+        <tr role="row">
+          ${columns.map(({ title, align }) => html`<th scope="col" role="columnheader" class=${align ?? ''}>${title === '' ? html`<span class="hidden">Actions</span>` : title}</th>`)}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        ${rows.map((row) => html`<tr role="row">${columns.map((column) => cell(column, row))}</tr>`)}
+      </tbody>
+    </table>
+  </div>`
+}
+
+/** @template Row @param {Column<Row>} column @param {Row} row */
+function cell({ title, cell: show, align: side, isHeader }, row) {
+  const align = side ?? ''
+  const label = title === '' ? nothing : html`<span class="label" aria-hidden="true">${title}</span>`
+  return isHeader === true
+    ? html`<th scope="row" role="rowheader" class=${align}>${label}<div>${show(row)}</div></th>`
+    : html`<td role="cell" class=${align}>${label}<div>${show(row)}</div></td>`
+}
+
+const searchDelayMilliseconds = 150
+
+/**
+ * @template Row
+ * @typedef {{ rows: Row[], next?: string | number | undefined, total?: number | undefined }} Part
+ */
+
+/**
+ * @template Row
+ * @param {Page} page
+ * @param {{ load: (asked: { search: string, cursor: string | number | undefined }) => Promise<Part<Row>>,
+ *   search?: string, seconds?: number }} options `search` names what the search field finds
+ */
+export function createListing(page, { load, search: searchLabel, seconds }) {
+  /** @type {Part<Row> | undefined} */
+  let part
+  /** @type {unknown} */
+  let failure
+  let pages = 1
+  let asked = 0
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+
+  /** Later pages are kept while the first one is refreshed, so that nothing jumps. */
+  async function reload() {
+    const turn = ++asked
+    if (pages > 1) return
+    try {
+      const loaded = await load({ search: page.query.search ?? '', cursor: undefined })
+      if (turn === asked) [part, failure] = [loaded, undefined]
+    } catch (error) {
+      if (turn === asked) failure = error
+    }
+  }
+
+  async function more() {
+    const loaded = await load({ search: page.query.search ?? '', cursor: part?.next })
+    pages += 1
+    part = { ...loaded, rows: [...(part?.rows ?? []), ...loaded.rows], total: loaded.total ?? part?.total }
+    page.update()
+  }
+
+  async function restart() {
+    pages = 1
+    await reload()
+    page.update()
+  }
+
+  const onSearch = (/** @type {InputEvent} */ event) => {
+    const { value } = /** @type {HTMLInputElement} */ (event.target)
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      page.setQuery({ search: value })
+      void restart()
+    }, searchDelayMilliseconds)
+  }
+
+  page.poll(reload, seconds)
+  return {
+    restart,
+    rows: () => part?.rows,
+    /** @param {{ label: string, columns: readonly Column<Row>[], empty: Content, tools?: Content, more?: Content }} shown */
+    show({ label, columns, empty, tools = nothing }) {
+      const search = page.query.search ?? ''
+      const field =
+        searchLabel === undefined
+          ? nothing
+          : html`<input type="search" aria-label=${searchLabel} placeholder=${searchLabel} .value=${search} @input=${onSearch} />`
+      const hasTools = searchLabel !== undefined || tools !== nothing
+      return html`${hasTools ? html`<div class="tools" role="search">${field}${tools}</div>` : nothing}
+      ${failure === undefined ? nothing : problem(failure)}
+      ${part === undefined ? (failure === undefined ? loading() : nothing) : table({ label, columns, rows: part.rows, empty: search === '' ? empty : nothingFound(search) })}
+      ${footer()}`
+    },
+  }
+
+  function footer() {
+    if (part === undefined || part.rows.length === 0) return nothing
+    const { rows, next, total } = part
+    const words =
+      total === undefined || total === rows.length ? count(rows.length) : `${count(rows.length)} of ${count(total)}`
+    return html`<div class="footer">
+      <span class="muted" role="status">${words} ${rows.length === 1 && words === '1' ? 'row' : 'rows'}</span>
+      ${next === undefined ? nothing : html`<button type="button" @click=${() => page.run(more)}>Show more</button>`}
+    </div>`
+  }
+}
+
+/** @param {string} search */
+function nothingFound(search) {
+  return html`<div class="empty"><p>Nothing matches “<bdi class="stored">${search.slice(0, 100)}</bdi>”. Search for less of it.</p></div>`
+}
+
+/**
+ * One part of a list that came whole.
+ * @template Row
+ * @param {readonly Row[]} rows @param {(row: Row) => string} textOf what the search reads
+ * @param {{ search: string, cursor: string | number | undefined }} asked
+ * @returns {Part<Row>}
+ */
+export function pageOfWhole(rows, textOf, { search, cursor }, size = 50) {
+  const wanted = search.toLowerCase()
+  const found = wanted === '' ? rows : rows.filter((row) => textOf(row).toLowerCase().includes(wanted))
+  const start = Number(cursor ?? 0)
+  const next = start + size < found.length ? start + size : undefined
+  return { rows: found.slice(start, start + size), next, total: found.length }
+}

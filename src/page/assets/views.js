@@ -1,0 +1,22 @@
+// The views of the page by name, as the navigation lists them. A view is a module that exports `view`, a function from a
+// Page (types.ts) to what renders it; it is loaded when it is first opened. To add one: an entry here, and its file in
+// assets.ts.
+/** @import { View } from '../types.ts' */
+/** @import { IconName } from './icons.js' */
+
+/**
+ * @typedef {{ name: IconName, title: string, load: () => Promise<{ view: View }> }} Entry
+ */
+
+/** @type {readonly { title: string, entries: readonly Entry[] }[]} */
+export const groups = [
+  {
+    title: 'Workload identity',
+    entries: [{ name: 'start', title: 'Get started', load: () => import('./start.js') }],
+  },
+]
+
+/** @param {string | undefined} name */
+export function findEntry(name) {
+  return groups.flatMap(({ entries }) => entries).find((entry) => entry.name === name)
+}

@@ -1,0 +1,65 @@
+// The types that the modules of the page share. The page reads them in JSDoc; nothing of this file is sent to a browser.
+import type { TemplateResult } from 'lit-html'
+
+/** What a template can contain. */
+export type Content = TemplateResult | string | number | Node | symbol | null | undefined | readonly Content[]
+
+/** Who is signed in (`GET /admin/session`). */
+export type Session = {
+  id?: string
+  organization: { id: string; name: string; plan: string; workload_identity: boolean }
+  workspace: { id: string; name: string }
+  key: { id: string; name: string }
+  read_only: boolean
+  expires_at: string
+}
+
+/** A failed call. `message` is a sentence without a full stop. `status` is 0 where no response arrived. */
+export type Problem = Error & { status: number; requestId: string | null }
+
+/** What a view gets when it opens. It is closed when the path of the hash changes; a changed query keeps it open. */
+export type Page = {
+  /** The segments after the name of the view: `#/policies/ID` has `['ID']`. */
+  readonly path: readonly string[]
+  /** The query of the hash, now. */
+  readonly query: Readonly<Record<string, string>>
+  readonly session: Session
+  /** Whether the session may change anything. Without it, show no buttons that change something. */
+  readonly canWrite: boolean
+  /** Renders the view again, once per frame. */
+  update: () => void
+  /** Replaces the title of the view. */
+  title: (text: string) => void
+  /** Changes the query of the hash without a new history entry; an empty value removes a name. */
+  setQuery: (changes: Record<string, string>) => void
+  /** Runs `load` now and every `seconds` (default 5) while the page is visible and the view open, then renders. */
+  poll: (load: () => Promise<void>, seconds?: number) => void
+  /** Runs all polls now. */
+  refresh: () => Promise<void>
+  /** Runs work that somebody started; a failure is shown as a notice. Returns whether it succeeded. */
+  run: (work: () => Promise<void>) => Promise<boolean>
+  /** Is called when the view closes. */
+  onClose: (close: () => void) => void
+}
+
+/** A view: opens with a page and returns what renders it. */
+export type View = (page: Page) => () => Content
+
+/** A column of a table. */
+export type Column<Row> = {
+  title: string
+  cell: (row: Row) => Content
+  /** `end` for numbers. */
+  align?: 'end'
+  /** The cell that names the row: a row header. */
+  isHeader?: true
+}
+
+export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'off'
+
+/** A page with what only the entry calls. */
+export type OwnedPage = Page & {
+  show: (template: () => Content) => void
+  close: () => void
+  queryChanged: () => void
+}
