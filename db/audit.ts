@@ -103,7 +103,7 @@ async function findWithin(orm: Orm, requestId: string, rows: RowRange): Promise<
 /**
  * Returns the approximate id of the first row at or after a time, or the last id plus one if there are no such rows.
  */
-async function firstRowSince(orm: Orm, time: number): Promise<number> {
+export async function firstRowSince(orm: Orm, time: number): Promise<number> {
   let low = await firstRowId(orm)
   let high = (await lastRowId(orm)) + 1
   while (low < high) {
@@ -116,10 +116,15 @@ async function firstRowSince(orm: Orm, time: number): Promise<number> {
 }
 
 /** Archived rows leave gaps between ids. */
-async function rowAtOrAfter(orm: Orm, id: number): Promise<{ id: number; at: number } | undefined> {
+export async function rowAtOrAfter(orm: Orm, id: number): Promise<{ id: number; at: number } | undefined> {
   const { id: rowId, at } = exchangeAudit
   const [row] = await orm.select({ id: rowId, at }).from(exchangeAudit).where(gte(rowId, id)).orderBy(rowId).limit(1)
   return row
+}
+
+/** Returns the first id and the one after the last. Rows before the first are in archives. */
+export async function rangeOfAudit(orm: Orm): Promise<{ first: number; end: number }> {
+  return { first: await firstRowId(orm), end: (await lastRowId(orm)) + 1 }
 }
 
 /** Returns 1 for an empty table. Earlier rows are in archives. */

@@ -10,6 +10,7 @@ import { type CommitOutcome, createWriter } from '../db/write.ts'
 import { touchWriteProbe } from '../db/write-probe.ts'
 import { createCommitVersion } from './admin/operation/commit.ts'
 import { type AdminContext, isInitialized } from './admin/operation/context.ts'
+import { createExchangeCounts } from './admin/operation/exchange-counts.ts'
 import { createLastUses, noteRows } from './admin/operation/last-uses.ts'
 import { createRetention } from './archive/schedule.ts'
 import { createBackups } from './backup/backups.ts'
@@ -142,7 +143,8 @@ export async function openContext(
   const backupSchedule = createBackupSchedule({ plan: config.backup, backups, now, log })
   const written = { database, orm, writer, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
-  const stored = { config, inEffect, ...written, registry, spending, presets, lastUses, ...createMutex() }
+  const kept = { spending, presets, lastUses, exchangeCounts: createExchangeCounts(orm, now) }
+  const stored = { config, inEffect, ...written, registry, ...kept, ...createMutex() }
   return { ...stored, ...scheduled, metrics, isWritable, issuerKeys, outbound }
 }
 

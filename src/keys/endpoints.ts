@@ -30,7 +30,7 @@ type KeyResponse = typeof keyResponse.infer
 type Shown = Omit<KeyResponse, 'creator_user_id' | `${string}byok${string}` | 'external_user'> & { owner_id: string }
 type Fields = Omit<typeof updateBody.inferIn, (typeof ignoredFields)[number]>
 type Creation = Omit<typeof createBody.inferIn, (typeof ignoredFields)[number] | 'workspace_id'>
-type Filter = Pick<typeof listQuery.infer, 'owner' | 'state'>
+type Filter = Omit<typeof listQuery.infer, 'workspace_id'> & { workspace: string }
 type Named = { organization: string; key: string }
 type Run<Name, Input, Response> = (name: Name, input: Input, actor?: Actor) => Promise<Response>
 /**
@@ -38,7 +38,7 @@ type Run<Name, Input, Response> = (name: Name, input: Input, actor?: Actor) => P
  * type parameters.
  */
 type RunKeyOperation = Run<'keys.show', Named, Shown> &
-  Run<'keys.list', Filter & { organization: string }, { data: Shown[] }> &
+  Run<'keys.list', Filter & { organization: string }, { data: Shown[]; total_count?: number }> &
   Run<'keys.create', Creation & { organization: string; workspace: string; owner: string }, Shown & { key: string }> &
   Run<'keys.update', Fields & Named, Shown> &
   Run<'keys.delete', Named, unknown>
@@ -78,14 +78,9 @@ function list(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context) => {
     const key = await authenticateManagement(request, context, { writes: false })
     const query = readQuery(request, listQuery)
-    const { offset = 0, workspace_id: workspaceId = key.workspaceId, include_disabled: includesDisabled = true } = query
-    const { owner, state } = query
-    const filter = { ...(owner === undefined ? {} : { owner }), ...(state === undefined ? {} : { state }) }
-    const { data } = await run('keys.list', { organization: key.organizationId, ...filter })
-    const keys = data
-      .filter(({ workspace_id, disabled }) => workspace_id === workspaceId && (includesDisabled || !disabled))
-      .slice(offset, offset + keyListRowsMax)
-    return reply(200, { data: keys.map(responseOf) })
+    const { workspace_id: workspace = key.workspaceId, limit = keyListRowsMax, ...filter } = query
+    const listed = await run('keys.list', { ...filter, organization: key.organizationId, workspace, limit })
+    return reply(200, { data: listed.data.map(responseOf), total_count: listed.total_count })
   }
 }
 
@@ -163,6 +158,11 @@ function responseOf(shown: Shown): typeof keyResponse.infer {
     disabled: shown.disabled,
     workspace_id: shown.workspace_id,
     creator_user_id: shown.owner_id,
+    id: shown.id,
+    kind: shown.kind,
+    state: shown.state,
+    owner: shown.owner,
+    ...(shown.last_used_at === undefined ? {} : { last_used_at: shown.last_used_at }),
     created_at: shown.created_at,
     updated_at: shown.updated_at,
     expires_at: shown.expires_at,

@@ -1,8 +1,10 @@
 // The OpenAPI documentation of the key endpoints, and the shapes of their bodies.
+import { keyKinds } from '../../db/schema.ts'
 import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
+import { keyListRowsMax, nameCharactersMax } from '../limits.ts'
 import { keyHashText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
-import { nameShape, offsetShape, referenceShape } from '../values/shapes.ts'
+import { nameShape, offsetShape, referenceShape, textShape } from '../values/shapes.ts'
 import { keyStates } from './api-key.ts'
 import { keyBounds } from './settable-limits.ts'
 
@@ -25,6 +27,11 @@ const keyFields = {
   disabled: 'boolean',
   workspace_id: 'string',
   creator_user_id: 'string',
+  id: 'string',
+  kind: type.enumerated(...keyKinds),
+  state: type.enumerated(...keyStates),
+  owner: 'string',
+  'last_used_at?': 'string | null',
   created_at: 'string',
   updated_at: 'string',
   limit_remaining: 'number | null',
@@ -75,6 +82,9 @@ export const listQuery = type({
   'workspace_id?': referenceShape,
   'owner?': referenceShape.configure({ says: 'Only keys of this owner, by name or id' }),
   'state?': type.enumerated(...keyStates).configure({ says: 'Only keys in this state' }),
+  'kind?': type.enumerated(...keyKinds).configure({ says: 'Only keys of this kind' }),
+  'contains?': textShape(1, nameCharactersMax).configure({ says: 'Only names that contain this text, in any case' }),
+  'limit?': `1 <= number.integer <= ${keyListRowsMax}`,
 })
 const segments = { hash: type(keyHashText).configure({ says: 'The hash of the key' }) }
 const rules =
@@ -96,7 +106,7 @@ export const listDescription: OperationDoc = {
   access: 'admin:read',
   query: listQuery,
   responses: {
-    200: { description: 'The keys', shape: type({ data: keyResponse.array() }) },
+    200: { description: 'The keys', shape: type({ data: keyResponse.array(), 'total_count?': 'number.integer' }) },
     ...errorResponses(400, 401, 403, 404),
   },
 }

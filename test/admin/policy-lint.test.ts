@@ -136,7 +136,7 @@ describe('policies.lint', () => {
       'restrict its subjects',
     ],
     ['a condition that does not compile', { drafts: [{ issuer: 'github', audience: 'a', condition: 'x' }] }, 'line 1'],
-    ['a policy and drafts at once', { policy: 'warned', drafts: [] }, 'not both'],
+    ['a policy and drafts at once', { policy: 'warned', drafts: [] }, 'only one of them'],
     ['an unknown policy', { policy: 'none' }, 'none'],
   ])('refuses %s', async (_, input, text) => {
     await expect(lint(input)).rejects.toThrow(text)

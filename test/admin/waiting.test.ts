@@ -23,6 +23,7 @@ const others: OperationName[] = [
   'audit.list',
   'audit.show',
   'audit.changes',
+  'audit.counts',
   'usage.sum',
   'usage.verify',
   'usage.requests',

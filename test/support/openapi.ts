@@ -31,7 +31,7 @@ export type OpenApiDocument = {
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, object> }
 }
-export type ApiAnswer = { status: number; data: unknown; error: unknown }
+export type ApiAnswer = { status: number; data: unknown; error: unknown; body: object }
 
 /** The time format of the service (reference: Times and ids). */
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -129,6 +129,6 @@ export async function createApiCaller(baseUrl: string) {
     })
     const answer = (await response.json()) as { data?: unknown; error?: unknown }
     check(method, path.split('?')[0] ?? '', response.status, answer)
-    return { status: response.status, data: answer.data, error: answer.error }
+    return { status: response.status, data: answer.data, error: answer.error, body: answer }
   }
 }

@@ -16,6 +16,7 @@ import { splitBundle } from '../../values/certificates.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, referenceShape, textCheckedLater } from '../../values/shapes.ts'
 import type { AdminContext } from '../operation/context.ts'
+import { listPage } from '../operation/list-page.ts'
 import { organizationInput } from '../operation/references.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 
@@ -69,7 +70,7 @@ export const verifyInput = type({
   'ca_pem?': caShape,
 }).configure({ not: twoSources, anyOf: [{ required: ['issuer'] }, { required: ['issuer_url'] }] })
 
-export const listInput = type({ '+': 'reject', ...organizationInput })
+export const listInput = type({ '+': 'reject', ...organizationInput, ...listPage })
 
 export const oneInput = type({ '+': 'reject', ...organizationInput, issuer: referenceShape })
 

@@ -15,6 +15,7 @@ import { firstToExpire } from '../../values/certificates.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
+import { containsText, showPage } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization, timeOf } from '../operation/references.ts'
 import type { issuerResponse } from '../operation/responses.ts'
@@ -74,12 +75,13 @@ export function draftIssuer(context: AdminContext, input: IssuerDraft, organizat
   }
 }
 
-async function listIssuers(context: OperationContext, { organization }: typeof listInput.infer) {
-  const { id } = findOrganization(context.registry, organization)
+async function listIssuers(context: OperationContext, input: typeof listInput.infer) {
+  const { id } = findOrganization(context.registry, input.organization)
+  const fits = containsText(input.contains)
   const rows = [...context.registry.issuers.values()].filter(
-    (row) => row.organizationId === id && row.deletedAt === null,
+    (row) => row.organizationId === id && row.deletedAt === null && fits(row.name),
   )
-  return { data: await withLastUse(context, await mapInSlices(rows, (row) => show(context, row.id))) }
+  return showPage(context, rows, input, (some) => mapInSlices(some, (row) => show(context, row.id)))
 }
 
 async function showUsed(context: AdminContext, input: typeof oneInput.infer): Promise<typeof issuerResponse.infer> {

@@ -7,6 +7,7 @@ import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, referenceShape } from '../../values/shapes.ts'
 import { unusedInput } from '../operation/last-use-response.ts'
+import { listPage } from '../operation/list-page.ts'
 import { organizationInput } from '../operation/references.ts'
 
 const boundsInput = type(keyBounds)
@@ -26,7 +27,11 @@ export const listInput = type({
   ...organizationInput,
   'owner?': referenceShape,
   'state?': type.enumerated(...keyStates),
+  'kind?': type.enumerated(...keyKinds),
+  'workspace?': referenceShape,
+  'include_disabled?': 'boolean',
   ...unusedInput,
+  ...listPage,
 })
 
 export const updateInput = type({

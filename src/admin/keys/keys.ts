@@ -10,7 +10,8 @@ import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../key
 import { findOrDraftOwner } from '../../keys/owner.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
-import { onlyUnused, withLastUse } from '../operation/last-use-response.ts'
+import { withLastUse } from '../operation/last-use-response.ts'
+import { containsText, mayContainText, showPage } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from '../operation/references.ts'
 import { type Affected, readAffected } from '../policies/policy-impact.ts'
@@ -41,32 +42,50 @@ function deleteKeys(context: OperationContext, input: typeof someInput.infer) {
   return changeSome(context, input, { deletedAt: context.now() }, showDeleted)
 }
 
-async function listKeys(context: AdminContext, { organization, owner, state, unused_since }: typeof listInput.infer) {
+async function listKeys(context: AdminContext, input: typeof listInput.infer) {
+  const { organization, owner, state, kind, contains, include_disabled: includesDisabled = true } = input
   const { id: organizationId } = findOrganization(context.registry, organization)
   const ownedBy = owner === undefined ? undefined : await findUser(context.orm, organizationId, owner)
   if (owner !== undefined && ownedBy === undefined)
     throw new Fault('not_found', `There is no owner ${JSON.stringify(owner)}`, { hint: '; see: latchkey keys list' })
+  const workspaceId = await workspaceIdOf(context, organizationId, input.workspace)
+  const [mayBeTheirs, mayFit] = [mayHave(ownedBy?.id ?? organizationId), mayContainText(contains)]
+  const fits = containsText(contains)
   const found = await filterInSlices(
-    context.registry.keys.valuesWith(mayHave(ownedBy?.id ?? organizationId)),
+    context.registry.keys.valuesWith((packed) => mayBeTheirs(packed) && mayFit(packed)),
     (key) =>
       key.organizationId === organizationId &&
       key.deletedAt === null &&
       (ownedBy === undefined || key.ownerId === ownedBy.id) &&
+      (workspaceId ?? key.workspaceId) === key.workspaceId &&
+      (kind ?? key.kind) === key.kind &&
+      (includesDisabled || !key.disabled) &&
+      fits(key.name) &&
       (state === undefined || keyStateOf(key, context.now()) === state),
   )
   const listed = found.toSorted((one, other) => one.createdAt - other.createdAt || (one.name < other.name ? -1 : 1))
+  return showPage(context, listed, input, (some) => showSome(context, some))
+}
+
+/** A workspace that does not exist has no keys. */
+async function workspaceIdOf({ orm }: AdminContext, organizationId: string, reference: string | undefined) {
+  if (reference === undefined) return undefined
+  return (await findWorkspace(orm, organizationId, reference))?.id ?? reference
+}
+
+async function showSome(context: AdminContext, keys: readonly Readonly<ApiKey>[]) {
   const pace = createPace()
-  const data: ReturnType<typeof showApiKey>[] = []
-  for (let start = 0; start < listed.length; start += keysPerStatement) {
-    const ids = listed.slice(start, start + keysPerStatement).map(({ id }) => id)
+  const shown: KeyShown[] = []
+  for (let start = 0; start < keys.length; start += keysPerStatement) {
+    const ids = keys.slice(start, start + keysPerStatement).map(({ id }) => id)
     const rows = new Map((await listApiKeys(context.orm, ids)).map((row) => [row.key.id, row]))
     for (const id of ids) {
       const row = rows.get(id)
-      if (row !== undefined) data.push(showApiKey(row, context))
+      if (row !== undefined) shown.push(showApiKey(row, context))
     }
     await pace()
   }
-  return { data: onlyUnused(await withLastUse(context, data), unused_since) }
+  return shown
 }
 
 async function showUsed(context: AdminContext, input: typeof oneInput.infer) {

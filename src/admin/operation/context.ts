@@ -19,6 +19,7 @@ import type { Registry } from '../../registry.ts'
 import type { RunExclusive, RunShared } from '../../scheduling/mutex.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
 import type { Validity } from '../../values/certificates.ts'
+import type { ExchangeCounts } from './exchange-counts.ts'
 import type { LastUses } from './last-uses.ts'
 
 export type AdminContext = {
@@ -34,6 +35,7 @@ export type AdminContext = {
   spending: Spending
   presets: Presets
   lastUses: LastUses
+  exchangeCounts: ExchangeCounts
   backups: Backups
   backupSchedule: BackupSchedule
   archiving: Archiving

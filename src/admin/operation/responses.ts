@@ -4,6 +4,7 @@ import { ruleNames } from '../../federation/lint/rules.ts'
 import { stepNames } from '../../federation/subject-token/refusal.ts'
 import { type } from '../../values/shape.ts'
 import { lastUseFields } from './last-use-response.ts'
+import { totalCount } from './list-page.ts'
 
 const text = 'string | null'
 /** ISO 8601 UTC, as `timeOf` makes it. */
@@ -71,7 +72,11 @@ export const findingResponse = type({
 }).configure({ title: 'Finding' })
 const findings = { findings: findingResponse.array() } as const
 const policyRow = { id: 'string', ...policyFields, created_at: time, updated_at: time } as const
-export const policyResponse = type({ ...policyRow, ...lastUseFields }).configure({ title: 'Policy' })
+export const policyResponse = type({
+  ...policyRow,
+  ...lastUseFields,
+  'exchanges_24h?': type({ issued: 'number.integer', refused: 'number.integer' }),
+}).configure({ title: 'Policy' })
 /** A policy that was just saved. */
 export const savedPolicyResponse = type({ ...policyRow, ...findings }).configure({ title: 'SavedPolicy' })
 /** A policy that was changed, or would be: then with a token that passes only afterwards, and one that passes only before. */
@@ -187,6 +192,18 @@ export const changeResponse = type({
   before: 'object | null',
   after: 'object | null',
 }).configure({ title: 'Change' })
+/** `reasons` counts the refused ones. Earlier exchanges than `counted_since` are too many to count. */
+export const exchangeCountsResponse = type({
+  per: "'hour' | 'day'",
+  since: time,
+  counted_since: time,
+  data: type({
+    at: time,
+    issued: 'number.integer',
+    refused: 'number.integer',
+    reasons: type({ '[string]': 'number.integer' }),
+  }).array(),
+}).configure({ title: 'ExchangeCounts' })
 export const explanationResponse = type({
   policy_id: 'string',
   policy_name: 'string',
@@ -201,6 +218,8 @@ export const deletedResponse = type({ id: 'string', deleted: 'true', 'policies_a
 /** `{ "data": … }`, as in every response over HTTP. */
 export const dataOf = (item: type.Any) => type({ data: item })
 export const listOf = (item: type.Any) => type({ data: item.array() })
+/** A list that comes in pages where `limit` is sent. */
+export const pageOf = (item: type.Any) => type({ data: item.array(), ...totalCount })
 /** A file with rows that have left the database, and the times of its first and last row. */
 export const archivedResponse = type({ file: 'string', from: time, to: time }).configure({ title: 'ArchivedRows' })
 /**

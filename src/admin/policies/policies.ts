@@ -1,7 +1,5 @@
 // Admin operations on federation policies (reference: Policy). The exchange follows what is saved here.
 
-import { filterInSlices, mapInSlices } from '../../../db/pace.ts'
-import { mayHave } from '../../../db/packed-rows.ts'
 import { insertPolicy, updatePolicy } from '../../../db/policies.ts'
 import type { Policy as PolicyRow } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
@@ -18,24 +16,21 @@ import { type } from '../../values/shape.ts'
 import { referenceShape, withoutNul } from '../../values/shapes.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
-import { onlyUnused, unusedInput, withLastUse } from '../operation/last-use-response.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import {
   checkChanges,
   checkNameIsFree,
   findIssuer,
-  findIssuerIdEver,
   findKey,
-  findKeyIdEver,
   findOrganization,
   findPolicy,
   organizationInput,
 } from '../operation/references.ts'
-import { type changedPolicyResponse, policyStates } from '../operation/responses.ts'
-import { issuerShape, keyShape } from '../reports/report-page.ts'
+import type { changedPolicyResponse } from '../operation/responses.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { lintInput, policyChange, policyCreation, testInput } from './policy-input.ts'
 import { isSameToLinter, lintPolicies, rejectBlockingFindings } from './policy-lint.ts'
+import { listPolicies, policyListInput } from './policy-list.ts'
 import { show, showDraft, showEdit, showSaved, showUsed } from './policy-response.ts'
 import { isSameToTests, rejectFailingTests, testPolicies } from './policy-tests.ts'
 
@@ -48,21 +43,11 @@ const checkInput = type({
     says: 'A JWT, valid or not',
   }),
 })
-const listInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  'key?': keyShape,
-  'issuer?': issuerShape,
-  ...unusedInput,
-  'state?': type
-    .enumerated(...policyStates)
-    .configure({ says: 'Only policies in this state; `inactive_reason` explains the state' }),
-})
 const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceShape })
 
 export const policyOperations = {
   'policies.create': operation(policyCreation, createPolicy, { mutates: true }),
-  'policies.list': operation(listInput, listPolicies),
+  'policies.list': operation(policyListInput, listPolicies),
   'policies.show': operation(oneInput, async (context, input) => showUsed(context, pick(context, input))),
   'policies.update': operation(policyChange, changePolicy, { mutates: true }),
   // It may wait for the issuer's server.
@@ -113,25 +98,6 @@ async function deletePolicy(context: OperationContext, input: typeof oneInput.in
   const statement = updatePolicy(context.orm, policy.id, { deletedAt: now, updatedAt: now })
   await commit(context, [statement], [{ kind: 'policy', id: policy.id }])
   return { id: policy.id, deleted: true }
-}
-
-async function listPolicies(context: AdminContext, input: typeof listInput.infer) {
-  const { registry } = context
-  const { organization, key, issuer, state, unused_since } = input
-  const { id } = findOrganization(registry, organization)
-  const keyId = key === undefined ? undefined : await findKeyIdEver(registry, key, organization)
-  const issuerId = issuer === undefined ? undefined : await findIssuerIdEver(registry, issuer, organization)
-  const rows = await filterInSlices(
-    registry.policies.valuesWith(mayHave(keyId ?? issuerId ?? id)),
-    (row) =>
-      row.organizationId === id &&
-      row.deletedAt === null &&
-      (keyId ?? row.keyId) === row.keyId &&
-      (issuerId ?? row.issuerId) === row.issuerId,
-  )
-  const shown = await mapInSlices(rows, (row) => show(context, row))
-  const inState = shown.filter((each) => (state ?? each.state) === each.state)
-  return { data: onlyUnused(await withLastUse(context, inState), unused_since) }
 }
 
 /** One policy, or the nearest of the organization. */

@@ -103,6 +103,10 @@ export const lintInput = type({
   '+': 'reject',
   ...organizationInput,
   'policy?': referenceShape.configure({ says: 'Only this policy, by name or id' }),
+  'policies?': referenceShape
+    .array()
+    .atMostLength(draftsMax)
+    .configure({ says: 'Only these policies, such as those of a page' }),
   'drafts?': policyDraft.array().atMostLength(draftsMax).configure({ says: 'Policies that are not saved' }),
 })
 /** Policies of a file, whose tests run without a server. */

@@ -116,12 +116,15 @@ function shorten(text: string): string {
 /** One policy, drafts, or all policies of the organization. Other work comes in between. */
 export async function lintPolicies(
   context: AdminContext,
-  { organization, policy, drafts }: typeof lintInput.infer,
+  { organization, policy, policies, drafts }: typeof lintInput.infer,
 ): Promise<{ data: Linted[] }> {
   const { registry } = context
   const { id: organizationId } = findOrganization(registry, organization)
-  if (policy !== undefined && drafts !== undefined)
-    throw new Fault('invalid', 'Send policy or drafts, not both: drafts are policies that are not saved')
+  if ([policy, policies, drafts].filter((each) => each !== undefined).length > 1)
+    throw new Fault(
+      'invalid',
+      'Send policy, policies or drafts, and only one of them: drafts are policies that are not saved',
+    )
   const pace = createPace()
   const data: Linted[] = []
   if (drafts !== undefined) {
@@ -131,7 +134,8 @@ export async function lintPolicies(
     }
     return { data }
   }
-  const chosen = policy === undefined ? registry.policies.values() : [findPolicy(registry, policy, organizationId)]
+  const named = policy === undefined ? policies : [policy]
+  const chosen = named?.map((each) => findPolicy(registry, each, organizationId)) ?? registry.policies.values()
   for (const row of chosen) {
     if (row.organizationId !== organizationId || row.deletedAt !== null) continue
     const issuer_url = registry.issuers.get(row.issuerId)?.issuerUrl ?? ''

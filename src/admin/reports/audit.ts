@@ -17,6 +17,7 @@ import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import type { auditedResponse, changeResponse, exchangeResponse } from '../operation/responses.ts'
 import { archivedOf, hintAtArchive } from './archived.ts'
+import { countExchanges, countsInput } from './exchange-series.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
 import { createRowNames, type RowNames } from './row-names.ts'
 import { showUsage } from './usage.ts'
@@ -40,6 +41,7 @@ const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
 export const auditOperations = {
   'audit.list': operation(auditInput, listExchanges),
   'audit.changes': operation(changesInput, listAdminChanges),
+  'audit.counts': operation(countsInput, countExchanges),
   'audit.show': operation(exchangeInput, showRequest),
 }
 

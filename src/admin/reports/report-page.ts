@@ -17,10 +17,13 @@ export const keyShape = referenceShape.configure({
 export const issuerShape = referenceShape.configure({
   says: 'Only this issuer, by name or id; give a deleted issuer by id',
 })
+export const policyShape = referenceShape.configure({
+  says: 'Only this policy, by name or id; give a deleted policy by id',
+})
 /** Filters of both the audit log and the ledger. */
 export const traits = {
   'key?': keyShape,
-  'policy?': referenceShape.configure({ says: 'Only this policy, by name or id; give a deleted policy by id' }),
+  'policy?': policyShape,
   'issuer?': issuerShape,
   'subject?': claimValueShape.configure({ says: 'Only tokens of this subject' }),
 } as const

@@ -98,7 +98,7 @@ function describe(route: AdminRoute): OperationDoc {
         403,
         // A name may be the last segment of another path.
         ...(path.endsWith('{issuer}') || path.endsWith('{policy}') ? [405] : []),
-        ...(isNamed || ['audit.list', 'policies.list'].includes(operation) ? [404] : []),
+        ...(isNamed || ['audit.list', 'audit.counts', 'policies.list'].includes(operation) ? [404] : []),
         ...(takesBody(method) ? [404, 408, 409, 413] : []),
         ...(operation === 'issuers.refresh' ? [503] : []),
       ),
