@@ -23,6 +23,7 @@ export const exchangeAudit = sqliteTable('exchange_audit', {
   accessTokenId: text('access_token_id'),
   accessTokenExpiresAt: time('access_token_expires_at'),
   clientAddress: text('client_address'),
+  recordedClaims: text('recorded_claims'),
 })
 
 export const changeActors = ['local', 'key', 'server'] as const

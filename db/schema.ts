@@ -8,6 +8,8 @@ export const keyKinds = ['inference', 'management', 'management_read_only'] as c
 export const limitResets = ['daily', 'weekly', 'monthly'] as const
 export const presetStatuses = ['active', 'disabled', 'archived'] as const
 export const keySources = ['discovery', 'jwks_url', 'jwks'] as const
+/** What the audit keeps of the claims of a verified token. */
+export const claimRecordings = ['off', 'hashed', 'selected', 'all'] as const
 
 export const organizations = sqliteTable('organizations', {
   id: text('id').primaryKey(),
@@ -15,6 +17,7 @@ export const organizations = sqliteTable('organizations', {
   plan: text('plan', { enum: planNames }).notNull(),
   createdAt: time('created_at').notNull(),
   updatedAt: time('updated_at').notNull(),
+  recordClaims: text('record_claims', { enum: claimRecordings }).notNull(),
 })
 
 export const workspaces = sqliteTable('workspaces', {

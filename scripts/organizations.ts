@@ -1,5 +1,5 @@
 // `latchkey organizations` and `latchkey workspaces`.
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { command, group, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
@@ -8,8 +8,16 @@ import { table } from './shared/table.ts'
 
 type Organization = OperationResponse<'organizations.create'>
 
-const show = ({ id, name, plan, workload_identity }: Organization) =>
-  record({ id, name, plan, 'workload identity': workload_identity ? 'yes' : 'no' })
+const show = ({ id, name, plan, workload_identity, record_claims }: Organization) =>
+  record({ id, name, plan, 'workload identity': workload_identity ? 'yes' : 'no', 'recorded claims': record_claims })
+
+const recordClaims = () =>
+  new Option('--record-claims <which>', 'claims of verified tokens that the audit log keeps').choices([
+    'off',
+    'hashed',
+    'selected',
+    'all',
+  ])
 
 export function organizationsCommand(): Command {
   return group('organizations', 'Organizations and their plans; workload identity requires business or enterprise', [
@@ -17,9 +25,11 @@ export function organizationsCommand(): Command {
       command('create <name>', 'Create an organization with a default workspace', [
         'organizations create research',
         'organizations create trial --plan free',
-      ]).option('--plan <plan>', 'free, business or enterprise (default: enterprise)'),
+      ])
+        .option('--plan <plan>', 'free, business or enterprise (default: enterprise)')
+        .addOption(recordClaims()),
       'organizations.create',
-      ({ words, options }) => ({ name: words[0], plan: options.plan }),
+      ({ words, options }) => ({ name: words[0], plan: options.plan, record_claims: options.recordClaims }),
       show,
     ),
     operationCommand(
@@ -33,6 +43,7 @@ export function organizationsCommand(): Command {
             ['NAME', (row) => row.name],
             ['PLAN', (row) => row.plan],
             ['WORKLOAD IDENTITY', (row) => (row.workload_identity ? 'yes' : 'no')],
+            ['RECORDED CLAIMS', (row) => row.record_claims],
             ['ID', (row) => row.id],
             ['CREATED (UTC)', (row) => moment(row.created_at)],
           ],
@@ -45,6 +56,14 @@ export function organizationsCommand(): Command {
       ]),
       'organizations.plan',
       ({ words }) => ({ organization: words[0], plan: words[1] }),
+      show,
+    ),
+    operationCommand(
+      command('update <organization>', 'Change which claims the audit log keeps; takes effect immediately', [
+        'organizations update research --record-claims hashed',
+      ]).addOption(recordClaims().makeOptionMandatory()),
+      'organizations.update',
+      ({ words, options }) => ({ organization: words[0], record_claims: options.recordClaims }),
       show,
     ),
   ])

@@ -22,6 +22,8 @@ import { createClockDifferences } from './federation/issuer/clock-difference.ts'
 import type { Outbound } from './federation/issuer/guarded-fetch.ts'
 import { createIssuerKeys } from './federation/issuer/issuer-keys.ts'
 import { privateNetworksFor } from './federation/issuer/issuer-url.ts'
+import { createClaimHash } from './federation/recording/claim-hash.ts'
+import { createClaimRecorder } from './federation/recording/claim-recorder.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
 import type { ExchangeContext } from './federation/token-endpoint.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
@@ -50,7 +52,7 @@ import { loadRegistry, type Registry } from './registry.ts'
 import { createDataFolder } from './runtime/data-folder.ts'
 import type { Fetch } from './runtime/outbound.ts'
 import { createMutex } from './scheduling/mutex.ts'
-import { openMasterKey } from './tokens/keyring.ts'
+import { openMasterKeyText } from './tokens/keyring.ts'
 import { openSigningKeys } from './tokens/signing-keys.ts'
 
 /** What all endpoints need; each endpoint declares its part. */
@@ -193,7 +195,8 @@ export async function retryWhileOwned<Result>(attempt: () => Promise<Result>): P
 export async function openServing(admin: AdminContext, baseUrl: string, fetch: Fetch): Promise<Context> {
   if (!isInitialized(admin)) throw notInitialized(admin.config)
   const rows = await listSigningKeys(admin.orm)
-  const masterKey = await openMasterKey(admin.config.masterKey, rows)
+  const { key: masterKey, hex } = await openMasterKeyText(admin.config.masterKey, rows)
+  const { registry } = admin
   const signingKeys = await openSigningKeys(rows, masterKey)
   const reachability = createReachability()
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
@@ -208,6 +211,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     fetch,
     exchangeRate: createRateLimiter(() => admin.inEffect.read().rateLimit),
     replayGuard: await openReplayGuard(admin),
+    claimRecorder: createClaimRecorder({ registry, hashFor: (id) => createClaimHash(hex, id) }),
     keyRates: createKeyRates(admin.registry.onDeleted),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),

@@ -30,6 +30,7 @@ const isEndpoint = (file: string) =>
 const plan = [
   ...['limits', 'fault', 'agent', 'runtime', 'scheduling', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
+  'federation/recording',
   ...['presets/schema', 'presets/dialects', 'presets'],
   ...['inference/upstream', 'inference/models', 'inference', 'observe/endpoints', 'archive', 'page'],
   ...[

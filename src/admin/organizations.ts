@@ -10,7 +10,7 @@ import {
   listWorkspaces,
   updateOrganization,
 } from '../../db/organizations.ts'
-import { type Organization, planNames, type User, type Workspace } from '../../db/schema.ts'
+import { claimRecordings, type Organization, planNames, type User, type Workspace } from '../../db/schema.ts'
 import { insertSigningKey } from '../../db/signing-keys.ts'
 import { Fault } from '../fault.ts'
 import { isEntitled } from '../federation/policy-binding.ts'
@@ -27,9 +27,16 @@ import { type OperationContext, operation } from './operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from './operation/references.ts'
 
 const planShape = type.enumerated(...planNames)
+const recordingShape = type.enumerated(...claimRecordings)
 
 const initInput = type({ '+': 'reject', 'owner?': nameShape })
-const createInput = type({ '+': 'reject', name: nameShape, 'plan?': planShape })
+const createInput = type({
+  '+': 'reject',
+  name: nameShape,
+  'plan?': planShape,
+  'record_claims?': recordingShape,
+})
+const updateInput = type({ '+': 'reject', organization: referenceShape, record_claims: recordingShape })
 const planInput = type({ '+': 'reject', organization: referenceShape, plan: planShape })
 const nothingInput = type({ '+': 'reject' })
 const workspaceListInput = type({ '+': 'reject', ...organizationInput })
@@ -42,23 +49,35 @@ export const organizationOperations = {
     data: (await listOrganizations(orm)).map(showOrganization),
   })),
   'organizations.plan': operation(planInput, changePlan, { mutates: true }),
+  'organizations.update': operation(updateInput, changeRecording, { mutates: true }),
   'workspaces.create': operation(workspaceCreateInput, createWorkspace, { mutates: true }),
   'workspaces.list': operation(workspaceListInput, listOf),
 }
 
-async function createOrganization(context: OperationContext, { name, plan = 'enterprise' }: typeof createInput.infer) {
+async function createOrganization(
+  context: OperationContext,
+  { name, plan = 'enterprise', record_claims = 'selected' }: typeof createInput.infer,
+) {
   if ([...context.registry.organizations.values()].some((row) => row.name === name)) {
     throw new Fault('conflict', `An organization named ${JSON.stringify(name)} already exists; choose another name`)
   }
-  const { organization, workspace } = draftOrganization(name, plan, context.now())
+  const { organization, workspace } = draftOrganization(name, { plan, recordClaims: record_claims }, context.now())
   const statements = [insertOrganization(context.orm, organization), insertWorkspace(context.orm, workspace)]
   await commit(context, statements, [{ kind: 'organization', id: organization.id }])
   return showOrganization(organization)
 }
 
-async function changePlan(context: OperationContext, { organization: reference, plan }: typeof planInput.infer) {
+function changePlan(context: OperationContext, { organization, plan }: typeof planInput.infer) {
+  return change(context, organization, { plan })
+}
+
+function changeRecording(context: OperationContext, { organization, record_claims }: typeof updateInput.infer) {
+  return change(context, organization, { recordClaims: record_claims })
+}
+
+async function change(context: OperationContext, reference: string, fields: Partial<Organization>) {
   const organization = findOrganization(context.registry, reference)
-  const change = { plan, updatedAt: context.now() }
+  const change = { ...fields, updatedAt: context.now() }
   await commit(
     context,
     [updateOrganization(context.orm, organization.id, change)],
@@ -94,7 +113,11 @@ async function initialize(context: OperationContext, { owner = 'admin' }: typeof
     )
   const { orm, now } = context
   const signingKey = await createSigningKey(await readMasterKey(context.config.masterKey, { create: true }), now())
-  const { organization, workspace } = draftOrganization('default', 'enterprise', now())
+  const { organization, workspace } = draftOrganization(
+    'default',
+    { plan: 'enterprise', recordClaims: 'selected' },
+    now(),
+  )
   const user: User = createUserRow(organization.id, owner, now())
   const { row, text } = draftApiKey(
     {
@@ -129,10 +152,10 @@ async function initialize(context: OperationContext, { owner = 'admin' }: typeof
 
 function draftOrganization(
   name: string,
-  plan: Organization['plan'],
+  fields: Pick<Organization, 'plan' | 'recordClaims'>,
   now: number,
 ): { organization: Organization; workspace: Workspace } {
-  const organization = { id: crypto.randomUUID(), name, plan, createdAt: now, updatedAt: now }
+  const organization = { id: crypto.randomUUID(), name, ...fields, createdAt: now, updatedAt: now }
   return { organization, workspace: draftWorkspace(organization.id, 'default', now) }
 }
 
@@ -146,6 +169,7 @@ function showOrganization(row: Readonly<Organization>) {
     name: row.name,
     plan: row.plan,
     workload_identity: isEntitled(row),
+    record_claims: row.recordClaims,
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
   }

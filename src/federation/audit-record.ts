@@ -6,11 +6,20 @@ import { withoutSecrets } from '../fault.ts'
 import type { RequestInfo } from '../http/endpoint.ts'
 import { claimCharactersMax } from '../limits.ts'
 import type { IssuedAccessToken } from '../tokens/access-token.ts'
-import type { JwtText } from '../tokens/jwt-text.ts'
+import type { JsonObject, JwtText } from '../tokens/jwt-text.ts'
 import { storableText } from '../values/bytes.ts'
 import type { ExchangeForm } from './exchange-form.ts'
+import type { Facts } from './pipeline.ts'
 import type { PolicyBinding } from './policy-binding.ts'
 import { isRefusal, oauthErrorOf, type Refusal } from './subject-token/refusal.ts'
+
+/** What the audit keeps of claims (reference: Recorded claims). */
+export type ClaimRecorder = {
+  /** Loads what recording needs. Undefined once that is done. */
+  prepare: () => Promise<void> | undefined
+  /** Returns the text for the audit, or null if nothing is to be recorded. The signature of the token must be verified. */
+  record: (binding: Pick<PolicyBinding, 'organization' | 'issuer' | 'policy'>, payload: JsonObject) => string | null
+}
 
 /** The outcome of an exchange, and the facts known by then. */
 export type Decision = {
@@ -18,17 +27,26 @@ export type Decision = {
   form?: ExchangeForm
   jwt?: JwtText | undefined
   binding?: PolicyBinding | undefined
+  facts?: Pick<Facts, 'isVerified'>
 }
 
 /**
  * Returns the audit row of an exchange, issued or refused. `at` is the time of the request in milliseconds since 1970
- * UTC.
+ * UTC. Of claims it has what `recorder` returns, if the token was verified.
  */
-export function auditRecordOf(
-  { outcome, form, jwt, binding }: Decision,
+export async function auditRecordOf(
+  { outcome, form, jwt, binding, facts }: Decision,
   { requestId, clientAddress }: RequestInfo,
   at: number,
-): AuditRow {
+  recorder: ClaimRecorder,
+): Promise<AuditRow> {
+  const isRecordable = facts?.isVerified === true && jwt !== undefined && binding !== undefined
+  // Undefined for all but the first exchanges.
+  const preparing = isRecordable ? recorder.prepare() : undefined
+  if (preparing !== undefined) await preparing
+  const subject = boundedText(jwt?.payload.sub)
+  // The record of claims lacks the subject, so it is of use only if this column has it as the token does.
+  const recordedClaims = isRecordable && subject === jwt.payload.sub ? recorder.record(binding, jwt.payload) : null
   return {
     at,
     requestId,
@@ -40,8 +58,9 @@ export function auditRecordOf(
     policyNamed: form?.policyId ?? null,
     subjectTokenSha256: form === undefined ? null : hash('sha256', form.subjectToken, 'hex'),
     // The token's claims, verified or not, help to distinguish refused exchanges.
-    subject: boundedText(jwt?.payload.sub),
+    subject,
     subjectTokenId: boundedText(jwt?.payload.jti),
+    recordedClaims,
     ...(isRefusal(outcome) ? refusedColumns(outcome) : issuedColumns(outcome)),
   }
 }

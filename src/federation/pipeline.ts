@@ -25,6 +25,8 @@ export type Facts = {
   /** The policy's issuer, once the token is known to name it. */
   issuer?: Issuer
   key?: VerificationKey
+  /** The issuer has signed the token. */
+  isVerified?: true
 }
 
 export type Dependencies = {
@@ -88,7 +90,7 @@ const checks: Record<Step['name'], Rule> = {
   signature: step(
     ['token', 'key'],
     async ({ subjectToken, token: { algorithm, kid }, key }) =>
-      (await isSignedBy(subjectToken, algorithm, key)) ? undefined : refuse('signature_invalid', kid),
+      (await isSignedBy(subjectToken, algorithm, key)) ? { isVerified: true } : refuse('signature_invalid', kid),
     ofToken,
   ),
   times: step(['token', 'binding'], ({ token, binding }, { now }) => checkTimes(token, now(), binding.issuer), ofToken),

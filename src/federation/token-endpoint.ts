@@ -11,7 +11,7 @@ import type { Log } from '../observe/log.ts'
 import { type IssuedAccessToken, mintAccessToken } from '../tokens/access-token.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
-import { auditRecordOf, type Decision } from './audit-record.ts'
+import { auditRecordOf, type ClaimRecorder, type Decision } from './audit-record.ts'
 import { type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
 import type { ClockDifferences } from './issuer/clock-difference.ts'
 import type { Issuer } from './issuer/issuer.ts'
@@ -30,6 +30,7 @@ export type ExchangeContext = {
   clockDifferences: ClockDifferences
   outbound: { insecureIssuers: boolean }
   replayGuard: ReplayGuard
+  claimRecorder: ClaimRecorder
   exchangeRate: RateLimiter
   signingKeys: SigningKeys
   writer: Pick<Writer, 'appendAudit'>
@@ -46,7 +47,7 @@ export async function exchangeToken(request: Request, context: ExchangeContext, 
   checkRate(info, context)
   const startedAt = context.now()
   const decision = await decide(request, context, info)
-  const record = auditRecordOf(decision, info, startedAt)
+  const record = await auditRecordOf(decision, info, startedAt, context.claimRecorder)
   const { outcome } = decision
   if (isRefusal(outcome)) logRefusal(record, context)
   await context.writer.appendAudit(record)
@@ -80,8 +81,9 @@ async function decide(request: Request, context: ExchangeContext, info: RequestI
     for (let attempt = 1; ; attempt++) {
       const { registry } = context
       const binding = readBinding(registry, form.policyId) ?? (await readDeletedBinding(registry, form.policyId))
-      known = { form, jwt, binding }
-      const outcome = await judgeAndMint({ subjectToken: form.subjectToken, jwt, binding }, context)
+      const facts: Facts = { subjectToken: form.subjectToken, jwt, binding }
+      known = { form, jwt, binding, facts }
+      const outcome = await judgeAndMint(facts, context)
       const hasChanged = isRefusal(outcome) && outcome.refused === 'changed_meanwhile'
       if (!hasChanged || attempt === exchangeAttemptsMax) return { ...known, outcome }
     }

@@ -20,8 +20,10 @@ export type TrustRows = {
   issuers: Map<string, Issuer>
   policies: PackedMap<Policy>
   deleted: DeletedRows
-  /** Called with the id of each key and issuer that is deleted. */
+  /** Called with the id of each key, issuer and policy that is deleted. */
   onDeleted: ((id: string) => void)[]
+  /** Called with each policy that was created or changed. */
+  onPolicyLoaded: ((policy: Policy) => void)[]
 }
 
 /** Finds rows in the database, where deleted ones are as well. */
@@ -49,6 +51,7 @@ export function createTrustRows(orm: Orm): TrustRows {
     policies: createPackedMap((text) => Object.freeze(packedPolicies.unpack(text))),
     deleted: readDeletedFrom(orm),
     onDeleted: [],
+    onPolicyLoaded: [],
   }
 }
 
@@ -72,8 +75,11 @@ export async function loadPolicies(trust: TrustRows, orm: Orm, ids?: string[]): 
   if (ids === undefined) return loadAllPolicies(trust, orm)
   const before = ids.flatMap((id) => trust.policies.get(id) ?? [])
   for (const row of await orm.select().from(policies).where(inArray(policies.id, ids)))
-    if (row.deletedAt === null) trust.policies.set(row.id, Object.freeze(row))
-    else trust.policies.delete(row.id)
+    if (row.deletedAt === null) putPolicy(trust, Object.freeze(row))
+    else {
+      trust.policies.delete(row.id)
+      for (const forget of trust.onDeleted) forget(row.id)
+    }
   dropUnnamed(
     trust,
     'keyId',
@@ -84,6 +90,11 @@ export async function loadPolicies(trust: TrustRows, orm: Orm, ids?: string[]): 
     'issuerId',
     before.flatMap(({ issuerId }) => trust.issuers.get(issuerId) ?? []),
   )
+}
+
+function putPolicy(trust: TrustRows, policy: Policy): void {
+  trust.policies.set(policy.id, policy)
+  for (const note of trust.onPolicyLoaded) note(policy)
 }
 
 function putKey(trust: TrustRows, row: ApiKey): void {

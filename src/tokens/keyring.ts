@@ -18,9 +18,20 @@ const replaceLost = 'if it is lost, stop the server and run: latchkey master-key
  * @throws Fault `configuration` that says what to run when no key does
  */
 export async function openMasterKey(source: MasterKeySource, rows: SigningKeyRow[]): Promise<CryptoKey> {
+  return (await openMasterKeyText(source, rows)).key
+}
+
+/**
+ * The same, with its hexadecimal digits.
+ * @throws Fault `configuration` that says what to run when no key does
+ */
+export async function openMasterKeyText(
+  source: MasterKeySource,
+  rows: SigningKeyRow[],
+): Promise<Pick<FoundMasterKey, 'key' | 'hex'>> {
   const found = await findMasterKey(source, rows)
   if ('fault' in found) throw found.fault
-  return found.key
+  return found
 }
 
 export async function findMasterKey(

@@ -96,6 +96,7 @@ const withoutServer: OperationName[] = ['init', 'master_key.replace']
 const changes: [name: OperationName, input: object, what?: string][] = [
   ['organizations.create', { name: 'new' }],
   ['organizations.plan', { organization: 'for plan', plan: 'business' }],
+  ['organizations.update', { organization: 'for plan', record_claims: 'off' }],
   ['workspaces.create', { name: 'new' }],
   ['keys.create', { name: 'new', owner: 'somebody' }],
   ['keys.update', { key: 'for update', requests_per_minute: 5 }],

@@ -89,7 +89,13 @@ describe('what is created is printed whole:', () => {
     expect(initialized).toEqual({
       database: join(folder.path, 'latchkey.db'),
       master_key_file: join(folder.path, 'master.key'),
-      organization: { ...common, name: 'default', plan: 'enterprise', workload_identity: true },
+      organization: {
+        ...common,
+        name: 'default',
+        plan: 'enterprise',
+        workload_identity: true,
+        record_claims: 'selected',
+      },
       workspace: {
         id,
         name: 'default',
@@ -326,7 +332,13 @@ test('a cap and a switch are set and taken away again, and other updates leave t
 
 test('a parent in another organization is named within it', async () => {
   const research = await json('organizations', 'create', 'research', '--plan', 'business')
-  expect(research).toEqual({ ...common, name: 'research', plan: 'business', workload_identity: true })
+  expect(research).toEqual({
+    ...common,
+    name: 'research',
+    plan: 'business',
+    workload_identity: true,
+    record_claims: 'selected',
+  })
   expect(await json('organizations', 'plan', String(research.id), 'free')).toMatchObject({
     plan: 'free',
     workload_identity: false,

@@ -39,7 +39,10 @@ export type OrganizationRows = {
 
 /** Rows of one organization. Their ids and names start with `name`. */
 export function organizationRows(name: string): OrganizationRows {
-  const organization: Organization = { id: name, name, plan: 'enterprise', createdAt: 1, updatedAt: 1 }
+  const organization: Organization = {
+    ...{ id: name, name, plan: 'enterprise', createdAt: 1, updatedAt: 1 },
+    recordClaims: 'selected',
+  }
   const within = { organizationId: name }
   const workspace: Workspace = { id: `${name}-workspace`, ...within, name: 'default', createdAt: 1 }
   const user: User = { id: `${name}-user`, ...within, name: 'admin', createdAt: 1 }
@@ -130,6 +133,7 @@ export function auditRow(requestId: string): AuditRow {
     accessTokenId: null,
     accessTokenExpiresAt: null,
     clientAddress: null,
+    recordedClaims: null,
   }
 }
 

@@ -174,8 +174,14 @@ const requestFields = {
 } as const
 /** An inference request in the ledger. */
 export const requestResponse = type(requestFields)
+/** What the audit has of the claims of a token. */
+const recordedClaims = type({ claims: 'object', 'absent?': 'string[]', 'complete?': 'true', 'key?': 'string' })
 /** What a request id refers to. */
-export const auditedResponse = type({ kind: "'exchange'", ...exchangeFields })
+export const auditedResponse = type({
+  kind: "'exchange'",
+  ...exchangeFields,
+  recorded_claims: recordedClaims.or('null'),
+})
   .configure({ title: 'AuditedExchange' })
   .or(type({ kind: "'inference'", ...requestFields }).configure({ title: 'AuditedInference' }))
 export const changeResponse = type({

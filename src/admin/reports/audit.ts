@@ -9,6 +9,7 @@ import { timeOfRequest } from '../../../db/request-time.ts'
 import { apiKeys, issuers, policies, signingKeys } from '../../../db/schema.ts'
 import { findUsage } from '../../../db/usage.ts'
 import { Fault } from '../../fault.ts'
+import { readRecordedClaims } from '../../federation/recording/recorded-claims.ts'
 import { isReason, reasonNames, type StepName, stepOf } from '../../federation/subject-token/refusal.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
@@ -75,7 +76,11 @@ async function showRequest(context: OperationContext, { request_id, organization
   const names = createRowNames(registry)
   const exchange = await findAudit(orm, requestId)
   if (exchange !== undefined && isTheirs(exchange))
-    return { kind: 'exchange', ...(await showAudit(exchange, names)) } satisfies Audited
+    return {
+      kind: 'exchange',
+      ...(await showAudit(exchange, names)),
+      recorded_claims: exchange.recordedClaims === null ? null : readRecordedClaims(exchange.recordedClaims),
+    } satisfies Audited
   const request = exchange === undefined ? await findUsage(orm, requestId) : undefined
   if (request !== undefined && isTheirs(request))
     return { kind: 'inference', ...(await showUsage(request, names)) } satisfies Audited

@@ -28,9 +28,14 @@ export function activationOf(
   if (audience.length > conditionCollectionItemsMax) return refuse('claims_too_large', 'aud: too many values')
   if (token_type.length > conditionStringCharactersMax) return refuse('claims_too_large', 'token_type')
   if (!usesClaims) return { subject, audience, scopes, token_type, claims: new Map() }
-  const excess = findExcess(payload, 1)
+  const excess = activationExcess(payload)
   if (excess !== undefined) return refuse('claims_too_large', excess)
   return { subject, audience, scopes, token_type, claims: mapOf(payload) }
+}
+
+/** Returns the first limit of conditions that the claims exceed. */
+export function activationExcess(payload: JsonObject): string | undefined {
+  return findExcess(payload, 1)
 }
 
 /** Returns the first limit that a value exceeds. */

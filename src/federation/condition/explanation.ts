@@ -168,7 +168,7 @@ function outerChildren(node: ASTNode): ASTNode[] {
 }
 
 /** Returns all direct children of a node. */
-function childrenOf({ args }: ASTNode): ASTNode[] {
+export function childrenOf({ args }: ASTNode): ASTNode[] {
   const below: unknown[] = Array.isArray(args) ? args.flat(2) : [args]
   return below.filter((each): each is ASTNode => typeof each === 'object' && each !== null && 'op' in each)
 }

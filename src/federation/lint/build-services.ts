@@ -69,6 +69,7 @@ export const circleci: IssuerKind = {
   ],
   wideRule: 'circleci-project',
   checks: [{ rule: 'circleci-ssh-rerun', applies: (facts) => !isExactly(facts, sshRerun, /^false$/) }],
+  checkedClaims: [sshRerun],
   stranger: {
     sub: 'org/c9035eb6-6eb2-4c85-8a81-d9ee6a1fa8c2/project/90000000-0000-4000-8000-000000000001/user/90000000-0000-4000-8000-000000000003/vcs-origin/github.com/mallory/lab/vcs-ref/refs/heads/patch-1',
     'oidc.circleci.com/context-ids': [],
@@ -128,6 +129,7 @@ export const terraform: IssuerKind = {
         !isExactly(facts, 'terraform_run_phase', /^apply$/) && !isExactly(facts, 'sub', /:run_phase:apply$/),
     },
   ],
+  checkedClaims: ['terraform_run_phase'],
   stranger: {
     sub: 'organization:mallory:project:lab:workspace:lab:run_phase:plan',
     terraform_run_phase: 'plan',

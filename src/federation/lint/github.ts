@@ -99,6 +99,7 @@ export const github: IssuerKind = {
     },
     { rule: 'github-old-subject', applies: (facts) => isOnly(facts, 'sub', /^repo:[^@/:]+\/[^@:*]+:/) },
   ],
+  checkedClaims: [...borrowed, 'ref_protected', 'job_workflow_sha', 'sha', 'event_name'],
   strangerChecks: [
     {
       rule: 'github-environment-alone',

@@ -65,6 +65,7 @@ export const gitlab: IssuerKind = {
         !isAsked(facts, 'project_id'),
     },
   ],
+  checkedClaims: ['ref_protected', 'environment_protected', 'ref', 'ref_path', 'sha'],
   stranger: {
     sub: 'project_path:mallory/lab:ref_type:branch:ref:patch-1',
     namespace_id: '900000002',

@@ -44,6 +44,7 @@ export const google: IssuerKind = {
     { rule: 'google-email', applies: (facts) => isEmailUsed(facts) && !isVerified(facts) },
     { rule: 'google-email-only', applies: (facts) => isEmailUsed(facts) && isVerified(facts) },
   ],
+  checkedClaims: ['email_verified'],
   stranger: {
     sub: '900000000000000000001',
     azp: '900000000000000000001',

@@ -45,6 +45,8 @@ export type IssuerKind = {
   /** The rule for policies that name tenants by names that can pass to others. */
   namesRule?: RuleName
   checks: readonly Check[]
+  /** Claims that the checks read in addition to those of the levels. */
+  checkedClaims?: readonly ClaimName[]
   /** Rules for policies that do not name the tenant, before the general ones. */
   strangerChecks?: readonly Check[]
   /** All claims of a stranger's token in its most dangerous form, except `iss`, `aud` and the times. */
