@@ -6,6 +6,7 @@ import { type AdminChange, adminChanges, archives } from './record-schema.ts'
 import { createBulk, insertion, insertRows, type Statement } from './rows.ts'
 import {
   apiKeys,
+  configDocuments,
   issuers,
   organizations,
   policies,
@@ -33,6 +34,8 @@ export type NewChange = Pick<
   AdminChange,
   'at' | 'actor' | 'actorKeyId' | 'requestId' | 'osUser' | 'sudoUser' | 'operation' | 'kind' | 'targetId'
 > & {
+  /** Records with the same group belong to one change. */
+  groupId?: string | undefined
   /** The row before the change, as drizzle returns it. */
   before: object | undefined
 }
@@ -49,6 +52,7 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   preset: presets,
   user: users,
   archive: archives,
+  document: configDocuments,
 }
 /** Kinds that belong to the installation instead of one organization. */
 const common: ChangeKind[] = ['signing_key', 'upstream', 'price', 'archive']
@@ -84,8 +88,8 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
   const organization = common.includes(change.kind) ? 'null' : `${name}.${owner}`
   // The join order looks rows up by their key and records them in the order of `targets`.
   const sql = `insert into ${getTableName(adminChanges)}
-    (at, actor, actor_key_id, request_id, os_user, sudo_user, operation, kind, target_id, before, organization_id, after)
-    select ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
+    (at, actor, actor_key_id, request_id, os_user, sudo_user, operation, group_id, kind, target_id, before, organization_id, after)
+    select ?, ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
       ${organization}, json_object(${values.join(', ')})
     from json_each(?) as target
       cross join ${name} on ${name}.${keyColumns[change.kind] ?? 'id'} = target.value ->> 'id'`
@@ -93,8 +97,8 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
     id,
     before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
   }))
-  const { at, actor, actorKeyId, requestId, osUser, sudoUser, operation, kind } = change
-  const params = [at, actor, actorKeyId, requestId, osUser, sudoUser, operation, kind, JSON.stringify(rows)]
+  const { at, actor, actorKeyId, requestId, osUser, sudoUser, operation, groupId = null, kind } = change
+  const params = [at, actor, actorKeyId, requestId, osUser, sudoUser, operation, groupId, kind, JSON.stringify(rows)]
   return { toSQL: () => ({ sql, params }) }
 }
 
@@ -104,6 +108,7 @@ const newChanges = insertion(adminChanges)
 export const recordKnownChange = createBulk((changes: (NewChange & { organizationId: string; after: object })[]) => {
   const rows = changes.map((change) => ({
     ...change,
+    groupId: change.groupId ?? null,
     before: change.before === undefined ? null : JSON.stringify(change.before),
     after: JSON.stringify(change.after),
   }))
@@ -122,12 +127,18 @@ function columnsOf(columns: [string, { name: string }][], row: object): Record<s
   )
 }
 
-export type ChangeFilter = { organizationId?: string; since?: number; beforeId?: number; limit: number }
+export type ChangeFilter = {
+  organizationId?: string
+  groupId?: string | undefined
+  since?: number
+  beforeId?: number
+  limit: number
+}
 
 /** Lists changes newest first, each mapped by `show`. */
 export async function listChanges<Shown>(
   orm: Orm,
-  { organizationId, since, beforeId, limit }: ChangeFilter,
+  { organizationId, groupId, since, beforeId, limit }: ChangeFilter,
   show: (row: AdminChange) => Shown,
   onProgress?: OnProgress,
 ): Promise<Shown[]> {
@@ -140,6 +151,7 @@ export async function listChanges<Shown>(
           gte(adminChanges.id, from),
           lt(adminChanges.id, until),
           organizationId === undefined ? undefined : eq(adminChanges.organizationId, organizationId),
+          groupId === undefined ? undefined : eq(adminChanges.groupId, groupId),
           since === undefined ? undefined : gte(adminChanges.at, since),
         ),
       )

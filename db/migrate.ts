@@ -14,6 +14,7 @@ import policyTests from './migrations/0011_policy_tests.sql' with { type: 'text'
 import managedBy from './migrations/0012_managed_by.sql' with { type: 'text' }
 import lastUses from './migrations/0013_last_uses.sql' with { type: 'text' }
 import recordedClaims from './migrations/0014_recorded_claims.sql' with { type: 'text' }
+import configDocuments from './migrations/0015_config_documents.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -32,6 +33,7 @@ export const migrations: Migration[] = [
   { version: 12, name: 'managed_by', statements: statementsOf(managedBy) },
   { version: 13, name: 'last_uses', statements: statementsOf(lastUses) },
   { version: 14, name: 'recorded_claims', statements: statementsOf(recordedClaims) },
+  { version: 15, name: 'config_documents', statements: statementsOf(configDocuments) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

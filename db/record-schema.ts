@@ -39,6 +39,7 @@ export const changeKinds = [
   'preset',
   'user',
   'archive',
+  'document',
 ] as const
 
 export const adminChanges = sqliteTable('admin_changes', {
@@ -55,6 +56,7 @@ export const adminChanges = sqliteTable('admin_changes', {
   after: text('after'),
   osUser: text('os_user'),
   sudoUser: text('sudo_user'),
+  groupId: text('group_id'),
 })
 
 export const usage = sqliteTable('usage', {

@@ -142,6 +142,18 @@ export const policies = sqliteTable('policies', {
   managedBy: text('managed_by'),
 })
 
+/** By organization and owner; `owner` is null for documents without one. `locked`: edits by hand are refused. */
+export const configDocuments = sqliteTable('config_documents', {
+  id: text('id').primaryKey(),
+  organizationId: text('organization_id').notNull(),
+  owner: text('owner'),
+  locked: flag('locked').notNull(),
+  sha256: text('sha256'),
+  revision: text('revision'),
+  createdAt: time('created_at').notNull(),
+  updatedAt: time('updated_at').notNull(),
+})
+
 /** One row: the engine that last ran the tests of all policies. */
 export const policyTestRuns = sqliteTable('policy_test_runs', {
   id: integer('id').primaryKey(),
@@ -222,6 +234,7 @@ export type Policy = typeof policies.$inferSelect
 export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SigningKey = typeof signingKeys.$inferSelect
 export type Upstream = typeof upstreams.$inferSelect
+export type ConfigDocument = typeof configDocuments.$inferSelect
 export type Price = typeof prices.$inferSelect
 export type Preset = typeof presets.$inferSelect
 export type PresetVersion = typeof presetVersions.$inferSelect

@@ -56,21 +56,27 @@ export function auditCommand(): Command {
   const changes = command('changes', 'List the changes by administrators, newest first: who, what, before and after', [
     'audit changes',
     'audit changes --json --since 24h',
-  ])
+    'audit changes --group 7a52b3f6-9d0c-4b6e-8f5a-1c2d3e4f5a6b --json',
+  ]).option('--group <id>', 'only the records of one change, such as that of a configuration document')
   list.addCommand(
-    operationCommand(reportOptions(changes), 'audit.changes', reportInput, ({ data }, given) =>
-      drawReport(
-        data,
-        [
-          ['TIME (UTC)', (row) => moment(row.at)],
-          ['BY', whoOf],
-          ['OPERATION', (row) => row.operation],
-          ['WHAT', whatOf],
-          ['CHANGED', differenceOf],
-          ['ID', (row) => row.target_id],
-        ],
-        given,
-      ),
+    operationCommand(
+      reportOptions(changes),
+      'audit.changes',
+      (given) => ({ ...reportInput(given), group: given.options.group }),
+      ({ data }, given) =>
+        drawReport(
+          data,
+          [
+            ['TIME (UTC)', (row) => moment(row.at)],
+            ['BY', whoOf],
+            ['OPERATION', (row) => row.operation],
+            ['WHAT', whatOf],
+            ['CHANGED', differenceOf],
+            ['ID', (row) => row.target_id],
+            ['GROUP', (row) => row.group_id],
+          ],
+          given,
+        ),
     ),
   )
   return list.addCommand(operationCommand(show, 'audit.show', ({ words }) => ({ request_id: words[0] }), record))
@@ -85,7 +91,7 @@ function whoOf({ actor, actor_key_name, os_user, sudo_user }: Change): string {
 
 function whatOf(change: Change): string {
   const [before, after] = [fieldsOf(change.before), fieldsOf(change.after)]
-  return `${change.kind.replace('_', ' ')} ${after.slug ?? after.name ?? before.name ?? ''}`.trimEnd()
+  return `${change.kind.replace('_', ' ')} ${after.slug ?? after.name ?? before.name ?? after.owner ?? ''}`.trimEnd()
 }
 
 /** The fields that differ, with their values before and after. */

@@ -57,11 +57,13 @@ omits is not compared; an empty one means that its owner has none.`,
   return operationCommand(
     inOrganization(made),
     'config.plan',
-    ({ words, options: { organization } }) => ({ organization, document: readConfigFiles(words) }),
+    ({ words, options: { organization } }) => ({ organization, document: readConfigFiles(words).document }),
     drawPlan,
     {
-      isNegative: ({ blocked, counts, changes }, { options: { check } }) =>
-        blocked.length > 0 || counts.conflict > 0 || (check === true && changes.length > 0),
+      isNegative: ({ blocked, counts, changes, owner_locks }, { options: { check } }) =>
+        blocked.length > 0 ||
+        counts.conflict > 0 ||
+        (check === true && (changes.length > 0 || owner_locks !== undefined)),
     },
   )
 }
@@ -71,10 +73,12 @@ function applyCommand(): Command {
     'config apply latchkey.yaml',
     'config apply latchkey.yaml --prune --secrets-out secrets',
     'config apply latchkey.yaml --plan plan.json',
+    'config apply latchkey.yaml --revision "$(git rev-parse HEAD)"',
   ])
     .option('--prune', 'delete what the owner has and the document no longer names')
     .option('--adopt', 'let the owner of the document have objects that were made by hand')
     .option('--plan <file>', 'what config plan --json printed; apply only if nothing has changed since')
+    .option('--revision <text>', 'revision of the document, such as a git commit, for the record of the change')
     .option('--secrets-out <folder>', 'write each new key to a file in this folder instead of printing it')
     .addHelpText(
       'after',
@@ -82,13 +86,14 @@ function applyCommand(): Command {
     )
   return withSettings(inOrganization(made), { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
     const { words, options } = givenTo(all)
-    const { organization, prune, adopt, secretsOut } = options
+    const { organization, prune, adopt, revision, secretsOut } = options
     const input = {
       organization,
       prune,
       adopt,
       fingerprint: fingerprintIn(options.plan),
-      document: readConfigFiles(words),
+      revision,
+      ...readConfigFiles(words),
     }
     // A folder that cannot be written must be noticed before the keys exist.
     const folder = typeof secretsOut === 'string' ? openSecretsFolder(secretsOut) : undefined

@@ -4,9 +4,18 @@
 import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { ChangeKind } from '../db/admin-changes.ts'
+import { listConfigDocuments } from '../db/config-documents.ts'
 import type { Orm } from '../db/open.ts'
 import { listPresets, readPresets } from '../db/presets.ts'
-import { type Organization, organizations, signingKeys, upstreams, users, workspaces } from '../db/schema.ts'
+import {
+  type ConfigDocument,
+  type Organization,
+  organizations,
+  signingKeys,
+  upstreams,
+  users,
+  workspaces,
+} from '../db/schema.ts'
 import { findPrices, listPrices } from '../db/upstreams.ts'
 import { createTrustRows, loadIssuers, loadKeys, loadPolicies, type TrustRows } from './federation/trust-rows.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
@@ -19,6 +28,8 @@ export type Registry = TrustRows & {
   /** The upstreams in use, in the order in which they are tried. */
   upstreamsInOrder: readonly Upstream[]
   priceOf: PriceList
+  /** The configuration documents that were last applied. */
+  configDocuments: Map<string, Readonly<ConfigDocument>>
   presets: Map<string, Preset>
   /** Presets by workspace and slug, including archived ones. */
   presetsOf: Map<string, Map<string, Preset>>
@@ -32,6 +43,7 @@ export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Reg
     upstreams: new Map(),
     upstreamsInOrder: [],
     priceOf: compilePrices([]),
+    configDocuments: new Map(),
     presets: new Map(),
     presetsOf: new Map(),
   }
@@ -86,6 +98,12 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   workspace: inDatabaseOnly(workspaces),
   signing_key: inDatabaseOnly(signingKeys),
   user: inDatabaseOnly(users),
+  document: {
+    read: ({ configDocuments }) => configDocuments,
+    load: async (registry, orm) => {
+      for (const row of await listConfigDocuments(orm)) registry.configDocuments.set(row.id, Object.freeze(row))
+    },
+  },
   // Archive runs record their own changes.
   archive: { read: () => new Map(), load: async () => {} },
 }

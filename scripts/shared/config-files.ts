@@ -1,4 +1,5 @@
 // Reads configuration documents: YAML or JSON, with the files and environment variables that they name in place of values.
+import { hash } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import { Fault } from '../../src/fault.ts'
 import { socketBodyBytesMax } from '../../src/limits.ts'
@@ -19,10 +20,16 @@ const sources: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * One document from one or more files. Files of the same organization and owner are joined, collection by collection.
+ * `sha256` is that of the files, one after the other.
  * @throws Fault `usage` that names the file and, for a mistake in the text, its line
  */
-export function readConfigFiles(paths: readonly string[]): Fields {
-  const [first = {}, ...others] = paths.map(readConfigFile)
+export function readConfigFiles(paths: readonly string[]): { document: Fields; sha256: string } {
+  const texts = paths.map((path) => readTextFile(path, socketBodyBytesMax))
+  const documents = texts.map((text, index) => readConfigText(paths[index] ?? '', text))
+  return { document: joinDocuments(paths, documents), sha256: hash('sha256', texts.join('')) }
+}
+
+function joinDocuments(paths: readonly string[], [first = {}, ...others]: Fields[]): Fields {
   const joined: Fields = { ...first }
   for (const [index, document] of others.entries())
     for (const [name, value] of Object.entries(document)) {
@@ -39,8 +46,8 @@ export function readConfigFiles(paths: readonly string[]): Fields {
   return joined
 }
 
-function readConfigFile(path: string): Fields {
-  const document = parseYaml(path, readTextFile(path, socketBodyBytesMax))
+function readConfigText(path: string, text: string): Fields {
+  const document = parseYaml(path, text)
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     throw new Fault('usage', `${JSON.stringify(path)} is not a configuration document; it must be an object`)
   const folder = path === '-' ? '.' : dirname(path)

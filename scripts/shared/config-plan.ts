@@ -9,8 +9,9 @@ type Change = Plan['changes'][number]
 const marks = { create: '+', update: '~', delete: '-', adopt: '>', conflict: '!' } as const
 const valueCharactersMax = 200
 
-export function drawPlan({ changes, findings, differences, failed_tests, counts, blocked }: Plan): string {
-  if (changes.length === 0) return 'No changes'
+export function drawPlan(plan: Plan): string {
+  const { changes, findings, differences, failed_tests, counts, blocked } = plan
+  if (changes.length === 0) return drawLocks(plan).join('') || 'No changes'
   const found = findings.flatMap(({ policy, findings }) => [
     `policies ${printable(policy)}`,
     ...findings.flatMap(drawFinding),
@@ -23,6 +24,7 @@ export function drawPlan({ changes, findings, differences, failed_tests, counts,
   }
   const sum = Object.entries(counts).flatMap(([action, count]) => (count === 0 ? [] : [`${count} to ${action}`]))
   return [
+    ...drawLocks(plan),
     ...changes.flatMap(draw),
     ...(found.length === 0 ? [] : ['', 'The linter found:', ...found]),
     ...failed_tests.flatMap(({ policy, failures }) => [
@@ -43,8 +45,10 @@ type Applied = Omit<OperationResponse<'config.apply'>, 'secrets'>
 type Kept = { secrets: OperationResponse<'config.apply'>['secrets'] } | { secret_files: string[] }
 
 /** What was changed, then the new keys or their files. */
-export function drawApplied({ changes, counts }: Applied, kept: Kept): string {
-  if (changes.length === 0) return 'No changes'
+export function drawApplied(applied: Applied, kept: Kept): string {
+  const { changes, counts, group_id } = applied
+  const recorded = group_id === null ? [] : [`Recorded; to see the records: latchkey audit changes --group ${group_id}`]
+  if (changes.length === 0) return [drawLocks(applied).join('') || 'No changes', ...recorded].join('\n')
   const done = { create: 'created', update: 'updated', delete: 'deleted', adopt: 'adopted', conflict: 'in conflict' }
   const sums = Object.entries(done).flatMap(([action, word]) => {
     const count = counts[action as keyof typeof done]
@@ -56,11 +60,17 @@ export function drawApplied({ changes, counts }: Applied, kept: Kept): string {
       : kept.secret_files.map((path) => printable(path))
   const heading = 'secrets' in kept ? 'New keys, shown only once:' : 'New keys:'
   return [
+    ...drawLocks(applied),
     ...changes.flatMap(drawChange),
     '',
     sums.join(', '),
     ...(secrets.length === 0 ? [] : ['', heading, ...secrets]),
+    ...recorded,
   ].join('\n')
+}
+
+function drawLocks({ owner, owner_locks: locks }: Pick<Plan, 'owner' | 'owner_locks'>): string[] {
+  return locks === undefined ? [] : [`~ owner_locks of ${printable(owner)}: ${locks.before} → ${locks.after}`]
 }
 
 function drawChange({ kind, name, action, managed_by, fields, policies_affected = [] }: Change): string[] {

@@ -1,5 +1,6 @@
 // `config plan`, `apply`, `export` and `schema` by command: files, secrets, exit codes.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { hash } from 'node:crypto'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv2020 from 'ajv/dist/2020.js'
@@ -16,6 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => latchkey.stop())
 
+type Evidence = { data: object[] }
 const path = (...names: string[]) => join(latchkey.folder, ...names)
 function write(name: string, text: string): string {
   writeFileSync(path(name), text)
@@ -46,9 +48,15 @@ test('the document of the manual is applied, with files beside it, and its plan 
     path('plan.json'),
     '--secrets-out',
     path('secrets'),
+    '--revision',
+    'v1',
   )
   expect(applied.stdout).toContain('6 created')
   expect(applied.stdout).not.toContain('sk-lk-v1-')
+  const group = /--group (\S+)/.exec(applied.stdout)?.[1] ?? ''
+  const evidence = JSON.parse((await commands.run('audit', 'changes', '--group', group, '--json')).stdout) as Evidence
+  const sha256 = hash('sha256', readFileSync(file))
+  expect(evidence.data.at(-1)).toMatchObject({ kind: 'document', after: { owner: 'platform', revision: 'v1', sha256 } })
   expect(readFileSync(path('secrets', 'ci'), 'utf8')).toMatch(/^sk-lk-v1-[0-9a-f]{64}\n$/)
   expect(statSync(path('secrets', 'ci')).mode & 0o777).toBe(0o600)
   expect(await commands.run('config', 'plan', file, '--check')).toMatchObject({ code: 0, stdout: 'No changes\n' })

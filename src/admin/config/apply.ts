@@ -1,10 +1,12 @@
 // Saves what a configuration document changes: all of it in one commit with its records, or nothing.
 import type { Touched } from '../../../db/admin-changes.ts'
 import { updateApiKey } from '../../../db/api-keys.ts'
+import { putConfigDocument } from '../../../db/config-documents.ts'
 import { updateIssuer } from '../../../db/issuers.ts'
 import { updatePolicy } from '../../../db/policies.ts'
 import { updatePreset } from '../../../db/presets.ts'
 import type { Statement } from '../../../db/rows.ts'
+import type { ConfigDocument } from '../../../db/schema.ts'
 import { deletePrice, updateUpstream } from '../../../db/upstreams.ts'
 import { Fault } from '../../fault.ts'
 import { commit } from '../operation/commit.ts'
@@ -15,11 +17,21 @@ import { rowKinds } from './drafts.ts'
 import type { Change } from './plan.ts'
 import type { Prepared } from './prepare.ts'
 
-/** What was decided beside the document. `fingerprint` is that of the plan that was reviewed. */
-export type Decisions = { prune?: boolean; adopt?: boolean; fingerprint?: string }
+/** What was decided beside the document. `fingerprint` is that of the plan that was reviewed; `sha256` and
+ * `revision` are for the record. */
+export type Decisions = {
+  prune?: boolean
+  adopt?: boolean
+  fingerprint?: string
+  sha256?: string
+  revision?: string
+}
 
 /** A new key, whose text is shown once. */
 export type NewSecret = { name: string; key: string }
+
+/** What was done. Its records have the group, which is null if nothing had changed. */
+export type Applied = { applied: Change[]; secrets: NewSecret[]; groupId: string | null }
 
 const namesShownMax = 5
 
@@ -32,10 +44,11 @@ export async function applyChanges(
   context: OperationContext,
   prepared: Prepared,
   decisions: Decisions,
-): Promise<{ applied: Change[]; secrets: NewSecret[] }> {
+): Promise<Applied> {
   rejectUndecided(prepared, decisions)
   const applied = prepared.changes.filter(({ action }) => action !== 'delete' || decisions.prune === true)
-  if (applied.length === 0) return { applied, secrets: [] }
+  const document = documentRow(context.now(), prepared, decisions)
+  if (applied.length === 0 && isApplied(prepared, document)) return { applied, secrets: [], groupId: null }
   const owners = [...prepared.owners.values()]
   const deleted = applied.filter(({ action }) => action === 'delete')
   const saved = applied.flatMap((change) =>
@@ -44,6 +57,7 @@ export async function applyChanges(
   const now = context.now()
   // A name or an issuer URL that is given up may be in use again.
   const statements = [
+    putConfigDocument(document),
     ...deleted.map(({ kind, id = '' }) => deletion(context, kind, id, now)),
     ...owners.flatMap((owner) => owner.statements),
     ...saved.flatMap(({ draft }) => draft.save()),
@@ -52,11 +66,37 @@ export async function applyChanges(
     kind: rowKinds[change.kind],
     id: change.id ?? draftOf(prepared, change).id,
   }))
-  await commit(context, statements, [...owners.flatMap((owner) => owner.touched), ...touched])
+  const groupId = crypto.randomUUID()
+  await commit({ ...context, groupId }, statements, [
+    { kind: 'document', id: document.id },
+    ...owners.flatMap((owner) => owner.touched),
+    ...touched,
+  ])
   const secrets = saved.flatMap(({ change: { name }, draft: { secret } }) =>
     secret === undefined ? [] : [{ name, key: secret }],
   )
-  return { applied, secrets }
+  return { applied, secrets, groupId }
+}
+
+/** The row that says what was applied for this owner. It is what every group of records begins with. */
+function documentRow(now: number, prepared: Prepared, { sha256, revision }: Decisions): ConfigDocument {
+  const { applied, organizationId, owner, isLocked } = prepared
+  return {
+    id: applied?.id ?? crypto.randomUUID(),
+    organizationId,
+    owner,
+    locked: isLocked,
+    sha256: sha256 ?? null,
+    revision: revision ?? null,
+    createdAt: applied?.createdAt ?? now,
+    updatedAt: now,
+  }
+}
+
+/** Whether the same document was applied last: then there is nothing to record. */
+function isApplied({ applied, locks }: Prepared, { sha256, revision }: ConfigDocument): boolean {
+  if (applied === undefined) return locks === undefined && sha256 === null && revision === null
+  return locks === undefined && applied.sha256 === sha256 && applied.revision === revision
 }
 
 function draftOf(prepared: Prepared, change: Change) {

@@ -16,6 +16,7 @@ const change = type({
 const count = 'number.integer'
 const planFields = {
   owner: 'string | null',
+  'owner_locks?': { before: 'boolean', after: 'boolean' },
   fingerprint: 'string',
   counts: type({ create: count, update: count, delete: count, adopt: count, conflict: count }),
   changes: change.array(),
@@ -28,5 +29,7 @@ export const planResponse = type(planFields).configure({ title: 'ConfigPlan' })
 /** The texts of new keys are in no other response. */
 export const appliedResponse = type({
   ...planFields,
+  /** Of the records of this change; null if nothing had changed. */
+  group_id: 'string | null',
   secrets: type({ name: 'string', key: 'string' }).array(),
 }).configure({ title: 'AppliedConfig' })

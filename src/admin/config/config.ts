@@ -1,6 +1,6 @@
 // Admin operations on configuration documents: export what is saved, plan what a document would change, and apply it.
 import { type } from '../../values/shape.ts'
-import { nameShape } from '../../values/shapes.ts'
+import { nameShape, textShape } from '../../values/shapes.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput } from '../operation/references.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
@@ -11,6 +11,11 @@ import { readSaved } from './entries.ts'
 import { type Action, actions, type Change } from './plan.ts'
 import { type Prepared, prepare } from './prepare.ts'
 
+const revisionCharactersMax = 200
+const sha256Shape = type('string')
+  .narrow((text, context) => /^[0-9a-f]{64}$/.test(text) || context.mustBe('a SHA-256 of 64 lowercase hex digits'))
+  .configure({ pattern: '^[0-9a-f]{64}$' })
+
 const exportInput = type({ '+': 'reject', ...organizationInput, 'owner?': nameShape })
 const planInput = type({ '+': 'reject', ...organizationInput, document: documentShape })
 const applyInput = type({
@@ -20,6 +25,10 @@ const applyInput = type({
   'prune?': type('boolean').configure({ says: 'Delete what the owner has and the document no longer names' }),
   'adopt?': type('boolean').configure({ says: 'Let the owner have objects that were made by hand' }),
   'fingerprint?': type('string').configure({ says: 'Of the plan that was reviewed: refuse if it has changed' }),
+  'sha256?': sha256Shape.configure({ says: 'Of the file, for the record of the change' }),
+  'revision?': textShape(1, revisionCharactersMax).configure({
+    says: 'Of the repository, such as a commit, for the record of the change',
+  }),
 })
 
 export const configOperations = {
@@ -46,19 +55,22 @@ async function exportAll(context: OperationContext, { organization, owner }: typ
 
 async function apply(context: OperationContext, { document, organization, ...decisions }: typeof applyInput.infer) {
   const prepared = await prepare(context, document, organization)
-  const { applied, secrets } = await applyChanges(context, prepared, decisions)
-  return { ...showPlan({ ...prepared, changes: applied }), secrets }
+  const { applied, secrets, groupId } = await applyChanges(context, prepared, decisions)
+  return { ...showPlan({ ...prepared, changes: applied }), secrets, group_id: groupId }
 }
 
 function showPlan(prepared: Prepared): typeof planResponse.infer {
-  const { owner, changes, findings, differences, failedTests, fingerprint } = prepared
+  const { owner, locks, changes, findings, differences, failedTests, fingerprint } = prepared
   const counts = Object.fromEntries(
     actions.map((action) => [action, changes.filter((change) => change.action === action).length]),
   ) as Record<Action, number>
   const wide = findings.filter((each) => each.findings.some(isBlocking)).map(({ policy }) => policy)
   const blocked = [...new Set([...wide, ...failedTests.map(({ policy }) => policy)])]
   const shown = changes.map(showChange)
-  return { owner, fingerprint, counts, changes: shown, findings, differences, failed_tests: failedTests, blocked }
+  return {
+    ...{ owner, fingerprint, counts, changes: shown, findings, differences, failed_tests: failedTests, blocked },
+    ...(locks === undefined ? {} : { owner_locks: locks }),
+  }
 }
 
 function showChange({ kind, name, action, managedBy, fields, policiesAffected }: Change) {

@@ -61,6 +61,7 @@ export const documentShape = type({
   latchkey: '1',
   'organization?': referenceShape,
   'owner?': nameShape,
+  'owner_locks?': type('boolean').configure({ says: 'Refuse edits by hand to what the owner has' }),
   'issuers?': issuerEntry.array(),
   'keys?': keyEntry.array(),
   'policies?': policyEntry.array(),

@@ -68,7 +68,10 @@ function compare(before: Entry, after: Entry): FieldChange[] {
     .map((field) => (secretFields.includes(field) ? { field } : { field, before: before[field], after: after[field] }))
 }
 
+/** Whether the document locks what its owner has, where that changes. */
+export type LockChange = { before: boolean; after: boolean } | undefined
+
 /** A text that differs when the plan differs, or an object that it changes was saved since. */
-export function describeState(changes: readonly Change[]): string {
-  return canonicalText(changes)
+export function describeState(changes: readonly Change[], locks?: LockChange): string {
+  return canonicalText(locks === undefined ? changes : [...changes, locks])
 }

@@ -1,6 +1,7 @@
 // From a document to what it would change: every entry is drafted and checked, compared with what is saved, and its policies are linted.
 import { createHash } from 'node:crypto'
 import { createPace } from '../../../db/pace.ts'
+import type { ConfigDocument as AppliedDocument } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import { issuerUrlTaken } from '../issuers/issuers.ts'
 import type { OperationContext } from '../operation/operation.ts'
@@ -17,12 +18,16 @@ import {
 } from './drafts.ts'
 import { readSaved } from './entries.ts'
 import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
-import { type Change, describeState, planCollection, type Saved } from './plan.ts'
+import { type Change, describeState, type LockChange, planCollection, type Saved } from './plan.ts'
 import { addAffected, type Review, reviewPolicies } from './review.ts'
 
 export type Prepared = Review & {
   organizationId: string
   owner: string | null
+  /** The document of this owner that was applied last. */
+  applied: Readonly<AppliedDocument> | undefined
+  isLocked: boolean
+  locks: LockChange
   changes: Change[]
   /** By kind and name. */
   draftOf: (change: Change) => Draft | undefined
@@ -39,6 +44,13 @@ export async function prepare(
 ): Promise<Prepared> {
   const organizationId = organizationOf(context, document, organization)
   const owner = document.owner ?? null
+  const isLocked = document.owner_locks === true
+  if (isLocked && owner === null) throw new Fault('invalid', 'owner_locks requires an owner: add owner to the document')
+  const applied = [...context.registry.configDocuments.values()].find(
+    (row) => row.organizationId === organizationId && row.owner === owner,
+  )
+  const before = applied?.locked ?? false
+  const locks = before === isLocked ? undefined : { before, after: isLocked }
   const drafting = await createDrafting(context, organizationId, owner)
   const changes: Change[] = []
   const drafts = new Map<string, Draft>()
@@ -56,15 +68,14 @@ export async function prepare(
   checkReferences(drafts.values(), changes)
   const draftOf = ({ kind, name }: Change) => drafts.get(keyOf(kind, name))
   const review = await reviewPolicies(drafting, changes, draftOf)
-  const fingerprint = createHash('sha256').update(describeState(changes)).digest('hex')
+  const fingerprint = createHash('sha256').update(describeState(changes, locks)).digest('hex')
   const policies = new Map(
     [...drafts.values()].flatMap(({ policy }) => (policy ? [[policy.name, policy] as const] : [])),
   )
   const { owners } = drafting
   return {
     ...review,
-    organizationId,
-    owner,
+    ...{ organizationId, owner, applied, isLocked, locks },
     changes: addAffected(context, changes, policies),
     draftOf,
     fingerprint,

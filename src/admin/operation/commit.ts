@@ -14,6 +14,8 @@ export type Changing = {
   now: () => number
   actor: Actor
   operation: string
+  /** Records with the same group belong to one change. */
+  groupId?: string | undefined
 }
 
 /**
@@ -22,12 +24,12 @@ export type Changing = {
  * @throws Fault `internal` when the change is saved but cannot be loaded; the process then ends
  */
 export async function commit(
-  { writer, orm, registry, now, actor, operation }: Changing,
+  { writer, orm, registry, now, actor, operation, groupId }: Changing,
   statements: Statement[],
   touched: Touched[],
   load: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const by = { at: now(), ...actorColumns(actor), operation }
+  const by = { at: now(), ...actorColumns(actor), operation, groupId }
   const idsByKind = [...Map.groupBy(touched, ({ kind }) => kind)].map(
     ([kind, rows]) => [kind, rows.map(({ id }) => id)] as const,
   )

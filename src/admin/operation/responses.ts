@@ -192,6 +192,7 @@ export const changeResponse = type({
   actor_key_name: text,
   request_id: text,
   operation: 'string',
+  group_id: text,
   organization_id: text,
   kind: 'string',
   target_id: 'string',

@@ -6,7 +6,7 @@ import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../
 import { mapInSlices } from '../../../db/pace.ts'
 import type { AdminChange } from '../../../db/record-schema.ts'
 import { timeOfRequest } from '../../../db/request-time.ts'
-import { apiKeys, issuers, policies, signingKeys } from '../../../db/schema.ts'
+import { apiKeys, configDocuments, issuers, policies, signingKeys } from '../../../db/schema.ts'
 import { findUsage } from '../../../db/usage.ts'
 import { Fault } from '../../fault.ts'
 import { readRecordedClaims } from '../../federation/recording/recorded-claims.ts'
@@ -37,7 +37,12 @@ const auditInput = type({
   'reason?': reasonShape,
 })
 const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: uuidShape })
-const changesInput = type({ '+': 'reject', ...organizationInput, ...page })
+const changesInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...page,
+  'group?': uuidShape.configure({ says: 'Only the records of one change, such as that of a configuration document' }),
+})
 
 export const auditOperations = {
   'audit.list': operation(auditInput, listExchanges),
@@ -64,7 +69,8 @@ async function listAdminChanges(context: OperationContext, input: typeof changes
   const usersOf = ({ osUser, sudoUser }: AdminChange): { os_user?: string | null; sudo_user?: string | null } =>
     actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
   const names = createRowNames(context.registry)
-  const rows = await listChanges(orm, pageOf(context, input), (row) => row, onProgress)
+  const filter = { ...pageOf(context, input), groupId: input.group?.toLowerCase() }
+  const rows = await listChanges(orm, filter, (row) => row, onProgress)
   return { data: await mapInSlices(rows, async (row) => ({ ...(await showChange(row, names)), ...usersOf(row) })) }
 }
 
@@ -130,6 +136,7 @@ async function showChange(row: AdminChange, names: RowNames): Promise<typeof cha
     actor_key_name: (await names.key(row.actorKeyId))?.name ?? null,
     request_id: row.requestId,
     operation: row.operation,
+    group_id: row.groupId,
     organization_id: row.organizationId,
     kind: row.kind,
     target_id: row.targetId,
@@ -140,7 +147,7 @@ async function showChange(row: AdminChange, names: RowNames): Promise<typeof cha
 
 const flags = new Set([
   'has_credential',
-  ...[apiKeys, issuers, policies, signingKeys]
+  ...[apiKeys, configDocuments, issuers, policies, signingKeys]
     .flatMap((table): { name: string; dataType: string }[] => Object.values(getTableColumns(table)))
     .filter(({ dataType }) => dataType === 'boolean')
     .map(({ name }) => name),

@@ -15,9 +15,15 @@ type Plan = {
   changes: { kind: string; name: string; action: string; fields: object[]; policies_affected?: string[] }[]
   differences: object[]
 }
-type Applied = Plan & { secrets: { name: string; key: string }[]; counts: Record<string, number> }
+type Applied = Plan & {
+  group_id: string | null
+  secrets: { name: string; key: string }[]
+  counts: Record<string, number>
+}
 const planOf = (document: object) => latchkey.admin<Plan>('config.plan', { document })
 const apply = (document: object, more: object = {}) => latchkey.admin<Applied>('config.apply', { document, ...more })
+type Records = { data: { operation: string; at: string; kind: string; before: object | null; after: object }[] }
+const changesOf = (group: string | null) => latchkey.admin<Records>('audit.changes', { group })
 const brief = ({ changes }: Plan) => changes.map(({ kind, name, action }) => `${action} ${kind} ${name}`)
 const namesOf = async (operation: 'keys.list' | 'policies.list' | 'issuers.list') =>
   (await latchkey.admin<{ data: Row[] }>(operation)).data.map(({ name }) => name)
@@ -34,19 +40,37 @@ const team = (owner: string) => ({
 })
 
 test('everything that a document names is made at once, with one record each, and its plan is then empty', async () => {
-  const { changes, secrets } = await apply(team('whole'))
+  const sha256 = 'ab'.repeat(32)
+  const { changes, secrets, group_id } = await apply(team('whole'), { sha256, revision: 'v1' })
   expect(changes.length).toBe(6)
   expect(secrets).toEqual([{ name: 'whole-key', key: expect.stringMatching(/^sk-lk-v1-/) }])
   expect(brief(await planOf(team('whole')))).toEqual([])
-  const records = await latchkey.admin<{ data: { operation: string; at: string; kind: string }[] }>('audit.changes', {
-    limit: 7,
-  })
+  const records = await changesOf(group_id)
   expect(new Set(records.data.map(({ operation, at }) => `${operation} ${at}`)).size).toBe(1)
   expect(records.data.map(({ kind }) => kind).toSorted()).toEqual([
-    ...['issuer', 'key', 'policy', 'preset', 'price', 'upstream', 'user'],
+    ...['document', 'issuer', 'key', 'policy', 'preset', 'price', 'upstream', 'user'],
   ])
+  expect(records.data.at(-1)).toMatchObject({
+    kind: 'document',
+    before: null,
+    after: { owner: 'whole', sha256, revision: 'v1', locked: false },
+  })
   expect(await latchkey.admin('policies.show', { policy: 'whole-policy' })).toMatchObject({ state: 'enabled' })
   expect(JSON.stringify(records)).not.toContain('secret-1')
+})
+
+test('the record of an apply names what was applied before, and an apply that brings nothing new has no record', async () => {
+  const document = { latchkey: 1, owner: 'recorded', keys: [{ name: 'recorded-key' }] }
+  await apply(document, { revision: 'one' })
+  expect((await apply(document, { revision: 'one' })).group_id).toBeNull()
+  const { data } = await changesOf((await apply(document, { revision: 'two' })).group_id)
+  expect(data).toEqual([
+    expect.objectContaining({
+      kind: 'document',
+      before: expect.objectContaining({ revision: 'one' }),
+      after: expect.objectContaining({ revision: 'two' }),
+    }),
+  ])
 })
 
 test('an edit changes the fields that differ, and a key keeps its text', async () => {

@@ -26,10 +26,14 @@ test('a read-only key may plan, a management key may also apply, and the plan is
   expect(planned).toMatchObject({ status: 200, data: { counts: { create: 3 }, blocked: [] } })
   expect((await call('POST', '/config/apply', reader, { document })).status).toBe(403)
   const { fingerprint } = planned.data as { fingerprint: string }
-  expect(await call('POST', '/config/apply', admin, { document, fingerprint })).toMatchObject({
+  const applied = await call('POST', '/config/apply', admin, { document, fingerprint, revision: 'v1' })
+  expect(applied).toMatchObject({
     status: 200,
     data: { counts: { create: 3 }, secrets: [{ name: 'new', key: expect.stringMatching(/^sk-lk-v1-/) }] },
   })
+  const { group_id } = applied.data as { group_id: string }
+  const { data } = await call('GET', `/workload-identity/audit/changes?group=${group_id}`, reader)
+  expect(data).toMatchObject([{ kind: 'preset' }, { kind: 'policy' }, { kind: 'key' }, { after: { revision: 'v1' } }])
   expect((await call('POST', '/config/plan', reader, { document })).data).toMatchObject({ changes: [] })
   expect((await call('POST', '/config/apply', admin, { document, fingerprint })).status).toBe(409)
 })
