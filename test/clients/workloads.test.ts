@@ -4,7 +4,8 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { identityForms } from '../../src/agent/identity.ts'
 import { topics } from '../../src/manual/topics.ts'
-import { type Federation, fromSource, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
+import { type Federation, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
 import { codeUnder, namesIn, rowsOf, sectionOf } from '../support/manual.ts'
 
 const page = topics.get('workloads') ?? ''
@@ -17,7 +18,12 @@ beforeAll(async () => {
   writeFileSync(join(folder.path, 'jwt'), await federation.mint())
   mkdirSync(join(folder.path, 'bin'))
   const program = join(folder.path, 'bin/latchkey')
-  writeFileSync(program, `#!/bin/sh\nexec ${fromSource.map((word) => `'${word}'`).join(' ')} "$@"\n`)
+  writeFileSync(
+    program,
+    `#!/bin/sh\nexec ${compiledProgram()
+      .map((word) => `'${word}'`)
+      .join(' ')} "$@"\n`,
+  )
   chmodSync(program, 0o755)
   env = {
     PATH: `${join(folder.path, 'bin')}:${process.env.PATH}`,

@@ -6,8 +6,9 @@ import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { askServer } from '../../src/admin/transport/client.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
 import { type Installation, install, type Served, type Trust, trust } from '../support/installation.ts'
-import { fromSource, postExchange, type Row, temporaryFolder, upstreamApiKey } from '../support/latchkey.ts'
+import { postExchange, type Row, temporaryFolder, upstreamApiKey } from '../support/latchkey.ts'
 import { until } from '../support/until.ts'
 
 let installation: Installation
@@ -29,7 +30,7 @@ async function serveOnSmallDisk(): Promise<Served> {
   const from = dirname(installation.databasePath)
   const bytes = statSync(installation.databasePath).size + 6 * megabyte
   const mounted = `mount -t tmpfs -o size=${bytes} tmpfs ${mountPoint.path} && cp -a ${from}/. ${mountPoint.path}/`
-  const program = [...inNamespace, `${mounted} && exec "$0" "$@"`, ...fromSource]
+  const program = [...inNamespace, `${mounted} && exec "$0" "$@"`, ...compiledProgram()]
   const more = { LATCHKEY_DATABASE_URL: `file:${mountPoint.path}/latchkey.db`, PATH: process.env.PATH ?? '' }
   return installation.serve(program, more)
 }

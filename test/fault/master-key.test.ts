@@ -4,16 +4,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install, trust } from '../support/installation.ts'
-import {
-  fromSource,
-  listenLocally,
-  postExchange,
-  runCommand,
-  startServing,
-  temporaryFolder,
-} from '../support/latchkey.ts'
+import { listenLocally, postExchange, runCommand, startServing, temporaryFolder } from '../support/latchkey.ts'
 
 let installed: Installation
 let upstream: Awaited<ReturnType<typeof listenLocally>>
@@ -126,7 +120,7 @@ describe('killed', () => {
 /** Runs the command and kills it a number of milliseconds after its first write. */
 async function killDuring(milliseconds: number): Promise<void> {
   const before = names().length
-  const child = Bun.spawn([...fromSource, 'master-key', 'replace'], {
+  const child = Bun.spawn([...compiledProgram(), 'master-key', 'replace'], {
     env,
     stdout: 'ignore',
     stderr: 'ignore',

@@ -1,14 +1,17 @@
 // The exit code reports output that could not be written. (Linux has a device that is always full.)
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
-import { fromSource, temporaryFolder } from '../support/latchkey.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
 
 /** Runs a shell command with `latchkey` as the program. */
 async function shell(line: string) {
-  const script = `latchkey() { ${fromSource.map((part) => `'${part}'`).join(' ')} "$@"; }\n${line}`
+  const script = `latchkey() { ${compiledProgram()
+    .map((part) => `'${part}'`)
+    .join(' ')} "$@"; }\n${line}`
   const child = Bun.spawn(['sh', '-c', script], { cwd: folder.path, env: {}, stdout: 'pipe', stderr: 'pipe' })
   const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
   return { code: await child.exited, stdout, stderr }

@@ -2,9 +2,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { compiledProgram } from '../support/compiled-program.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install } from '../support/installation.ts'
-import { fromSource, runCommand, temporaryFolder } from '../support/latchkey.ts'
+import { runCommand, temporaryFolder } from '../support/latchkey.ts'
 
 const kills = 20
 
@@ -65,7 +66,7 @@ for (let steps = 0; steps <= stepsOfRestore; steps++)
 
 test(`killed at ${kills} random moments, a database is in place that starts`, async () => {
   for (let kill = 0; kill < kills; kill++) {
-    const child = Bun.spawn([...fromSource, 'restore', backup], { env, stdout: 'ignore', stderr: 'ignore' })
+    const child = Bun.spawn([...compiledProgram(), 'restore', backup], { env, stdout: 'ignore', stderr: 'ignore' })
     const hasBegun = () => readdirSync(copy.path).some((name) => name.includes('.restoring-'))
     while (child.exitCode === null && !hasBegun()) await new Promise((resolve) => setImmediate(resolve))
     const at = performance.now() + Math.random() * 300

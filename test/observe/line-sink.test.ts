@@ -3,8 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { closeSync, constants, createReadStream, openSync, readFileSync, readSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFileWriter, createLineSink, type WriteText } from '../../src/observe/line-sink.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
 import { type Installation, install } from '../support/installation.ts'
-import { fromSource, temporaryFolder } from '../support/latchkey.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
 import { until } from '../support/until.ts'
 
 /** A target whose writes end when the test says so. */
@@ -99,7 +100,7 @@ describe('a server whose reader of standard error has stalled', () => {
     expect(Bun.spawnSync(['mkfifo', fifo]).exitCode).toBe(0)
     // Opened for both, it needs no reader. Nothing reads, so a write of more than a pipe holds would wait.
     const stderr = openSync(fifo, 'r+')
-    const child = Bun.spawn([...fromSource, 'serve', '--json'], {
+    const child = Bun.spawn([...compiledProgram(), 'serve', '--json'], {
       cwd: installation.folder,
       env: { ...installation.env, LATCHKEY_ACCESS_LOG: 'stderr' },
       stdout: 'pipe',

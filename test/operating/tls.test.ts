@@ -6,7 +6,7 @@ import { readSettingTexts } from '../../src/config.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { listen } from '../../src/runtime/listen.ts'
 import { type Installation, install, type Served, trust } from '../support/installation.ts'
-import { exchangeFields, fromSource, runCommand, startTestServer, temporaryFolder } from '../support/latchkey.ts'
+import { exchangeFields, runCommand, startTestServer, temporaryFolder } from '../support/latchkey.ts'
 import { type CertificateFiles, hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
 import { until } from '../support/until.ts'
 
@@ -43,7 +43,7 @@ describe.skipIf(!hasOpenssl)('a server process (needs openssl)', () => {
   let secureUrl: string
   beforeEach(async () => {
     installation = await install()
-    served = await installation.serve(fromSource, tlsSettings())
+    served = await installation.serve(undefined, tlsSettings())
     port = Number(served.serving.facts.listening?.split(':')[1])
     secureUrl = `https://127.0.0.1:${port}/v1`
   })

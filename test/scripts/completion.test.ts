@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fromSource, runCommand, type ServingProcess, startServing, temporaryFolder } from '../support/latchkey.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
+import { runCommand, type ServingProcess, startServing, temporaryFolder } from '../support/latchkey.ts'
 
 const folder = temporaryFolder()
 const bin = join(folder.path, 'bin')
@@ -19,7 +20,9 @@ const suggested = async (...words: string[]) => {
 
 beforeAll(async () => {
   mkdirSync(bin)
-  const program = fromSource.map((part) => `'${part}'`).join(' ')
+  const program = compiledProgram()
+    .map((part) => `'${part}'`)
+    .join(' ')
   writeFileSync(join(bin, 'latchkey'), `#!/bin/sh\nexec ${program} "$@"\n`, { mode: 0o755 })
   expect((await run('init')).code).toBe(0)
   serving = await startServing(['serve', '--listen', '127.0.0.1:0'], { cwd: folder.path })

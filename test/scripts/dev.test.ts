@@ -3,6 +3,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
 import {
   listenLocally,
   mintAt,
@@ -33,7 +34,7 @@ async function exchangeAt({ facts }: ServingProcess): Promise<string> {
 }
 
 test.skipIf(!Bun.which('bash') || !Bun.which('curl'))('its lines work when pasted', async () => {
-  const program = [process.execPath, join(import.meta.dirname, '../../src/main.ts'), 'dev', ...anyPort]
+  const program = [...compiledProgram(), 'dev', ...anyPort]
   const dev = Bun.spawn(program, { cwd, env: {}, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
   let banner = ''
   for await (const chunk of dev.stdout) {

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fromSource, temporaryFolder } from '../support/latchkey.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
 
 let folder: ReturnType<typeof temporaryFolder>
 beforeEach(() => {
@@ -11,7 +12,9 @@ beforeEach(() => {
 afterEach(() => folder.remove())
 
 async function shell(line: string) {
-  const script = `latchkey() { ${fromSource.map((part) => `'${part}'`).join(' ')} "$@"; }\n${line}`
+  const script = `latchkey() { ${compiledProgram()
+    .map((part) => `'${part}'`)
+    .join(' ')} "$@"; }\n${line}`
   const child = Bun.spawn(['sh', '-c', script], { cwd: folder.path, env: {}, stdout: 'pipe', stderr: 'pipe' })
   const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
   return { code: await child.exited, stdout, stderr }

@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Installation, install, type Trust, trust } from '../support/installation.ts'
 import { type Finished, listenLocally, postExchange, type Row, runCommand } from '../support/latchkey.ts'
@@ -364,9 +365,8 @@ describe('with the old key lost', () => {
     prepare()
     rmSync(file)
     const answered = async (answer: string) => {
-      const [program = '', ...rest] = [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
       let shown = ''
-      const child = Bun.spawn([program, ...rest, 'master-key', 'replace', '--lost'], {
+      const child = Bun.spawn([...compiledProgram(), 'master-key', 'replace', '--lost'], {
         cwd: installation.folder,
         env: installation.env,
         terminal: {

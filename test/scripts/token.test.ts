@@ -268,7 +268,7 @@ test.skipIf(process.platform !== 'linux')('puts neither token into the arguments
   })
   const { code, stdout } = await run([], { LATCHKEY_URL: `${server.url}/v1`, LATCHKEY_IDENTITY: 'env:JWT', JWT: jwt })
   expect(code).toBe(0)
-  expect(seen.some((line) => line.includes('main.ts\0token'))).toBe(true)
+  expect(seen.some((line) => line.includes('latchkey\0token'))).toBe(true)
   expect(seen.filter((line) => line.includes(jwt) || line.includes(stdout.trim()))).toEqual([])
   await server.listener.drain()
 })

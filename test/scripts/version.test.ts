@@ -2,11 +2,11 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { migrations } from '../../db/migrate.ts'
 import packageJson from '../../package.json' with { type: 'json' }
-import { runCommand, temporaryFolder } from '../support/latchkey.ts'
+import { fromSource, runCommand, temporaryFolder } from '../support/latchkey.ts'
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
-const run = (...args: string[]) => runCommand(args, { cwd: folder.path })
+const run = (...args: string[]) => runCommand(args, { cwd: folder.path, program: fromSource })
 
 const facts = {
   version: packageJson.version,

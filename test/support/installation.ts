@@ -9,10 +9,10 @@ import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
+import { compiledProgram } from './compiled-program.ts'
 import {
   audience,
   type Finished,
-  fromSource,
   listenLocally,
   mintAt,
   type Row,
@@ -37,7 +37,7 @@ export type Installation = {
   databasePath: string
   env: Record<string, string>
   run: (...args: string[]) => Promise<Finished>
-  /** Uses the program from source, or another one. `more` is added to its environment. */
+  /** Uses the compiled program, or another one. `more` is added to its environment. */
   serve: (program?: string[], more?: Record<string, string>) => Promise<Served>
   /** Starts an identity provider, which `around` can delay. */
   startIssuer: (around?: (issuer: Handler) => Handler) => Promise<string>
@@ -55,7 +55,7 @@ function copyInitialized(folder: string): void {
     const made = mkdtempSync(join(tmpdir(), 'lk-'))
     process.once('exit', () => rmSync(made, { recursive: true, force: true }))
     const env = { LATCHKEY_DATABASE_URL: `file:${join(made, 'latchkey.db')}` }
-    const { exitCode, stderr } = Bun.spawnSync([...fromSource, 'init'], { cwd: made, env })
+    const { exitCode, stderr } = Bun.spawnSync([...compiledProgram(), 'init'], { cwd: made, env })
     if (exitCode !== 0) throw new Error(stderr.toString())
     initialized = made
   }

@@ -1,4 +1,5 @@
 // A Latchkey for tests: in this process, on a free port with its own folder, or as a child process like a user runs it.
+
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +14,7 @@ import { type Listener, listen } from '../../src/runtime/listen.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
 import { outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 import { type Server, type StartOptions, startServer } from '../../src/server.ts'
+import { compiledProgram } from './compiled-program.ts'
 
 export type Row = Record<string, unknown> & { id: string }
 export const audience = 'latchkey-tests'
@@ -176,13 +178,13 @@ export function postExchange(baseUrl: string, fields: Record<string, string | un
 
 export type Finished = { code: number; stdout: string; stderr: string }
 
-/** The program from source, or another one such as the binary. */
+/** The program from source, for tests that change its runtime, such as by a preload. Others run the compiled one. */
 export const fromSource = [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
 
 /** Runs a command in `cwd` until it ends, with only `env` in its environment. */
 export async function runCommand(
   args: string[],
-  { cwd, env = {}, program = fromSource }: { cwd: string; env?: Record<string, string>; program?: string[] },
+  { cwd, env = {}, program = compiledProgram() }: { cwd: string; env?: Record<string, string>; program?: string[] },
 ): Promise<Finished> {
   const child = Bun.spawn([...program, ...args], { cwd, env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
   const [stdout, stderr, code] = await Promise.all([
@@ -216,7 +218,7 @@ function newOutputPath(): string {
 /** Starts `serve` or `dev` as a child process and waits for the JSON line with its address. */
 export async function startServing(
   args: string[],
-  { cwd, env = {}, program = fromSource }: { cwd: string; env?: Record<string, string>; program?: string[] },
+  { cwd, env = {}, program = compiledProgram() }: { cwd: string; env?: Record<string, string>; program?: string[] },
 ): Promise<ServingProcess> {
   const errors = Bun.file(newOutputPath())
   const child = Bun.spawn([...program, ...args, '--json'], {

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import stringWidth from 'string-width'
 import type { Server } from '../../../src/server.ts'
+import { compiledProgram } from '../../support/compiled-program.ts'
 import { serveInProcess } from '../../support/in-process.ts'
-import { fromSource, runCommand, temporaryFolder } from '../../support/latchkey.ts'
+import { runCommand, temporaryFolder } from '../../support/latchkey.ts'
 
 const folder = temporaryFolder()
 const env = { LATCHKEY_DATABASE_URL: `file:${join(folder.path, 'latchkey.db')}` }
@@ -33,7 +34,7 @@ async function onTerminal(columns: number, args: string[], more: Record<string, 
     },
     exit: () => closed.resolve(),
   }
-  const child = Bun.spawn([...fromSource, ...args], { cwd: folder.path, env: { ...env, ...more }, terminal })
+  const child = Bun.spawn([...compiledProgram(), ...args], { cwd: folder.path, env: { ...env, ...more }, terminal })
   expect(await child.exited).toBe(0)
   await closed.promise
   child.terminal?.close()
