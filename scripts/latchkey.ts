@@ -27,6 +27,8 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   restore: async () => (await import('./restore.ts')).restoreCommand,
   archive: async () => (await import('./archive.ts')).archiveCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
+  exec: async () => (await import('./exec.ts')).execCommand,
+  agent: async () => (await import('./agent.ts')).agentCommand,
   health: async () => (await import('./health.ts')).healthCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   completion: async () => (await import('./completion.ts')).completionCommand,

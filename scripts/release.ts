@@ -1,4 +1,4 @@
-// `bun run release`: builds the program for every platform, with digests, signature, bills of materials and notes.
+// `bun run release`: builds the program for every platform and the portable files, with digests, signature, bills of materials and notes.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -8,6 +8,7 @@ import { compile } from './release/compile.ts'
 import { describeContents } from './release/contents.ts'
 import { type ReleasedFile, writeNotes } from './release/notes.ts'
 import { fetchPackage, findLocked } from './release/npm-packages.ts'
+import { buildPortableFiles } from './release/portable-files.ts'
 import { digestFile, signFile } from './release/signature.ts'
 import { readCommit } from './release/source.ts'
 import { bunVersion, type Target, targets } from './release/targets.ts'
@@ -59,7 +60,7 @@ async function buildTarget(target: Target, folder: string, commit: string) {
 async function buildAll(chosen: readonly Target[], folder: string): Promise<ReleasedFile[]> {
   const commit = readCommit()
   mkdirSync(folder, { recursive: true })
-  const names: string[] = []
+  const names = await buildPortableFiles(folder, commit)
   // One after another: each takes a second, and hundreds of megabytes.
   for (const target of chosen) names.push(...(await buildTarget(target, folder, commit)))
   return Promise.all(

@@ -6,7 +6,7 @@ import { copyProcessWord } from './runtime/own-process.ts'
 const argv = process.argv.slice(2)
 const [word = ''] = argv
 // This restarts the process, so it comes before anything is loaded.
-if (word === 'serve' || word === 'dev') raiseOutboundLimit()
+if (['serve', 'dev', 'agent', 'exec'].includes(word)) raiseOutboundLimit()
 // A backup starts this process, and no person does.
 if (word === copyProcessWord) await (await import('./backup/copy-process.ts')).runCopyProcess()
 const { runLatchkey } = await import('../scripts/latchkey.ts')

@@ -28,7 +28,20 @@ const isEndpoint = (file: string) =>
 
 /** Rooms and loose files of src, the lowest first: each imports only from those before it. */
 const plan = [
-  ...['limits', 'fault', 'agent', 'runtime', 'scheduling', 'values', 'observe', 'manual', 'http', 'tokens', 'keys'],
+  ...[
+    'limits',
+    'fault',
+    'agent',
+    'agent/commands',
+    'runtime',
+    'scheduling',
+    'values',
+    'observe',
+    'manual',
+    'http',
+    'tokens',
+    'keys',
+  ],
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
   'federation/recording',
   ...['presets/schema', 'presets/dialects', 'presets'],
@@ -61,6 +74,9 @@ const plan = [
 /** Where every exchange and every preset is decided: no clock, network, database, Request or Response. */
 const pureRules = [
   'agent/identity',
+  'agent/caller-check',
+  'agent/forwarding-rules',
+  'agent/client-environment',
   'federation/exchange-form',
   'federation/subject-token/claims',
   'federation/policy',

@@ -1,11 +1,12 @@
 // The folder of cached access tokens: only its owner can read it, and nothing in it is followed to another place.
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Fault } from '../fault.ts'
 import type { Environment } from './identity.ts'
+import { replaceFile } from './token-file.ts'
 
 const fileBytesMax = 32 * 1024
 const keptMilliseconds = 24 * 60 * 60 * 1000
@@ -59,17 +60,7 @@ export async function readEntry(path: string): Promise<Record<string, unknown> |
 
 /** Replaces the file in one step; its mode is 0600. Removes what nobody has replaced for a day, such as tokens of ended jobs. */
 export async function writeEntry(path: string, entry: Readonly<Record<string, string | number>>): Promise<void> {
-  const next = `${path}.${randomUUID()}`
-  const file = await open(next, 'wx', 0o600)
-  try {
-    await file.writeFile(JSON.stringify(entry))
-  } finally {
-    await file.close()
-  }
-  await rename(next, path).catch(async (error: unknown) => {
-    await rm(next, { force: true })
-    throw error
-  })
+  await replaceFile(path, JSON.stringify(entry))
   await removeOld(dirname(path))
 }
 

@@ -146,6 +146,8 @@ const optionsOfAll = ['--help', '--json', '--config', ...settings.map(({ env }) 
 function isCommandLine(line: string, groups: Command[]): boolean {
   const words = line
     .replace(/^--config \S+ /, '')
+    // What follows is the command that `exec` runs.
+    .replace(/ -- .*/, '')
     .split(/\s+/)
     .filter((word) => word !== '')
   const group = groups.find((made) => made.name() === words[0])

@@ -1,0 +1,51 @@
+// The files of a release that run on any JavaScript runtime: the helper for workloads, and its module for programs.
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import packageJson from '../../package.json' with { type: 'json' }
+import { root } from './compile.ts'
+import { createSbom } from './cyclonedx.ts'
+
+/** The helper must stay small enough to be copied anywhere. */
+export const portableBytesMax = 40 * 1024
+
+/** Each file, and where its code begins. */
+const entries = {
+  'latchkey-agent.mjs': 'scripts/release/latchkey-agent.ts',
+  'latchkey-client.mjs': 'src/agent/client.ts',
+} as const
+const types = 'latchkey-client.d.mts'
+const sbom = 'latchkey-agent.cdx.json'
+
+/**
+ * Writes the files to the folder, and moves this process to the folder of the project. Returns their names. The same
+ * source gives the same bytes. Fails if a package came into the bundle, or it grew too large.
+ */
+export async function buildPortableFiles(folder: string, commit: string): Promise<string[]> {
+  mkdirSync(folder, { recursive: true })
+  process.chdir(root)
+  for (const [name, entry] of Object.entries(entries)) writeFileSync(join(folder, name), await bundle(name, entry))
+  copyFileSync(join(root, 'scripts/release', types), join(folder, types))
+  // Nothing of others is in the bundle, so the bill names the program alone.
+  const bill = createSbom({ name: 'latchkey-agent', version: packageJson.version, commit }, [])
+  writeFileSync(join(folder, sbom), `${JSON.stringify(bill, null, 2)}\n`)
+  return [...Object.keys(entries), types, sbom]
+}
+
+async function bundle(name: string, entry: string): Promise<string> {
+  const result = await Bun.build({
+    entrypoints: [join(root, entry)],
+    target: 'node',
+    format: 'esm',
+    minify: true,
+    metafile: true,
+    define: { LATCHKEY_VERSION: JSON.stringify(packageJson.version) },
+  })
+  const foreign = Object.keys(result.metafile?.inputs ?? {}).filter((path) => path.includes('node_modules'))
+  if (foreign.length > 0) throw new Error(`${name} must not contain ${foreign.join(', ')}`)
+  const code = (await result.outputs[0]?.text()) ?? ''
+  const shebang = name === 'latchkey-agent.mjs' ? '#!/usr/bin/env node\n' : ''
+  const text = `${shebang}// ${name} ${packageJson.version}\n${code.replace(/^#!.*\n/, '').replace(/^\/\/ @bun.*\n/, '')}`
+  if (Buffer.byteLength(text) > portableBytesMax)
+    throw new Error(`${name} has ${Buffer.byteLength(text)} bytes; at most ${portableBytesMax} are allowed`)
+  return text
+}

@@ -1,0 +1,32 @@
+// The environment of a program whose API clients are to use Latchkey: what each client reads, and what it appends.
+import type { Environment } from './identity.ts'
+
+const prefix = '/v1'
+
+/**
+ * Returns the environment with the variables that clients of OpenAI, Anthropic and OpenRouter read. `url` is the base URL
+ * that ends in `/v1`; the clients of Anthropic append `/v1/messages` to theirs (@anthropic-ai/sdk, Claude Code).
+ */
+export function clientEnvironment(inherited: Environment, { url, key }: { url: string; key: string }): Environment {
+  const anthropicUrl = url.endsWith(prefix) ? url.slice(0, -prefix.length) : url
+  return {
+    ...inherited,
+    OPENAI_BASE_URL: url,
+    OPENAI_API_KEY: key,
+    ANTHROPIC_BASE_URL: anthropicUrl,
+    ANTHROPIC_AUTH_TOKEN: key,
+    // Claude Code would use it in place of the token, and send it along.
+    ANTHROPIC_API_KEY: undefined,
+    OPENROUTER_BASE_URL: url,
+    OPENROUTER_API_KEY: key,
+  }
+}
+
+const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY']
+
+/** Returns the environment with this machine excluded from the proxy, where one is set. */
+export function withoutLocalProxy(inherited: Environment): Environment {
+  if (!proxyVariables.some((name) => (inherited[name] ?? '') !== '')) return inherited
+  const names = [inherited.NO_PROXY ?? inherited.no_proxy ?? '', '127.0.0.1', 'localhost'].filter((name) => name !== '')
+  return { ...inherited, NO_PROXY: names.join(','), no_proxy: names.join(',') }
+}

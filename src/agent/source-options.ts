@@ -1,0 +1,47 @@
+// The options that name the server and the identity: their help, and how their values are read.
+import { Fault } from '../fault.ts'
+import { type AgentDependencies, type TokenSource, tokenSource } from './access-token.ts'
+import { identityForms, parseIdentity } from './identity.ts'
+
+/** Without `value`, the option is a switch. */
+export type AgentOption = { name: string; value?: string; help: string }
+/** The values of options by name, as they were written; a switch that is set is 'true'. */
+export type GivenOptions = Readonly<Record<string, string | undefined>>
+
+export const sourceOptions: readonly AgentOption[] = [
+  { name: 'url', value: 'url', help: 'base URL of the server (LATCHKEY_URL)' },
+  { name: 'policy', value: 'id', help: 'id of the policy (LATCHKEY_POLICY)' },
+  {
+    name: 'identity',
+    value: 'identity',
+    help: `where the JWT is: ${identityForms} (LATCHKEY_IDENTITY; default: detected)`,
+  },
+  {
+    name: 'audience',
+    value: 'audience',
+    help: 'audience of the JWT (LATCHKEY_AUDIENCE; default: the origin of the URL)',
+  },
+  { name: 'insecure-http', help: 'allow an http:// URL of a different machine; for tests only' },
+]
+
+/** Reads the options of `sourceOptions`, each from its flag or else from the environment. Throws a `usage` fault. */
+export function readSource(given: GivenOptions, { platform }: AgentDependencies): TokenSource {
+  const { environment } = platform
+  const read = (name: string): string => given[name] ?? environment[`LATCHKEY_${name.toUpperCase()}`] ?? ''
+  const identity = read('identity')
+  return tokenSource(
+    {
+      url: required(read('url'), 'url', 'the base URL of the server, for example https://llm.example.com/v1'),
+      policy: required(read('policy'), 'policy', 'the id of the policy'),
+      identity: identity === '' ? undefined : parseIdentity(identity),
+      audience: read('audience'),
+      allowsHttp: given['insecure-http'] !== undefined,
+    },
+    platform,
+  )
+}
+
+function required(text: string, name: string, value: string): string {
+  if (text !== '') return text
+  throw new Fault('usage', `LATCHKEY_${name.toUpperCase()} is not set: set it, or --${name}, to ${value}`)
+}

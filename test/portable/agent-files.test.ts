@@ -1,0 +1,164 @@
+// The helper of a workload as users run it: the program itself, and the portable file on Bun, Node and Deno.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Anthropic from '@anthropic-ai/sdk'
+import { OpenRouter } from '@openrouter/sdk'
+import OpenAI from 'openai'
+import packageJson from '../../package.json' with { type: 'json' }
+import { buildPortableFiles, portableBytesMax } from '../../scripts/release/portable-files.ts'
+import { type Federation, fromSource, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
+import { openRawRequest } from '../support/raw-request.ts'
+import { runtimes } from '../support/runtimes.ts'
+import { until } from '../support/until.ts'
+
+const folder = temporaryFolder()
+const inFolder = (name: string) => join(folder.path, name)
+const question = [{ role: 'user' as const, content: 'Hello from a workload' }]
+let federation: Federation
+let env: Record<string, string>
+
+beforeAll(async () => {
+  const current = process.cwd()
+  await buildPortableFiles(folder.path, 'test')
+  process.chdir(current)
+  federation = await startFederation()
+  writeFileSync(inFolder('jwt'), await federation.mint())
+  env = {
+    PATH: process.env.PATH ?? '',
+    HOME: folder.path,
+    XDG_RUNTIME_DIR: folder.path,
+    LATCHKEY_URL: federation.server.baseUrl,
+    LATCHKEY_POLICY: federation.policy.id,
+    LATCHKEY_IDENTITY: `file:${inFolder('jwt')}`,
+    ANTHROPIC_API_KEY: 'of-another-service',
+  }
+})
+afterAll(async () => {
+  await federation.stop()
+  folder.remove()
+})
+
+const programs: [name: string, program: string[] | undefined][] = [
+  ['the program', fromSource],
+  ...runtimes.map(([name, command]): [string, string[] | undefined] => [
+    `the portable file on ${name}`,
+    command === undefined ? undefined : [...command, inFolder('latchkey-agent.mjs')],
+  ]),
+]
+
+type RunningAgent = { url: string; lines: () => Record<string, string>[]; stop: () => Promise<number> }
+
+/** Starts an agent and waits for its address and its first token. Its standard error goes to a file. */
+async function startAgent(program: string[], args: string[], more: Record<string, string> = {}): Promise<RunningAgent> {
+  const errors = Bun.file(inFolder(`agent-${crypto.randomUUID()}.log`))
+  const command = [...program, 'agent', ...args]
+  const child = Bun.spawn(command, { cwd: folder.path, env: { ...env, ...more }, stdin: 'ignore', stderr: errors })
+  const text = () => readFileSync(errors.name ?? '', 'utf8')
+  const lines = () =>
+    text()
+      .trim()
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Record<string, string>)
+  const has = (event: string) => lines().find((line) => line.event === event)
+  await until('the first token', () => has('token_renewed') !== undefined || child.exitCode !== null, text)
+  return {
+    url: has('listening')?.address ?? '',
+    lines,
+    stop: () => {
+      child.kill('SIGTERM')
+      return child.exited
+    },
+  }
+}
+
+for (const [name, program] of programs) {
+  describe.skipIf(program === undefined)(`${name} (needs its runtime)`, () => {
+    const run = (args: string[], more: Record<string, string> = {}) =>
+      runCommand(args, { cwd: folder.path, env: { ...env, ...more }, program })
+
+    test('token prints a token that the server accepts', async () => {
+      const { code, stdout, stderr } = await run(['token', '--force'])
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      const headers = { authorization: `Bearer ${stdout.trim()}` }
+      expect((await fetch(`${federation.server.baseUrl}/models`, { headers })).status).toBe(200)
+    })
+
+    test('agent serves the clients of OpenAI, OpenRouter and Anthropic, refuses pages, and ends on SIGTERM', async () => {
+      const file = inFolder('token')
+      const agent = await startAgent(program ?? [], ['--listen', '127.0.0.1:0', '--write', file])
+      const openai = new OpenAI({ baseURL: agent.url, apiKey: 'unused', maxRetries: 0 })
+      const chat = await openai.chat.completions.create({ model: 'echo', messages: question })
+      expect(chat.choices[0]?.message.content).toBe('Hello from a workload')
+      const stream = await openai.chat.completions.create({ model: 'echo', messages: question, stream: true })
+      const parts: string[] = []
+      for await (const { choices } of stream) parts.push(choices[0]?.delta.content ?? '')
+      expect(parts.filter((part) => part !== '').length).toBeGreaterThan(2)
+      const openrouter = new OpenRouter({ serverURL: agent.url, apiKey: 'unused', retryConfig: { strategy: 'none' } })
+      const routed = await openrouter.chat.send({ chatRequest: { model: 'echo', messages: question } })
+      expect(JSON.stringify(routed)).toContain('Hello from a workload')
+      const anthropic = new Anthropic({ baseURL: agent.url.replace('/v1', ''), authToken: 'unused', maxRetries: 0 })
+      const message = await anthropic.messages.create({ model: 'echo', max_tokens: 16, messages: question })
+      expect(JSON.stringify(message.content)).toContain('Hello from a workload')
+      for (const header of ['origin', 'host']) {
+        const { socket, answer } = openRawRequest(`${agent.url}/models`, 'GET', { [header]: 'http://evil.example.com' })
+        expect((await answer).status).toBe(403)
+        socket.destroy()
+      }
+      expect(statSync(file).mode & 0o777).toBe(0o600)
+      const headers = { authorization: `Bearer ${readFileSync(file, 'utf8')}` }
+      expect((await fetch(`${federation.server.baseUrl}/models`, { headers })).status).toBe(200)
+      expect(await agent.stop()).toBe(0)
+      expect(agent.lines().map(({ event }) => event)).toContain('stopping')
+    })
+
+    const needsCurl = test.skipIf(Bun.which('curl') === null)
+    needsCurl('exec gives the command an address and a secret, and passes on its exit code (needs curl)', async () => {
+      const script = `
+        test -z "$ANTHROPIC_API_KEY" && test "$OPENAI_BASE_URL" = "$ANTHROPIC_BASE_URL/v1" || exit 9
+        curl -s "$OPENAI_BASE_URL/models" -o /dev/null -w '%{http_code} '
+        curl -s "$OPENAI_BASE_URL/models" -H "Authorization: Bearer $OPENAI_API_KEY" -o /dev/null -w '%{http_code}'
+        exit 7`
+      expect(await run(['exec', '--', 'sh', '-c', script])).toEqual({ code: 7, stdout: '401 200', stderr: '' })
+    })
+
+    test('exec ends with 128 and the number of the signal that ended the command', async () => {
+      const child = Bun.spawn([...(program ?? []), 'exec', '--', 'sh', '-c', 'echo started; exec sleep 60'], {
+        cwd: folder.path,
+        env,
+        stdin: 'ignore',
+        stdout: 'pipe',
+      })
+      await child.stdout.getReader().read()
+      child.kill('SIGTERM')
+      expect(await child.exited).toBe(143)
+    })
+
+    test('a missing option or command, and one that does not exist, are wrong usage', async () => {
+      const wrong: [args: string[], stderr: string][] = [
+        [['agent', '--listen', '0.0.0.0:1'], '--listen must not be 0.0.0.0'],
+        [['exec', '--inject', 'all', '--', 'true'], '"all" is not a valid value for --inject: use agent or token'],
+      ]
+      for (const [args, stderr] of wrong)
+        expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(stderr) })
+    })
+  })
+}
+
+test('the portable file is small, lists its commands and options, and names a command that it does not have', async () => {
+  expect(statSync(inFolder('latchkey-agent.mjs')).size).toBeLessThan(portableBytesMax)
+  const run = (...args: string[]) =>
+    runCommand(args, { cwd: folder.path, env, program: [process.execPath, inFolder('latchkey-agent.mjs')] })
+  const overview = await run('--help')
+  for (const command of ['token', 'exec', 'agent']) {
+    expect(overview.stdout).toContain(`  ${command} `)
+    const own = await runCommand([command, '--help'], { cwd: folder.path })
+    const flagsOf = (text: string) => new Set([...text.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)].map(([, flag]) => flag))
+    const listed = flagsOf((await run(command, '--help')).stdout)
+    expect([...flagsOf(own.stdout)].filter((flag) => flag !== '--help').toSorted()).toEqual([...listed].toSorted())
+  }
+  expect((await run('--version')).stdout).toBe(`${packageJson.version}\n`)
+  expect(await run('serve')).toMatchObject({ code: 2, stderr: expect.stringContaining('"serve" is not a command') })
+  expect(await run('token', '--none')).toMatchObject({ code: 2, stderr: expect.stringContaining('--none') })
+})
