@@ -24,11 +24,14 @@ export type ChangeKind = AdminChange['kind']
 /** A row that a change touches. */
 export type Touched = { kind: ChangeKind; id: string }
 
-/** Who makes a change: a command or the local socket, a management key over HTTP, or the server itself. */
+/**
+ * Who makes a change: a command or the local socket, a management key over HTTP, or the server itself. With `force`, it also changes what
+ * a configuration document locks.
+ */
 export type Actor =
-  | { kind: 'local'; osUser?: string | null; sudoUser?: string | null }
+  | { kind: 'local'; osUser?: string | null; sudoUser?: string | null; force?: boolean }
   | { kind: 'server' }
-  | { kind: 'key'; keyId: string; requestId: string }
+  | { kind: 'key'; keyId: string; requestId: string; force?: boolean }
 
 export type NewChange = Pick<
   AdminChange,

@@ -35,7 +35,7 @@ Run it every day from a timer, and send its output to the operators when it fail
     const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic)
     const input = { organization }
     const config = readConfig(options)
-    const call = callOperation(config, dependencies, 'doctor.examine', input, onProgress)
+    const call = callOperation(config, dependencies, 'doctor.examine', input, { onProgress })
     const found = withOwnFindings(await call.finally(end))
     print(options.json === true ? JSON.stringify(found, null, 2) : draw(found.findings))
     if (found.findings.some(isUrgent)) process.exitCode = exitCodeFailed

@@ -7,7 +7,7 @@ import { type Arguments, command, group, runAlone } from './shared/command-line.
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
-import { few, lastUse, moment, printable, record, withAffected } from './shared/render.ts'
+import { few, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
 import { table } from './shared/table.ts'
 
 type Issuer = OperationResponse<'issuers.show'>
@@ -30,6 +30,7 @@ const show = (issuer: Issuer) =>
     'private CA': issuer.ca_pem === null ? 'none' : few(certificatesOf(issuer.ca_pem), 3),
     'clock skew': `${issuer.clock_skew_seconds} s`,
     'max token age': issuer.max_token_age_seconds === null ? 'any' : `${issuer.max_token_age_seconds} s`,
+    ...managedBy(issuer),
     ...lastUse(issuer),
   })
 
@@ -96,6 +97,7 @@ function listCommand(): Command {
           ['KEYS FROM', (row) => sources[row.key_source]],
           ['KEYS FETCHED (UTC)', (row) => moment(row.keys_fetched_at)],
           ['LAST USED (UTC)', ({ last_used_at = null }) => moment(last_used_at)],
+          ['MANAGED BY', (row) => row.managed_by],
           ['ID', (row) => row.id],
         ],
         'No issuers. To add one: latchkey issuers add --name my-idp --url https://idp.example.com',

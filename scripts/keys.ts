@@ -14,7 +14,7 @@ import {
 } from './shared/command-line.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { futureText, money, removable, unusedOption, wholeNumber } from './shared/option-values.ts'
-import { dollars, lastUse, moment, printable, record, withAffected } from './shared/render.ts'
+import { dollars, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
@@ -31,6 +31,7 @@ const show = (row: Key & { key?: string }) => {
     workspace,
     owner,
     ...boundsShown(row),
+    ...managedBy(row),
     ...lastUse(row),
   })
   return key === undefined ? fields : `${fields}\n\nThe key (shown only once):\n  ${key}`
@@ -124,6 +125,7 @@ const columns: Column<Key>[] = [
   ],
   ['WORKSPACE', (row) => row.workspace],
   ['OWNER', (row) => row.owner],
+  ['MANAGED BY', (row) => row.managed_by],
   ['ID', (row) => row.id],
   ['CREATED (UTC)', (row) => moment(row.created_at)],
   ['LAST USED (UTC)', ({ last_used_at = null }) => moment(last_used_at)],

@@ -9,7 +9,7 @@ import { readJsonFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { removable, unusedOption, wholeNumber } from './shared/option-values.ts'
 import { testsCommand, testsIn } from './shared/policy-tests.ts'
-import { lastUse, moment, record } from './shared/render.ts'
+import { lastUse, managedBy, moment, record } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
@@ -42,6 +42,7 @@ const show = (policy: Policy) =>
       ? {}
       : { 'lint exceptions': policy.lint_exceptions.map(({ rule, because }) => `${rule}: ${because}`).join('; ') }),
     ...(policy.tests === null ? {} : { tests: policy.tests.map((each) => `${each.name} (${each.expect})`).join('; ') }),
+    ...managedBy(policy),
     ...lastUse(policy),
   })
 
@@ -139,6 +140,7 @@ const columns: Column<Policy>[] = [
   ['KEY', key],
   ['LAST USED (UTC)', ({ last_used_at = null }) => moment(last_used_at)],
   ['ALLOWED', ({ lint_exceptions }) => lint_exceptions?.map(({ rule }) => rule).join(' ')],
+  ['MANAGED BY', (row) => row.managed_by],
   ['ID', (row) => row.id],
 ]
 

@@ -15,7 +15,7 @@ import {
   withSettings,
 } from './shared/command-line.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
-import { inOrganization } from './shared/operation-command.ts'
+import { forceOption, inOrganization, warnOf } from './shared/operation-command.ts'
 import { drawImported, stateAndKept } from './shared/preset-views.ts'
 
 export function inWorkspace(made: Command): Command {
@@ -51,6 +51,7 @@ export function importCommand(): Command {
     ],
   )
     .option('--as <slug>', 'read the file as a request body and save it as the next version of this preset')
+    .option(...forceOption)
     .addOption(new Option('--dialect <kind>', 'format of the body').choices([...dialects]).default('chat'))
     .addHelpText(
       'after',
@@ -70,12 +71,16 @@ export function importCommand(): Command {
   })
 }
 
-function call<Name extends OperationName>(
+async function call<Name extends OperationName>(
   given: Arguments,
   name: Name,
   input: CommandInput<Name>,
 ): Promise<OperationResponse<Name>> {
-  return callOperation(readConfig(given.options), dependencies, name, { ...inWorkspaceOf(given), ...input })
+  const fields = { ...inWorkspaceOf(given), ...input }
+  const calling = { force: given.options.force === true }
+  const response = await callOperation(readConfig(given.options), dependencies, name, fields, calling)
+  warnOf(response)
+  return response
 }
 
 type Imported = OperationResponse<'presets.import'>['data']

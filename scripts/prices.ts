@@ -16,6 +16,7 @@ const draw = ({ data }: OperationResponse<'prices.list'>) =>
       ['PROMPT', (row) => dollars(row.prompt)],
       ['COMPLETION', (row) => dollars(row.completion)],
       ['CACHED PROMPT', (row) => (row.cached === null ? null : dollars(row.cached))],
+      ['MANAGED BY', (row) => row.managed_by],
     ],
     "No prices. To set one: latchkey prices set 'meta/*' --prompt 0.15 --completion 0.6",
   )

@@ -5,7 +5,7 @@ import { type Arguments, command, group, runAlone } from './shared/command-line.
 import { readTextFile } from './shared/input-files.ts'
 import { commandOnOne, operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
-import { record } from './shared/render.ts'
+import { managedBy, record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
@@ -24,6 +24,7 @@ const show = (row: Upstream) =>
     'silent at most': `${row.idle_seconds} s`,
     'extra request headers': row.forward_headers.join(' ') || 'none',
     'extra response headers': row.return_headers.join(' ') || 'none',
+    ...managedBy(row),
   })
 
 export function upstreamsCommand(): Command {
@@ -71,6 +72,7 @@ function listCommand(): Command {
           ['BASE URL', (row) => row.base_url],
           ['MODELS', (row) => row.models.join(' ')],
           ['CREDENTIAL', (row) => (row.has_credential ? 'set' : 'none')],
+          ['MANAGED BY', (row) => row.managed_by],
           ['ID', (row) => row.id],
         ],
         'No upstreams. To add one: latchkey upstreams add --name gpu --url http://127.0.0.1:8000/v1',

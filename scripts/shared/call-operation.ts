@@ -11,10 +11,12 @@ import { Fault } from '../../src/fault.ts'
 export type CommandInput<Name extends OperationName> = Partial<Record<FieldOf<Name>, unknown>>
 type FieldOf<Name extends OperationName> = Name extends OperationName ? keyof OperationInput<Name> : never
 
+/** `force`: also change what a configuration document locks. Reports call `onProgress`. */
+type Calling = { onProgress?: OnProgress; force?: boolean }
+
 /**
  * Returns the same response whether or not a server runs. If another process holds the file but does not serve its
- * socket (a command, or a server that is starting or stopping), it waits up to `databaseWaitMillisecondsMax`. Reports
- * call `onProgress`.
+ * socket (a command, or a server that is starting or stopping), it waits up to `databaseWaitMillisecondsMax`.
  * @throws Fault of the operation; `conflict` if another process keeps the database
  */
 export async function callOperation<Name extends OperationName>(
@@ -22,9 +24,9 @@ export async function callOperation<Name extends OperationName>(
   dependencies: Dependencies,
   name: Name,
   fields: CommandInput<Name>,
-  onProgress?: OnProgress,
+  { onProgress, force }: Calling = {},
 ): Promise<OperationResponse<Name>> {
-  const user = readLocalUser(process.env)
+  const user = { ...readLocalUser(process.env), ...(force === true ? { force } : {}) }
   const input = omitUndefined(fields)
   const ask = () => askServer(socketPathFor(config), name, input, { user, onProgress })
   const answered = await ask()

@@ -3,13 +3,13 @@ import type { OnProgress } from '../../db/slices.ts'
 import { isInitialized } from '../../src/admin/operation/context.ts'
 import { createOperationRunner } from '../../src/admin/operation/operation.ts'
 import { type OperationName, operations } from '../../src/admin/operations.ts'
-import type { LocalUser } from '../../src/admin/transport/local-user.ts'
+import type { LocalCaller } from '../../src/admin/transport/local-user.ts'
 import { storageFault } from '../../src/admin/transport/storage-fault.ts'
 import type { Config } from '../../src/config.ts'
 import { closeContext, type Dependencies, notInitialized, openContext, retryWhileOwned } from '../../src/context.ts'
 
 /** An operation and its caller. */
-export type Call = { name: OperationName; input: unknown; user: LocalUser; onProgress?: OnProgress | undefined }
+export type Call = { name: OperationName; input: unknown; user: LocalCaller; onProgress?: OnProgress | undefined }
 
 /**
  * Runs the operation once the database is free. While another process owns the file, it also retries `ask`, because a

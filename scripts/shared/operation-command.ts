@@ -6,6 +6,7 @@ import { type CommandInput, callOperation } from './call-operation.ts'
 import { type Arguments, command, dependencies, givenTo, print, readConfig, withSettings } from './command-line.ts'
 import { exitCodeFailed } from './program.ts'
 import { createProgress, type ProgressUnit } from './progress.ts'
+import { printable } from './render.ts'
 
 type OperationCommandOptions<Name extends OperationName> = {
   /** Settings that the help shows in addition to the database. */
@@ -28,16 +29,33 @@ export function operationCommand<Name extends OperationName>(
   { moreShown = [], isNegative, unit }: OperationCommandOptions<Name> = {},
 ): Command {
   const shown = ['LATCHKEY_DATABASE_URL', ...moreShown] as const
-  return withSettings(made, { shown }).action(async (...all: unknown[]) => {
+  const forcible = typeof name === 'string' && editing.includes(name) ? made.option(...forceOption) : made
+  return withSettings(forcible, { shown }).action(async (...all: unknown[]) => {
     const given = givenTo(all)
     const operation = typeof name === 'string' ? name : name(given)
     const input = toInput(given)
     const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic, unit)
     const config = readConfig(given.options)
-    const response = await callOperation(config, dependencies, operation, input, onProgress).finally(end)
+    const calling = { onProgress, force: given.options.force === true }
+    const response = await callOperation(config, dependencies, operation, input, calling).finally(end)
+    warnOf(response)
     print(given.options.json === true ? JSON.stringify(response, null, 2) : draw(response, given))
     if (isNegative?.(response, given) === true) process.exitCode = exitCodeFailed
   })
+}
+
+/** Operations that may change what a configuration document made. */
+const editing: readonly string[] = [
+  ...['issuers.update', 'issuers.delete', 'keys.update', 'keys.disable', 'keys.enable', 'keys.delete'],
+  ...['policies.update', 'policies.pause', 'policies.resume', 'policies.delete', 'presets.update', 'presets.archive'],
+  ...['presets.restore', 'upstreams.update', 'upstreams.remove', 'prices.set', 'prices.remove'],
+]
+export const forceOption = ['--force', 'change it even if a configuration document locks it'] as const
+
+/** Prints the warnings of a response. */
+export function warnOf(response: object): void {
+  const { warnings = [] } = response as { warnings?: string[] }
+  for (const warning of warnings) process.stderr.write(`Warning: ${printable(warning)}\n`)
 }
 
 export function inOrganization(made: Command): Command {

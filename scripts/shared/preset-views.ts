@@ -2,7 +2,7 @@
 import { createTwoFilesPatch } from 'diff'
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import type { Arguments } from './command-line.ts'
-import { lastUse, moment, printable, record } from './render.ts'
+import { lastUse, managedBy, moment, printable, record } from './render.ts'
 import { table } from './table.ts'
 import { paint, readTerminal, stateTone, type Tone } from './terminal.ts'
 
@@ -29,7 +29,7 @@ export const showVersion = (row: Version) =>
 export const show = (row: Preset) => {
   const { slug, name, description, status, updated_at, designated_version: version } = row
   const fields = { slug, name, description, status, version: version.version, 'updated (UTC)': moment(updated_at) }
-  return [record({ ...fields, ...lastUse(row) }), '', showContent(version)].join('\n')
+  return [record({ ...fields, ...managedBy(row), ...lastUse(row) }), '', showContent(version)].join('\n')
 }
 
 export const state = ({ slug, status, designated_version: { version } }: Preset) =>
@@ -51,6 +51,7 @@ export function drawList({ data, total_count }: OperationResponse<'presets.list'
       ['STATE', (row) => row.status, stateTone],
       ['DESCRIPTION', (row) => row.description],
       ['UPDATED (UTC)', (row) => moment(row.updated_at)],
+      ['MANAGED BY', (row) => row.managed_by],
       ['LAST USED (UTC)', (row) => moment(row.last_used_at ?? null)],
     ],
     'No presets. To create one: latchkey presets import body.json --as my-preset',

@@ -69,6 +69,11 @@ export function withAffected(
   return `${text}\n${names.length} ${what} ${has} become inactive: ${few(names.map(printable), 5)}`
 }
 
+/** The line of a record that names the owner of the configuration document that made it. */
+export function managedBy({ managed_by }: { managed_by?: string | null }): Record<string, string> {
+  return (managed_by ?? null) === null ? {} : { 'managed by': String(managed_by) }
+}
+
 /** The lines of a record that show when something last worked, and when and why it was last refused. */
 export function lastUse(row: {
   last_used_at?: string | null

@@ -11,6 +11,7 @@ import {
 } from '../limits.ts'
 import type { JsonSchema } from '../values/shape.ts'
 import type { Endpoint } from './endpoint.ts'
+import { forceHeader } from './force.ts'
 import { type Content, type OperationDoc, type Shape, schemaOf } from './operation-doc.ts'
 
 const title = 'Latchkey'
@@ -27,6 +28,13 @@ const headers = {
   RequestId: header('The id of the request; log and audit have the details under it'),
   RetryAfter: header('The number of seconds after which to retry, where it is known', 'integer'),
   WwwAuthenticate: header('Bearer, and the error of the credential that was sent'),
+}
+const forceParameter = {
+  in: 'header',
+  name: forceHeader,
+  required: false,
+  description: 'Whether to change also what a configuration document locks',
+  schema: { type: 'string', enum: ['true', 'false'] },
 }
 const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` })
 
@@ -66,6 +74,7 @@ function operationOf(
   const parameters = [
     ...pathParameters(path, segments),
     ...(query === undefined ? [] : queryParameters(schemaOf(query))),
+    ...(access === 'admin:write' ? [forceParameter] : []),
   ]
   return {
     operationId: name ?? nameOf(method, path),

@@ -9,6 +9,7 @@ import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
 import { keyHashText } from '../values/id-text.ts'
+import { actorOf } from './actor.ts'
 import type { Key } from './api-key.ts'
 import { authenticate, authenticateManagement, type BearerContext } from './bearer.ts'
 import {
@@ -96,7 +97,7 @@ function create(run: RunKeyOperation): Handle<BearerContext> {
       workspace: workspace_id ?? key.workspaceId,
       owner: key.ownerId,
     }
-    const made = await run('keys.create', input, { kind: 'key', keyId: key.id, requestId })
+    const made = await run('keys.create', input, actorOf(request, key, requestId))
     return reply(201, { data: responseOf(made), key: made.key })
   }
 }
@@ -116,7 +117,7 @@ function update(run: RunKeyOperation): Handle<BearerContext> {
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
     const { hash } = await findKey(run, key, params.hash)
     const input = { ...fields, organization: key.organizationId, key: hash }
-    const updated = await run('keys.update', input, { kind: 'key', keyId: key.id, requestId })
+    const updated = await run('keys.update', input, actorOf(request, key, requestId))
     return reply(200, { data: responseOf(updated) })
   }
 }
@@ -126,7 +127,7 @@ function remove(run: RunKeyOperation): Handle<BearerContext> {
     const key = await authenticateManagement(request, context, { writes: true })
     rejectQuery(request)
     const { hash } = await findKey(run, key, params.hash)
-    await run('keys.delete', { organization: key.organizationId, key: hash }, { kind: 'key', keyId: key.id, requestId })
+    await run('keys.delete', { organization: key.organizationId, key: hash }, actorOf(request, key, requestId))
     return reply(200, { deleted: true })
   }
 }

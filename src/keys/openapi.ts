@@ -142,5 +142,8 @@ export const deleteDescription: OperationDoc = {
   segments,
   summary: 'Delete a key permanently, by its hash',
   access: 'admin:write',
-  responses: { 200: { description: 'Done', shape: type({ deleted: 'true' }) }, ...errorResponses(400, 401, 403, 404) },
+  responses: {
+    200: { description: 'Done', shape: type({ deleted: 'true' }) },
+    ...errorResponses(400, 401, 403, 404, 409),
+  },
 }

@@ -9,6 +9,7 @@ import type { Endpoint, Handle, RequestInfo } from '../http/endpoint.ts'
 import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
+import { actorOf } from '../keys/actor.ts'
 import { authenticate, authenticateManagement, type BearerContext } from '../keys/bearer.ts'
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
 import { giveWay } from '../scheduling/give-way.ts'
@@ -112,7 +113,7 @@ function changing(
     const key = await authenticateManagement(request, context, { writes: true })
     rejectQuery(request)
     const input = { ...(await readFields(request)), ...within(key), preset: slugOf(params) }
-    return reply({ data: await orNotFound(run(input, actorOf(key, requestId))) })
+    return reply({ data: await orNotFound(run(input, actorOf(request, key, requestId))) })
   }
 }
 
@@ -142,7 +143,7 @@ async function save(
   checkPresetSlug(slug)
   const content = readPreset(dialect, await readJson(request, presetBodyBytesMax))
   const { organizationId, workspaceId, ownerId: creatorId } = key
-  const actor = actorOf(key, requestId)
+  const actor = actorOf(request, key, requestId)
   const draft = { organizationId, workspaceId, creatorId, slug, content, actor, operation: 'presets.save' }
   const { preset, version } = await context.runShared(() => context.presets.save(draft))
   return reply({ data: showDesignated(preset, version) })
@@ -179,10 +180,6 @@ async function listVersions(request: Request, context: PresetContext, { params }
 
 function within({ organizationId, workspaceId }: Key): Within {
   return { organization: organizationId, workspace: workspaceId }
-}
-
-function actorOf({ id: keyId }: Key, requestId: string): Actor {
-  return { kind: 'key', keyId, requestId }
 }
 
 function reply(body: unknown): Response {

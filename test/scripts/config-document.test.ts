@@ -70,6 +70,17 @@ test('the document of the manual is applied, with files beside it, and its plan 
   expect(stdout).toContain('\nWider than before: ci\n')
 })
 
+test('a locked object is changed only with --force, which warns, and show and list name its owner', async () => {
+  const file = write('locked.yaml', 'latchkey: 1\nowner: ops\nowner_locks: true\nkeys:\n  - name: held\n')
+  expect((await commands.run('config', 'apply', file)).stdout).toContain('~ owner_locks of ops: false → true\n')
+  const refused = await commands.run('keys', 'update', 'held', '--limit', '5')
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('locks the key "held"') })
+  const forced = await commands.run('keys', 'update', 'held', '--limit', '5', '--force')
+  expect(forced).toMatchObject({ code: 0, stderr: expect.stringContaining('Warning: The key "held" belongs to') })
+  expect(forced.stdout).toContain('managed by  ops')
+  expect((await commands.run('keys', 'list')).stdout).toContain('MANAGED BY')
+})
+
 test('an export, in YAML or JSON, is a document whose plan is empty', async () => {
   for (const [name, flag] of [['export.yaml'], ['export.json', '--json']] as const) {
     const { stdout } = await commands.run('config', 'export', ...(flag === undefined ? [] : [flag]))

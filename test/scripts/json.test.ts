@@ -35,6 +35,7 @@ const unbounded = {
   tokens_per_minute: null,
   allowed_models: null,
   allowed_presets: null,
+  managed_by: null,
 }
 
 let initialized: JsonObject
@@ -166,6 +167,7 @@ describe('what is created is printed whole:', () => {
       key_deleted: false,
       max_lifetime_seconds: 300,
       lint_exceptions: null,
+      managed_by: null,
       tests: null,
       findings: [],
     })

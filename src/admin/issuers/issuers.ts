@@ -196,6 +196,7 @@ async function show({ orm, registry }: AdminContext, id: string): Promise<Issuer
     keys_stale_seconds: row.keysStaleSeconds,
     keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
     keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
+    managed_by: row.managedBy,
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
     keys: listKeys(row, keySet),

@@ -38,6 +38,7 @@ export function showApiKey(
     tokens_per_minute: key.tokensPerMinute,
     allowed_models: key.allowedModels,
     allowed_presets: key.allowedPresets,
+    managed_by: key.managedBy,
     created_at: timeOf(key.createdAt),
     updated_at: timeOf(key.updatedAt),
   }

@@ -6,6 +6,7 @@ import type { Writer } from '../../../db/write.ts'
 import { Fault } from '../../fault.ts'
 import type { CommitVersion, Preset } from '../../presets/drafts.ts'
 import { keeping, putPreset, type Registry } from '../../registry.ts'
+import { checkOwner } from './ownership.ts'
 
 export type Changing = {
   writer: Writer
@@ -16,19 +17,22 @@ export type Changing = {
   operation: string
   /** Records with the same group belong to one change. */
   groupId?: string | undefined
+  /** Takes what the caller should know about a change that is made. */
+  warn?: ((text: string) => void) | undefined
 }
 
 /**
  * Commits the statements and a record of each row they touch, as it is before and after. Then it loads these rows, and whatever else
  * `load` loads. When it resolves, the change is durable and in force.
- * @throws Fault `internal` when the change is saved but cannot be loaded; the process then ends
+ * @throws Fault `conflict` for a row that a configuration document locks; `internal` when the change is saved but cannot be loaded; the process then ends
  */
 export async function commit(
-  { writer, orm, registry, now, actor, operation, groupId }: Changing,
+  changing: Changing,
   statements: Statement[],
   touched: Touched[],
   load: () => Promise<void> = async () => {},
 ): Promise<void> {
+  const { writer, orm, registry, now, actor, operation, groupId } = changing
   const by = { at: now(), ...actorColumns(actor), operation, groupId }
   const idsByKind = [...Map.groupBy(touched, ({ kind }) => kind)].map(
     ([kind, rows]) => [kind, rows.map(({ id }) => id)] as const,
@@ -36,6 +40,8 @@ export async function commit(
   const records: Statement[] = []
   for (const [kind, ids] of idsByKind) {
     const known = await keeping[kind].read(registry, orm, ids)
+    // A document compares owners itself.
+    if (groupId === undefined) for (const id of ids) checkOwner(changing, kind, known.get(id))
     records.push(recordChanges({ ...by, kind, targets: new Map(ids.map((id) => [id, known.get(id)])) }))
   }
   const loadAll = async () => {
@@ -61,6 +67,7 @@ export function createCommitVersion({ writer, registry }: Pick<Changing, 'writer
       const planned = plan(transaction)
       const { version, actor, operation, touched } = planned
       const { before, after } = version
+      checkOwner({ registry, actor }, 'preset', before)
       const by = { at: after.updatedAt, ...actorColumns(actor), operation }
       const record = recordKnownChange({
         ...by,

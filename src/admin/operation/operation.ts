@@ -15,6 +15,8 @@ export type OperationContext = AdminContext & {
   operation: string
   /** Reports call it as they go on. What it throws ends the report. */
   onProgress?: OnProgress | undefined
+  /** Adds a text to the `warnings` of the response. */
+  warn?: ((text: string) => void) | undefined
 }
 
 export type Operation<Input extends type.Any = type.Any, Response = unknown> = {
@@ -58,12 +60,14 @@ export function createOperationRunner(
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined
     if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
     const run = found.prepare(value)
+    const warnings: string[] = []
     const act = () => {
       checkActor(actor, context)
-      return run({ ...context, actor, operation: name, onProgress })
+      return run({ ...context, actor, operation: name, onProgress, warn: (text) => warnings.push(text) })
     }
     const response = found.mutates ? context.runExclusive(async () => act()) : act()
-    return toPlain(await response.catch(mapConflict))
+    const plain = await toPlain(await response.catch(mapConflict))
+    return warnings.length > 0 && typeof plain === 'object' ? { ...plain, warnings } : plain
   }
 }
 

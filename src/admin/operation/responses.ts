@@ -10,6 +10,8 @@ const text = 'string | null'
 /** ISO 8601 UTC, as `timeOf` makes it. */
 const time = type('string').configure({ format: 'date-time' })
 const timeOrNull = time.or('null')
+/** What the caller should know about a change that was made. */
+const warnings = { 'warnings?': 'string[]' } as const
 const usableKey = type({ kid: text, algorithm: 'string' })
 
 export const issuerResponse = type({
@@ -28,9 +30,11 @@ export const issuerResponse = type({
   keys_fetched_at: timeOrNull,
   keys_fresh_until: timeOrNull,
   keys: usableKey.array(),
+  managed_by: text,
   created_at: time,
   updated_at: time,
   ...lastUseFields,
+  ...warnings,
 }).configure({ title: 'Issuer' })
 export const policyStates = ['enabled', 'paused', 'inactive'] as const
 const policyFields = {
@@ -58,6 +62,7 @@ const policyFields = {
   max_lifetime_seconds: 'number.integer',
   lint_exceptions: type({ rule: 'string', because: 'string' }).array().or('null'),
   tests: type({ name: 'string', claims: 'object', expect: 'string' }).array().or('null'),
+  managed_by: text,
 } as const
 /** What the linter finds. `witness` has the claims of a token that would pass, `example` those to look at first. */
 export const findingResponse = type({
@@ -71,7 +76,7 @@ export const findingResponse = type({
   'allowed_because?': 'string',
 }).configure({ title: 'Finding' })
 const findings = { findings: findingResponse.array() } as const
-const policyRow = { id: 'string', ...policyFields, created_at: time, updated_at: time } as const
+const policyRow = { id: 'string', ...policyFields, created_at: time, updated_at: time, ...warnings } as const
 export const policyResponse = type({
   ...policyRow,
   ...lastUseFields,
@@ -218,7 +223,12 @@ export const explanationResponse = type({
   steps: type({ step: type.enumerated(...stepNames), ok: 'boolean', 'reason?': 'string', 'detail?': 'string' }).array(),
   'condition?': conditionParts,
 }).configure({ title: 'Explanation' })
-export const deletedResponse = type({ id: 'string', deleted: 'true', 'policies_affected?': 'string[]' }).configure({
+export const deletedResponse = type({
+  id: 'string',
+  deleted: 'true',
+  'policies_affected?': 'string[]',
+  ...warnings,
+}).configure({
   title: 'Deleted',
 })
 

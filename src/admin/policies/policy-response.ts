@@ -53,6 +53,7 @@ export function show(context: AdminContext, row: PolicyRow): typeof policyRespon
     max_lifetime_seconds: row.maxLifetimeSeconds,
     lint_exceptions: row.lintExceptions,
     tests: row.tests,
+    managed_by: row.managedBy,
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
   }

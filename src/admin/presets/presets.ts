@@ -23,6 +23,7 @@ import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { type LastUse, withLastUse } from '../operation/last-use-response.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
+import { checkOwner } from '../operation/ownership.ts'
 import { checkChanges, findOrganization, notFound, organizationInput } from '../operation/references.ts'
 
 export const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
@@ -34,7 +35,9 @@ export const jsonText = 'string'
 const listInput = type({ ...within, ...presetPage, 'archived?': 'boolean', 'last_use?': 'boolean' })
 const diffInput = type({ ...within, from: referenceShape, to: referenceShape })
 const oneInput = type(one)
-/** Only commands see the last use. */
+/** Only commands see the last use, and the owner of a configuration document. */
+type ForCommands = LastUse & { managed_by?: string | null }
+
 const shownInput = type({ ...one, 'last_use?': 'boolean' })
 const versionsInput = type({ ...one, ...presetPage })
 const applyInput = type({ ...one, target: type.enumerated(...targets), body: jsonText })
@@ -68,8 +71,11 @@ async function list(context: AdminContext, input: typeof listInput.infer) {
     .filter(({ status }) => status !== 'archived' || input.archived === true)
     .toSorted((one, other) => other.updatedAt - one.updatedAt || (one.slug < other.slug ? -1 : 1))
   const { offset, limit } = pageOf(input)
-  const data: (ReturnType<typeof showPreset> & LastUse)[] = all.slice(offset, offset + limit).map(showPreset)
-  return { data: input.last_use === true ? await withLastUse(context, data) : data, total_count: all.length }
+  const page = all.slice(offset, offset + limit)
+  const data: (ReturnType<typeof showPreset> & ForCommands)[] = page.map(showPreset)
+  if (input.last_use !== true) return { data, total_count: all.length }
+  const managed = data.map((row, index) => ({ ...row, managed_by: page[index]?.managedBy ?? null }))
+  return { data: await withLastUse(context, managed), total_count: all.length }
 }
 
 function pageOf({ offset = 0, limit = presetPageRowsDefault }: { offset?: number; limit?: number }) {
@@ -77,11 +83,10 @@ function pageOf({ offset = 0, limit = presetPageRowsDefault }: { offset?: number
 }
 
 async function show(context: AdminContext, input: typeof shownInput.infer) {
-  const shown: Awaited<ReturnType<typeof showWhole>> & LastUse = await showWhole(
-    context,
-    await findPreset(context, input),
-  )
-  const [used] = input.last_use === true ? await withLastUse(context, [shown]) : []
+  const preset = await findPreset(context, input)
+  const shown: Awaited<ReturnType<typeof showWhole>> & ForCommands = await showWhole(context, preset)
+  if (input.last_use !== true) return shown
+  const [used] = await withLastUse(context, [{ ...shown, managed_by: preset.managedBy }])
   return used ?? shown
 }
 
@@ -145,6 +150,7 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
     throw new Fault('invalid', 'The body has no model, settings or system prompt: add what the preset should store')
   checkPresetSlug(input.preset)
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
+  checkOwner(context, 'preset', context.registry.presetsOf.get(workspaceId)?.get(input.preset))
   const owner = await findOrDraftOwner(context, organizationId, 'admin')
   const { actor, operation } = context
   const names = { organizationId, workspaceId, slug: input.preset, creatorId: owner.user.id }

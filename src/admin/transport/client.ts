@@ -4,7 +4,7 @@ import { describeDenial } from '../../../db/access.ts'
 import type { OnProgress } from '../../../db/slices.ts'
 import { Fault, type FaultCode } from '../../fault.ts'
 import { operationMillisecondsMax } from '../../limits.ts'
-import { type LocalUser, toHeaders } from './local-user.ts'
+import { type LocalCaller, toHeaders } from './local-user.ts'
 import { createLineReader, progressMediaType } from './progress.ts'
 
 /** Whether a server listens there. */
@@ -12,7 +12,7 @@ export async function isServed(socketPath: string): Promise<boolean> {
   return (await post(socketPath, '/', '')) !== undefined
 }
 
-type Asking = { user?: LocalUser; onProgress?: OnProgress | undefined }
+type Asking = { user?: LocalCaller; onProgress?: OnProgress | undefined }
 
 /** Undefined when no server listens there. */
 export async function askServer(

@@ -6,6 +6,7 @@ import type { Endpoint, RequestInfo } from '../../http/endpoint.ts'
 import { readParameters, rejectQuery } from '../../http/input.ts'
 import { errorResponses, type OperationDoc, type Shape } from '../../http/operation-doc.ts'
 import { jsonInSlices } from '../../http/reply.ts'
+import { actorOf } from '../../keys/actor.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
@@ -52,7 +53,7 @@ async function handle(
   if (draft !== undefined && !isDraft) key = await authenticateManagement(request, context, { writes: true })
   checkFields(given, path, isBare === true)
   const input = { ...given, ...params, organization: key.organizationId }
-  const response = await runByName(operation, input, { kind: 'key', keyId: key.id, requestId })
+  const response = await runByName(operation, input, actorOf(request, key, requestId))
   const body = isList === true ? response : { data: response }
   return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store' })
 }
@@ -100,6 +101,7 @@ function describe(route: AdminRoute): OperationDoc {
         ...(path.endsWith('{issuer}') || path.endsWith('{policy}') ? [405] : []),
         ...(isNamed || ['audit.list', 'audit.counts', 'policies.list'].includes(operation) ? [404] : []),
         ...(takesBody(method) ? [404, 408, 409, 413] : []),
+        ...(method === 'DELETE' ? [409] : []),
         ...(operation === 'issuers.refresh' ? [503] : []),
       ),
     },

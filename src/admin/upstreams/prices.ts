@@ -66,12 +66,20 @@ async function removePrice(context: OperationContext, { model }: typeof oneInput
   return { model, deleted: true }
 }
 
-function showPrice({ model, promptNanodollars, completionNanodollars, cachedNanodollars, updatedAt }: Price) {
+function showPrice({
+  model,
+  promptNanodollars,
+  completionNanodollars,
+  cachedNanodollars,
+  managedBy,
+  updatedAt,
+}: Price) {
   return {
     model,
     prompt: promptNanodollars / nanodollarsPerDollar,
     completion: completionNanodollars / nanodollarsPerDollar,
     cached: cachedNanodollars === null ? null : cachedNanodollars / nanodollarsPerDollar,
+    managed_by: managedBy,
     updated_at: timeOf(updatedAt),
   }
 }

@@ -136,6 +136,7 @@ function showUpstream({ inEffect }: AdminContext, row: Upstream) {
     idle_seconds: row.idleSeconds,
     forward_headers: row.forwardHeaders,
     return_headers: row.returnHeaders,
+    managed_by: row.managedBy,
     created_at: isConfigured ? null : timeOf(row.createdAt),
     updated_at: isConfigured ? null : timeOf(row.updatedAt),
   }

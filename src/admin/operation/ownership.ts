@@ -1,0 +1,46 @@
+// Edits by hand of what a configuration document made: allowed with a warning, or refused if the document locks what its owner has.
+import type { Actor, ChangeKind } from '../../../db/admin-changes.ts'
+import type { ConfigDocument } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
+
+/** A row before the change, of any table. */
+type Owned = {
+  managedBy?: string | null
+  organizationId?: string
+  deletedAt?: number | null
+  name?: string
+  slug?: string
+  model?: string
+}
+type Editing = {
+  registry: { readonly configDocuments: ReadonlyMap<string, Readonly<ConfigDocument>> }
+  actor: Actor
+  warn?: ((text: string) => void) | undefined
+}
+
+/**
+ * Passes a row that was made by hand. Warns about a row of an owner.
+ * @throws Fault `conflict` if the owner's document locks it and the caller does not force the edit
+ */
+export function checkOwner({ registry, actor, warn }: Editing, kind: ChangeKind, row: object | undefined): void {
+  const { managedBy = null, organizationId, deletedAt = null, name, slug, model }: Owned = row ?? {}
+  if (managedBy === null || deletedAt !== null || actor.kind === 'server') return
+  const owned = `${kind.replace('_', ' ')} ${JSON.stringify(slug ?? name ?? model)}`
+  const isLocked = registry.configDocuments
+    .values()
+    .some(
+      (document) =>
+        document.locked &&
+        document.owner === managedBy &&
+        (organizationId ?? document.organizationId) === document.organizationId,
+    )
+  if (isLocked && actor.force !== true)
+    throw new Fault(
+      'conflict',
+      `The configuration document of ${JSON.stringify(managedBy)} locks the ${owned}: change the document and apply it`,
+      { hint: ', or add --force' },
+    )
+  warn?.(
+    `The ${owned} belongs to the configuration document of ${JSON.stringify(managedBy)}, which will revert this edit when it is applied`,
+  )
+}
