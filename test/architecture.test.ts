@@ -76,6 +76,7 @@ const pureRules = [
   'agent/identity',
   'agent/caller-check',
   'agent/forwarding-rules',
+  'agent/unverified-claims',
   'agent/client-environment',
   'federation/exchange-form',
   'federation/subject-token/claims',

@@ -4,7 +4,7 @@ import { Fault } from '../fault.ts'
 import { type AccessToken, checkBaseUrl, exchangeToken } from './exchange.ts'
 import { withFileLock } from './file-lock.ts'
 import { detectIdentity, distinguishIdentity, type Identity } from './identity.ts'
-import { type Audience, type Platform, readIdentityToken } from './identity-token.ts'
+import { type Audience, distinguishContent, type Platform, readIdentityToken } from './identity-token.ts'
 import { openTokenFolder, readEntry, tokenPath, writeEntry } from './token-folder.ts'
 
 /** `url` has passed `checkBaseUrl`. */
@@ -54,7 +54,8 @@ export async function findAccessToken(
   const calledAt = now()
   const folder = await openTokenFolder(platform.environment)
   const { url, policy, identity, audience } = source
-  const path = tokenPath(folder, [url, policy, distinguishIdentity(identity, platform.environment), audience.value])
+  const workload = [distinguishIdentity(identity, platform.environment), await distinguishContent(identity, platform)]
+  const path = tokenPath(folder, [url, policy, ...workload, audience.value])
   const findUsable = async () => {
     const token = tokenOf(await readEntry(`${path}.json`))
     if (token === undefined || token.expiresAt <= now() || token.issuedAt > now()) return undefined

@@ -3,6 +3,7 @@
 import { Fault } from '../fault.ts'
 import { type Fetch, fetchText } from './bounded-fetch.ts'
 import { isLoopback } from './identity-token.ts'
+import { parseObject, readClaims } from './unverified-claims.ts'
 
 export type ExchangeRequest = { url: string; policy: string; subjectToken: string }
 /** `now` is in milliseconds since 1970; `userAgent` is what the server sees. */
@@ -87,28 +88,8 @@ function refusalOf(status: number, members: Record<string, unknown>, { url, subj
 
 /** What a policy compares, from the unverified JWT: `iss "…", sub "…", aud "…", exp …`. None of it is a secret. */
 function describeClaims(jwt: string): string {
-  const payload = jwt.split('.')[1] ?? ''
-  const bytes = Uint8Array.from(decodeBase64url(payload), (character) => character.charCodeAt(0))
-  const { iss, sub, aud, exp } = parseObject(new TextDecoder().decode(bytes))
+  const { iss, sub, aud, exp } = readClaims(jwt)
   const shown = (value: unknown) => (JSON.stringify(value) ?? 'nothing').slice(0, 300)
   const expiry = typeof exp === 'number' && Math.abs(exp) < 1e11 ? new Date(exp * 1000).toISOString() : shown(exp)
   return `iss ${shown(iss)}, sub ${shown(sub)}, aud ${shown(aud)}, exp ${expiry}`
-}
-
-function decodeBase64url(text: string): string {
-  try {
-    return atob(text.replaceAll('-', '+').replaceAll('_', '/'))
-  } catch {
-    return ''
-  }
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
-  } catch {
-    // The caller sees no members.
-  }
-  return {}
 }

@@ -2,10 +2,15 @@
 import { Fault } from '../fault.ts'
 import { type Fetch, fetchText } from './bounded-fetch.ts'
 import { type Environment, type Identity, kubernetesTokenPath, nameIdentity } from './identity.ts'
+import { lastingClaims } from './unverified-claims.ts'
 
-/** `run` returns standard output, and rejects unless the program ends with exit code 0. */
+/**
+ * `folder` is the current one. `readFile` rejects for a file that is longer than any token. `run` returns standard output,
+ * and rejects unless the program ends with exit code 0.
+ */
 export type Platform = {
   environment: Environment
+  folder: string
   readFile: (path: string) => Promise<string>
   fetch: Fetch
   run: (program: string, args: readonly string[]) => Promise<string>
@@ -55,18 +60,34 @@ function read(identity: Identity, audience: Audience, platform: Platform): Promi
   }
 }
 
+/**
+ * Returns what separates two workloads that name the same file or command: the claims in the file, or the folder in which
+ * the command runs. The text can contain what is private: only its hash may be stored.
+ */
+export async function distinguishContent(identity: Identity, { readFile, folder }: Platform): Promise<string> {
+  if (identity.kind === 'command') return folder
+  const path = 'path' in identity ? identity.path : identity.kind === 'kubernetes' ? kubernetesTokenPath : undefined
+  if (path === undefined) return ''
+  return readFile(path).then(lastingClaims, () => '')
+}
+
 // The default token of a pod is for the API server of the cluster, which must not go anywhere else.
 const kubernetesHint =
   'mount a projected serviceAccountToken there, as in "latchkey help workloads", or use file: with its path'
+
+const fileProblems: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EACCES: 'is not readable by this user',
+  EISDIR: 'is a folder',
+  EFBIG: 'is longer than 64 KB',
+}
 
 async function readTokenFile(path: string, { readFile }: Platform, hint: string): Promise<string> {
   try {
     return await readFile(path)
   } catch (error) {
     const code = (error as { code?: unknown }).code
-    const reason =
-      code === 'ENOENT' ? 'does not exist' : code === 'EACCES' ? 'is not readable by this user' : 'cannot be read'
-    throw failure(`The identity file ${path} ${reason}`, hint)
+    throw failure(`The identity file ${path} ${fileProblems[String(code)] ?? 'cannot be read'}`, hint)
   }
 }
 

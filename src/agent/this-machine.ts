@@ -1,16 +1,35 @@
 // The outside world of the agent on this machine: environment, files, network and programs.
 import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import type { Platform } from './identity-token.ts'
 
 const outputBytesMax = 64 * 1024
+const fileBytesMax = 64 * 1024
 const programMilliseconds = 30_000
 
 export const thisMachine: Platform = {
   environment: process.env,
-  readFile: (path) => readFile(path, 'utf8'),
+  folder: process.cwd(),
+  readFile: readSmallFile,
   fetch: (url, init) => fetch(url, init),
   run: runProgram,
+}
+
+/** Reads at most 64 KB, and rejects for more: a device or a wrong path can be endless. */
+async function readSmallFile(path: string): Promise<string> {
+  const file = await open(path)
+  try {
+    const buffer = Buffer.alloc(fileBytesMax + 1)
+    let bytes = 0
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, bytes, buffer.byteLength - bytes)
+      bytes += bytesRead
+      if (bytes > fileBytesMax) throw Object.assign(new Error('the file is longer than 64 KB'), { code: 'EFBIG' })
+      if (bytesRead === 0) return buffer.toString('utf8', 0, bytes)
+    }
+  } finally {
+    await file.close()
+  }
 }
 
 /** Runs a program, whose errors go to standard error of this process. Kills it after 30 seconds or 64 KB of output. */

@@ -17,6 +17,7 @@ function workload(respond: (exchanges: number) => Response | Promise<Response>) 
   const dependencies: AgentDependencies = {
     platform: {
       environment,
+      folder: '/',
       readFile: () => Promise.reject(new Error('no file')),
       run: () => Promise.reject(new Error('no program')),
       fetch: async () => {

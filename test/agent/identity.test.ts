@@ -5,10 +5,12 @@ import {
   detectIdentity,
   distinguishIdentity,
   type Environment,
+  kubernetesTokenPath,
   nameIdentity,
   parseIdentity,
 } from '../../src/agent/identity.ts'
-import { type Platform, readIdentityToken } from '../../src/agent/identity-token.ts'
+import { distinguishContent, type Platform, readIdentityToken } from '../../src/agent/identity-token.ts'
+import { thisMachine } from '../../src/agent/this-machine.ts'
 
 const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ3In0.c2ln'
 const audience = { value: 'https://llm.example.com', isDefault: true }
@@ -40,6 +42,7 @@ function platformOf(
   const asked: Asked[] = []
   const platform: Platform = {
     environment,
+    folder: '/',
     readFile: async (path) => {
       const text = files[path]
       if (text === undefined) throw Object.assign(new Error('not found'), { code: 'ENOENT' })
@@ -239,4 +242,27 @@ test('two jobs of one user on one runner differ, and the same job does not', () 
     expect(textIn(one)).toBe(textIn({ ...one }))
     expect(textIn(one)).not.toBe(textIn(other))
   }
+})
+
+test('one file that belongs to two workloads in turn differs, and a renewed token of one workload does not', async () => {
+  const tokenOf = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
+  const textOf = (identity: string, claims: object, folder = '/') => {
+    const files = { '/t': tokenOf(claims), [kubernetesTokenPath]: tokenOf(claims) }
+    return distinguishContent(parseIdentity(identity), { ...platformOf({}, { files }).platform, folder })
+  }
+  const workload = { iss: 'https://idp', sub: 'one', iat: 1, exp: 2, jti: 'a' }
+  for (const identity of ['file:/t', 'spiffe:/t', 'kubernetes']) {
+    const text = await textOf(identity, workload)
+    expect(await textOf(identity, { jti: 'b', exp: 4, iat: 3, sub: 'one', iss: 'https://idp' })).toBe(text)
+    expect(await textOf(identity, { ...workload, sub: 'other' })).not.toBe(text)
+    expect(await textOf(identity, { ...workload, environment: 'production' })).not.toBe(text)
+  }
+  expect(await textOf('command:./jwt', workload, '/a')).not.toBe(await textOf('command:./jwt', workload, '/b'))
+  expect(await textOf('file:/none', workload)).toBe('')
+})
+
+test('a file that never ends, a folder and a damaged token are refused with a sentence', async () => {
+  const read = (path: string) => readIdentityToken({ kind: 'file', path }, audience, thisMachine)
+  await expect(read('/dev/zero')).rejects.toThrow('The identity file /dev/zero is longer than 64 KB')
+  await expect(read('/')).rejects.toThrow('The identity file / is a folder')
 })
