@@ -3,8 +3,11 @@ import { Argument, type Command } from 'commander'
 import { Fault } from '../src/fault.ts'
 import caddy from './deploy/Caddyfile' with { type: 'text' }
 import container from './deploy/Containerfile' with { type: 'text' }
+import githubAction from './deploy/github-action.yml' with { type: 'text' }
+import gitlabComponent from './deploy/gitlab-component.yml' with { type: 'text' }
 import dashboard from './deploy/grafana-dashboard.json' with { type: 'json' }
 import kubernetes from './deploy/kubernetes.yaml' with { type: 'text' }
+import sidecar from './deploy/kubernetes-sidecar.yaml' with { type: 'text' }
 import systemd from './deploy/latchkey.service' with { type: 'text' }
 import nginx from './deploy/nginx.conf' with { type: 'text' }
 import alerts from './deploy/prometheus-alerts.yml' with { type: 'text' }
@@ -16,6 +19,9 @@ const files = {
   systemd: systemd.trimEnd(),
   container: container.trimEnd(),
   kubernetes: kubernetes.trimEnd(),
+  sidecar: sidecar.trimEnd(),
+  'github-action': githubAction.trimEnd(),
+  'gitlab-component': gitlabComponent.trimEnd(),
   nginx: nginx.trimEnd(),
   caddy: caddy.trimEnd(),
   grafana: JSON.stringify(dashboard, null, 2),
@@ -34,14 +40,17 @@ export function serviceCommand(): Command {
       'after',
       `
 Files:
-  systemd      a hardened unit; latchkey service install puts it in place
-  container    a Containerfile for an image without a shell and without root
-  kubernetes   manifests, with a sample workload
-  helm         the same as a Helm chart (.tgz)
-  nginx        a server block that ends TLS
-  caddy        a Caddyfile that ends TLS
-  grafana      a Grafana dashboard; import it and choose the Prometheus data source
-  alerts       alert rules; name the file under rule_files in the configuration of Prometheus`,
+  systemd           a hardened unit; latchkey service install puts it in place
+  container         a Containerfile for an image without a shell and without root
+  kubernetes        manifests, with a sample workload
+  helm              the same as a Helm chart (.tgz)
+  sidecar           a workload in Kubernetes with the agent beside it
+  github-action     an action that gives the jobs of a workflow the command latchkey
+  gitlab-component  the same for GitLab CI/CD
+  nginx             a server block that ends TLS
+  caddy             a Caddyfile that ends TLS
+  grafana           a Grafana dashboard; import it and choose the Prometheus data source
+  alerts            alert rules; name the file under rule_files in the configuration of Prometheus`,
     )
   const printing = withSettings(made, { shown: [] }).action(async (...all: unknown[]) => {
     const { words, options } = givenTo(all)
