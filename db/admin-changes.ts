@@ -1,5 +1,5 @@
 // The log of admin changes. Each record is written in the same commit as its change; records are read newest first.
-import { and, desc, eq, getTableColumns, getTableName, gte, lt, max } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, getTableName, gte, isNull, lt, max, or } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
 import { type AdminChange, adminChanges, archives } from './record-schema.ts'
@@ -131,7 +131,11 @@ function columnsOf(columns: [string, { name: string }][], row: object): Record<s
 }
 
 export type ChangeFilter = {
-  organizationId?: string
+  organizationId?: string | undefined
+  /** With what belongs to no organization. */
+  withCommon?: boolean
+  kind?: ChangeKind | undefined
+  targetId?: string | undefined
   groupId?: string | undefined
   since?: number
   beforeId?: number
@@ -141,7 +145,7 @@ export type ChangeFilter = {
 /** Lists changes newest first, each mapped by `show`. */
 export async function listChanges<Shown>(
   orm: Orm,
-  { organizationId, groupId, since, beforeId, limit }: ChangeFilter,
+  { organizationId, withCommon = false, kind, targetId, groupId, since, beforeId, limit }: ChangeFilter,
   show: (row: AdminChange) => Shown,
   onProgress?: OnProgress,
 ): Promise<Shown[]> {
@@ -153,7 +157,14 @@ export async function listChanges<Shown>(
         and(
           gte(adminChanges.id, from),
           lt(adminChanges.id, until),
-          organizationId === undefined ? undefined : eq(adminChanges.organizationId, organizationId),
+          organizationId === undefined
+            ? undefined
+            : or(
+                eq(adminChanges.organizationId, organizationId),
+                withCommon ? isNull(adminChanges.organizationId) : undefined,
+              ),
+          kind === undefined ? undefined : eq(adminChanges.kind, kind),
+          targetId === undefined ? undefined : eq(adminChanges.targetId, targetId),
           groupId === undefined ? undefined : eq(adminChanges.groupId, groupId),
           since === undefined ? undefined : gte(adminChanges.at, since),
         ),

@@ -126,8 +126,12 @@ async function serve(admin: AdminContext, { fetch }: Dependencies, settings: Sta
     const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
     const { inEffect, accessLog, readiness, log } = context
     const { isStopping } = readiness
-    const reload = settings && createReload({ ...settings, inEffect, accessLog, tls, isStopping, log })
-    const runByName = createRunner({ ...context, reload, tlsState: tls?.state })
+    let texts = settings?.texts
+    const keep = (next: SettingTexts) => {
+      texts = next
+    }
+    const reload = settings && createReload({ ...settings, keep, inEffect, accessLog, tls, isStopping, log })
+    const runByName = createRunner({ ...context, reload, settingTexts: () => texts, tlsState: tls?.state })
     handler = createApp(context, runByName)
     return { context, address, listener, runByName, reload, tls }
   } catch (error) {

@@ -13,7 +13,7 @@ const showInput = type({ '+': 'reject' })
 
 export const backupOperations = {
   'backup.create': operation(createInput, create),
-  'backup.show': operation(showInput, show),
+  'backup.show': operation(showInput, showBackup),
 }
 
 /** @throws Fault `invalid` for a relative path, which this process would resolve elsewhere; otherwise as `Backups.create` */
@@ -34,7 +34,7 @@ async function create(context: OperationContext, { to }: typeof createInput.infe
 }
 
 /** `newest_at` is the newest backup in the folder of the settings, or a newer one that this process made elsewhere. */
-async function show({ config, backups, backupSchedule }: OperationContext) {
+export async function showBackup({ config, backups, backupSchedule }: OperationContext) {
   const { isRunning, lastSuccess, lastFailure } = backups.state()
   const { folder, everyMilliseconds, keep } = config.backup ?? {}
   return {

@@ -8,6 +8,7 @@ import { doctorOperations } from './doctor/doctor.ts'
 import { healthOperations } from './health.ts'
 import { issuerOperations } from './issuers/issuers.ts'
 import { keyOperations } from './keys/keys.ts'
+import { manualOperations } from './manual.ts'
 import { masterKeyOperations } from './master-key.ts'
 import type { Operation } from './operation/operation.ts'
 import { organizationOperations } from './organizations.ts'
@@ -18,6 +19,7 @@ import { auditOperations } from './reports/audit.ts'
 import { usageOperations } from './reports/usage.ts'
 import { serverOperations } from './server.ts'
 import { signingKeyOperations } from './signing-keys.ts'
+import { systemOperations } from './system.ts'
 import { priceOperations } from './upstreams/prices.ts'
 import { upstreamOperations } from './upstreams/upstreams.ts'
 
@@ -34,6 +36,8 @@ export const operations = {
   ...signingKeyOperations,
   ...serverOperations,
   ...masterKeyOperations,
+  ...systemOperations,
+  ...manualOperations,
   ...backupOperations,
   ...upstreamOperations,
   ...priceOperations,

@@ -9,6 +9,7 @@ import {
   publicationMilliseconds,
   retirementMilliseconds,
   signingKeyState,
+  signingKeyStates,
 } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
 import { commit } from './operation/commit.ts'
@@ -17,6 +18,16 @@ import { timeOf } from './operation/references.ts'
 
 const listInput = type({ '+': 'reject' })
 const rotateInput = type({ '+': 'reject', 'at_once?': 'boolean', 'revoke?': 'boolean' })
+
+export const signingKeyResponse = type({
+  id: 'string',
+  algorithm: 'string',
+  state: type.enumerated(...signingKeyStates),
+  created_at: 'string',
+  active_at: 'string',
+  retired_at: 'string | null',
+  revoked: 'boolean',
+}).configure({ title: 'SigningKey' })
 
 export const signingKeyOperations = {
   'signing_keys.list': operation(listInput, listKeys),
@@ -62,7 +73,7 @@ async function rotate(context: OperationContext, { at_once = false, revoke = fal
   return show(row, context.now())
 }
 
-function show(row: SigningKeyRow, now: number) {
+function show(row: SigningKeyRow, now: number): typeof signingKeyResponse.infer {
   return {
     id: row.id,
     algorithm: row.algorithm,

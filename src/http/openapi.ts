@@ -36,6 +36,12 @@ const forceParameter = {
   description: 'Whether to change also what a configuration document locks',
   schema: { type: 'string', enum: ['true', 'false'] },
 }
+const ifMatch = {
+  in: 'header',
+  name: 'If-Match',
+  description: 'The ETag of the version that the change is based on; the response is a 412 if there is a newer one',
+  schema: { type: 'string' },
+}
 const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` })
 
 export function createOpenApiDocument(endpoints: readonly Endpoint<never>[], baseUrl: string, version: string): object {
@@ -57,6 +63,7 @@ export function createOpenApiDocument(endpoints: readonly Endpoint<never>[], bas
     components: {
       schemas,
       headers,
+      parameters: { IfMatch: ifMatch },
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An access token, or an API key' },
         management: { type: 'http', scheme: 'bearer', description: 'A management key' },
@@ -68,13 +75,14 @@ export function createOpenApiDocument(endpoints: readonly Endpoint<never>[], bas
 function operationOf(
   method: string,
   path: string,
-  { name, summary, rules, access, segments = {}, query, body, responses }: OperationDoc,
+  { name, summary, rules, access, segments = {}, query, body, responses, isConditional }: OperationDoc,
 ): object {
   const security = access === 'public' ? [] : [{ [access === 'inference' ? 'bearer' : 'management']: [] }]
   const parameters = [
     ...pathParameters(path, segments),
     ...(query === undefined ? [] : queryParameters(schemaOf(query))),
     ...(access === 'admin:write' ? [forceParameter] : []),
+    ...(isConditional === true ? [refer('parameters', 'IfMatch')] : []),
   ]
   return {
     operationId: name ?? nameOf(method, path),

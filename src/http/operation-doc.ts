@@ -17,6 +17,8 @@ export type OperationDoc = {
   query?: Shape
   /** `filledIn`: fields of the body that the service sets and the caller does not send. */
   body?: { mediaType: string; shape: Shape; filledIn?: readonly string[] }
+  /** Whether it takes the header If-Match. */
+  isConditional?: true
   /** By status; `default` is for all other statuses. */
   responses: Readonly<Record<number, Content> & { default?: Content }>
 }
@@ -52,6 +54,7 @@ const errors: Record<number, string> = {
   405: 'The path has other methods, which Allow names',
   408: 'The body did not arrive in time',
   409: 'It conflicts with an existing resource',
+  412: 'It has changed since the ETag that If-Match names',
   413: 'The body is too large',
   500: 'An unexpected error; the log has the details',
   502: 'The inference server cannot be reached',

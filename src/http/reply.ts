@@ -11,6 +11,7 @@ export const statusOfCode: Readonly<Record<FaultCode, number>> = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  precondition_failed: 412,
   too_large: 413,
   unsupported_media_type: 415,
   timeout: 408,

@@ -5,6 +5,7 @@ import type { Actor } from '../../db/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import type { Endpoint, Handle } from '../http/endpoint.ts'
+import { entityTag, ifMatchOf } from '../http/entity-tag.ts'
 import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
@@ -41,7 +42,7 @@ type Run<Name, Input, Response> = (name: Name, input: Input, actor?: Actor) => P
 type RunKeyOperation = Run<'keys.show', Named, Shown> &
   Run<'keys.list', Filter & { organization: string }, { data: Shown[]; total_count?: number }> &
   Run<'keys.create', Creation & { organization: string; workspace: string; owner: string }, Shown & { key: string }> &
-  Run<'keys.update', Fields & Named, Shown> &
+  Run<'keys.update', Fields & Named & { if_match?: string }, Shown> &
   Run<'keys.delete', Named, unknown>
 
 export function createKeyEndpoints(run: RunKeyOperation): Endpoint<BearerContext>[] {
@@ -106,7 +107,8 @@ function show(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context, { params }) => {
     const key = await authenticateManagement(request, context, { writes: false })
     rejectQuery(request)
-    return reply(200, { data: responseOf(await findKey(run, key, params.hash)) })
+    const data = responseOf(await findKey(run, key, params.hash))
+    return reply(200, { data }, entityTag(data))
   }
 }
 
@@ -116,9 +118,10 @@ function update(run: RunKeyOperation): Handle<BearerContext> {
     rejectQuery(request)
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
     const { hash } = await findKey(run, key, params.hash)
-    const input = { ...fields, organization: key.organizationId, key: hash }
+    const input = { ...fields, ...ifMatchOf(request), organization: key.organizationId, key: hash }
     const updated = await run('keys.update', input, actorOf(request, key, requestId))
-    return reply(200, { data: responseOf(updated) })
+    const data = responseOf(updated)
+    return reply(200, { data }, entityTag(data))
   }
 }
 
@@ -143,8 +146,8 @@ async function findKey(run: RunKeyOperation, { organizationId }: Key, hash = '')
   }
 }
 
-function reply(status: number, body: unknown): Response {
-  return json(status, body, { 'cache-control': 'no-store' })
+function reply(status: number, body: unknown, headers: { etag?: string } = {}): Response {
+  return json(status, body, { 'cache-control': 'no-store', ...headers })
 }
 
 /**

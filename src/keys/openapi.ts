@@ -134,8 +134,9 @@ export const updateDescription: OperationDoc = {
   summary: 'Change a key, by its hash; null removes a limit',
   rules: `${rules} At least one other field must be set.`,
   access: 'admin:write',
+  isConditional: true,
   body: { mediaType, shape: updateBody },
-  responses: { 200: oneResponse, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
+  responses: { 200: oneResponse, ...errorResponses(400, 401, 403, 404, 408, 409, 412, 413) },
 }
 export const deleteDescription: OperationDoc = {
   name: 'keysDelete',

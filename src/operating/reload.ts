@@ -17,6 +17,8 @@ type Parts = {
   texts: SettingTexts
   /** Reads the settings again. @throws Fault `configuration` */
   reread: () => SettingTexts
+  /** Is called with the settings in effect after each reload. */
+  keep?: (texts: SettingTexts) => void
   inEffect: SettingsInEffect
   accessLog: AccessLog
   tls: TlsInEffect | undefined
@@ -28,7 +30,16 @@ type Parts = {
  * A reload is atomic: it has no point at which it waits. Both outcomes are logged.
  * @throws Fault `configuration` when a setting or a file is wrong, or `unavailable` while the server stops; then everything stays as it was
  */
-export function createReload({ texts, reread, inEffect, accessLog, tls, isStopping, log }: Parts): Reload {
+export function createReload({
+  texts,
+  reread,
+  keep = () => {},
+  inEffect,
+  accessLog,
+  tls,
+  isStopping,
+  log,
+}: Parts): Reload {
   let current = texts
   return () => {
     const ready: Prepared[] = []
@@ -47,6 +58,7 @@ export function createReload({ texts, reread, inEffect, accessLog, tls, isStoppi
       reloaded = { ...settingsThatDiffer(current, next), tls: pair?.facts ?? null }
       inEffect.replace(config)
       current = mergeReloadable(current, next)
+      keep(current)
     } catch (error) {
       for (const { discard } of ready) discard()
       log('error', 'reload_failed', { reason: describeError(error) })

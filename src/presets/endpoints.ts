@@ -6,6 +6,7 @@ import { readPresetVersion } from '../../db/presets.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import type { Endpoint, Handle, RequestInfo } from '../http/endpoint.ts'
+import { entityTag, ifMatchOf } from '../http/entity-tag.ts'
 import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
@@ -17,7 +18,9 @@ import type { RunShared } from '../scheduling/mutex.ts'
 import { isPresetSlug } from '../values/preset-text.ts'
 import {
   archiveDescription,
+  completeDescription,
   listDescription,
+  listQuery,
   pageQuery,
   restoreDescription,
   saveDescriptions,
@@ -28,7 +31,7 @@ import {
   versionsDescription,
 } from './openapi.ts'
 import { type Dialect, readPreset } from './preset.ts'
-import { checkPresetSlug } from './reference.ts'
+import { checkPresetSlug, readPresetReference } from './reference.ts'
 import { showDesignated, versionText } from './responses.ts'
 import { presetVersionShape } from './shapes.ts'
 import type { PresetRegistry, Presets } from './versions.ts'
@@ -44,13 +47,14 @@ export type PresetContext = BearerContext & {
 type Key = { id: string; organizationId: string; workspaceId: string }
 type Within = { organization: string; workspace: string }
 type Named = Within & { preset: string }
-type Page = typeof pageQuery.inferIn
+type Page = typeof listQuery.inferIn
 type Changes = typeof updateBody.inferIn
 type Run<Name, Input> = (name: Name, input: Input, actor?: Actor) => Promise<unknown>
 /** The admin operations that these endpoints call. */
 type RunPresetOperation = Run<'presets.list', Within & Page> &
   Run<'presets.show' | 'presets.version', Named> &
-  Run<'presets.update', Named & Changes> &
+  Run<'presets.update', Named & Changes & { if_match?: string }> &
+  Run<'presets.apply', Named & { target: 'chat'; body: string }> &
   Run<'presets.archive' | 'presets.restore', Named>
 
 const dialectOfPath: [path: string, dialect: Dialect][] = [
@@ -82,6 +86,7 @@ export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetC
     { method: 'GET', path: one, openapi: showDescription, handle: handlers.show },
     { method: 'GET', path: `${one}/versions`, openapi: versionsDescription, handle: listVersions },
     { method: 'GET', path: `${one}/versions/{version}`, openapi: versionDescription, handle: handlers.showVersion },
+    { method: 'POST', path: `${one}/complete`, openapi: completeDescription, handle: complete(run) },
     { method: 'PATCH', path: one, openapi: updateDescription, handle: handlers.update },
     { method: 'DELETE', path: one, openapi: archiveDescription, handle: handlers.archive },
     { method: 'POST', path: `${one}/restore`, openapi: restoreDescription, handle: handlers.restore },
@@ -91,7 +96,7 @@ export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetC
 function listing(run: (input: Within & Page) => Promise<unknown>): Handle<PresetContext> {
   return async (request, context) => {
     const { key } = await authenticate(request, context)
-    return reply(await orNotFound(run({ ...within(key), ...readQuery(request, pageQuery) })))
+    return reply(await orNotFound(run({ ...within(key), ...readQuery(request, listQuery) })))
   }
 }
 
@@ -100,25 +105,41 @@ function reading(run: (input: Named) => Promise<unknown>, presetOf: (params: Par
   return async (request, context, { params }) => {
     const { key } = await authenticate(request, context)
     rejectQuery(request)
-    return reply({ data: await orNotFound(run({ ...within(key), preset: presetOf(params) })) })
+    const data = await orNotFound(run({ ...within(key), preset: presetOf(params) }))
+    return reply({ data }, entityTag(data))
   }
 }
 
 /** Changes the preset that the path names. */
 function changing(
-  run: (input: Named & Changes, actor: Actor) => Promise<unknown>,
-  readFields: (request: Request) => Promise<Changes> = async () => ({}),
+  run: (input: Named & Changes & { if_match?: string }, actor: Actor) => Promise<unknown>,
+  readFields: (request: Request) => Promise<Changes & { if_match?: string }> = async () => ({}),
 ): Handle<PresetContext> {
   return async (request, context, { params, requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
     rejectQuery(request)
     const input = { ...(await readFields(request)), ...within(key), preset: slugOf(params) }
-    return reply({ data: await orNotFound(run(input, actorOf(request, key, requestId))) })
+    const data = await orNotFound(run(input, actorOf(request, key, requestId)))
+    return reply({ data }, entityTag(data))
   }
 }
 
-async function readChanges(request: Request): Promise<Changes> {
-  return checkFields(await readJson(request, operationBodyBytesMax), updateBody)
+/** Completes a request without sending it. */
+function complete(run: RunPresetOperation): Handle<PresetContext> {
+  return async (request, context, { params }) => {
+    const { key } = await authenticate(request, context)
+    rejectQuery(request)
+    const slug = slugOf(params)
+    const body = await readJson(request, presetBodyBytesMax)
+    const named = readPresetReference(body)
+    const preset = named?.version === undefined ? slug : `${slug}@${named.version}`
+    const input = { ...within(key), preset, target: 'chat' as const, body: JSON.stringify(body) }
+    return reply({ data: await orNotFound(run('presets.apply', input)) })
+  }
+}
+
+async function readChanges(request: Request): Promise<Changes & { if_match?: string }> {
+  return { ...checkFields(await readJson(request, operationBodyBytesMax), updateBody), ...ifMatchOf(request) }
 }
 
 /** A preset of another workspace and one that does not exist get the same response. */
@@ -182,8 +203,8 @@ function within({ organizationId, workspaceId }: Key): Within {
   return { organization: organizationId, workspace: workspaceId }
 }
 
-function reply(body: unknown): Response {
-  return json(200, body, { 'cache-control': 'no-store' })
+function reply(body: unknown, headers: { etag?: string } = {}): Response {
+  return json(200, body, { 'cache-control': 'no-store', ...headers })
 }
 
 /** Text that is not a slug names no preset. */

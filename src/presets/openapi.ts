@@ -9,12 +9,13 @@ import {
 import { type } from '../values/shape.ts'
 import { type Dialect, dialects, readings } from './preset.ts'
 import { designatedPresetResponse, presetResponse, versionResponse } from './responses.ts'
-import { presetChanges, presetPage, presetVersionShape, slugShape } from './shapes.ts'
+import { presetChanges, presetList, presetPage, presetVersionShape, slugShape } from './shapes.ts'
 
 const segments = {
   slug: slugShape,
   version: presetVersionShape.configure({ says: 'The number of the version' }),
 }
+export const listQuery = type({ '+': 'reject', ...presetList })
 export const pageQuery = type({ '+': 'reject', ...presetPage })
 export const updateBody = type({ '+': 'reject', ...presetChanges }).configure({ minProperties: 1 })
 const mediaType = 'application/json'
@@ -46,7 +47,7 @@ export const listDescription: OperationDoc = {
   name: 'presetsList',
   summary: 'List the presets of the workspace that are not archived, most recently updated first',
   access: 'inference',
-  query: pageQuery,
+  query: listQuery,
   responses: {
     200: {
       description: 'The presets, without their versions',
@@ -96,8 +97,25 @@ export const updateDescription: OperationDoc = {
   summary: 'Rename or describe a preset, disable or enable it, or designate another version of it',
   rules: 'The designated_version must be a version of the preset.',
   access: 'admin:write',
+  isConditional: true,
   body: { mediaType, shape: updateBody },
-  responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
+  responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 412, 413) },
+}
+export const completeDescription: OperationDoc = {
+  name: 'presetsComplete',
+  segments,
+  summary: 'Show the request that an upstream would get: a body of chat completions, completed with the preset',
+  rules:
+    'Nothing is sent or stored. The body may name a version in `preset`, such as `support@3`, and no other preset.',
+  access: 'inference',
+  body: { mediaType, shape: { schema: { type: 'object' } } },
+  responses: {
+    200: {
+      description: 'The completed request',
+      shape: type({ data: { preset_version: 'string', target: 'string', body: 'object' } }),
+    },
+    ...errorResponses(400, 401, 404, 408, 413),
+  },
 }
 export const archiveDescription: OperationDoc = {
   name: 'presetsArchive',

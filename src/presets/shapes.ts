@@ -24,6 +24,14 @@ export const presetPage = {
   'limit?': `1 <= number.integer <= ${presetPageRowsMax}`,
 } as const
 
+/** A page of the list of presets. */
+export const presetList = {
+  ...presetPage,
+  'contains?': textShape(1, nameCharactersMax).configure({
+    says: 'Only presets whose slug or name contains this text, in any case',
+  }),
+} as const
+
 export const slugShape = type('string')
   .narrow((text, context) => isPresetSlug(text) || context.mustBe('the slug of a preset'))
   .configure({ pattern: presetSlugText.source, not: { enum: reservedSlugs }, says: 'The slug of the preset' })

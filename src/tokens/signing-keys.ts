@@ -52,11 +52,13 @@ export async function createSigningKey(masterKey: CryptoKey, now: number, active
   }
 }
 
+export const signingKeyStates = ['next', 'signing', 'retiring', 'retired'] as const
+
 /** The stage of a key in its life cycle. */
 export function signingKeyState(
   { activeAt, retiredAt, revoked }: Pick<SigningKeyRow, 'activeAt' | 'retiredAt' | 'revoked'>,
   now: number,
-): 'next' | 'signing' | 'retiring' | 'retired' {
+): (typeof signingKeyStates)[number] {
   if (revoked || (retiredAt !== null && retiredAt <= now)) return 'retired'
   if (retiredAt !== null && retiredAt - retirementMilliseconds <= now) return 'retiring'
   return activeAt > now ? 'next' : 'signing'

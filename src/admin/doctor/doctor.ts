@@ -1,6 +1,7 @@
 // The admin operation behind `latchkey doctor`: everything that an operator should act on, without a metrics system.
 import { mapInSlices } from '../../../db/pace.ts'
 import { type } from '../../values/shape.ts'
+import { installationInput, ownsInstallation } from '../operation/installation.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import { readOrganizations, readServer, readUpstreams } from './facts.ts'
@@ -8,15 +9,18 @@ import { inOrder } from './findings.ts'
 import { judgeOrganization, judgeUpstream } from './organization-rules.ts'
 import { judgeServer } from './server-rules.ts'
 
-const examineInput = type({ '+': 'reject', ...organizationInput })
+const examineInput = type({ '+': 'reject', ...organizationInput, ...installationInput })
 
 export const doctorOperations = { 'doctor.examine': operation(examineInput, examine) }
 
-/** Everything, or one organization. A management key examines its organization; the server belongs to local users. */
-async function examine(context: OperationContext, { organization }: typeof examineInput.infer) {
+/** Everything, or one organization, with the server where `installation` asks for it and the organization owns it. */
+async function examine(context: OperationContext, { organization, installation }: typeof examineInput.infer) {
   const now = context.now()
   const only = organization === undefined ? undefined : findOrganization(context.registry, organization).id
-  const isWhole = only === undefined && context.actor.kind !== 'key'
+  const isWhole =
+    only === undefined
+      ? context.actor.kind !== 'key'
+      : installation === true && ownsInstallation(context.registry, only)
   const server = isWhole ? await readServer(context) : undefined
   const upstreams = isWhole ? await readUpstreams(context) : []
   const organizations = await readOrganizations(context, only)

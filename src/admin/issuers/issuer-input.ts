@@ -58,6 +58,7 @@ export const updateInput = type({
   'name?': nameShape,
   'issuer_url?': issuerUrlShape,
   'discovery?': 'true',
+  'if_match?': 'string',
 }).configure({ not: { anyOf: [twoSources, ...withDiscovery] }, minProperties: 1 })
 
 export const verifyInput = type({

@@ -10,6 +10,7 @@ import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { sourceOf } from '../../federation/issuer/issuer.ts'
 import { objectionToIssuerUrl } from '../../federation/issuer/issuer-url.ts'
 import { readKeySet } from '../../federation/issuer/key-set.ts'
+import { checkUnchanged } from '../../http/entity-tag.ts'
 import { clockSkewSecondsDefault, issuerKeysStaleSecondsDefault } from '../../limits.ts'
 import { firstToExpire } from '../../values/certificates.ts'
 import { commit } from '../operation/commit.ts'
@@ -91,8 +92,9 @@ async function showUsed(context: AdminContext, input: typeof oneInput.infer): Pr
 }
 
 async function updateIssuerFields(context: OperationContext, input: typeof updateInput.infer) {
-  checkChanges(input, ['organization', 'issuer'])
+  checkChanges(input, ['organization', 'issuer', 'if_match'])
   const issuer = pick(context, input)
+  checkUnchanged(issuer, input.if_match)
   const change = {
     name: input.name ?? issuer.name,
     issuerUrl: input.issuer_url ?? issuer.issuerUrl,

@@ -41,6 +41,7 @@ export const updateInput = type({
   key: referenceShape,
   'name?': nameShape,
   'disabled?': 'boolean',
+  'if_match?': 'string',
 })
 
 export const oneInput = type({ '+': 'reject', ...organizationInput, key: referenceShape })

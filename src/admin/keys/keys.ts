@@ -6,6 +6,7 @@ import { createPace, filterInSlices } from '../../../db/pace.ts'
 import { mayHave } from '../../../db/packed-rows.ts'
 import type { ApiKey } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
+import { checkUnchanged } from '../../http/entity-tag.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
 import { findOrDraftOwner } from '../../keys/owner.ts'
 import { commit } from '../operation/commit.ts'
@@ -114,9 +115,10 @@ async function createKey(context: OperationContext, input: typeof createInput.in
 }
 
 async function updateKey(context: OperationContext, input: typeof updateInput.infer) {
-  checkChanges(input, ['organization', 'key'])
+  checkChanges(input, ['organization', 'key', 'if_match'])
   const { registry } = context
   const key = pick(context, input)
+  checkUnchanged(key, input.if_match)
   if (input.name !== undefined) checkNameIsFree('key', registry.keys, input.name, key.organizationId, key.id)
   const fields: Partial<ApiKey> = {
     ...boundsOf(input, context.now()),

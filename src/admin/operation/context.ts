@@ -5,7 +5,7 @@ import type { Archiving } from '../../archive/archiving.ts'
 import type { RetentionSchedule } from '../../archive/schedule.ts'
 import type { Backups } from '../../backup/backups.ts'
 import type { BackupSchedule } from '../../backup/schedule.ts'
-import type { Config } from '../../config.ts'
+import type { Config, SettingTexts } from '../../config.ts'
 import type { Reload, SettingsInEffect } from '../../effective-settings.ts'
 import type { ClockDifferences } from '../../federation/issuer/clock-difference.ts'
 import type { Outbound } from '../../federation/issuer/guarded-fetch.ts'
@@ -52,6 +52,9 @@ export type AdminContext = {
   isWritable: () => Promise<boolean>
   /** Only in a process that serves and can read its settings again. */
   reload?: Reload | undefined
+  /** The address of the service, and its settings in effect as texts. Only in a process that serves. */
+  baseUrl?: string
+  settingTexts?: (() => SettingTexts | undefined) | undefined
   /** The TLS pair in use, and why newer files cannot be used. Only in a process that serves with TLS. */
   tlsState?: (() => Validity & { failure: string | undefined }) | undefined
   /** Milliseconds since 1970, UTC. Operators may set this clock back. */

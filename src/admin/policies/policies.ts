@@ -10,6 +10,7 @@ import {
   isConditionFault,
 } from '../../federation/condition/compile.ts'
 import type { Policy } from '../../federation/policy.ts'
+import { checkUnchanged } from '../../http/entity-tag.ts'
 import { accessTokenLifetimeSecondsMax, policyBoundsBytesMax, subjectTokenBytesMax } from '../../limits.ts'
 import type { Registry } from '../../registry.ts'
 import { type } from '../../values/shape.ts'
@@ -63,8 +64,9 @@ async function changePolicy(
   context: OperationContext,
   input: typeof policyChange.infer,
 ): Promise<typeof changedPolicyResponse.infer> {
-  checkChanges(input, ['organization', 'policy', 'dry_run'])
+  checkChanges(input, ['organization', 'policy', 'dry_run', 'if_match'])
   const policy = pick(context, input)
+  checkUnchanged(policy, input.if_match)
   const row: PolicyRow = {
     ...policy,
     name: input.name ?? policy.name,

@@ -88,6 +88,7 @@ export const policyChange = type({
   'key?': referenceShape,
   'audience?': claimValueShape,
   'dry_run?': 'boolean',
+  'if_match?': 'string',
 }).configure({ minProperties: 1 })
 /** A policy that is only linted or tested. Without a saved issuer, its URL decides what tokens look like. */
 export const policyDraft = type({

@@ -7,6 +7,7 @@ import { readPresetVersion, updatePreset } from '../../../db/presets.ts'
 import type { Preset as PresetRow, Workspace } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import { parseJsonObject } from '../../http/body.ts'
+import { checkUnchanged } from '../../http/entity-tag.ts'
 import { findOrDraftOwner } from '../../keys/owner.ts'
 import { presetPageRowsDefault } from '../../limits.ts'
 import { applyPreset, targets } from '../../presets/apply.ts'
@@ -15,13 +16,14 @@ import { dialects, readPreset } from '../../presets/preset.ts'
 import { checkPresetSlug, parsePresetReference, readPresetReference } from '../../presets/reference.ts'
 import { showDesignated, showPreset, showVersion } from '../../presets/responses.ts'
 import type { Fields } from '../../presets/schema/fields.ts'
-import { presetChanges, presetPage } from '../../presets/shapes.ts'
+import { presetChanges, presetList, presetPage } from '../../presets/shapes.ts'
 import type { Version } from '../../presets/versions.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape } from '../../values/shapes.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { type LastUse, withLastUse } from '../operation/last-use-response.ts'
+import { containsText } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkOwner } from '../operation/ownership.ts'
 import { checkChanges, findOrganization, notFound, organizationInput } from '../operation/references.ts'
@@ -32,7 +34,7 @@ const one = { ...within, preset: referenceShape, 'archived?': 'boolean' } as con
 /** Bodies and settings are sent as JSON text: they nest deeper than any other input, and their order matters. */
 export const jsonText = 'string'
 
-const listInput = type({ ...within, ...presetPage, 'archived?': 'boolean', 'last_use?': 'boolean' })
+const listInput = type({ ...within, ...presetList, 'archived?': 'boolean', 'last_use?': 'boolean' })
 const diffInput = type({ ...within, from: referenceShape, to: referenceShape })
 const oneInput = type(one)
 /** Only commands see the last use, and the owner of a configuration document. */
@@ -46,6 +48,7 @@ const updateInput = type({
   ...within,
   ...presetChanges,
   preset: referenceShape,
+  'if_match?': 'string',
 })
 export type Within = { organization?: string; workspace?: string }
 type One = typeof oneInput.infer
@@ -67,8 +70,11 @@ export const presetOperations = {
 
 async function list(context: AdminContext, input: typeof listInput.infer) {
   const { id } = await findWorkspaceOf(context, input)
+  const fits = containsText(input.contains)
   const all = [...(context.registry.presetsOf.get(id)?.values() ?? [])]
-    .filter(({ status }) => status !== 'archived' || input.archived === true)
+    .filter(
+      ({ slug, name, status }) => (status !== 'archived' || input.archived === true) && (fits(slug) || fits(name)),
+    )
     .toSorted((one, other) => other.updatedAt - one.updatedAt || (one.slug < other.slug ? -1 : 1))
   const { offset, limit } = pageOf(input)
   const page = all.slice(offset, offset + limit)
@@ -159,8 +165,9 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
 }
 
 async function update(context: OperationContext, input: typeof updateInput.infer) {
-  checkChanges(input, ['organization', 'workspace', 'preset'])
+  checkChanges(input, ['organization', 'workspace', 'preset', 'if_match'])
   const preset = await findPreset(context, input)
+  checkUnchanged(preset, input.if_match)
   const { name, description, status, designated_version: designated } = input
   if (designated !== undefined && designated > preset.latestVersion)
     throw new Fault(

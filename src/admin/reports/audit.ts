@@ -4,7 +4,7 @@ import { getTableColumns } from 'drizzle-orm'
 import { listChanges } from '../../../db/admin-changes.ts'
 import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../../db/audit.ts'
 import { mapInSlices } from '../../../db/pace.ts'
-import type { AdminChange } from '../../../db/record-schema.ts'
+import { type AdminChange, changeKinds } from '../../../db/record-schema.ts'
 import { timeOfRequest } from '../../../db/request-time.ts'
 import { apiKeys, configDocuments, issuers, policies, signingKeys } from '../../../db/schema.ts'
 import { findUsage } from '../../../db/usage.ts'
@@ -13,7 +13,8 @@ import { readRecordedClaims } from '../../federation/recording/recorded-claims.t
 import { isReason, reasonNames, type StepName, stepOf } from '../../federation/subject-token/refusal.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
-import { uuidShape } from '../../values/shapes.ts'
+import { referenceShape, uuidShape } from '../../values/shapes.ts'
+import { installationInput, ownsInstallation } from '../operation/installation.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import type { auditedResponse, changeResponse, exchangeResponse } from '../operation/responses.ts'
@@ -40,7 +41,10 @@ const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: uu
 const changesInput = type({
   '+': 'reject',
   ...organizationInput,
+  ...installationInput,
   ...page,
+  'kind?': type.enumerated(...changeKinds),
+  'target_id?': referenceShape.configure({ says: 'Only changes of the thing with this id' }),
   'group?': uuidShape.configure({ says: 'Only the records of one change, such as that of a configuration document' }),
 })
 
@@ -69,7 +73,11 @@ async function listAdminChanges(context: OperationContext, input: typeof changes
   const usersOf = ({ osUser, sudoUser }: AdminChange): { os_user?: string | null; sudo_user?: string | null } =>
     actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
   const names = createRowNames(context.registry)
-  const filter = { ...pageOf(context, input), groupId: input.group?.toLowerCase() }
+  const asked = pageOf(context, input)
+  const isOwner = asked.organizationId !== undefined && ownsInstallation(context.registry, asked.organizationId)
+  const { kind, target_id: targetId } = input
+  const withCommon = input.installation === true && isOwner
+  const filter = { ...asked, withCommon, kind, targetId, groupId: input.group?.toLowerCase() }
   const rows = await listChanges(orm, filter, (row) => row, onProgress)
   return { data: await mapInSlices(rows, async (row) => ({ ...(await showChange(row, names)), ...usersOf(row) })) }
 }

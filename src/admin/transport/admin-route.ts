@@ -20,6 +20,8 @@ export type AdminRoute = {
   draft?: Shape
   /** The path contains all input. */
   isBare?: true
+  /** It is about the whole installation: for management keys of its first organization. */
+  ofInstallation?: true
   /** What a read-only management key may call. */
   isReading?: true
 }

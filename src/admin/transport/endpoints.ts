@@ -3,6 +3,7 @@
 import { Fault } from '../../fault.ts'
 import { readJson } from '../../http/body.ts'
 import type { Endpoint, RequestInfo } from '../../http/endpoint.ts'
+import { entityTag, ifMatchOf } from '../../http/entity-tag.ts'
 import { readParameters, rejectQuery } from '../../http/input.ts'
 import { errorResponses, type OperationDoc, type Shape } from '../../http/operation-doc.ts'
 import { jsonInSlices } from '../../http/reply.ts'
@@ -10,25 +11,31 @@ import { actorOf } from '../../keys/actor.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
+import { checkOwner } from '../operation/installation.ts'
 import type { RunByName } from '../operation/operation.ts'
 import { type OperationName, operations } from '../operations.ts'
 import type { AdminRoute } from './admin-route.ts'
+import { installationRoutes } from './installation-routes.ts'
 import { routes } from './routes.ts'
 
 const segmentShape = referenceShape.configure({ not: { enum: reservedNames }, says: 'Its name or id' })
 const segments = {
   issuer: segmentShape,
   policy: segmentShape,
+  upstream: segmentShape,
+  topic: segmentShape,
   request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
 }
 
+const sources: Partial<Record<string, string>> = { organization: 'the key', if_match: 'the header If-Match' }
+
 /** The fields that the service sets: the organization of the key, and what the path names. */
 function filledInBy(path: string): string[] {
-  return ['organization', ...[...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')]
+  return ['organization', 'if_match', ...[...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')]
 }
 
 export function createAdminEndpoints(runByName: RunByName): Endpoint<BearerContext>[] {
-  return routes.map((route) => ({
+  return [...routes, ...installationRoutes].map((route) => ({
     method: route.method,
     path: route.path,
     openapi: describe(route),
@@ -37,7 +44,7 @@ export function createAdminEndpoints(runByName: RunByName): Endpoint<BearerConte
 }
 
 async function handle(
-  { method, path, operation, status = 200, isList, draft, isBare, isReading }: AdminRoute,
+  { method, path, operation, status = 200, isList, draft, isBare, isReading, ofInstallation }: AdminRoute,
   runByName: RunByName,
   request: Request,
   context: BearerContext,
@@ -45,6 +52,7 @@ async function handle(
 ): Promise<Response> {
   // Only the body says whether it is a dry run, and it is read only for keys that may do at least that.
   let key = await authenticateManagement(request, context, { writes: isReading !== true && draft === undefined })
+  if (ofInstallation === true) checkOwner(context.registry, key.organizationId)
   if (takesBody(method)) rejectQuery(request)
   const given = takesBody(method)
     ? await readJson(request, operationBodyBytesMax)
@@ -52,10 +60,17 @@ async function handle(
   const isDraft = draft !== undefined && given.dry_run === true
   if (draft !== undefined && !isDraft) key = await authenticateManagement(request, context, { writes: true })
   checkFields(given, path, isBare === true)
-  const input = { ...given, ...params, organization: key.organizationId }
+  const within = ofInstallation === true ? {} : { organization: key.organizationId }
+  const condition = isConditional(method) ? ifMatchOf(request) : {}
+  const input = { ...given, ...params, ...within, ...condition }
   const response = await runByName(operation, input, actorOf(request, key, requestId))
   const body = isList === true ? response : { data: response }
-  return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store' })
+  return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store', ...entityTag(response) })
+}
+
+/** A change can name the version that it is based on. */
+function isConditional(method: AdminRoute['method']): boolean {
+  return method === 'PATCH'
 }
 
 function takesBody(method: AdminRoute['method']): boolean {
@@ -64,8 +79,7 @@ function takesBody(method: AdminRoute['method']): boolean {
 
 function checkFields(given: object, path: string, isBare: boolean): void {
   for (const name of filledInBy(path))
-    if (name in given)
-      throw new Fault('invalid', `Remove ${name}: it is taken from ${name === 'organization' ? 'the key' : 'the path'}`)
+    if (name in given) throw new Fault('invalid', `Remove ${name}: it is taken from ${sources[name] ?? 'the path'}`)
   const [name] = Object.keys(given)
   if (isBare && name !== undefined) throw new Fault('invalid', `Remove ${name}: this path takes no fields`)
 }
@@ -86,6 +100,7 @@ function describe(route: AdminRoute): OperationDoc {
     ...(rules === undefined ? {} : { rules }),
     access: isReading === true ? 'admin:read' : 'admin:write',
     ...(isNamed ? { segments } : {}),
+    ...(isConditional(method) ? { isConditional: true } : {}),
     ...(takesQuery ? { query: shape } : {}),
     ...(takesBody(method) && isBare !== true
       ? { body: { mediaType: 'application/json', shape, filledIn: filledInBy(path) } }
@@ -102,6 +117,7 @@ function describe(route: AdminRoute): OperationDoc {
         ...(isNamed || ['audit.list', 'audit.counts', 'policies.list'].includes(operation) ? [404] : []),
         ...(takesBody(method) ? [404, 408, 409, 413] : []),
         ...(method === 'DELETE' ? [409] : []),
+        ...(isConditional(method) ? [412] : []),
         ...(operation === 'issuers.refresh' ? [503] : []),
       ),
     },

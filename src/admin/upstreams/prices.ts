@@ -6,6 +6,7 @@ import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnce
 import { type } from '../../values/shape.ts'
 import { moneyShape } from '../../values/shapes.ts'
 import { commit } from '../operation/commit.ts'
+import { containsText, listPage, pageOfRows, totalCount } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { notFound, timeOf } from '../operation/references.ts'
 
@@ -18,12 +19,26 @@ export const priceShape = type({
   'cached?': dollars.or('null'),
 })
 const importInput = type({ '+': 'reject', prices: priceShape.array().moreThanLength(0).atMostLength(pricesAtOnceMax) })
+export const priceListResponse = type({
+  data: type({
+    model: 'string',
+    prompt: 'number',
+    completion: 'number',
+    cached: 'number | null',
+    managed_by: 'string | null',
+    updated_at: 'string',
+  }).array(),
+  ...totalCount,
+})
 const oneInput = type({ '+': 'reject', model: 'string' })
 
 export const priceOperations = {
-  'prices.list': operation(type({ '+': 'reject' }), async ({ orm }) => ({
-    data: await mapInSlices(await listPrices(orm), showPrice),
-  })),
+  'prices.list': operation(type({ '+': 'reject', ...listPage }), async ({ orm }, input) => {
+    const fits = containsText(input.contains)
+    const rows = (await listPrices(orm)).filter(({ model }) => fits(model))
+    const { page, ...total } = pageOfRows(rows, input)
+    return { data: await mapInSlices(page, showPrice), ...total }
+  }),
   /** All of them or none. */
   'prices.set': operation(importInput, setPrices, { mutates: true }),
   'prices.remove': operation(oneInput, removePrice, { mutates: true }),

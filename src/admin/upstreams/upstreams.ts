@@ -16,6 +16,7 @@ import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, notFound, timeOf } from '../operation/references.ts'
 import { checkUpstream } from './upstream-check.ts'
 import { addInput, checkInput, headerColumns, oneInput, updateInput, withoutSlash } from './upstream-input.ts'
+import type { upstreamResponse } from './upstream-response.ts'
 
 export const upstreamOperations = {
   'upstreams.add': operation(addInput, addUpstream, { mutates: true }),
@@ -122,7 +123,7 @@ function checkName({ registry }: AdminContext, name: string, exceptId?: string):
     throw new Fault('conflict', `An upstream named ${JSON.stringify(name)} already exists; choose another name`)
 }
 
-function showUpstream({ inEffect }: AdminContext, row: Upstream) {
+function showUpstream({ inEffect }: AdminContext, row: Upstream): typeof upstreamResponse.infer {
   const isConfigured = row.id === configuredUpstreamName
   return {
     id: row.id,

@@ -1,0 +1,100 @@
+// The routes about the whole installation, and the manual. Only keys of the organization that it was set up with may call the former.
+
+import { manualResponse, topicResponse } from '../manual.ts'
+import { dataOf, listOf } from '../operation/responses.ts'
+import { signingKeyResponse } from '../signing-keys.ts'
+import { systemResponse } from '../system.ts'
+import { priceListResponse } from '../upstreams/prices.ts'
+import { upstreamCheckResponse, upstreamResponse } from '../upstreams/upstream-response.ts'
+import type { AdminRoute } from './admin-route.ts'
+
+const installation = '/installation'
+const upstreams = `${installation}/upstreams`
+const signingKeys = `${installation}/signing-keys`
+const rules =
+  'It belongs to the whole installation: only management keys of the organization that it was set up with may call it.'
+
+const ofInstallation: AdminRoute[] = [
+  {
+    method: 'GET',
+    path: installation,
+    operation: 'system.show',
+    summary: 'Show the installation: version, settings in effect without secrets, backups, certificates',
+    answer: dataOf(systemResponse),
+    isReading: true,
+  },
+  {
+    method: 'GET',
+    path: upstreams,
+    operation: 'upstreams.list',
+    summary: 'List the upstreams in the order in which they are tried, without their credentials',
+    answer: listOf(upstreamResponse),
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'GET',
+    path: `${upstreams}/{upstream}`,
+    operation: 'upstreams.show',
+    summary: 'Show an upstream, without its credential',
+    answer: dataOf(upstreamResponse),
+    isReading: true,
+  },
+  // It sends the credential of the upstream, so read-only keys may not call it.
+  {
+    method: 'POST',
+    path: `${upstreams}/{upstream}/check`,
+    operation: 'upstreams.check',
+    summary: 'Request the list of models from an upstream, as inference would',
+    answer: listOf(upstreamCheckResponse),
+    isList: true,
+    isBare: true,
+  },
+  {
+    method: 'GET',
+    path: `${installation}/prices`,
+    operation: 'prices.list',
+    summary: 'List the prices of models',
+    answer: priceListResponse,
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'GET',
+    path: signingKeys,
+    operation: 'signing_keys.list',
+    summary: 'List the keys that sign access tokens, without their private halves',
+    answer: listOf(signingKeyResponse),
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'POST',
+    path: `${signingKeys}/rotate`,
+    operation: 'signing_keys.rotate',
+    summary: 'Publish a new signing key, which signs as soon as every verifier can have it',
+    answer: dataOf(signingKeyResponse),
+    status: 201,
+  },
+]
+
+export const installationRoutes: AdminRoute[] = [
+  ...ofInstallation.map((route): AdminRoute => ({ ...route, rules, ofInstallation: true })),
+  {
+    method: 'GET',
+    path: '/manual',
+    operation: 'manual.list',
+    summary: 'List the topics of the manual',
+    answer: listOf(manualResponse),
+    isList: true,
+    isReading: true,
+  },
+  {
+    method: 'GET',
+    path: '/manual/{topic}',
+    operation: 'manual.show',
+    summary: 'Show a topic of the manual as Markdown',
+    answer: dataOf(topicResponse),
+    isReading: true,
+  },
+]

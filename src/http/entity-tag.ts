@@ -1,0 +1,26 @@
+// The ETag of something that admins change: the time of its last change. A change can name the version that it is based on (RFC 9110 §13.1.1).
+import { Fault } from '../fault.ts'
+
+/** The header for a response about one thing; empty for a response without `updated_at`. */
+export function entityTag(shown: unknown): { etag?: string } {
+  if (typeof shown !== 'object' || shown === null || !('updated_at' in shown)) return {}
+  return { etag: `"${String(shown.updated_at)}"` }
+}
+
+/** What a change sends on as `if_match`: nothing without the header. */
+export function ifMatchOf({ headers }: Request): { if_match?: string } {
+  const given = headers.get('if-match')
+  return given === null ? {} : { if_match: given }
+}
+
+/**
+ * Checks `If-Match` when a change has its turn. `updatedAt` in milliseconds.
+ * @throws Fault `precondition_failed` if there is a newer version
+ */
+export function checkUnchanged({ updatedAt }: { updatedAt: number }, ifMatch: string | undefined): void {
+  if (ifMatch === undefined) return
+  const known = ifMatch.split(',').map((each) => each.trim())
+  const tag = `"${new Date(updatedAt).toISOString()}"`
+  if (known.includes('*') || known.includes(tag)) return
+  throw new Fault('precondition_failed', 'Somebody changed this in the meantime: read it again and repeat the change')
+}
