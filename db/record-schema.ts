@@ -40,7 +40,6 @@ export const changeKinds = [
   'user',
   'archive',
   'document',
-  'bundle_signer',
 ] as const
 
 export const adminChanges = sqliteTable('admin_changes', {

@@ -1,49 +1,80 @@
 // The files of the admin page as text, the same on every runtime. Only the first request for one of them loads this file.
 // @ts-expect-error It is imported as text, and its declarations describe the module.
 import litHtml from '../../node_modules/lit-html/lit-html.js' with { type: 'text' }
+import { withoutComments } from './asset-text.ts'
 import chartJs from './assets/chart.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
 import dialogJs from './assets/dialog.js' with { type: 'text' }
 import diffJs from './assets/diff.js' with { type: 'text' }
+import exchangesJs from './assets/exchanges.js' with { type: 'text' }
+import findingsJs from './assets/findings.js' with { type: 'text' }
 import formJs from './assets/form.js' with { type: 'text' }
 import frameJs from './assets/frame.js' with { type: 'text' }
 import iconSvg from './assets/icon.svg' with { type: 'text' }
 import iconsJs from './assets/icons.js' with { type: 'text' }
 import indexHtml from './assets/index.html' with { type: 'text' }
+import issuerFormJs from './assets/issuer-form.js' with { type: 'text' }
+import issuersJs from './assets/issuers.js' with { type: 'text' }
 import mainJs from './assets/main.js' with { type: 'text' }
+import manualJs from './assets/manual.js' with { type: 'text' }
+import markdownJs from './assets/markdown.js' with { type: 'text' }
 import noticeJs from './assets/notice.js' with { type: 'text' }
 import pageCss from './assets/page.css' with { type: 'text' }
 import pageJs from './assets/page.js' with { type: 'text' }
 import partsJs from './assets/parts.js' with { type: 'text' }
+import planJs from './assets/plan.js' with { type: 'text' }
+import platformsJs from './assets/platforms.js' with { type: 'text' }
+import policiesJs from './assets/policies.js' with { type: 'text' }
+import policyDraftJs from './assets/policy-draft.js' with { type: 'text' }
+import policyFormJs from './assets/policy-form.js' with { type: 'text' }
+import recipesJs from './assets/recipes.js' with { type: 'text' }
 import routerJs from './assets/router.js' with { type: 'text' }
 import signInJs from './assets/sign-in.js' with { type: 'text' }
 import startJs from './assets/start.js' with { type: 'text' }
 import tableJs from './assets/table.js' with { type: 'text' }
+import tryJs from './assets/try.js' with { type: 'text' }
 import viewsJs from './assets/views.js' with { type: 'text' }
 
 // Bun's types know a page only as a bundle.
 const indexText: unknown = indexHtml
 
+const ours = {
+  'index.html': String(indexText),
+  'icon.svg': iconSvg,
+  'chart.js': chartJs,
+  'client.js': clientJs,
+  'dialog.js': dialogJs,
+  'diff.js': diffJs,
+  'exchanges.js': exchangesJs,
+  'findings.js': findingsJs,
+  'form.js': formJs,
+  'frame.js': frameJs,
+  'icons.js': iconsJs,
+  'issuer-form.js': issuerFormJs,
+  'issuers.js': issuersJs,
+  'main.js': mainJs,
+  'manual.js': manualJs,
+  'markdown.js': markdownJs,
+  'notice.js': noticeJs,
+  'page.css': pageCss,
+  'page.js': pageJs,
+  'parts.js': partsJs,
+  'plan.js': planJs,
+  'platforms.js': platformsJs,
+  'policies.js': policiesJs,
+  'policy-draft.js': policyDraftJs,
+  'policy-form.js': policyFormJs,
+  'recipes.js': recipesJs,
+  'router.js': routerJs,
+  'sign-in.js': signInJs,
+  'start.js': startJs,
+  'table.js': tableJs,
+  'try.js': tryJs,
+  'views.js': viewsJs,
+}
+
 /** By the name under which the page asks for it. */
 export const assets: ReadonlyMap<string, string> = new Map([
-  ['index.html', String(indexText)],
+  ...Object.entries(ours).map(([name, text]) => [name, withoutComments(text)] as const),
   ['lit-html.js', String(litHtml)],
-  ['chart.js', chartJs],
-  ['client.js', clientJs],
-  ['dialog.js', dialogJs],
-  ['diff.js', diffJs],
-  ['form.js', formJs],
-  ['frame.js', frameJs],
-  ['icon.svg', iconSvg],
-  ['icons.js', iconsJs],
-  ['main.js', mainJs],
-  ['notice.js', noticeJs],
-  ['page.js', pageJs],
-  ['parts.js', partsJs],
-  ['router.js', routerJs],
-  ['sign-in.js', signInJs],
-  ['start.js', startJs],
-  ['table.js', tableJs],
-  ['views.js', viewsJs],
-  ['page.css', pageCss],
 ])

@@ -69,9 +69,20 @@ const redirectToPage: Handle<unknown> = async () => new Response(null, { status:
 
 const showAsset: Handle<unknown> = (request, _context, { params }) => respondWith(params.name ?? '', request)
 
+/** A topic of the manual as Markdown; without a name, the names of all. The same texts as `latchkey help`. */
+const showTopic: Handle<unknown> = async (request, _context, { params }) => {
+  rejectQuery(request)
+  const { topics } = await import('../manual/topics.ts')
+  const text = params.topic === undefined ? [...topics.keys()].join('\n') : topics.get(params.topic)
+  if (text === undefined) throw new Fault('not_found', 'Resource not found')
+  return new Response(text, { headers: { ...protection, 'content-type': 'text/markdown; charset=utf-8' } })
+}
+
 /** They are not part of the API, so the OpenAPI document does not have them. */
 export const pageRoutes: ServedRoute<unknown>[] = [
   { method: 'GET', path: '/admin/', isBesideBase: true, handle: showPage },
   { method: 'GET', path: '/admin', isBesideBase: true, handle: redirectToPage },
   { method: 'GET', path: '/admin/assets/{name}', isBesideBase: true, handle: showAsset },
+  { method: 'GET', path: '/admin/manual', isBesideBase: true, handle: showTopic },
+  { method: 'GET', path: '/admin/manual/{topic}', isBesideBase: true, handle: showTopic },
 ]

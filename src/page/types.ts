@@ -32,7 +32,10 @@ export type Page = {
   title: (text: string) => void
   /** Changes the query of the hash without a new history entry; an empty value removes a name. */
   setQuery: (changes: Record<string, string>) => void
-  /** Runs `load` now and every `seconds` (default 5) while the page is visible and the view open, then renders. */
+  /**
+   * Runs `load` now, soon after each administrative change, and every `seconds` (default 30), while the page is visible and the view open;
+   * then renders. Use fewer seconds for what changes by itself, such as exchanges.
+   */
   poll: (load: () => Promise<void>, seconds?: number) => void
   /** Runs all polls now. */
   refresh: () => Promise<void>
@@ -62,4 +65,97 @@ export type OwnedPage = Page & {
   show: (template: () => Content) => void
   close: () => void
   queryChanged: () => void
+}
+
+/** When something was last used and refused. */
+type LastUse = { last_used_at?: string | null; last_refused_at?: string | null; last_refused_reason?: string | null }
+
+export type PolicyFields = {
+  name: string
+  issuer_id: string
+  audience: string
+  subject: string | null
+  condition: string | null
+  required_scope: string | null
+  required_token_type: string | null
+  replay_protection: boolean
+  allowed_models: string[] | null
+  allowed_presets: string[] | null
+  key_id: string
+  max_lifetime_seconds: number
+  lint_exceptions: { rule: string; because: string }[] | null
+  tests: { name: string; claims: object; expect: string }[] | null
+}
+export type Policy = PolicyFields &
+  LastUse & {
+    id: string
+    issuer_url: string
+    key_name: string
+    enabled: boolean
+    state: 'enabled' | 'paused' | 'inactive'
+    inactive_reason: string | null
+    updated_at: string
+    exchanges_24h?: { issued: number; refused: number }
+  }
+
+export type Finding = {
+  rule: string
+  level: 'blocking' | 'warning' | 'note'
+  message: string
+  fix: string
+  witness?: object
+  example?: object
+  detail?: string
+  allowed_because?: string
+}
+
+export type Issuer = LastUse & {
+  id: string
+  name: string
+  issuer_url: string
+  key_source: 'discovery' | 'jwks_url' | 'jwks'
+  jwks_url: string | null
+  jwks: unknown
+  clock_skew_seconds: number
+  max_token_age_seconds: number | null
+  ca_pem: string | null
+  ca_expires_at: string | null
+  keys_stale_seconds: number
+  keys_fetched_at: string | null
+  keys_fresh_until: string | null
+  keys: { kid: string | null; algorithm: string }[]
+}
+
+export type Verification = {
+  ok: boolean
+  checks: { step: string; ok: boolean; detail: string }[]
+  keys: { kid: string | null; algorithm: string }[]
+}
+
+export type Exchange = {
+  id: number
+  at: string
+  request_id: string
+  outcome: 'issued' | 'refused'
+  reason: string | null
+  step: string | null
+  detail: string | null
+  policy_id: string | null
+  policy_name: string | null
+  policy_named: string | null
+  issuer_id: string | null
+  issuer_url: string | null
+  subject: string | null
+  subject_token_id: string | null
+  access_token_id: string | null
+  access_token_expires_at: string | null
+  client_address: string | null
+}
+
+export type Explanation = {
+  policy_id: string
+  policy_name: string
+  accepted: boolean
+  steps: { step: string; ok: boolean; reason?: string; detail?: string }[]
+  condition?: { source: string; value?: string; error?: string }[]
 }

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { withoutComments } from '../../src/page/asset-text.ts'
 import { assets } from '../../src/page/assets.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 
@@ -13,8 +14,20 @@ describe('the assets', () => {
   test('are all files of the folder, and lit-html', () => {
     const files = readdirSync(folder).filter((name) => !name.endsWith('.d.ts'))
     expect([...assets.keys()].toSorted()).toEqual([...files, 'lit-html.js'].toSorted())
-    for (const name of files) expect(assets.get(name)).toBe(readFileSync(join(folder, name), 'utf8'))
+    for (const name of files) expect(assets.get(name)).toBe(withoutComments(readFileSync(join(folder, name), 'utf8')))
     expect(assets.get('lit-html.js')).toBe(readFileSync(litHtml, 'utf8'))
+  })
+
+  test('do the same without their comments and indentation', () => {
+    const transpiler = new Bun.Transpiler({ loader: 'js', minifyWhitespace: true })
+    const codeOf = (text: string) => transpiler.transformSync(text).replaceAll(/(?:\\n|\s)+/g, ' ')
+    const modules = [...assets.keys()].filter((name) => name.endsWith('.js') && name !== 'lit-html.js')
+    for (const name of modules) {
+      const source = readFileSync(join(folder, name), 'utf8')
+      expect({ name, code: codeOf(assets.get(name) ?? '') }).toEqual({ name, code: codeOf(source) })
+    }
+    expect(modules.length).toBeGreaterThan(20)
+    expect(codeOf('/** @param x */\nf( 1 )')).toBe(codeOf('f(1)'))
   })
 
   test('are smaller than 120 KB together', () => {

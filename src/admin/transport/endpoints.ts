@@ -24,7 +24,6 @@ const segments = {
   policy: segmentShape,
   upstream: segmentShape,
   topic: segmentShape,
-  bundle_signer: segmentShape,
   request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
 }
 

@@ -1,6 +1,5 @@
 // The routes of administration over HTTP: the operation of each path, its response, and who may call it.
 import { findingsResponse } from '../doctor/findings.ts'
-import { issuerResponse } from '../operation/issuer-response.ts'
 import {
   auditedResponse,
   changedPolicyResponse,
@@ -10,6 +9,7 @@ import {
   exchangeCountsResponse,
   exchangesResponse,
   explanationResponse,
+  issuerResponse,
   lintResponse,
   listOf,
   pageOf,
@@ -20,7 +20,6 @@ import {
   verificationResponse,
 } from '../operation/responses.ts'
 import type { AdminRoute } from './admin-route.ts'
-import { bundleRoutes } from './bundle-routes.ts'
 import { configRoutes } from './config-routes.ts'
 
 const issuers = '/workload-identity/issuers'
@@ -191,7 +190,6 @@ export const routes: AdminRoute[] = [
     answer: policy,
     isBare: true,
   },
-  ...bundleRoutes,
   ...configRoutes,
   {
     method: 'GET',

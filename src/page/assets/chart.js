@@ -2,7 +2,7 @@
 // and 8 series; colors repeat after that. Numbers are shown by `format`.
 /** @import { Content } from '../types.ts' */
 import { html, nothing, svg } from './lit-html.js'
-import { count } from './parts.js'
+import { count, stored } from './parts.js'
 
 const [width, height, bottom] = [720, 160, 20]
 
@@ -33,7 +33,7 @@ export function barChart({ label, labels, series, format = count }) {
   return html`<figure class="chart">
     <figcaption>
       <strong>${label}</strong>
-      ${series.map(({ name }, index) => html`<span><i class=${classOf(index)}></i><bdi class="stored">${name}</bdi></span>`)}
+      ${series.map(({ name }, index) => html`<span><i class=${classOf(index)}></i>${stored(name)}</span>`)}
     </figcaption>
     <svg viewBox="0 0 ${width} ${height}" role="img" aria-label=${`${label}; the table below has the numbers`}>
       <line x1="0" x2=${width} y1="8" y2="8"></line>
@@ -52,7 +52,7 @@ export function barChart({ label, labels, series, format = count }) {
  */
 function numbers(label, labels, series, format) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${`Numbers: ${label}`}><table>
-    <thead><tr><th scope="col">Time</th>${series.map(({ name }) => html`<th scope="col" class="end"><bdi class="stored">${name}</bdi></th>`)}</tr></thead>
+    <thead><tr><th scope="col">Time</th>${series.map(({ name }) => html`<th scope="col" class="end">${stored(name)}</th>`)}</tr></thead>
     <tbody>${labels.map(
       (text, index) =>
         html`<tr><th scope="row">${text}</th>${series.map(({ values }) => html`<td class="end">${format(values[index] ?? 0)}</td>`)}</tr>`,

@@ -6,6 +6,18 @@
 const base = new URL('../v1', document.baseURI).pathname
 let onSignedOut = () => {}
 
+/** Requests that nobody caused lately do not keep the session alive. */
+const idleMilliseconds = 60_000
+let touchedAt = Date.now()
+for (const name of ['pointerdown', 'keydown'])
+  addEventListener(
+    name,
+    () => {
+      touchedAt = Date.now()
+    },
+    true,
+  )
+
 /** Names what to do when the session has ended. @param {() => void} act */
 export function whenSignedOut(act) {
   onSignedOut = act
@@ -43,6 +55,7 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
   const headers = { accept: 'application/json' }
   if (body !== undefined) headers['content-type'] = 'application/json'
   if (etag !== undefined) headers['if-match'] = etag
+  if (Date.now() - touchedAt > idleMilliseconds) headers['x-latchkey-background'] = '1'
   const init = { method, headers, signal: signal ?? null, body: body === undefined ? null : JSON.stringify(body) }
   const response = await fetch(base + path, init).catch((error) => {
     if (signal?.aborted) throw error
@@ -71,6 +84,19 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
  */
 export function get(path, query = {}, options = {}) {
   return send('GET', path + queryText(query), undefined, options)
+}
+
+let revision = ''
+
+/** Whether an administrative change was made since the last call. @returns {Promise<boolean>} */
+export async function hasChanged() {
+  const headers = { 'if-none-match': revision, 'x-latchkey-background': '1' }
+  const response = await fetch(`${base}/admin/revision`, { headers }).catch(() => undefined)
+  if (response?.status === 401) onSignedOut()
+  if (!response?.ok) return false
+  const before = revision
+  revision = response.headers.get('etag') ?? ''
+  return before !== '' && before !== revision
 }
 
 /** One segment of a path. @param {string} text */

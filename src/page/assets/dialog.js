@@ -4,6 +4,7 @@
 /** @import { Content } from '../types.ts' */
 import { icon } from './icons.js'
 import { html, nothing, render } from './lit-html.js'
+import { stored } from './parts.js'
 
 /**
  * @param {string} title @param {(close: (value?: string) => void) => Content} body
@@ -59,7 +60,7 @@ export async function confirm({ title, body, action, isDanger = false }) {
 export function nameList(names, shown = 10) {
   const more = names.length - shown
   return html`<ul>
-    ${names.slice(0, shown).map((name) => html`<li><bdi class="stored">${name.slice(0, 200)}</bdi></li>`)}
+    ${names.slice(0, shown).map((name) => html`<li>${stored(name.slice(0, 200))}</li>`)}
     ${more > 0 ? html`<li>and ${more} more</li>` : nothing}
   </ul>`
 }

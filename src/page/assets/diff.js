@@ -1,6 +1,7 @@
 // What changed: `fieldDiff(before, after)` shows the fields of two objects that differ; `lineDiff(before, after)` shows two
 // texts line by line. Signs and words say what was removed and added, not the color alone.
 import { html, nothing } from './lit-html.js'
+import { stored } from './parts.js'
 import { table } from './table.js'
 
 /** @param {unknown} value */
@@ -18,9 +19,7 @@ export function fieldDiff(before, after, labels = /** @type {[string, string]} *
     (/** @type {Record<string, unknown> | null | undefined} */ side, /** @type {'del' | 'ins'} */ sign) =>
     (/** @type {string} */ name) => {
       const text = show(side?.[name]).slice(0, 2_000)
-      return sign === 'del'
-        ? html`<del><bdi class="stored">${text}</bdi></del>`
-        : html`<ins><bdi class="stored">${text}</bdi></ins>`
+      return sign === 'del' ? html`<del>${stored(text, 2_000)}</del>` : html`<ins>${stored(text, 2_000)}</ins>`
     }
   return table({
     label: 'Changed fields',

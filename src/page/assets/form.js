@@ -1,7 +1,7 @@
 // Forms. `field({ label, name, value, onInput, help, error })` is a labelled control with its help and its error, and
 // `options` makes it a select. `choice`, `checkbox` and `switchButton` are the others. `form({ onSubmit, busy, submit })`
 // wraps fields; `createDraft(page, values)` holds what was typed.
-/** @import { Content, Page } from '../types.ts' */
+/** @import { Content } from '../types.ts' */
 import { html, nothing } from './lit-html.js'
 
 /**
@@ -9,7 +9,8 @@ import { html, nothing } from './lit-html.js'
  * @property {string} label
  * @property {string} name unique in the view; the id of the control is `f-NAME`
  * @property {string} value
- * @property {(value: string) => void} onInput
+ * @property {(value: string) => void} onInput at each character
+ * @property {(value: string) => void} [onChange] when it is left, or with Enter
  * @property {Content} [help]
  * @property {Content} [error]
  * @property {'text' | 'url' | 'password' | 'number' | 'datetime-local'} [type]
@@ -34,12 +35,16 @@ export function field(field) {
   </div>`
 }
 
+/** @param {Event} event */
+export const textOf = ({ target }) => /** @type {HTMLInputElement} */ (target).value
+
 /** @param {Field} field @param {string} id */
 function control(
   {
     name,
     value,
     onInput,
+    onChange,
     error,
     help,
     options,
@@ -53,7 +58,8 @@ function control(
   },
   id,
 ) {
-  const read = (/** @type {Event} */ event) => onInput(/** @type {HTMLInputElement} */ (event.target).value)
+  const read = (/** @type {Event} */ event) => onInput(textOf(event))
+  const leave = (/** @type {Event} */ event) => onChange?.(textOf(event))
   const described = `${help === undefined ? '' : `${id}-help `}${id}-error`
   const invalid = error === undefined ? nothing : 'true'
   if (options !== undefined)
@@ -62,7 +68,7 @@ function control(
     </select>`
   if (rows !== undefined)
     return html`<textarea id=${id} name=${name} rows=${rows} class=${mono ? 'mono' : ''} .value=${value} @input=${read} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} maxlength=${charactersMax ?? nothing} spellcheck=${mono ? 'false' : nothing} dir="auto"></textarea>`
-  return html`<input id=${id} name=${name} type=${type} class=${mono ? 'mono' : ''} .value=${value} @input=${read} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} maxlength=${charactersMax ?? nothing} autocomplete="off" spellcheck=${mono ? 'false' : nothing} />`
+  return html`<input id=${id} name=${name} type=${type} class=${mono ? 'mono' : ''} .value=${value} @input=${read} @change=${leave} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} maxlength=${charactersMax ?? nothing} autocomplete="off" spellcheck=${mono ? 'false' : nothing} />`
 }
 
 /** @param {{ label: string, name: string, checked: boolean, onInput: (checked: boolean) => void, help?: Content }} options */
@@ -118,9 +124,10 @@ export function form({ onSubmit, submit, busy = false, disabled = false, cancel,
 }
 
 /**
- * What was typed into a form. `set` changes one value and renders.
+ * What was typed into a form. `set(name)` is the function that changes one value and renders; `field(name, label, more)` is
+ * a field of it.
  * @template {Record<string, any>} Values
- * @param {Page} page @param {Values} values @param {(name: keyof Values) => void} [onChange]
+ * @param {{ update: () => void }} page @param {Values} values @param {(name: keyof Values) => void} [onChange]
  */
 export function createDraft(page, values, onChange) {
   const draft = {
@@ -128,21 +135,35 @@ export function createDraft(page, values, onChange) {
     isChanged: false,
     /** @template {keyof Values} Name @param {Name} name @returns {(value: Values[Name]) => void} */
     set: (name) => (value) => {
-      draft.values = { ...draft.values, [name]: value }
+      draft.values[name] = value
       draft.isChanged = true
       onChange?.(name)
       page.update()
     },
+    /** @param {keyof Values & string} name @param {string} label @param {Partial<Field>} [more] */
+    field: (name, label, more = {}) =>
+      field({
+        name,
+        label,
+        value: draft.values[name],
+        onInput: /** @type {(value: any) => void} */ (draft.set(name)),
+        ...more,
+      }),
   }
   return draft
 }
 
+/** Runs the last call, a moment after it. @param {() => Promise<unknown>} act */
+export function debounce(act, milliseconds = 250) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  return () => {
+    clearTimeout(timer)
+    timer = setTimeout(act, milliseconds)
+  }
+}
+
 /** Moves the focus to the first control with an error, after the next rendering. */
 export function focusFirstError() {
-  requestAnimationFrame(() =>
-    requestAnimationFrame(() => {
-      const control = document.querySelector('[aria-invalid="true"]')
-      if (control instanceof HTMLElement) control.focus()
-    }),
-  )
+  setTimeout(() => /** @type {HTMLElement | null} */ (document.querySelector('[aria-invalid="true"]'))?.focus())
 }

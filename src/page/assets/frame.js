@@ -2,7 +2,7 @@
 /** @import { Session } from '../types.ts' */
 import { icon } from './icons.js'
 import { html, nothing, render } from './lit-html.js'
-import { badge } from './parts.js'
+import { badge, stored } from './parts.js'
 import { href } from './router.js'
 import { groups } from './views.js'
 
@@ -37,7 +37,7 @@ function toggle() {
 function template({ session, name, title, content, signOut }) {
   return html`<a class="skip" href="#title" @click=${skip}>Skip to the content</a>
     <div class="frame">
-      <header>
+      <div class="side"><header>
         <a class="brand" href="#/">${icon('keys')}<span>Latchkey</span></a>
         <button type="button" class="quiet icon fold" aria-expanded=${isOpen ? 'true' : 'false'} aria-controls="navigation" aria-label="Menu" @click=${toggle}>
           ${icon(isOpen ? 'close' : 'menu')}
@@ -57,13 +57,13 @@ function template({ session, name, title, content, signOut }) {
           )}
         </nav>
         <div class="who">
-          <p><bdi class="stored">${session.organization.name}</bdi></p>
-          <p class="muted"><bdi class="stored">${session.key.name}</bdi> ${session.read_only ? badge('info', 'read-only') : nothing}</p>
+          <p>${stored(session.organization.name)}</p>
+          <p class="muted">${stored(session.key.name)} ${session.read_only ? badge('info', 'read-only') : nothing}</p>
           <button type="button" @click=${signOut}>Sign out</button>
         </div>
-      </div>
+      </div></div>
       <main>
-        <h1 id="title" tabindex="-1"><bdi class="stored">${title}</bdi></h1>
+        <h1 id="title" tabindex="-1">${stored(title)}</h1>
         ${content}
       </main>
     </div>`

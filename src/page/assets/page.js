@@ -1,6 +1,6 @@
 // What a view gets when it opens (Page in types.ts): rendering, the query of the address, polling, and work with notices.
 /** @import { Content, OwnedPage, Session } from '../types.ts' */
-import { asProblem } from './client.js'
+import { asProblem, hasChanged } from './client.js'
 import { html, nothing, render } from './lit-html.js'
 import { notify } from './notice.js'
 import { problem } from './parts.js'
@@ -46,7 +46,7 @@ export function createPage(session, content, title) {
       replacePlace(path, query)
       page.update()
     },
-    poll: (load, seconds = 5) => {
+    poll: (load, seconds = 30) => {
       const once = async () => {
         try {
           await load()
@@ -78,6 +78,11 @@ export function createPage(session, content, title) {
       page.update()
     },
   }
+  // Changes of other admins appear soon. The server answers this with a 304 from memory, so that all views can ask often.
+  const watch = async () => {
+    if (await hasChanged()) await page.refresh()
+  }
+  closers.push(repeat(watch, 3))
   return page
 }
 

@@ -6,11 +6,18 @@ import { icon } from './icons.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 
+/** Control characters as their code, those that turn the direction of text above all. @param {string} text */
+export function visible(text) {
+  return text.replace(
+    /[^\P{C}\n\t]/gu,
+    (found) => `‹U+${found.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}›`,
+  )
+}
+
 /** A text that somebody stored or sent: its direction cannot leak, and a long one is cut. @param {unknown} value */
 export function stored(value, charactersMax = 300) {
   const text = value === null || value === undefined ? '–' : String(value)
-  const isLong = text.length > charactersMax
-  return html`<bdi class="stored">${isLong ? `${text.slice(0, charactersMax)}…` : text}</bdi>`
+  return html`<bdi class="stored">${visible(text.slice(0, charactersMax))}${text.length > charactersMax ? '…' : ''}</bdi>`
 }
 
 /** The same in the font of code. @param {unknown} value */
@@ -89,7 +96,7 @@ export function copyable(text, label) {
 export function code(text, label = 'code') {
   return html`<div class="code">
     ${copyButton(text, label)}
-    <pre tabindex="0" role="region" aria-label=${label}><code dir="ltr">${text}</code></pre>
+    <pre tabindex="0" role="region" aria-label=${label}><code dir="ltr">${visible(text)}</code></pre>
   </div>`
 }
 

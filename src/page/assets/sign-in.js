@@ -1,7 +1,7 @@
 // Signing in with a management key, or with the one-time link of `latchkey admin open`, whose secret comes in the fragment.
 /** @import { Session } from '../types.ts' */
 import { get, send } from './client.js'
-import { createDraft, field, focusFirstError, form } from './form.js'
+import { createDraft, focusFirstError, form } from './form.js'
 import { icon } from './icons.js'
 import { html, nothing, render } from './lit-html.js'
 import { callout, problem } from './parts.js'
@@ -34,7 +34,7 @@ export function showSignIn(root, { link, hasEnded = false, failure }) {
     let busy = link !== undefined
     let problemShown = failure
     const update = () => render(template(), root)
-    const draft = createDraft(/** @type {any} */ ({ update }), { api_key: '' })
+    const draft = createDraft({ update }, { api_key: '' })
     const attempt = async (/** @type {{ api_key: string } | { link: string }} */ credential) => {
       busy = true
       update()
@@ -56,12 +56,8 @@ export function showSignIn(root, { link, hasEnded = false, failure }) {
         ${problemShown === undefined ? nothing : problem(problemShown)}
         ${form(
           { onSubmit: () => void attempt(draft.values), submit: 'Sign in', busy },
-          field({
-            label: 'Management key',
-            name: 'api_key',
+          draft.field('api_key', 'Management key', {
             type: 'password',
-            value: draft.values.api_key,
-            onInput: draft.set('api_key'),
             mono: true,
             placeholder: 'sk-lk-v1-…',
             required: true,

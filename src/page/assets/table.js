@@ -4,7 +4,7 @@
 // list that came whole.
 /** @import { Column, Content, Page } from '../types.ts' */
 import { html, nothing } from './lit-html.js'
-import { count, loading, problem } from './parts.js'
+import { count, loading, problem, stored } from './parts.js'
 
 /**
  * A table that becomes a list of cards where it is narrow.
@@ -126,7 +126,7 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
 
 /** @param {string} search */
 function nothingFound(search) {
-  return html`<div class="empty"><p>Nothing matches “<bdi class="stored">${search.slice(0, 100)}</bdi>”. Search for less of it.</p></div>`
+  return html`<div class="empty"><p>Nothing matches “${stored(search.slice(0, 100))}”. Search for less of it.</p></div>`
 }
 
 /**

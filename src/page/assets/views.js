@@ -12,8 +12,15 @@
 export const groups = [
   {
     title: 'Workload identity',
-    entries: [{ name: 'start', title: 'Get started', load: () => import('./start.js') }],
+    entries: [
+      { name: 'start', title: 'Get started', load: () => import('./start.js') },
+      { name: 'policies', title: 'Policies', load: () => import('./policies.js') },
+      { name: 'issuers', title: 'Issuers', load: () => import('./issuers.js') },
+      { name: 'try', title: 'Try a token', load: () => import('./try.js') },
+      { name: 'exchanges', title: 'Exchanges', load: () => import('./exchanges.js') },
+    ],
   },
+  { title: 'Help', entries: [{ name: 'manual', title: 'Manual', load: () => import('./manual.js') }] },
 ]
 
 /** @param {string | undefined} name */

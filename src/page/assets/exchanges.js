@@ -1,0 +1,141 @@
+// Exchanges: the list as it grows, with filters; and one exchange with the reason and what to do about it.
+/** @import { Column, Exchange, Page, View } from '../types.ts' */
+import { get, segment } from './client.js'
+import { field } from './form.js'
+import { html, nothing } from './lit-html.js'
+import { readHelp, whatToDo } from './manual.js'
+import { ago, at, badge, callout, copyable, empty, facts, loading, mono, stored } from './parts.js'
+import { planNotice } from './plan.js'
+import { go, href } from './router.js'
+import { createListing } from './table.js'
+
+const path = '/workload-identity/audit'
+
+/** @param {Exchange} exchange */
+function outcome({ outcome: result }) {
+  return result === 'issued' ? badge('ok', 'issued') : badge('bad', 'refused')
+}
+
+/** @type {Column<Exchange>[]} */
+export const exchangeColumns = [
+  {
+    title: 'Time',
+    isHeader: true,
+    cell: (exchange) => html`<a href=${href(['exchanges', exchange.request_id])}>${ago(exchange.at)}</a>`,
+  },
+  { title: 'Outcome', cell: outcome },
+  { title: 'Policy', cell: ({ policy_name, policy_named }) => stored(policy_name ?? policy_named, 80) },
+  {
+    title: 'Subject',
+    cell: ({ subject, issuer_url }) =>
+      html`${mono(subject, 120)}${issuer_url === null ? nothing : html`<div class="muted small">${stored(issuer_url.replace(/^https:\/\//, ''), 80)}</div>`}`,
+  },
+  {
+    title: 'Why, and what to do',
+    cell: ({ reason, detail }) =>
+      reason === null
+        ? html`<span class="muted">–</span>`
+        : html`<span class="mono">${reason}</span>${detail === null ? nothing : html` <span class="muted">(${stored(detail, 160)})</span>`}<div class="small">${whatToDo(reason)}</div>`,
+  },
+]
+
+/** @type {View} */
+export const view = (page) => (page.path[0] === undefined ? list(page) : one(page, page.path[0]))
+
+/** @param {Page} page */
+function list(page) {
+  const listing = createListing(page, {
+    seconds: 3,
+    load: async ({ cursor }) => {
+      const { outcome, reason, policy, subject } = page.query
+      const [{ data: rows, more_before_id: more }] = await Promise.all([
+        get(path, { outcome, reason, policy, subject, before_id: cursor, limit: 50 }),
+        readHelp(),
+      ])
+      return { rows: /** @type {Exchange[]} */ (rows), next: more ?? (rows.length === 50 ? rows.at(-1).id : undefined) }
+    },
+  })
+  const filter = (/** @type {string} */ name) => (/** @type {string} */ value) => {
+    page.setQuery({ [name]: value })
+    void listing.restart()
+  }
+  /** @param {SubmitEvent} event */
+  const find = (event) => {
+    event.preventDefault()
+    const id = new FormData(/** @type {HTMLFormElement} */ (event.target)).get('request')
+    if (id) go(['exchanges', String(id).trim()])
+  }
+  const { query } = page
+  return () => html`${planNotice(page)}
+    <div class="filters">
+      ${field({
+        label: 'Outcome',
+        name: 'outcome',
+        value: page.query.outcome ?? '',
+        options: [
+          ['', 'Any'],
+          ['issued', 'Issued'],
+          ['refused', 'Refused'],
+        ],
+        onInput: filter('outcome'),
+      })}
+      ${[
+        ['policy', 'Policy'],
+        ['reason', 'Reason'],
+        ['subject', 'Subject'],
+      ].map(([name = '', label = '']) =>
+        field({ label, name, value: page.query[name] ?? query[name] ?? '', onInput: () => {}, onChange: filter(name) }),
+      )}
+      <form role="search" @submit=${find}>${field({ label: 'Request id', name: 'request', value: '', onInput: () => {}, mono: true, placeholder: 'of a response' })}</form>
+    </div>
+    ${listing.show({
+      label: 'Exchanges',
+      columns: exchangeColumns,
+      empty: empty(
+        'No exchanges',
+        'Nothing matches, or no workload has asked for a token yet. New exchanges appear here by themselves.',
+        html`<a class="button" href="#/start">Show me the lines for a workload</a>`,
+      ),
+    })}`
+}
+
+/** @param {Page} page @param {string} id */
+function one(page, id) {
+  page.title('Exchange')
+  /** @type {any} */
+  let found
+  page.poll(async () => {
+    ;[{ data: found }] = await Promise.all([get(`${path}/${segment(id)}`), readHelp()])
+  }, 60)
+  return () => {
+    if (found === undefined) return loading()
+    if (found.kind === 'inference')
+      return html`${callout('info', 'This request id belongs to an inference request.')}
+        <section class="card">${facts(Object.entries(found).map(([name, value]) => [name, mono(value)]))}</section>`
+    const { reason, detail, step, policy_id: policy } = found
+    return html`${reason === null ? nothing : callout('bad', html`Refused at the step <strong>${step}</strong>: <span class="mono">${reason}</span>${detail === null ? '' : html` (${stored(detail, 2_000)})`}. ${whatToDo(reason)}`)}
+      <section class="card">
+        ${facts([
+          ['Outcome', outcome(found)],
+          ['Time', html`${at(found.at)} (${ago(found.at)})`],
+          ['Request id', copyable(found.request_id, 'request id')],
+          [
+            'Policy',
+            policy === null
+              ? stored(found.policy_named)
+              : html`<a href=${href(['policies', policy])}>${stored(found.policy_name)}</a>`,
+          ],
+          ['Subject', mono(found.subject, 600)],
+          ['Issuer', stored(found.issuer_url)],
+          ['Token id (jti)', mono(found.subject_token_id)],
+          [
+            'Access token',
+            found.access_token_id === null
+              ? '–'
+              : html`${mono(found.access_token_id)}, expires ${at(found.access_token_expires_at)}`,
+          ],
+          ['Client address', mono(found.client_address)],
+        ])}
+      </section>`
+  }
+}

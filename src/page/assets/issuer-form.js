@@ -1,0 +1,219 @@
+// The form that adds or changes an issuer. While somebody types its address, the server fetches its keys and shows them.
+/** @import { Issuer, Page, Verification } from '../types.ts' */
+import { asProblem, get, segment, send } from './client.js'
+import { choice, createDraft, debounce, form } from './form.js'
+import { html, nothing } from './lit-html.js'
+import { notify } from './notice.js'
+import { badge, callout, count, empty, heading, json, loading, mono, problem, stored } from './parts.js'
+import { planNotice } from './plan.js'
+import { go, href } from './router.js'
+import { table } from './table.js'
+
+export const issuersPath = '/workload-identity/issuers'
+export const sources = { discovery: 'Discovery', jwks_url: 'JWKS URL', jwks: 'Pasted key set' }
+const known = { github: 'token.actions.githubusercontent.com', gitlab: 'gitlab.com' }
+const tested = ['issuer_url', 'source', 'jwks_url', 'jwks', 'ca_pem']
+const numbers = ['clock_skew_seconds', 'max_token_age_seconds', 'keys_stale_seconds']
+const blank = {
+  name: '',
+  issuer_url: '',
+  source: 'discovery',
+  jwks_url: '',
+  jwks: '',
+  ca_pem: '',
+  clock_skew_seconds: '',
+  max_token_age_seconds: '',
+  keys_stale_seconds: '',
+}
+
+/** @typedef {ReturnType<typeof createIssuerDraft>} IssuerDraft */
+
+/** @param {Page} page @param {string} [id] none for a new issuer */
+function createIssuerDraft(page, id) {
+  const testSoon = debounce(() => test(edited), 600)
+  const edited = {
+    page,
+    id,
+    self: id === undefined ? issuersPath : `${issuersPath}/${segment(id)}`,
+    /** @type {string | undefined} */
+    etag: undefined,
+    isReady: id === undefined,
+    draft: createDraft(page, blank, (name) => {
+      if (tested.includes(name)) testSoon()
+    }),
+    /** @type {Verification | undefined} */
+    preview: undefined,
+    /** @type {unknown} */
+    failure: undefined,
+    busy: false,
+    turn: 0,
+  }
+  return edited
+}
+
+/** @param {IssuerDraft} edited */
+async function openIssuer(edited) {
+  const { data, etag } = await get(edited.self)
+  const { values } = edited.draft
+  for (const name of /** @type {(keyof typeof values)[]} */ (Object.keys(values))) {
+    const value = data[name] ?? ''
+    values[name] = typeof value === 'object' ? json(value) : String(value)
+  }
+  values.source = data.key_source
+  Object.assign(edited, { etag, isReady: true })
+}
+
+/** Where the keys come from, as the API takes it. @param {IssuerDraft} edited */
+function keyFields({ draft: { values } }) {
+  const { source, jwks_url, jwks, ca_pem } = values
+  return {
+    ...(source === 'jwks_url' ? { jwks_url } : source === 'jwks' ? { jwks: parseKeySet(jwks) } : {}),
+    ...(ca_pem.trim() === '' ? {} : { ca_pem }),
+  }
+}
+
+/** @param {string} text */
+function parseKeySet(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw asProblem(new Error('The key set is not JSON: paste the whole document'))
+  }
+}
+
+/** @param {IssuerDraft} edited */
+async function test(edited) {
+  const turn = ++edited.turn
+  const { issuer_url } = edited.draft.values
+  /** @type {Partial<IssuerDraft>} */
+  let result = { preview: undefined, failure: undefined }
+  if (/^https?:\/\/./.test(issuer_url))
+    try {
+      result.preview = (await send('POST', `${issuersPath}/verify`, { issuer_url, ...keyFields(edited) })).data
+    } catch (failure) {
+      result = { preview: undefined, failure }
+    }
+  if (turn !== edited.turn) return
+  Object.assign(edited, result)
+  edited.page.update()
+}
+
+/** @param {IssuerDraft} edited */
+async function save(edited) {
+  Object.assign(edited, { busy: true, failure: undefined })
+  const { page, id, draft, self, etag } = edited
+  const { values } = draft
+  const isNew = id === undefined
+  try {
+    const given = Object.entries(values).filter(([name, value]) => numbers.includes(name) && value !== '')
+    const removed = {
+      ...(values.ca_pem === '' ? { ca_pem: null } : {}),
+      ...(values.max_token_age_seconds === '' ? { max_token_age_seconds: null } : {}),
+      ...(values.source === 'discovery' ? { discovery: true } : {}),
+    }
+    const body = {
+      ...{ name: values.name, issuer_url: values.issuer_url },
+      ...(isNew ? {} : removed),
+      ...keyFields(edited),
+      ...Object.fromEntries(given.map(([name, value]) => [name, Number(value)])),
+    }
+    const { data } = await send(isNew ? 'POST' : 'PATCH', self, body, { etag })
+    notify('ok', isNew ? 'The issuer was added' : 'The issuer was saved')
+    go(page.query.then === 'start' ? ['start'] : ['issuers', data.id])
+  } catch (failure) {
+    edited.failure = failure
+    if (asProblem(failure).status === 412) edited.etag = (await get(self)).etag
+  }
+  edited.busy = false
+}
+
+/** @param {Page} page @param {string} [id] */
+export function issuerForm(page, id) {
+  const edited = createIssuerDraft(page, id)
+  page.title(id === undefined ? 'Add issuer' : 'Edit issuer')
+  page.poll(async () => {
+    if (!edited.isReady) await openIssuer(edited)
+  }, 86_400)
+  return () => {
+    if (!page.canWrite) return callout('info', 'This session is read-only.')
+    if (!edited.isReady) return loading()
+    const { draft, busy, failure } = edited
+    return html`${planNotice(page)}<div class="columns">
+      <section class="card">
+        ${failure === undefined ? nothing : problem(failure)}
+        ${form(
+          {
+            onSubmit: () => page.run(() => save(edited)),
+            submit: id === undefined ? 'Add issuer' : 'Save',
+            busy,
+            disabled: draft.values.name === '' || draft.values.issuer_url === '',
+            cancel: href(id === undefined ? ['issuers'] : ['issuers', id]),
+          },
+          fields(edited),
+        )}
+      </section>
+      <aside class="stack" aria-label="Test">${preview(edited)}</aside>
+    </div>`
+  }
+}
+
+/** @param {IssuerDraft} edited */
+function fields({ id, draft }) {
+  const { values, field } = draft
+  const take = (/** @type {string} */ name, /** @type {string} */ host) => {
+    values.name ||= name
+    draft.set('issuer_url')(`https:/${'/'}${host}`)
+  }
+  const number = (/** @type {keyof typeof values} */ name, /** @type {string} */ label, /** @type {string} */ help) =>
+    field(name, label, { type: 'number', required: false, help })
+  return html`${id === undefined ? html`<div class="actions">Fill in for ${Object.entries(known).map(([name, host]) => html`<button type="button" @click=${() => take(name, host)}>${name === 'github' ? 'GitHub Actions' : 'GitLab.com'}</button>`)}</div>` : nothing}
+    ${field('name', 'Name', { help: 'A label for lists and commands' })}
+    ${field('issuer_url', 'Issuer URL', { type: 'url', mono: true, help: html`The claim <code>iss</code> of the tokens, character for character` })}
+    ${choice({ label: 'Where its keys come from', name: 'source', value: values.source, options: Object.entries(sources), onInput: draft.set('source') })}
+    ${values.source === 'jwks_url' ? field('jwks_url', 'JWKS URL', { type: 'url', mono: true }) : nothing}
+    ${values.source === 'jwks' ? field('jwks', 'Key set (JWKS)', { rows: 6, mono: true, help: html`For a server that cannot reach the issuer. Kubernetes: <code>kubectl get --raw /openid/v1/jwks</code>` }) : nothing}
+    <details><summary>More: private CA, clock, longest token</summary><div class="form">
+      ${field('ca_pem', 'CA certificates (PEM)', { rows: 4, mono: true, required: false, help: 'Only for an issuer with a private CA' })}
+      <div class="fields">
+        ${number('clock_skew_seconds', 'Clock skew in seconds', 'How far its clock may run ahead')}
+        ${number('max_token_age_seconds', 'Longest token in seconds', 'From iat to exp')}
+        ${number('keys_stale_seconds', 'Keep keys for seconds', 'While the issuer is down')}
+      </div>
+    </div></details>`
+}
+
+/** @param {IssuerDraft} edited */
+function preview(edited) {
+  const found = edited.preview
+  return html`${heading('Test', html`<button type="button" @click=${() => edited.page.run(() => test(edited))}>Test now</button>`)}
+    ${found === undefined ? html`<p class="muted">The server fetches the discovery document and the keys as an exchange would, and saves nothing.</p>` : html`${verified(found)}${keyTable(found.keys)}`}`
+}
+
+/** @param {Verification} result */
+export function verified({ ok, checks, keys }) {
+  return html`<div class="stack" role="status">
+    ${callout(ok ? 'ok' : 'bad', ok ? `The issuer works: ${count(keys.length)} usable ${keys.length === 1 ? 'key' : 'keys'}.` : 'The issuer does not work yet.')}
+    ${table({
+      label: 'Checks',
+      rows: checks,
+      columns: [
+        { title: 'Check', isHeader: true, cell: ({ step }) => step },
+        { title: 'Outcome', cell: (check) => (check.ok ? badge('ok', 'passed') : badge('bad', 'failed')) },
+        { title: 'Detail', cell: ({ detail }) => stored(detail, 1_000) },
+      ],
+    })}
+  </div>`
+}
+
+/** @param {Issuer['keys']} keys */
+export function keyTable(keys) {
+  return table({
+    label: 'Keys',
+    rows: keys,
+    empty: empty('No keys yet', 'They are fetched with the first token, or when you test the issuer.'),
+    columns: [
+      { title: 'Key id (kid)', isHeader: true, cell: ({ kid }) => mono(kid) },
+      { title: 'Algorithm', cell: ({ algorithm }) => algorithm },
+    ],
+  })
+}

@@ -1,0 +1,157 @@
+// Issuers: the list; one issuer with its keys; and the form that adds or changes one, with a test before it is saved.
+/** @import { Content, Issuer, Page, Verification, View } from '../types.ts' */
+import { get, segment, send } from './client.js'
+import { confirm, nameList } from './dialog.js'
+import { issuerForm, issuersPath, keyTable, sources, verified } from './issuer-form.js'
+import { html, nothing } from './lit-html.js'
+import { notify } from './notice.js'
+import { ago, at, badge, copyable, count, empty, facts, heading, loading, mono, stored } from './parts.js'
+import { planNotice } from './plan.js'
+import { go, href } from './router.js'
+import { createListing } from './table.js'
+
+const soonMilliseconds = 30 * 86_400_000
+
+/** @type {View} */
+export const view = (page) => {
+  const [id, tab] = page.path
+  if (id === undefined) return list(page)
+  if (id === 'new') return issuerForm(page)
+  return tab === 'edit' ? issuerForm(page, id) : one(page, id)
+}
+
+/** @param {Issuer} issuer */
+function keysOf({ keys, key_source: source, keys_fetched_at: fetched, keys_fresh_until: fresh }) {
+  if (source === 'jwks') return html`${count(keys.length)} pasted`
+  if (fetched === null) return badge('off', 'not fetched yet')
+  const isStale = fresh !== null && Date.parse(fresh) < Date.now()
+  return html`${count(keys.length)}, ${ago(fetched)} ${isStale ? badge('info', 'fetched again when needed') : nothing}`
+}
+
+/** @param {Issuer} issuer */
+function caOf({ ca_pem: pem, ca_expires_at: expires }) {
+  if (pem === null) return html`<span class="muted">–</span>`
+  const left = Date.parse(expires ?? '') - Date.now()
+  return html`${left < 0 ? badge('bad', 'expired') : left < soonMilliseconds ? badge('warn', 'expires soon') : nothing} ${at(expires)}`
+}
+
+/** @param {Page} page */
+function list(page) {
+  const listing = createListing(page, {
+    search: 'Search issuers by name',
+    load: async ({ search, cursor }) => {
+      const { data: rows, total_count: total } = await get(issuersPath, {
+        contains: search,
+        offset: cursor ?? 0,
+        limit: 50,
+      })
+      const end = Number(cursor ?? 0) + rows.length
+      return { rows: /** @type {Issuer[]} */ (rows), next: end < (total ?? 0) ? end : undefined, total }
+    },
+  })
+  const add = page.canWrite ? html`<a class="button primary" href="#/issuers/new">Add issuer</a>` : nothing
+  return () =>
+    html`${planNotice(page)}${listing.show({
+      label: 'Issuers',
+      tools: html`<div class="actions push">${add}</div>`,
+      empty: empty(
+        'No issuers',
+        'An issuer is an identity provider whose tokens you trust: GitHub Actions, GitLab, a Kubernetes cluster, Keycloak.',
+        add,
+      ),
+      columns: [
+        {
+          title: 'Issuer',
+          isHeader: true,
+          cell: ({ id, name }) => html`<a href=${href(['issuers', id])}>${stored(name, 120)}</a>`,
+        },
+        { title: 'URL', cell: ({ issuer_url }) => mono(issuer_url, 120) },
+        { title: 'Keys from', cell: ({ key_source }) => sources[key_source] },
+        { title: 'Keys', cell: keysOf },
+        { title: 'CA expires', cell: caOf },
+        { title: 'Last used', cell: ({ last_used_at }) => ago(last_used_at) },
+        {
+          title: 'Last refused',
+          cell: ({ last_refused_at, last_refused_reason }) =>
+            html`${ago(last_refused_at)} <span class="muted mono">${last_refused_reason}</span>`,
+        },
+      ],
+    })}`
+}
+
+/** @param {Page} page @param {string} id */
+function one(page, id) {
+  /** @type {Issuer | undefined} */
+  let issuer
+  /** @type {Verification | undefined} */
+  let result
+  const self = `${issuersPath}/${segment(id)}`
+  page.poll(async () => {
+    issuer = (await get(self)).data
+    page.title(issuer?.name ?? '')
+  })
+  const verify = async () => {
+    result = (await send('POST', `${self}/verify`, {})).data
+  }
+  const refresh = async () => {
+    issuer = (await send('POST', `${self}/refresh`, {})).data
+    notify('ok', 'The keys were fetched')
+  }
+  const remove = async () => {
+    const { data, total_count: total } = await get('/workload-identity/policies', {
+      issuer: id,
+      state: 'enabled',
+      limit: 10,
+    })
+    const names = data.map((/** @type {{ name: string }} */ { name }) => name)
+    const body = html`<p>${total ? html`New exchanges under ${count(total)} enabled ${total === 1 ? 'policy' : 'policies'} stop at once:` : 'No enabled policy uses it.'}</p>
+      ${nameList(names)}${total > names.length ? html`<p>and ${count(total - names.length)} more</p>` : nothing}
+      <p>Tokens that were issued stay valid until they expire. Policies of a deleted issuer cannot be repaired: they need a new issuer.</p>`
+    if (!(await confirm({ title: 'Delete this issuer?', body, action: 'Delete issuer', isDanger: true }))) return
+    await send('DELETE', self)
+    notify('ok', 'The issuer was deleted')
+    go(['issuers'])
+  }
+  const button = (/** @type {string} */ text, /** @type {() => Promise<void>} */ act, kind = '') =>
+    html`<button type="button" class=${kind} @click=${() => page.run(act)}>${text}</button>`
+  return () => {
+    if (issuer === undefined) return loading()
+    const actions = page.canWrite
+      ? [
+          button('Test', verify),
+          issuer.key_source === 'jwks' ? nothing : button('Fetch keys now', refresh),
+          html`<a class="button" href=${href(['issuers', id, 'edit'])}>Edit</a>`,
+          button('Delete', remove, 'danger'),
+        ]
+      : []
+    return html`${planNotice(page)}<section class="card">
+        ${heading(issuer.keys.length > 0 ? badge('ok', 'has keys') : badge('warn', 'no keys yet'), ...actions)}
+        ${result === undefined ? nothing : verified(result)}
+        ${facts([
+          ['Issuer URL (iss)', copyable(issuer.issuer_url, 'issuer URL')],
+          [
+            'Keys from',
+            html`${sources[issuer.key_source]} ${issuer.jwks_url === null ? nothing : mono(issuer.jwks_url)}`,
+          ],
+          [
+            'Fetched',
+            issuer.key_source === 'jwks'
+              ? 'pasted'
+              : html`${ago(issuer.keys_fetched_at)}${issuer.keys_fresh_until === null ? nothing : html`; fetched again after ${at(issuer.keys_fresh_until)}, or when a token names an unknown key`}`,
+          ],
+          ['Usable while it is down', `${count(issuer.keys_stale_seconds / 3_600)} hours`],
+          ['CA expires', caOf(issuer)],
+          ['Clock skew', `${issuer.clock_skew_seconds} s`],
+          [
+            'Longest token',
+            issuer.max_token_age_seconds === null ? 'no limit' : `${count(issuer.max_token_age_seconds)} s`,
+          ],
+          ['Last used', ago(issuer.last_used_at)],
+        ])}
+      </section>
+      <section class="stack">${heading('Keys')}
+        ${keyTable(issuer.keys)}
+      </section>
+      <p><a href=${href(['policies'])}>Policies</a> name this issuer; <a href=${href(['policies', 'new'], { issuer: id })}>create one</a>.</p>`
+  }
+}

@@ -1,0 +1,229 @@
+// Policies: the list, and one policy with its rules, its exchanges, and the lines that a workload needs.
+/** @import { Finding, Page, Policy, View } from '../types.ts' */
+import { barChart } from './chart.js'
+import { get, segment, send } from './client.js'
+import { confirm } from './dialog.js'
+import { exchangeColumns } from './exchanges.js'
+import { findingList, lintBadge, lintOf } from './findings.js'
+import { switchButton } from './form.js'
+import { html, nothing } from './lit-html.js'
+import { readHelp } from './manual.js'
+import { notify } from './notice.js'
+import {
+  ago,
+  at,
+  badge,
+  callout,
+  code,
+  copyable,
+  count,
+  empty,
+  facts,
+  heading,
+  json,
+  loading,
+  mono,
+  stored,
+} from './parts.js'
+import { planNotice } from './plan.js'
+import { policyForm } from './policy-form.js'
+import { recipes } from './recipes.js'
+import { go, href } from './router.js'
+import { createListing, table } from './table.js'
+
+const path = '/workload-identity/policies'
+
+/** @param {Pick<Policy, 'state' | 'inactive_reason'>} policy */
+export function stateBadge({ state, inactive_reason: reason }) {
+  if (state === 'enabled') return badge('ok', 'enabled')
+  return state === 'paused' ? badge('off', 'paused') : badge('bad', 'inactive', reason ?? '')
+}
+
+/** Pauses at once; issued tokens stay valid. @param {Page} page @param {Policy} policy */
+function enabledSwitch(page, { id, name, enabled }) {
+  const act = async () => {
+    await send('POST', `${path}/${segment(id)}/${enabled ? 'pause' : 'resume'}`, {})
+    notify(
+      'ok',
+      html`${enabled ? 'Paused' : 'Resumed'} ${stored(name, 80)}. ${enabled ? 'New exchanges stop now; tokens that were issued stay valid until they expire.' : ''}`,
+    )
+    await page.refresh()
+  }
+  return switchButton({ label: `Enabled: ${name.slice(0, 80)}`, on: enabled, onClick: () => page.run(act) })
+}
+
+/** @param {Pick<Policy, 'exchanges_24h'>} policy */
+function dayCounts({ exchanges_24h: counts }) {
+  if (counts === undefined) return '–'
+  return html`${count(counts.issued)}<span class="muted"> / </span>${counts.refused > 0 ? html`<span class="refused">${count(counts.refused)}</span>` : 0}`
+}
+
+/** @param {Policy} policy */
+function lastRefused({ last_refused_at: time, last_refused_reason: reason }) {
+  return time ? html`${ago(time)} <span class="muted mono">${reason}</span>` : ago(time)
+}
+
+/** @type {View} */
+export const view = (page) => {
+  const [id, tab] = page.path
+  if (id === undefined) return list(page)
+  if (id === 'new') return policyForm(page)
+  return tab === 'edit' ? policyForm(page, id) : one(page, id)
+}
+
+/** @type {View} */
+function list(page) {
+  /** @type {Map<string, Finding[]>} */
+  let findings = new Map()
+  const listing = createListing(page, {
+    search: 'Search policies by name',
+    load: async ({ search, cursor }) => {
+      const query = { contains: search, state: page.query.state, counts: true, offset: cursor ?? 0, limit: 50 }
+      const { data: rows, total_count: total } = await get(path, query)
+      void lintOf(rows).then((found) => {
+        findings = new Map([...findings, ...found])
+        page.update()
+      })
+      const end = Number(cursor ?? 0) + rows.length
+      return { rows: /** @type {Policy[]} */ (rows), next: end < (total ?? 0) ? end : undefined, total }
+    },
+  })
+  const create = page.canWrite ? html`<a class="button primary" href="#/policies/new">New policy</a>` : nothing
+  return () =>
+    html`${planNotice(page)}${listing.show({
+      label: 'Policies',
+      tools: html`<select aria-label="State" @change=${(/** @type {Event} */ event) => {
+        page.setQuery({ state: /** @type {HTMLSelectElement} */ (event.target).value })
+        void listing.restart()
+      }}>
+          ${['', 'enabled', 'paused', 'inactive'].map((state) => html`<option value=${state} ?selected=${state === (page.query.state ?? '')}>${state || 'Any state'}</option>`)}
+        </select><div class="actions push">${create}</div>`,
+      empty: empty('No policies', 'A policy states which tokens of an issuer may act as which key.', create),
+      columns: [
+        {
+          title: 'Policy',
+          isHeader: true,
+          cell: (policy) => html`<a href=${href(['policies', policy.id])}>${stored(policy.name, 120)}</a>`,
+        },
+        {
+          title: 'Issuer and key',
+          cell: ({ issuer_url, key_name }) =>
+            html`${stored(issuer_url.replace(/^https:\/\//, ''), 80)}<div class="muted small">acts as ${stored(key_name, 80)}</div>`,
+        },
+        { title: 'State', cell: stateBadge },
+        { title: '24 h', align: 'end', cell: dayCounts },
+        { title: 'Last issued', cell: ({ last_used_at }) => ago(last_used_at) },
+        { title: 'Last refused', cell: lastRefused },
+        { title: 'Linter', cell: ({ id }) => lintBadge(findings.get(id)) },
+        ...(page.canWrite
+          ? [{ title: 'Enabled', cell: (/** @type {Policy} */ policy) => enabledSwitch(page, policy) }]
+          : []),
+      ],
+    })}`
+}
+
+/** @param {Page} page @param {string} id */
+function one(page, id) {
+  /** @type {Policy | undefined} */
+  let policy
+  /** @type {any} */
+  let [exchanges, counts] = [[], undefined]
+  /** @type {Finding[] | undefined} */
+  let findings
+  const self = `${path}/${segment(id)}`
+  page.poll(async () => {
+    policy = (await get(self)).data
+    page.title(policy?.name ?? '')
+    ;[{ data: exchanges }, counts] = await Promise.all([
+      get('/workload-identity/audit', { policy: id, limit: 10 }),
+      get('/workload-identity/audit/counts', { policy: id }),
+      readHelp(),
+    ])
+  }, 5)
+  page.poll(async () => {
+    findings = (await send('POST', `${path}/lint`, { policy: id })).data[0].findings
+  }, 60)
+  const remove = async () => {
+    if (policy === undefined) return
+    const body = html`<p>New exchanges under ${stored(policy.name, 80)} stop at once: workloads that use it get no more tokens.
+        ${counts ? html`It issued ${count(issuedIn(counts))} tokens in the last 24 hours.` : nothing}</p>
+      <p>Tokens that were issued stay valid until they expire, at most 15 minutes. The audit log keeps its exchanges.</p>`
+    if (!(await confirm({ title: 'Delete this policy?', body, action: 'Delete policy', isDanger: true }))) return
+    await send('DELETE', self)
+    notify('ok', 'The policy was deleted')
+    go(['policies'])
+  }
+  return () => (policy === undefined ? loading() : details(page, policy, { exchanges, counts, findings, remove }))
+}
+
+/** @param {{ data: { issued: number }[] }} counts */
+const issuedIn = ({ data }) => data.reduce((sum, { issued }) => sum + issued, 0)
+
+/** @param {Policy} policy */
+function checksOf({ required_scope: scope, required_token_type: type }) {
+  if (scope === null && type === null) return '–'
+  return html`${scope === null ? nothing : html`<code>scopes</code> has ${mono(scope)} `}${type === null ? nothing : html`<code>token_type</code> is ${mono(type)}`}`
+}
+
+/** @param {Page} page @param {Policy} policy @param {any} more */
+function details(page, policy, { exchanges, counts, findings, remove }) {
+  const actions = page.canWrite
+    ? html`<span class="actions">${enabledSwitch(page, policy)} <span aria-hidden="true">Enabled</span></span>
+        <a class="button" href=${href(['policies', policy.id, 'edit'])}>Edit</a>
+        <button type="button" class="danger" @click=${() => page.run(remove)}>Delete</button>`
+    : nothing
+  const none = html`<span class="muted">–</span>`
+  return html`${planNotice(page)}
+    ${policy.state === 'inactive' ? callout('bad', html`No token can be exchanged: <span class="mono">${policy.inactive_reason}</span>.`) : nothing}
+    <section class="card">
+      ${heading(stateBadge(policy), actions)}
+      ${facts([
+        ['Id (federation_policy_id)', copyable(policy.id, 'policy id')],
+        ['Issuer', html`<a href=${href(['issuers', policy.issuer_id])}>${stored(policy.issuer_url)}</a>`],
+        ['Audience', mono(policy.audience, 600)],
+        ['Subject', policy.subject === null ? none : mono(policy.subject, 600)],
+        ['Condition', policy.condition === null ? none : code(policy.condition, 'condition')],
+        ['Claim checks', checksOf(policy)],
+        ['Acts as key', stored(policy.key_name)],
+        [
+          'Models and presets',
+          [...(policy.allowed_models ?? []), ...(policy.allowed_presets ?? [])].join(', ') ||
+            'all that the key may use',
+        ],
+        [
+          'Access token',
+          `at most ${policy.max_lifetime_seconds} s${policy.replay_protection ? '; each subject token is accepted once' : ''}`,
+        ],
+        ['Changed', at(policy.updated_at)],
+      ])}
+    </section>
+    ${
+      counts === undefined
+        ? nothing
+        : html`<section class="card">${barChart({
+            label: 'Exchanges in the last 24 hours',
+            labels: counts.data.map((/** @type {{ at: string }} */ each) =>
+              new Date(each.at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' }),
+            ),
+            series: [
+              {
+                name: 'Issued',
+                tone: 'ok',
+                values: counts.data.map((/** @type {{ issued: number }} */ each) => each.issued),
+              },
+              {
+                name: 'Refused',
+                tone: 'bad',
+                values: counts.data.map((/** @type {{ refused: number }} */ each) => each.refused),
+              },
+            ],
+          })}</section>`
+    }
+    <section class="stack">
+      ${heading('Latest exchanges', html`<a href=${href(['exchanges'], { policy: policy.id })}>All exchanges</a>`)}
+      ${table({ label: 'Latest exchanges', columns: exchangeColumns.filter(({ title }) => title !== 'Policy'), rows: exchanges, empty: empty('No exchanges yet', 'Use the lines below in a workload.') })}
+    </section>
+    <section class="card">${heading('Linter')}${findings === undefined ? loading() : findingList(findings)}</section>
+    ${policy.tests === null || policy.tests.length === 0 ? nothing : html`<section class="card"><details><summary>${policy.tests.length} tests run at each change</summary>${code(json(policy.tests), 'tests')}</details></section>`}
+    <section class="card">${heading('Use it in a workload')}${recipes(page, policy)}</section>`
+}

@@ -1,0 +1,163 @@
+// The editor of policies: its fields, a picker that writes subject and condition for a platform, and beside them what the
+// server says while somebody types.
+/** @import { Content, Finding, Page } from '../types.ts' */
+import { fieldDiff } from './diff.js'
+import { findingList } from './findings.js'
+import { checkbox, choice, field, form } from './form.js'
+import { html, nothing } from './lit-html.js'
+import { inline } from './markdown.js'
+import { callout, code, json, loading, problem } from './parts.js'
+import { planNotice } from './plan.js'
+import { platforms } from './platforms.js'
+import {
+  answer,
+  bodyOf,
+  createPolicyDraft,
+  isComplete,
+  isRefused,
+  listMax,
+  openDraft,
+  save,
+  takeTheirs,
+  valuesOf,
+} from './policy-draft.js'
+import { href } from './router.js'
+
+/** @typedef {ReturnType<typeof createPolicyDraft>} PolicyDraft */
+
+/** @param {Page} page @param {string} [id] none for a new policy */
+export function policyForm(page, id) {
+  const edited = createPolicyDraft(page, id)
+  page.title(id === undefined ? 'New policy' : 'Edit policy')
+  page.poll(async () => {
+    if (edited.choices === undefined) await openDraft(edited)
+  }, 86_400)
+  return () => {
+    if (!page.canWrite) return callout('info', 'This session is read-only.')
+    if (edited.choices === undefined) return loading()
+    return html`${planNotice(page)}<div class="columns">
+      <section class="card">${form(
+        {
+          onSubmit: () => page.run(() => save(edited)),
+          submit: id === undefined ? 'Create policy' : 'Save',
+          busy: edited.busy,
+          disabled: !isComplete(edited) || isRefused(edited),
+          cancel: href(id === undefined ? ['policies'] : ['policies', id]),
+        },
+        html`${conflict(edited)}${who(edited)}${picker(edited)}${rules(edited)}${more(edited)}`,
+      )}</section>
+      <aside class="stack" aria-label="Checks">${checks(edited)}</aside>
+    </div>`
+  }
+}
+
+/** @param {PolicyDraft} edited */
+function conflict(edited) {
+  if (edited.theirs === undefined) return nothing
+  const theirs = bodyOf(valuesOf(edited.theirs))
+  return callout(
+    'warn',
+    html`<div class="stack">
+    <p><strong>Somebody else changed this policy while you edited it.</strong> Save again to replace their version with yours.</p>
+    ${fieldDiff(theirs, bodyOf(edited.draft.values), ['Their version', 'Your version'])}
+    <div><button type="button" @click=${() => takeTheirs(edited)}>Take their version</button></div>
+  </div>`,
+    true,
+  )
+}
+
+/** @param {PolicyDraft} edited */
+function who({ draft, choices }) {
+  const { issuers = [], keys = [] } = choices ?? {}
+  const choose = (/** @type {readonly { id: string, name: string }[]} */ rows) =>
+    rows.length >= listMax
+      ? {}
+      : {
+          options: [['', 'Choose…'], ...rows.map(({ id, name }) => [id, name.slice(0, 100)])].map(
+            ([id = '', name = '']) => /** @type {const} */ ([id, name]),
+          ),
+        }
+  return html`<div class="fields">
+    ${draft.field('name', 'Name')}
+    ${draft.field('issuer', 'Issuer', { ...choose(issuers), help: issuers.length === 0 ? html`No issuers yet: <a href="#/issuers/new">add one</a>` : 'Who signs the tokens' })}
+    ${draft.field('key', 'Acts as key', { ...choose(keys), help: keys.length === 0 ? html`No inference keys yet: <a href="#/keys">create one</a>` : 'Its budget, rates and models apply' })}
+    ${draft.field('audience', 'Audience', { mono: true, help: 'The workload requests its token for exactly this audience' })}
+  </div>`
+}
+
+/** @param {PolicyDraft} edited */
+function picker(edited) {
+  const { questions = [] } = platforms[edited.platform] ?? {}
+  const choosePlatform = (/** @type {string} */ platform) => {
+    Object.assign(edited, { platform, answers: {} })
+    edited.page.update()
+  }
+  return html`${choice({
+    label: 'Platform',
+    name: 'platform',
+    value: edited.platform,
+    options: Object.entries(platforms).map(([key, { label }]) => [key, label]),
+    onInput: choosePlatform,
+  })}
+  <div class="fields">${questions.map(({ name, help, ...question }) =>
+    field({
+      ...question,
+      name: `answer-${name}`,
+      value: edited.answers[name] ?? '',
+      onInput: (value) => answer(edited, { [name]: value }),
+      help: help && inline(help),
+    }),
+  )}</div>`
+}
+
+/** @param {PolicyDraft} edited */
+function rules({ draft, verdict }) {
+  return html`${draft.field('subject', 'Subject', { mono: true, help: html`The token's <code>sub</code> must equal it. Set a subject, a condition or both.` })}
+    ${draft.field('condition', 'Condition', {
+      mono: true,
+      rows: 4,
+      charactersMax: 2000,
+      error: verdict.conditionError,
+      help: html`A CEL expression over <code>subject</code>, <code>audience</code>, <code>scopes</code>, <code>token_type</code> and <code>claims</code>: <a href="#/manual/policies">how to write one</a>`,
+    })}`
+}
+
+/** @param {PolicyDraft} edited */
+function more({ draft }) {
+  const optional = { required: false }
+  const patterns = { ...optional, rows: 2, help: 'One pattern per line' }
+  return html`<details><summary>More: claim checks, models, lifetime, tests</summary><div class="form">
+    <div class="fields">
+      ${draft.field('required_scope', 'Required scope', optional)} ${draft.field('required_token_type', 'Required token type', optional)}
+      ${draft.field('allowed_models', 'Allowed models', patterns)} ${draft.field('allowed_presets', 'Allowed presets', patterns)}
+      ${draft.field('max_lifetime_seconds', 'Lifetime of access tokens', { type: 'number', help: 'Seconds, 60 to 900' })}
+    </div>
+    ${checkbox({ label: 'Accept each token only once', name: 'replay_protection', checked: draft.values.replay_protection, onInput: draft.set('replay_protection'), help: 'Tokens then need a jti' })}
+    ${draft.field('tests', 'Tests', { ...optional, rows: 6, mono: true, help: html`A JSON array of <code>{ "name", "claims", "expect" }</code>. An edit that breaks one is refused.` })}
+  </div></details>`
+}
+
+/** @param {PolicyDraft} edited */
+function checks({ draft, verdict: { findings, difference, error, isChecking } }) {
+  const exceptions = draft.values.lint_exceptions
+  const allow = (/** @type {Finding} */ { rule, level }) =>
+    level === 'blocking'
+      ? field({
+          label: 'If this is intended, say why',
+          name: `allow-${rule}`,
+          value: exceptions.find((each) => each.rule === rule)?.because ?? '',
+          onInput: (because) =>
+            draft.set('lint_exceptions')([
+              ...exceptions.filter((each) => each.rule !== rule),
+              ...(because.trim() === '' ? [] : [{ rule, because }]),
+            ]),
+          required: false,
+        })
+      : nothing
+  const passes = (/** @type {string} */ title, /** @type {object | undefined} */ claims) =>
+    claims === undefined ? nothing : html`<div class="card"><h3>${title}</h3>${code(json(claims), 'claims')}</div>`
+  return html`<h2>Checks <span class="muted" role="status">${isChecking ? 'checking…' : ''}</span></h2>
+    ${error === undefined ? nothing : problem(error)}
+    ${findings === undefined ? html`<p class="muted">While you type, the server checks who could pass and whether the tests of the policy hold.</p>` : html`<div class="card">${findingList(findings, allow)}</div>`}
+    ${passes('A token that passes only after this change', difference?.gains)} ${passes('A token that passes only before it', difference?.loses)}`
+}

@@ -1,0 +1,53 @@
+// Ready-to-paste lines for a policy: the client recipes of the manual, with the addresses and ids filled in.
+/** @import { Page, Policy } from '../types.ts' */
+import { apiUrl } from './client.js'
+import { choice } from './form.js'
+import { html } from './lit-html.js'
+import { readTopic } from './manual.js'
+import { markdown, sectionOf } from './markdown.js'
+import { code, loading } from './parts.js'
+
+/** The names of the choices, with the headings of the manual. */
+const headings = {
+  curl: 'curl',
+  'GitHub Actions': 'GitHub Actions',
+  GitLab: 'GitLab CI',
+  Kubernetes: 'Kubernetes',
+  JavaScript: 'JavaScript: `openai`',
+  Python: 'Python: `openai`',
+  'Claude Code': 'Claude Code',
+  'Codex CLI': 'Codex CLI',
+}
+const withScript = ['Claude Code', 'Codex CLI']
+
+let manual = ''
+
+/** @param {Page} page @param {Pick<Policy, 'id' | 'audience'>} policy */
+export function recipes(page, { id, audience }) {
+  if (manual === '')
+    void page.run(async () => {
+      manual = await readTopic('recipes')
+    })
+  const base = apiUrl('')
+  const chosen = page.query.client ?? 'curl'
+  const heading = headings[/** @type {keyof typeof headings} */ (chosen)] ?? 'curl'
+  const fill = (/** @type {string} */ text) =>
+    text
+      .replaceAll(`${example}/v1`, base)
+      .replaceAll(`"ANTHROPIC_BASE_URL": "${example}"`, `"ANTHROPIC_BASE_URL": "${base.replace(/\/v1$/, '')}"`)
+      .replaceAll(example, audience)
+      .replaceAll('audience: latchkey', `audience: ${audience}`)
+      .replace(/the id of the policy(?=\n|$)|\$\{\{ vars\.LATCHKEY_POLICY \}\}/g, id)
+  return html`${choice({
+    label: 'Where it runs',
+    name: 'client',
+    value: chosen,
+    options: Object.keys(headings).map((name) => [name, name]),
+    onInput: (client) => page.setQuery({ client }),
+  })}
+  ${code(`export LATCHKEY=${base}\nexport POLICY=${id}`, 'variables')}
+  ${manual === '' ? loading() : markdown(fill((withScript.includes(chosen) ? sectionOf(manual, 'Print a token for other programs') : '') + sectionOf(manual, heading)))}`
+}
+
+/** The address in the manual that stands for the server's. */
+const example = `https:/${'/llm.example.com'}`
