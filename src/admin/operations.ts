@@ -17,6 +17,7 @@ import { presetFileOperations } from './presets/preset-files.ts'
 import { presetOperations } from './presets/presets.ts'
 import { auditOperations } from './reports/audit.ts'
 import { usageOperations } from './reports/usage.ts'
+import { usageReportOperations } from './reports/usage-report.ts'
 import { serverOperations } from './server.ts'
 import { signingKeyOperations } from './signing-keys.ts'
 import { systemOperations } from './system.ts'
@@ -33,6 +34,7 @@ export const operations = {
   ...archiveOperations,
   ...auditOperations,
   ...usageOperations,
+  ...usageReportOperations,
   ...signingKeyOperations,
   ...serverOperations,
   ...masterKeyOperations,

@@ -25,6 +25,7 @@ const others: OperationName[] = [
   'audit.changes',
   'audit.counts',
   'usage.sum',
+  'usage.report',
   'usage.verify',
   'usage.requests',
   'signing_keys.list',

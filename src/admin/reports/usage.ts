@@ -58,7 +58,7 @@ async function usageFilter(context: AdminContext, input: typeof usageInput.infer
 }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
-const dayText = (day: number) => new Date(day * dayMilliseconds).toISOString().slice(0, 10)
+export const dayText = (day: number) => new Date(day * dayMilliseconds).toISOString().slice(0, 10)
 
 type GroupName =
   | 'key_id'
@@ -76,7 +76,7 @@ type GroupName =
 type Group = { [Name in GroupName]?: string | number | null } & { key_deleted?: boolean }
 
 /** The group of a row of totals, with the field names of the other responses and the current names of rows. */
-async function groupOf(by: UsageGrouping, group: UsageSum['group'], names: RowNames): Promise<Group> {
+export async function groupOf(by: UsageGrouping, group: UsageSum['group'], names: RowNames): Promise<Group> {
   const [keyId = null, policyId = null, issuerId = null] = [group.keyId, group.policyId, group.issuerId].map((id) =>
     typeof id === 'string' ? id : null,
   )

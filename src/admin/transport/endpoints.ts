@@ -17,6 +17,7 @@ import { type OperationName, operations } from '../operations.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { installationRoutes } from './installation-routes.ts'
 import { routes } from './routes.ts'
+import { usageRoutes } from './usage-routes.ts'
 
 const segmentShape = referenceShape.configure({ not: { enum: reservedNames }, says: 'Its name or id' })
 const segments = {
@@ -29,13 +30,16 @@ const segments = {
 
 const sources: Partial<Record<string, string>> = { organization: 'the key', if_match: 'the header If-Match' }
 
+/** Reports whose filters name something that must exist. */
+const namesOthers: OperationName[] = ['audit.list', 'audit.counts', 'policies.list', 'usage.report', 'usage.requests']
+
 /** The fields that the service sets: the organization of the key, and what the path names. */
 function filledInBy(path: string): string[] {
   return ['organization', 'if_match', ...[...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')]
 }
 
 export function createAdminEndpoints(runByName: RunByName): Endpoint<BearerContext>[] {
-  return [...routes, ...installationRoutes].map((route) => ({
+  return [...routes, ...usageRoutes, ...installationRoutes].map((route) => ({
     method: route.method,
     path: route.path,
     openapi: describe(route),
@@ -114,7 +118,7 @@ function describe(route: AdminRoute): OperationDoc {
         403,
         // A name may be the last segment of another path.
         ...(path.endsWith('{issuer}') || path.endsWith('{policy}') ? [405] : []),
-        ...(isNamed || ['audit.list', 'audit.counts', 'policies.list'].includes(operation) ? [404] : []),
+        ...(isNamed || namesOthers.includes(operation) ? [404] : []),
         ...(takesBody(method) ? [404, 408, 409, 413] : []),
         ...(method === 'DELETE' ? [409] : []),
         ...(isConditional(method) ? [412] : []),

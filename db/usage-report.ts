@@ -1,0 +1,137 @@
+// Adds up usage by day and by key, policy, subject, model or preset: from the daily totals of the keys where they know enough, otherwise from
+// the newest rows of the ledger. It yields between slices, so that other requests go on.
+import { and, gte, lt, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { Orm } from './open.ts'
+import { nextSlice } from './pace.ts'
+import { usage, usageDays } from './record-schema.ts'
+import { apiKeys } from './schema.ts'
+import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
+import { matching, rangeOf, readable, type UsageFilter } from './usage.ts'
+import type { UsageGrouping } from './usage-groupings.ts'
+
+/** The summed fields, in the order in which a slice returns them. */
+const added = ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costNanodollars'] as const
+export type UsageTotals = Record<(typeof added)[number], number>
+/** `days` has the totals of each day (days since 1970) with requests. */
+export type UsageGroup = { values: (string | number | null)[]; totals: UsageTotals; days: Map<number, UsageTotals> }
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+const none: Record<string, SQLiteColumn> = {}
+/** What the requests of a group share. All of them share the day. */
+const columnsOf = {
+  key: { keyId: usage.keyId },
+  policy: { policyId: usage.policyId },
+  subject: { issuerId: usage.issuerId, subject: usage.subject },
+  model: { model: usage.model },
+  preset: { workspaceId: usage.workspaceId, presetVersion: usage.presetVersion },
+  upstream: { upstream: usage.upstream },
+  day: none,
+} satisfies Record<UsageGrouping, Record<string, SQLiteColumn>>
+
+/** The names of the values of a group. */
+export function valueNamesOf(by: UsageGrouping): string[] {
+  return Object.keys(columnsOf[by])
+}
+
+/** The values, the day, and the fields of `added`. */
+type Sum = [values: (string | number | null)[], day: number, ...numbers: number[]]
+
+/** More groups than anyone reads. The rest is added up as one group without values. */
+const groupsMax = 20_000
+
+export type UsageReport = { groups: Map<string, UsageGroup>; rest: UsageTotals }
+
+function emptyTotals(): UsageTotals {
+  return { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0 }
+}
+
+function addTo(totals: UsageTotals, numbers: readonly number[]): void {
+  for (const [index, field] of added.entries()) totals[field] += numbers[index] ?? 0
+}
+
+function addSum({ groups, rest }: UsageReport, [values, day, ...numbers]: Sum): void {
+  const name = JSON.stringify(values)
+  const known = groups.get(name)
+  if (known === undefined && groups.size >= groupsMax) {
+    addTo(rest, numbers)
+    return
+  }
+  const group = known ?? { values, totals: emptyTotals(), days: new Map<number, UsageTotals>() }
+  if (known === undefined) groups.set(name, group)
+  const ofDay = group.days.get(day) ?? emptyTotals()
+  group.days.set(day, ofDay)
+  addTo(ofDay, numbers)
+  addTo(group.totals, numbers)
+}
+
+/** Adds up the newest rows of the ledger that fit, at most `rowsMax`. `cutAt` is the time of the first one read if there were more. */
+export async function reportLedger(
+  orm: Orm,
+  by: UsageGrouping,
+  filter: UsageFilter,
+  { rowsMax, onProgress }: { rowsMax: number; onProgress?: OnProgress | undefined },
+): Promise<UsageReport & { cutAt: number | undefined }> {
+  const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
+  const columns: (SQLiteColumn | SQL)[] = Object.values(columnsOf[by])
+  const day = sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
+  const summed = [usage.promptTokens, usage.completionTokens, usage.totalTokens, usage.costNanodollars].map(
+    (column) => sql`cast(total(${column}) as integer)`,
+  )
+  const read = async ({ from, until }: RowRange) => {
+    const [slice] = await orm.all<{ sums: string }>(sql`
+      select json_group_array(json(sum)) as sums from (
+        select json_array(json_array(${sql.join(columns, sql`, `)}), ${day}, count(*), ${sql.join(summed, sql`, `)}) as sum
+        from usage where ${and(gte(usage.id, from), lt(usage.id, until), matching(filter))}
+        group by ${sql.join([...columns, day], sql`, `)}
+      )`)
+    return JSON.parse(slice?.sums ?? '[]') as Sum[]
+  }
+  const { from, until } = await rangeOf(orm, filter)
+  const start = Math.max(from, until - rowsMax)
+  for await (const sums of readInSlices({ from: start, until }, read, onProgress))
+    for (const sum of sums) addSum(report, sum)
+  return { ...report, cutAt: start > from ? await timeOf(orm, start) : undefined }
+}
+
+async function timeOf(orm: Orm, id: number): Promise<number | undefined> {
+  const [row] = await orm.all<{ at: number }>(sql`select at from usage where id >= ${id} order by id limit 1`)
+  return row?.at
+}
+
+const keysPerSlice = 100
+
+/** Adds up the daily totals of an organization's keys, or of one key. Days are days since 1970; it includes both. */
+export async function reportDays(
+  orm: Orm,
+  by: 'key' | 'day',
+  {
+    organizationId,
+    keyId,
+    firstDay,
+    lastDay,
+  }: { organizationId: string; keyId?: string | undefined; firstDay: number; lastDay: number },
+): Promise<UsageReport> {
+  const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
+  const { day, requests, promptTokens, completionTokens, totalTokens, costNanodollars } = usageDays
+  const summed = [requests, promptTokens, completionTokens, totalTokens, readable(costNanodollars)].map(
+    (column) => sql`sum(${column})`,
+  )
+  const values = by === 'key' ? sql`json_array(${usageDays.keyId})` : sql`json_array()`
+  const groups = by === 'key' ? sql`${usageDays.keyId}, ${day}` : day
+  const isWanted = keyId === undefined ? sql`true` : sql`${apiKeys.id} = ${keyId}`
+  for (let last: string | null = ''; last !== null; ) {
+    await nextSlice()
+    const keys: SQL = sql`select id from api_keys where id > ${last} and organization_id = ${organizationId} and ${isWanted} order by id limit ${keysPerSlice}`
+    const [slice]: { last: string | null; sums: string }[] = await orm.all(sql`
+      with some as materialized (${keys})
+      select (select max(id) from some) as last, json_group_array(json(sum)) as sums from (
+        select json_array(${values}, ${day}, ${sql.join(summed, sql`, `)}) as sum
+        from some cross join usage_days on ${usageDays.keyId} = some.id
+        where ${and(gte(day, firstDay), lt(day, lastDay + 1))} group by ${groups}
+      )`)
+    for (const sum of JSON.parse(slice?.sums ?? '[]') as Sum[]) addSum(report, sum)
+    last = slice?.last ?? null
+  }
+  return report
+}

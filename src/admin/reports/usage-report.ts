@@ -1,0 +1,158 @@
+// Usage of a bounded time for people: totals by key or another field, page by page, each with its days. Days are whole and in UTC.
+import { mapInSlices } from '../../../db/pace.ts'
+import type { UsageGrouping } from '../../../db/usage-groupings.ts'
+import { usageGroupings } from '../../../db/usage-groupings.ts'
+import { reportDays, reportLedger, type UsageGroup, type UsageTotals, valueNamesOf } from '../../../db/usage-report.ts'
+import { Fault } from '../../fault.ts'
+import { nanodollarsPerDollar } from '../../limits.ts'
+import { type } from '../../values/shape.ts'
+import { offsetShape, timeShape } from '../../values/shapes.ts'
+import { type OperationContext, operation } from '../operation/operation.ts'
+import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
+import { archivedResponse } from '../operation/responses.ts'
+import { archivedOf } from './archived.ts'
+import { traits, traitsOf } from './report-page.ts'
+import { createRowNames } from './row-names.ts'
+import { dayText, groupOf } from './usage.ts'
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+const [daysDefault, daysMax] = [30, 92]
+const [groupsDefault, groupsMax] = [100, 1_000]
+/** A few seconds of reading. */
+const rowsReadMax = 1_000_000
+
+const reportInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  ...traits,
+  'by?': type.enumerated(...usageGroupings),
+  'since?': timeShape.configure({ says: 'The first day; 29 days before `until` if it is not sent' }),
+  'until?': timeShape.configure({
+    says: `The last day, at most ${daysMax} days with the first; today if it is not sent`,
+  }),
+  'per_day?': type('boolean').configure({ says: 'With the totals of each day' }),
+  'offset?': offsetShape,
+  'limit?': `1 <= number.integer <= ${groupsMax}`,
+})
+
+export const usageReportOperations = { 'usage.report': operation(reportInput, report) }
+
+async function report(context: OperationContext, { by = 'key', ...input }: typeof reportInput.infer) {
+  const { orm, registry, now, onProgress } = context
+  const { id: organizationId } = findOrganization(registry, input.organization)
+  const dayOf = (time: Date | undefined, otherwise: number) =>
+    time === undefined ? otherwise : Math.floor(time.getTime() / dayMilliseconds)
+  const lastDay = dayOf(input.until, Math.floor(now() / dayMilliseconds))
+  const firstDay = dayOf(input.since, lastDay - daysDefault + 1)
+  if (firstDay > lastDay || lastDay - firstDay >= daysMax)
+    throw new Fault('invalid', `since and until must span 1 to ${daysMax} days, with since first`)
+  const chosen = await traitsOf(context, input)
+  const [since, until] = [firstDay * dayMilliseconds, (lastDay + 1) * dayMilliseconds]
+  const filter = { ...chosen, organizationId, since, until, limit: 1 }
+  const { keyId, policyId, issuerId, subject } = chosen
+  const isOfKeys = [policyId, issuerId, subject].every((value) => value === undefined)
+  const hasTotals = (by === 'key' || by === 'day') && isOfKeys
+  const found = hasTotals
+    ? { ...(await reportDays(orm, by, { organizationId, keyId, firstDay, lastDay })), cutAt: undefined }
+    : await reportLedger(orm, by, filter, { rowsMax: rowsReadMax, onProgress })
+  // Totals are kept when rows are archived.
+  const archived = hasTotals ? {} : await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
+  const groups = by === 'day' ? daysOf(found.groups) : [...found.groups.values()]
+  const ordered = by === 'day' ? groups : groups.toSorted((one, other) => order(one.totals, other.totals))
+  const { offset = 0, limit = groupsDefault, per_day: perDay = false } = input
+  const names = createRowNames(registry)
+  const data = await mapInSlices(ordered.slice(offset, offset + limit), async ({ values, totals, days }) => ({
+    ...(await groupOf(by, groupValues(by, values), names)),
+    ...showTotals(totals),
+    ...(perDay ? { days: [...days].toSorted(([one], [other]) => one - other).map(showDay) } : {}),
+  }))
+  return {
+    by,
+    since: dayText(firstDay),
+    until: dayText(lastDay),
+    counted_since: timeOf(Math.max(found.cutAt ?? since, since)),
+    total: showTotals(sumOf([...groups.map(({ totals }) => totals), found.rest])),
+    total_count: groups.length,
+    data,
+    ...archived,
+  }
+}
+
+function groupValues(by: UsageGrouping, values: UsageGroup['values']): Record<string, string | number | null> {
+  if (by === 'day') return { day: values[0] ?? 0 }
+  return Object.fromEntries(valueNamesOf(by).map((name, index) => [name, values[index] ?? null]))
+}
+
+/** One group for each day. */
+function daysOf(groups: ReadonlyMap<string, UsageGroup>): UsageGroup[] {
+  const [all] = groups.values()
+  return [...(all?.days ?? [])]
+    .toSorted(([one], [other]) => one - other)
+    .map(([day, totals]) => ({ values: [day], totals, days: new Map() }))
+}
+
+function order(one: UsageTotals, other: UsageTotals): number {
+  return other.totalTokens - one.totalTokens || other.requests - one.requests
+}
+
+function sumOf(all: readonly UsageTotals[]): UsageTotals {
+  const sum = { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0 }
+  for (const totals of all) for (const field of Object.keys(sum) as (keyof UsageTotals)[]) sum[field] += totals[field]
+  return sum
+}
+
+function showTotals(totals: UsageTotals) {
+  return {
+    requests: totals.requests,
+    prompt_tokens: totals.promptTokens,
+    completion_tokens: totals.completionTokens,
+    total_tokens: totals.totalTokens,
+    cost: totals.costNanodollars / nanodollarsPerDollar,
+  }
+}
+
+function showDay([day, { requests, totalTokens, costNanodollars }]: [number, UsageTotals]) {
+  return { day: dayText(day), requests, total_tokens: totalTokens, cost: costNanodollars / nanodollarsPerDollar }
+}
+
+const totalsShape = {
+  requests: 'number.integer',
+  prompt_tokens: 'number.integer',
+  completion_tokens: 'number.integer',
+  total_tokens: 'number.integer',
+  cost: 'number',
+} as const
+const text = 'string | null'
+
+/** `counted_since` is later than `since` where there are too many requests to add up. */
+export const usageReportResponse = type({
+  by: type.enumerated(...usageGroupings),
+  since: 'string',
+  until: 'string',
+  counted_since: 'string',
+  total: totalsShape,
+  total_count: 'number.integer',
+  data: type({
+    'key_id?': text,
+    'key_name?': text,
+    'key_deleted?': 'boolean',
+    'policy_id?': text,
+    'policy_name?': text,
+    'issuer_id?': text,
+    'issuer_url?': text,
+    'subject?': text,
+    'model?': text,
+    'workspace_id?': text,
+    'preset_version?': text,
+    'upstream?': text,
+    'day?': 'string',
+    ...totalsShape,
+    'days?': type({
+      day: 'string',
+      requests: 'number.integer',
+      total_tokens: 'number.integer',
+      cost: 'number',
+    }).array(),
+  }).array(),
+  'archived?': archivedResponse.array(),
+}).configure({ title: 'UsageReport' })
