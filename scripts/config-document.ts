@@ -4,6 +4,7 @@ import { Fault } from '../src/fault.ts'
 import { socketBodyBytesMax } from '../src/limits.ts'
 import { callOperation } from './shared/call-operation.ts'
 import { command, dependencies, givenTo, print, readConfig, withSettings } from './shared/command-line.ts'
+import { examples, titleOf } from './shared/config-examples.ts'
 import { readConfigFiles, yamlLibrary } from './shared/config-files.ts'
 import { drawApplied, drawPlan } from './shared/config-plan.ts'
 import { readJsonFile } from './shared/input-files.ts'
@@ -11,7 +12,7 @@ import { inOrganization, operationCommand } from './shared/operation-command.ts'
 import { openSecretsFolder, writeSecrets } from './shared/secret-files.ts'
 
 export function documentCommands(): Command[] {
-  return [exportCommand(), schemaCommand(), planCommand(), applyCommand()]
+  return [exampleCommand(), exportCommand(), schemaCommand(), planCommand(), applyCommand()]
 }
 
 function exportCommand(): Command {
@@ -28,6 +29,26 @@ function exportCommand(): Command {
     ({ options: { organization, owner } }) => ({ organization, owner }),
     (document) => yamlLibrary().stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 }).trimEnd(),
   )
+}
+
+function exampleCommand(): Command {
+  const made = command('example [provider]', 'Print a commented document for an identity provider, or list them', [
+    'config example',
+    'config example github > latchkey.yaml',
+  ]).option('--json', 'print JSON: the list, or the document as text')
+  return made.action((...all: unknown[]) => {
+    const { words, options } = givenTo(all)
+    const [provider] = words
+    const text = provider === undefined ? undefined : examples.get(provider)
+    if (provider !== undefined && text === undefined)
+      throw new Fault(
+        'usage',
+        `There is no example ${JSON.stringify(provider)}: use ${[...examples.keys()].join(', ')}`,
+      )
+    const list = [...examples].map(([name, each]) => ({ name, about: titleOf(each) }))
+    if (options.json === true) print(JSON.stringify(text === undefined ? { data: list } : { document: text }, null, 2))
+    else print(text?.trimEnd() ?? list.map(({ name, about }) => `${name.padEnd(11)} ${about}`).join('\n'))
+  })
 }
 
 function schemaCommand(): Command {
