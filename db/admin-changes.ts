@@ -1,6 +1,7 @@
 // The log of admin changes. Each record is written in the same commit as its change; records are read newest first.
 import { and, desc, eq, getTableColumns, getTableName, gte, isNull, lt, max, or } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { bundleSigners } from './bundle-schema.ts'
 import type { Orm } from './open.ts'
 import { type AdminChange, adminChanges, archives } from './record-schema.ts'
 import { createBulk, insertion, insertRows, type Statement } from './rows.ts'
@@ -56,6 +57,7 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   user: users,
   archive: archives,
   document: configDocuments,
+  bundle_signer: bundleSigners,
 }
 /** Kinds that belong to the installation instead of one organization. */
 const common: ChangeKind[] = ['signing_key', 'upstream', 'price', 'archive']

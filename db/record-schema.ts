@@ -40,6 +40,7 @@ export const changeKinds = [
   'user',
   'archive',
   'document',
+  'bundle_signer',
 ] as const
 
 export const adminChanges = sqliteTable('admin_changes', {

@@ -1,6 +1,7 @@
 // The tables of configuration and working state, as drizzle sees them. migrations/ creates all tables; a test compares
 // the two.
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import type { KeyBundleRecord } from './bundle-schema.ts'
 import { flag, names, time } from './columns.ts'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
@@ -101,6 +102,9 @@ export const issuers = sqliteTable('issuers', {
   caPem: text('ca_pem'),
   keysStaleSeconds: integer('keys_stale_seconds').notNull(),
   managedBy: text('managed_by'),
+  bundleSignerId: text('bundle_signer_id'),
+  keysExpireAt: time('keys_expire_at'),
+  keyBundle: text('key_bundle', { mode: 'json' }).$type<KeyBundleRecord>(),
 })
 
 export const issuerKeySets = sqliteTable('issuer_key_sets', {

@@ -2,13 +2,16 @@
 import { X509Certificate } from 'node:crypto'
 import type { Command } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
+import { keysExpireWarningDays } from '../src/federation/issuer/key-expiry.ts'
 import { splitBundle, validityOf } from '../src/values/certificates.ts'
+import { importCommand } from './issuers-import.ts'
 import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { removable, wholeNumber } from './shared/option-values.ts'
+import { futureText, removable, wholeNumber } from './shared/option-values.ts'
 import { few, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
 import { table } from './shared/table.ts'
+import type { Tone } from './shared/terminal.ts'
 
 type Issuer = OperationResponse<'issuers.show'>
 
@@ -23,9 +26,10 @@ const show = (issuer: Issuer) =>
     id: issuer.id,
     name: issuer.name,
     'issuer URL': issuer.issuer_url,
-    'keys from': issuer.jwks_url ?? sources[issuer.key_source],
+    'keys from': sourceOf(issuer),
     'keys fetched (UTC)': moment(issuer.keys_fetched_at),
     keys: describeKeys(issuer),
+    ...(issuer.key_source === 'jwks' ? { 'keys expire (UTC)': describeExpiry(issuer) } : {}),
     'keys stale after': issuer.key_source === 'jwks' ? 'never' : `${issuer.keys_stale_seconds} s without renewal`,
     'private CA': issuer.ca_pem === null ? 'none' : few(certificatesOf(issuer.ca_pem), 3),
     'clock skew': `${issuer.clock_skew_seconds} s`,
@@ -33,6 +37,27 @@ const show = (issuer: Issuer) =>
     ...managedBy(issuer),
     ...lastUse(issuer),
   })
+
+function sourceOf({ jwks_url, key_source, key_bundle, bundle_signer }: Issuer): string {
+  if (bundle_signer !== null) return `signed bundles of ${bundle_signer} only`
+  return key_bundle === null ? (jwks_url ?? sources[key_source]) : `a signed bundle of ${key_bundle.bundle_signer}`
+}
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+
+/** From two weeks before, the rest is shown too. */
+function describeExpiry({ keys_expire_at: at }: Pick<Issuer, 'keys_expire_at'>): string {
+  if (at === null) return 'never'
+  const days = (Date.parse(at) - Date.now()) / dayMilliseconds
+  if (days > Math.max(...keysExpireWarningDays)) return moment(at)
+  if (days <= 0) return `${moment(at)} (expired)`
+  return `${moment(at)} (in ${days < 1 ? 'less than a day' : `${Math.floor(days)} days`})`
+}
+
+function expiryTone(text: string): Tone | undefined {
+  if (!text.includes('(')) return undefined
+  return text.includes('days)') ? 'yellow' : 'red'
+}
 
 function describeKeys({ keys }: Issuer): string {
   const shown = keys.map(({ kid, algorithm }) => `${kid ?? '(no kid)'} ${algorithm}`)
@@ -56,6 +81,7 @@ export function issuersCommand(): Command {
     commandOnOne('issuer', 'show', 'Show an issuer', 'issuers.show', show),
     updateCommand(),
     verifyCommand(),
+    importCommand(),
     commandOnOne('issuer', 'refresh', "Fetch an issuer's keys now", 'issuers.refresh', show),
     commandOnOne(
       'issuer',
@@ -94,8 +120,9 @@ function listCommand(): Command {
         [
           ['NAME', (row) => row.name],
           ['ISSUER URL', (row) => row.issuer_url],
-          ['KEYS FROM', (row) => sources[row.key_source]],
+          ['KEYS FROM', (row) => (row.key_bundle === null ? sources[row.key_source] : 'signed bundle')],
           ['KEYS FETCHED (UTC)', (row) => moment(row.keys_fetched_at)],
+          ['KEYS EXPIRE (UTC)', (row) => (row.keys_expire_at === null ? null : describeExpiry(row)), expiryTone],
           ['LAST USED (UTC)', ({ last_used_at = null }) => moment(last_used_at)],
           ['MANAGED BY', (row) => row.managed_by],
           ['ID', (row) => row.id],
@@ -114,6 +141,8 @@ function updateCommand(): Command {
     .option('--url <url>', 'new issuer URL')
     .option('--discovery', 'find the keys by discovery again')
     .option('--no-ca-file', 'trust the public certificates again')
+    .option('--no-bundle-signer', 'let other keys than those of signed bundles in again')
+    .option('--no-keys-expire-at', 'keep the keys of a pasted JWKS until it is replaced')
     .option('--no-max-token-age', 'accept tokens of any age that have not expired')
   return operationCommand(
     keyOptions(made),
@@ -172,6 +201,12 @@ function keyOptions(made: Command): Command {
     made
       .option('--jwks-url <url>', 'fetch the keys from this URL instead of by discovery')
       .option('--jwks-file <file>', 'use the keys of this JWKS file and fetch nothing (for air-gapped sites)')
+      .option(
+        '--keys-expire-at <time>',
+        'when the keys of the JWKS file expire: a time, or a duration such as 30d',
+        futureText,
+      )
+      .option('--bundle-signer <signer>', 'accept keys only from signed bundles of this signer')
       .option('--ca-file <file>', 'certificates (PEM) to trust when fetching, instead of the public ones')
       .option(
         '--keys-stale <seconds>',
@@ -188,6 +223,8 @@ function keyInput({ options }: Arguments): Record<string, unknown> {
     organization: options.organization,
     jwks_url: options.jwksUrl,
     jwks: typeof options.jwksFile === 'string' ? readJsonFile(options.jwksFile) : undefined,
+    keys_expire_at: removable(options.keysExpireAt),
+    bundle_signer: removable(options.bundleSigner),
     ca_pem: options.caFile === false ? null : caFileText(options.caFile),
     keys_stale_seconds: options.keysStale,
     clock_skew_seconds: options.clockSkew,

@@ -16,6 +16,7 @@ import {
   parseCredential,
   parseDatabaseUrl,
   parseDuration,
+  parseDurationOrZero,
   parseHttpUrl,
   parseListen,
   parseMasterKey,
@@ -60,6 +61,8 @@ export type Config = {
   signingKeyDays: number | undefined
   /** Whether issuers on `http://` loopback addresses may be trusted: for a laptop and for tests. */
   insecureIssuers: boolean
+  /** How long the keys of an issuer stay usable after they expire. */
+  bundleGraceMilliseconds: number
   logLevel: LogLevel
   accessLog: AccessLogTarget | undefined
   /** Scheduled backups; undefined without. */
@@ -128,6 +131,7 @@ export function parseSettings(texts: SettingTexts): Config {
     retention: retentionOf(count, read('LATCHKEY_ARCHIVE_DIR')),
     signingKeyDays: count('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
     insecureIssuers: required('LATCHKEY_INSECURE_ISSUERS', parseBoolean),
+    bundleGraceMilliseconds: required('LATCHKEY_BUNDLE_GRACE', parseDurationOrZero),
     logLevel: required('LATCHKEY_LOG_LEVEL', (name, text) => parseChoice(name, text, logLevels)),
     accessLog: optional('LATCHKEY_ACCESS_LOG', (_, text) => accessLogTarget(text)),
     backup: backupPlan(

@@ -136,6 +136,7 @@ export async function openContext(
     monotonic,
     random,
     log,
+    graceMilliseconds: config.bundleGraceMilliseconds,
     keep: async (issuer, keySet) => {
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
     },

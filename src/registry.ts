@@ -4,6 +4,8 @@
 import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { ChangeKind } from '../db/admin-changes.ts'
+import { type BundleSigner, bundleSigners } from '../db/bundle-schema.ts'
+import { listBundleSigners } from '../db/bundle-signers.ts'
 import { listConfigDocuments } from '../db/config-documents.ts'
 import type { Orm } from '../db/open.ts'
 import { listPresets, readPresets } from '../db/presets.ts'
@@ -24,6 +26,7 @@ import type { Preset } from './presets/drafts.ts'
 
 export type Registry = TrustRows & {
   organizations: Map<string, Readonly<Organization>>
+  bundleSigners: Map<string, Readonly<BundleSigner>>
   upstreams: Map<string, Upstream>
   /** The upstreams in use, in the order in which they are tried. */
   upstreamsInOrder: readonly Upstream[]
@@ -40,6 +43,7 @@ export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Reg
   const registry: Registry = {
     ...createTrustRows(orm),
     organizations: new Map(),
+    bundleSigners: new Map(),
     upstreams: new Map(),
     upstreamsInOrder: [],
     priceOf: compilePrices([]),
@@ -102,6 +106,13 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
     read: ({ configDocuments }) => configDocuments,
     load: async (registry, orm) => {
       for (const row of await listConfigDocuments(orm)) registry.configDocuments.set(row.id, Object.freeze(row))
+    },
+  },
+  bundle_signer: {
+    read: (registry) => registry.bundleSigners,
+    load: async (registry, orm, ids) => {
+      for (const row of await listBundleSigners(orm, isOneOf(bundleSigners.id, ids)))
+        registry.bundleSigners.set(row.id, Object.freeze(row))
     },
   },
   // Archive runs record their own changes.

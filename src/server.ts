@@ -23,6 +23,7 @@ import {
   tlsCheckMillisecondsDefault,
 } from './limits.ts'
 import { createMetricsHandler } from './observe/endpoints/metrics-handler.ts'
+import { watchKeyExpiry } from './operating/key-expiry-log.ts'
 import { createReload } from './operating/reload.ts'
 import { checkSocketPath } from './operating/socket-path.ts'
 import { readTlsPair } from './operating/tls-files.ts'
@@ -98,12 +99,14 @@ export async function startServer(
     const stopBackups = backUpOnSchedule(context)
     const stopArchiving = archiveOnSchedule(context)
     const stopNoting = writeLastUses(context)
+    const stopWatchingKeys = watchKeyExpiry(context)
     void testAfterEngineChange(context, context.readiness.isStopping)
     const stop = () => {
       context.readiness.beginStop()
       stopRotating()
       stopArchiving()
       stopNoting()
+      stopWatchingKeys()
       stopWatching()
       stopBackups()
       return stopServer(listeners, admin).then(context.accessLog.close)

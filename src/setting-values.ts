@@ -54,6 +54,11 @@ export function parseDuration(name: SettingName, text: string): number {
   throw invalidSetting(name, text, 'use a number of minutes, hours or days, for example 30m, 24h or 7d')
 }
 
+/** The same, or 0. */
+export function parseDurationOrZero(name: SettingName, text: string): number {
+  return text === '0' ? 0 : parseDuration(name, text)
+}
+
 /** The path in `file:PATH`, absolute. */
 export function parseDatabaseUrl(name: SettingName, text: string): string {
   const example = 'file:/var/lib/latchkey/latchkey.db'

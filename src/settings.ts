@@ -138,6 +138,12 @@ export const settings = [
     default: 'false',
   },
   {
+    env: 'LATCHKEY_BUNDLE_GRACE',
+    value: 'DURATION',
+    help: 'how long bundled and pasted issuer keys stay usable after they expire, for example 12h or 2d; 0 for not at all',
+    default: '0',
+  },
+  {
     env: 'LATCHKEY_LOG_LEVEL',
     value: 'LEVEL',
     help: 'least important lines of the log: error, warn, info or debug',

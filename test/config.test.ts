@@ -103,6 +103,11 @@ const values: Record<
   LATCHKEY_ARCHIVE_DIR: [['/a', 'b', '/c/d'], (config) => config.retention.folder, (text) => resolve(text)],
   LATCHKEY_SIGNING_KEY_DAYS: [['1', '2', '3'], (config) => config.signingKeyDays, Number],
   LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
+  LATCHKEY_BUNDLE_GRACE: [
+    ['0', '90m', '2d'],
+    (config) => config.bundleGraceMilliseconds,
+    (text) => ({ 0: 0, '90m': 5_400_000, '2d': 172_800_000 })[text],
+  ],
   LATCHKEY_LOG_LEVEL: [['debug', 'warn', 'error'], (config) => config.logLevel, (text) => text],
   LATCHKEY_ACCESS_LOG: [
     ['/a.log', 'stderr', 'b.log'],
@@ -198,6 +203,7 @@ describe('every setting', () => {
       retention: { days: {}, folder: undefined },
       signingKeyDays: 90,
       insecureIssuers: false,
+      bundleGraceMilliseconds: 0,
       logLevel: 'info',
       accessLog: undefined,
       backup: undefined,

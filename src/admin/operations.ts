@@ -6,6 +6,8 @@ import { backupOperations } from './backup.ts'
 import { configOperations } from './config/config.ts'
 import { doctorOperations } from './doctor/doctor.ts'
 import { healthOperations } from './health.ts'
+import { bundleSignerOperations } from './issuers/bundle-signers.ts'
+import { importOperations } from './issuers/import-bundles.ts'
 import { issuerOperations } from './issuers/issuers.ts'
 import { keyOperations } from './keys/keys.ts'
 import { manualOperations } from './manual.ts'
@@ -28,6 +30,8 @@ export const operations = {
   ...organizationOperations,
   ...keyOperations,
   ...issuerOperations,
+  ...bundleSignerOperations,
+  ...importOperations,
   ...policyOperations,
   ...doctorOperations,
   ...healthOperations,

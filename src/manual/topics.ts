@@ -1,5 +1,6 @@
 // The manual: what users read, one file per topic. `latchkey help TOPIC` prints these texts.
 import administration from './administration.md' with { type: 'text' }
+import airgap from './airgap.md' with { type: 'text' }
 import backup from './backup.md' with { type: 'text' }
 import budgets from './budgets.md' with { type: 'text' }
 import changes from './changes.md' with { type: 'text' }
@@ -34,6 +35,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['policies', policies],
   ['linter', linter],
   ['issuers', issuers],
+  ['airgap', airgap],
   ['inference', inference],
   ['budgets', budgets],
   ['presets', presets],

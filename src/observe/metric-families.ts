@@ -69,7 +69,7 @@ export const families = {
   issuerKeysAge: gauge('issuer_keys_age_seconds', 'Age of the fetched keys of an issuer.', 'organization issuer'),
   issuerKeysExpire: gauge(
     'issuer_keys_expire_timestamp_seconds',
-    'When the fetched keys of an issuer stop being usable.',
+    'When the keys of an issuer stop being usable.',
     'organization issuer',
   ),
   issuerFetchFailures: counter(

@@ -1,7 +1,9 @@
 // A change waits for its turn. What its key may do is judged when the turn comes: a key that is disabled by then changes nothing.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type OperationName, operations } from '../../src/admin/operations.ts'
+import { createPacker } from '../support/bundles.ts'
 import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
+import { createKeyPair } from '../support/subject-token.ts'
 
 /** What reads, and what asks an issuer or an upstream: these make no change that an admin is named for. */
 const others: OperationName[] = [
@@ -13,6 +15,7 @@ const others: OperationName[] = [
   'issuers.show',
   'issuers.verify',
   'issuers.refresh',
+  'bundle_signers.list',
   'policies.list',
   'policies.show',
   'policies.check',
@@ -64,6 +67,9 @@ const file = (slug: string, model: string) => ({
   presets: [{ slug, name: 'Imported', content: JSON.stringify({ config: { model } }) }],
 })
 
+const [packer, otherPacker] = await Promise.all([createPacker(`${url}/idp`, Date.now), createPacker(url, Date.now)])
+const bundle = await packer.pack([await createKeyPair('ES256', 'es')])
+
 /** What the changes below rest on; each has a thing to itself. */
 const there: [name: OperationName, input: object][] = [
   // Without a user, so that who makes a preset there has to be made as well.
@@ -79,6 +85,7 @@ const there: [name: OperationName, input: object][] = [
     'issuers.add',
     { name, issuer_url: `${url}/${encodeURI(name)}` },
   ]),
+  ['bundle_signers.add', { name: 'for import', key: packer.key.publicJwk }],
   ...['for update', 'for pause', 'for resume', 'for delete'].map((name): (typeof there)[number] => [
     'policies.create',
     { ...policy, name },
@@ -110,6 +117,9 @@ const changes: [name: OperationName, input: object, what?: string][] = [
   ['issuers.add', { name: 'new', issuer_url: `${url}/new` }],
   ['issuers.update', { issuer: 'for update', clock_skew_seconds: 5 }],
   ['issuers.delete', { issuer: 'for delete' }],
+  ['issuers.import', { file: bundle }],
+  ['bundle_signers.add', { name: 'new', key: otherPacker.key.publicJwk }],
+  ['bundle_signers.remove', { bundle_signer: 'for import' }],
   ['policies.create', { ...policy, name: 'new' }],
   ['policies.update', { policy: 'for update', subject: 'other' }],
   ['policies.pause', { policy: 'for pause' }],

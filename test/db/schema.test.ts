@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { getTableColumns, is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { insertApiKey } from '../../db/api-keys.ts'
+import * as bundles from '../../db/bundle-schema.ts'
 import { insertIssuer } from '../../db/issuers.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
@@ -21,7 +22,7 @@ import {
   usageRow,
 } from '../support/rows.ts'
 
-const tables = Object.values({ ...schema, ...records }).filter((value) => is(value, SQLiteTable))
+const tables = Object.values({ ...schema, ...records, ...bundles }).filter((value) => is(value, SQLiteTable))
 const acme = organizationRows('acme')
 const other = organizationRows('other')
 

@@ -41,6 +41,9 @@ export function issuerRow(fields: Partial<Issuer> = {}): Issuer {
     updatedAt: 0,
     deletedAt: null,
     managedBy: null,
+    bundleSignerId: null,
+    keysExpireAt: null,
+    keyBundle: null,
     lastKeySet: null,
     ...fields,
   })
@@ -68,6 +71,7 @@ export function createIssuerServer(
     now: () => clock.now + clock.ahead,
     monotonic: () => clock.now,
     random,
+    graceMilliseconds: 0,
     log: createLog((line) => logLines.push(line)),
     keep: async (_issuer, keySet) => {
       await keep()

@@ -77,6 +77,9 @@ export function organizationRows(name: string): OrganizationRows {
     maxTokenAgeSeconds: null,
     caPem: null,
     keysStaleSeconds: 86_400,
+    bundleSignerId: null,
+    keysExpireAt: null,
+    keyBundle: null,
     ...times,
   }
   const policy: Policy = {

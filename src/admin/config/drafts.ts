@@ -10,6 +10,7 @@ import { putPrices } from '../../../db/upstreams.ts'
 import { Fault } from '../../fault.ts'
 import { findOrDraftOwner, type Owner } from '../../keys/owner.ts'
 import { checkIssuerFields, draftIssuer } from '../issuers/issuers.ts'
+import { keptKeys } from '../issuers/key-columns.ts'
 import { boundsOf, checkBounds } from '../keys/key-input.ts'
 import { draftApiKey } from '../keys/keys.ts'
 import type { AdminContext } from '../operation/context.ts'
@@ -90,8 +91,9 @@ export function draftIssuerEntry(drafting: Drafting, wanted: EntryOf<'issuers'>,
   const { context, organizationId, managedBy } = drafting
   const before = saved && context.registry.issuers.get(saved.id)
   const drafted = draftIssuer(context, wanted, organizationId)
-  const row: Issuer = { ...drafted, ...identityOf(before), managedBy: managedBy(saved) }
-  const entry = issuerEntry(row)
+  const kept = { ...identityOf(before), ...keptKeys(drafted, before), managedBy: managedBy(saved) }
+  const row: Issuer = { ...drafted, ...kept }
+  const entry = issuerEntry(row, context.registry)
   if (!isSame(entry, saved?.entry)) checkIssuerFields(context, row)
   drafting.issuers.set(row.name, row)
   const { orm } = context

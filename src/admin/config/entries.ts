@@ -8,6 +8,7 @@ import { configuredUpstreamName } from '../../inference/upstream/targets.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import type { Preset } from '../../presets/drafts.ts'
 import type { PresetContent } from '../../presets/preset.ts'
+import type { Registry } from '../../registry.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
 import { type Entry, type Kind, nameOf, normalise } from './document.ts'
@@ -28,7 +29,7 @@ export async function readSaved(context: AdminContext, kind: Kind, organizationI
     row.organizationId === organizationId && row.deletedAt === null
   switch (kind) {
     case 'issuers':
-      return [...registry.issuers.values()].filter(isOurs).map((row) => toSaved(kind, row, issuerEntry(row)))
+      return [...registry.issuers.values()].filter(isOurs).map((row) => toSaved(kind, row, issuerEntry(row, registry)))
     case 'keys':
       return readKeys(
         context,
@@ -71,12 +72,17 @@ async function readPresets({ orm, registry, presets }: AdminContext, organizatio
   return read
 }
 
-export function issuerEntry(row: Issuer): Entry {
+/** The keys of an issuer that accepts only bundles are not part of a document. */
+export function issuerEntry(row: Issuer, { bundleSigners }: Pick<Registry, 'bundleSigners'>): Entry {
+  const { jwks, bundleSignerId: signerId } = row
+  const isPasted = signerId === null && jwks !== null
   return normalise('issuers', {
     name: row.name,
     issuer_url: row.issuerUrl,
     jwks_url: row.jwksUrl,
-    jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
+    jwks: isPasted ? (JSON.parse(jwks) as unknown) : null,
+    keys_expire_at: isPasted ? timeOf(row.keysExpireAt) : null,
+    bundle_signer: signerId === null ? null : (bundleSigners.get(signerId)?.name ?? signerId),
     ca_pem: row.caPem,
     keys_stale_seconds: row.keysStaleSeconds,
     clock_skew_seconds: row.clockSkewSeconds,

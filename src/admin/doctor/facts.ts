@@ -7,6 +7,7 @@ import { readSchemaVersion } from '../../../db/facts.ts'
 import { mapInSlices } from '../../../db/pace.ts'
 import type { Organization } from '../../../db/schema.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
+import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
 import { firstToExpire, type Validity } from '../../values/certificates.ts'
 import type { AdminContext } from '../operation/context.ts'
@@ -76,12 +77,19 @@ async function readIssuers(
       organizationId,
       name,
       keys: keySet && { usableSeconds: keySet.usableMilliseconds / 1_000, staleSeconds, failures },
+      expiry: expiryIn(issuer),
       ca: validityIn(issuer.caPem),
       clockDifferences: clockDifferences?.of(issuer.id) ?? [],
       clockSkewSeconds,
     }
   }
   return Map.groupBy(await mapInSlices(live, toFacts), ({ organizationId }) => organizationId)
+}
+
+function expiryIn({ jwks, keysExpireAt, keyBundle, bundleSignerId }: Issuer): IssuerFacts['expiry'] {
+  const isBundle = keyBundle !== null || bundleSignerId !== null
+  if (jwks === emptyKeySet) return { isBundle, at: undefined }
+  return keysExpireAt === null ? undefined : { isBundle, at: keysExpireAt }
 }
 
 export function readUpstreams({ registry }: AdminContext): Promise<{ name: string; ca: Validity | undefined }[]> {

@@ -1,6 +1,7 @@
 // When issuers, upstreams, policies and budgets need attention. Rules only: the facts are in memory, and the clock is an argument.
 import { shellWord } from '../../../db/access.ts'
 import type { PolicyState } from '../../../db/attention.ts'
+import { expiryWarningOf } from '../../federation/issuer/key-expiry.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { dayText, durationText, type Finding, finding, listNames } from './findings.ts'
 
@@ -8,6 +9,8 @@ import { dayText, durationText, type Finding, finding, listNames } from './findi
 export type IssuerFacts = {
   name: string
   keys: { usableSeconds: number; staleSeconds: number; failures: number } | undefined
+  /** Of a bundle or a pasted set; without `at`, no bundle was imported. `at` in milliseconds. */
+  expiry?: { isBundle: boolean; at: number | undefined } | undefined
   ca: Validity | undefined
   /** `now − iat` of recent tokens in seconds. */
   clockDifferences: readonly number[]
@@ -64,7 +67,12 @@ function judgePlan({ organization, isEntitled, policies }: OrganizationFacts): F
 
 function judgeIssuer(issuer: IssuerFacts, within: string, now: number): Finding[] {
   const who = `the issuer ${JSON.stringify(issuer.name)}${within}`
-  const found = [judgeKeys(issuer, who), judgeCa(issuer.ca, who, now), judgeClock(issuer, who)]
+  const found = [
+    judgeKeys(issuer, who),
+    judgeKeysExpiry(issuer, who, now),
+    judgeCa(issuer.ca, who, now),
+    judgeClock(issuer, who),
+  ]
   return found.flatMap((about) => (about === undefined ? [] : [finding({ area: 'issuers', ...about }, [issuer.name])]))
 }
 
@@ -89,6 +97,24 @@ function judgeKeys({ name, keys }: IssuerFacts, who: string): About | undefined 
     }
   const left = `can be used for another ${durationText(usableSeconds)}`
   return { level: 'warning', code: 'issuer_keys_stale', message: `The keys of ${who} ${left}: ${fetches}`, action }
+}
+
+function judgeKeysExpiry({ name, expiry }: IssuerFacts, who: string, now: number): About | undefined {
+  if (expiry === undefined) return undefined
+  const { isBundle, at } = expiry
+  const action = isBundle
+    ? 'Pack the keys outside with latchkey jwks pack, then: latchkey issuers import FILE'
+    : `latchkey issuers update ${shellWord(name)} --jwks-file FILE --keys-expire-at TIME`
+  if (at === undefined) {
+    const message = `No signed bundle was imported for ${who}, so exchanges are refused`
+    return { level: 'error', code: 'issuer_bundle_missing', message, action }
+  }
+  const days = expiryWarningOf({ keysExpireAt: at }, now)
+  if (days === undefined) return undefined
+  const code = 'issuer_keys_expire'
+  if (days === 0) return { level: 'error', code, message: `The keys of ${who} expired on ${dayText(at)}`, action }
+  const message = `The keys of ${who} expire on ${dayText(at)}, in ${durationText((at - now) / 1_000)}`
+  return { level: days === 1 ? 'error' : 'warning', code, message, action }
 }
 
 function judgeCa(ca: Validity | undefined, who: string, now: number): About | undefined {

@@ -4,6 +4,7 @@ import type { Issuer as IssuerRow } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import { urlProblem } from '../../federation/issuer/issuer-url.ts'
 import { writeKeySet } from '../../federation/issuer/key-set.ts'
+import { readStoredSequence } from '../../federation/issuer/stored-keys.ts'
 import {
   clockSkewSecondsMax,
   issuerCaCharactersMax,
@@ -14,7 +15,7 @@ import {
 } from '../../limits.ts'
 import { splitBundle } from '../../values/certificates.ts'
 import { type } from '../../values/shape.ts'
-import { nameShape, referenceShape, textCheckedLater } from '../../values/shapes.ts'
+import { nameShape, referenceShape, textCheckedLater, timeShape } from '../../values/shapes.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { listPage } from '../operation/list-page.ts'
 import { organizationInput } from '../operation/references.ts'
@@ -40,6 +41,8 @@ export const issuerFields = {
   'keys_stale_seconds?': `0 <= number.integer <= ${issuerKeysStaleSecondsMax}`,
   'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
   'max_token_age_seconds?': `${maxTokenAgeSecondsMin} <= number.integer <= ${maxTokenAgeSecondsMax} | null`,
+  'bundle_signer?': referenceShape.configure({ says: 'The signer whose bundles alone change the keys' }).or('null'),
+  'keys_expire_at?': timeShape.configure({ says: 'When a pasted JWKS expires. ISO 8601' }).or('null'),
 } as const
 
 export const addInput = type({
@@ -75,16 +78,17 @@ export const listInput = type({ '+': 'reject', ...organizationInput, ...listPage
 
 export const oneInput = type({ '+': 'reject', ...organizationInput, issuer: referenceShape })
 
-type KeySource = Pick<IssuerRow, 'keySource' | 'jwksUrl' | 'jwks'>
+export type KeySource = Pick<IssuerRow, 'keySource' | 'jwksUrl' | 'jwks'>
 
 export const byDiscovery: KeySource = { keySource: 'discovery', jwksUrl: null, jwks: null }
 
-type KeySourceInput = { jwks_url?: string; jwks?: unknown; discovery?: true }
+export type KeySourceInput = { jwks_url?: string; jwks?: unknown; discovery?: true }
 
 /** The key source that an input names, ready to be saved; empty if it names none. */
 export function readKeySource(context: AdminContext, input: KeySourceInput): Partial<KeySource> {
   const source = nameKeySource(context, input)
-  return typeof source.jwks === 'string' ? { ...source, jwks: writeKeySet(readPastedKeySet(source.jwks)) } : source
+  if (typeof source.jwks !== 'string') return source
+  return { ...source, jwks: writeKeySet(readPastedKeySet(source.jwks), readStoredSequence(source.jwks)) }
 }
 
 /** The same with a pasted key set unchanged, for a test that saves nothing. */

@@ -2,24 +2,21 @@
 
 import { shellWord } from '../../../db/access.ts'
 import type { Actor } from '../../../db/admin-changes.ts'
-import { insertIssuer, readIssuerKeySet, updateIssuer } from '../../../db/issuers.ts'
+import { insertIssuer, updateIssuer } from '../../../db/issuers.ts'
 import { mapInSlices } from '../../../db/pace.ts'
-import type { IssuerKeySet, Issuer as IssuerRow } from '../../../db/schema.ts'
+import type { Issuer as IssuerRow } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
-import { sourceOf } from '../../federation/issuer/issuer.ts'
 import { objectionToIssuerUrl } from '../../federation/issuer/issuer-url.ts'
-import { readKeySet } from '../../federation/issuer/key-set.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { clockSkewSecondsDefault, issuerKeysStaleSecondsDefault } from '../../limits.ts'
-import { firstToExpire } from '../../values/certificates.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
+import type { issuerResponse } from '../operation/issuer-response.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
 import { containsText, showPage } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
-import { checkChanges, checkNameIsFree, findIssuer, findOrganization, timeOf } from '../operation/references.ts'
-import type { issuerResponse } from '../operation/responses.ts'
+import { checkChanges, checkNameIsFree, findIssuer, findOrganization } from '../operation/references.ts'
 import { readAffected } from '../policies/policy-impact.ts'
 import {
   addInput,
@@ -28,10 +25,11 @@ import {
   listInput,
   nameKeySource,
   oneInput,
-  readKeySource,
   updateInput,
   verifyInput,
 } from './issuer-input.ts'
+import { keyColumns, rejectPast } from './key-columns.ts'
+import { showIssuer } from './show-issuer.ts'
 import { describeFor, verifyIssuer } from './verify-issuer.ts'
 
 export const issuerOperations = {
@@ -47,10 +45,11 @@ export const issuerOperations = {
 
 async function addIssuer(context: OperationContext, input: typeof addInput.infer) {
   const { id: organizationId } = findOrganization(context.registry, input.organization)
+  rejectPast(context, input.keys_expire_at)
   const row = draftIssuer(context, input, organizationId)
   checkIssuer(context, row)
   await commit(context, [insertIssuer(context.orm, row)], [{ kind: 'issuer', id: row.id }])
-  return show(context, row.id)
+  return showIssuer(context, row.id)
 }
 
 type IssuerDraft = Omit<typeof addInput.infer, 'organization'>
@@ -64,7 +63,10 @@ export function draftIssuer(context: AdminContext, input: IssuerDraft, organizat
     name: input.name,
     issuerUrl: input.issuer_url,
     ...byDiscovery,
-    ...readKeySource(context, input),
+    keysExpireAt: null,
+    keyBundle: null,
+    bundleSignerId: null,
+    ...keyColumns(context, organizationId, input),
     caPem: input.ca_pem ?? null,
     keysStaleSeconds: input.keys_stale_seconds ?? issuerKeysStaleSecondsDefault,
     clockSkewSeconds: input.clock_skew_seconds ?? clockSkewSecondsDefault,
@@ -82,23 +84,24 @@ async function listIssuers(context: OperationContext, input: typeof listInput.in
   const rows = [...context.registry.issuers.values()].filter(
     (row) => row.organizationId === id && row.deletedAt === null && fits(row.name),
   )
-  return showPage(context, rows, input, (some) => mapInSlices(some, (row) => show(context, row.id)))
+  return showPage(context, rows, input, (some) => mapInSlices(some, (row) => showIssuer(context, row.id)))
 }
 
 async function showUsed(context: AdminContext, input: typeof oneInput.infer): Promise<typeof issuerResponse.infer> {
-  const shown = await show(context, pick(context, input).id)
+  const shown = await showIssuer(context, pick(context, input).id)
   const [used] = await withLastUse(context, [shown])
   return used ?? shown
 }
 
 async function updateIssuerFields(context: OperationContext, input: typeof updateInput.infer) {
   checkChanges(input, ['organization', 'issuer', 'if_match'])
+  rejectPast(context, input.keys_expire_at)
   const issuer = pick(context, input)
   checkUnchanged(issuer, input.if_match)
   const change = {
     name: input.name ?? issuer.name,
     issuerUrl: input.issuer_url ?? issuer.issuerUrl,
-    ...readKeySource(context, input),
+    ...keyColumns(context, issuer.organizationId, input, issuer),
     caPem: input.ca_pem === undefined ? issuer.caPem : input.ca_pem,
     keysStaleSeconds: input.keys_stale_seconds ?? issuer.keysStaleSeconds,
     clockSkewSeconds: input.clock_skew_seconds ?? issuer.clockSkewSeconds,
@@ -108,7 +111,7 @@ async function updateIssuerFields(context: OperationContext, input: typeof updat
   }
   checkIssuer(context, { ...issuer, ...change })
   await commit(context, [updateIssuer(context.orm, issuer.id, change)], [{ kind: 'issuer', id: issuer.id }])
-  return show(context, issuer.id)
+  return showIssuer(context, issuer.id)
 }
 
 async function deleteIssuer(context: OperationContext, input: typeof oneInput.infer) {
@@ -136,7 +139,7 @@ async function verify(context: OperationContext, input: typeof verifyInput.infer
 async function refresh(context: OperationContext, input: typeof oneInput.infer) {
   const issuer = pick(context, input)
   await context.issuerKeys.refresh(issuer).catch((error: unknown) => explainUnreachable(error, issuer, context.actor))
-  return show(context, issuer.id)
+  return showIssuer(context, issuer.id)
 }
 
 function explainUnreachable(error: unknown, { name }: Issuer, actor: Actor): never {
@@ -174,44 +177,4 @@ export function issuerUrlTaken(name: string, url: string): Fault {
     'conflict',
     `The issuer ${JSON.stringify(name)} already has the URL ${JSON.stringify(url)}; update that issuer instead`,
   )
-}
-
-type UsableKey = { kid: string | null; algorithm: string }
-type IssuerShown = typeof issuerResponse.infer
-
-async function show({ orm, registry }: AdminContext, id: string): Promise<IssuerShown> {
-  const row = registry.issuers.get(id)
-  if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
-  const keySet = await readIssuerKeySet(orm, id)
-  return {
-    id: row.id,
-    name: row.name,
-    issuer_url: row.issuerUrl,
-    organization_id: row.organizationId,
-    key_source: row.keySource,
-    jwks_url: row.jwksUrl,
-    jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
-    clock_skew_seconds: row.clockSkewSeconds,
-    max_token_age_seconds: row.maxTokenAgeSeconds,
-    ca_pem: row.caPem,
-    ca_expires_at: timeOf(row.caPem === null ? null : firstToExpire(row.caPem).expiresAt),
-    keys_stale_seconds: row.keysStaleSeconds,
-    keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
-    keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
-    managed_by: row.managedBy,
-    created_at: timeOf(row.createdAt),
-    updated_at: timeOf(row.updatedAt),
-    keys: listKeys(row, keySet),
-  }
-}
-
-/** Keys of the pasted set, or of the last set fetched from the current source. A damaged set has no keys. */
-function listKeys(issuer: Issuer, fetched: IssuerKeySet | undefined): UsableKey[] {
-  const isFromHere = fetched?.source === sourceOf(issuer)
-  try {
-    const keys = readKeySet(JSON.parse(issuer.jwks ?? (isFromHere ? fetched.jwks : '')))
-    return keys.map(({ kid = null, algorithm }) => ({ kid, algorithm }))
-  } catch {
-    return []
-  }
 }

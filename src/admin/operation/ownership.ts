@@ -11,10 +11,12 @@ type Owned = {
   name?: string
   slug?: string
   model?: string
+  bundleSignerId?: string | null
 }
 type Editing = {
   registry: { readonly configDocuments: ReadonlyMap<string, Readonly<ConfigDocument>> }
   actor: Actor
+  operation?: string
   warn?: ((text: string) => void) | undefined
 }
 
@@ -22,9 +24,23 @@ type Editing = {
  * Passes a row that was made by hand. Warns about a row of an owner.
  * @throws Fault `conflict` if the owner's document locks it and the caller does not force the edit
  */
-export function checkOwner({ registry, actor, warn }: Editing, kind: ChangeKind, row: object | undefined): void {
-  const { managedBy = null, organizationId, deletedAt = null, name, slug, model }: Owned = row ?? {}
+export function checkOwner(
+  { registry, actor, operation, warn }: Editing,
+  kind: ChangeKind,
+  row: object | undefined,
+): void {
+  const {
+    managedBy = null,
+    organizationId,
+    deletedAt = null,
+    name,
+    slug,
+    model,
+    bundleSignerId = null,
+  }: Owned = row ?? {}
   if (managedBy === null || deletedAt !== null || actor.kind === 'server') return
+  // A document that names a bundle signer leaves the keys to its bundles.
+  if (operation === 'issuers.import' && bundleSignerId !== null) return
   const owned = `${kind.replace('_', ' ')} ${JSON.stringify(slug ?? name ?? model)}`
   const isLocked = registry.configDocuments
     .values()

@@ -32,7 +32,7 @@ export function findOrganization({ organizations }: Registry, reference: string 
 export function findKey(registry: Registry, reference: string, organizationId: string): Readonly<ApiKey> {
   const byHash = registry.keysByHash.get(reference)
   const id = byHash?.organizationId === organizationId ? byHash.id : reference
-  return find(registry, 'key', registry.keys, id, organizationId)
+  return findRow(registry, 'key', registry.keys, id, organizationId)
 }
 
 /**
@@ -73,11 +73,11 @@ function idEver(
 }
 
 export function findIssuer(registry: Registry, reference: string, organizationId: string): Issuer {
-  return find(registry, 'issuer', registry.issuers, reference, organizationId)
+  return findRow(registry, 'issuer', registry.issuers, reference, organizationId)
 }
 
 export function findPolicy(registry: Registry, reference: string, organizationId: string): Policy {
-  return find(registry, 'policy', registry.policies, reference, organizationId)
+  return findRow(registry, 'policy', registry.policies, reference, organizationId)
 }
 
 type Rows<Row extends Named> = ReadonlyMap<string, Row> | PackedMap<Row>
@@ -87,7 +87,8 @@ function possiblyNamed<Row extends Named>(rows: Rows<Row>, name: string): Iterab
   return 'valuesWith' in rows ? rows.valuesWith(mayHave(name)) : rows.values()
 }
 
-function find<Row extends Named>(
+/** Finds a row of a kind in an organization, by id or name. */
+export function findRow<Row extends Named>(
   { organizations }: Registry,
   kind: string,
   rows: Rows<Row>,
@@ -128,7 +129,7 @@ export function checkChanges(input: object, naming: string[]): void {
 
 /** Names the organization if there is more than one, since the row may be in another. */
 export function notFound(kind: string, reference: string, organization?: string): Fault {
-  const listing = kind === 'policy' ? 'policies' : `${kind}s`
+  const listing = kind === 'policy' ? 'policies' : `${kind.replace(' ', '-')}s`
   const [within, option] =
     organization === undefined
       ? ['', '']

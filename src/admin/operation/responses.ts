@@ -1,5 +1,4 @@
 // The responses of admin operations, as shapes: the functions that show a row return them, and the OpenAPI document contains them.
-import { keySources } from '../../../db/schema.ts'
 import { ruleNames } from '../../federation/lint/rules.ts'
 import { stepNames } from '../../federation/subject-token/refusal.ts'
 import { type } from '../../values/shape.ts'
@@ -14,28 +13,6 @@ const timeOrNull = time.or('null')
 const warnings = { 'warnings?': 'string[]' } as const
 const usableKey = type({ kid: text, algorithm: 'string' })
 
-export const issuerResponse = type({
-  id: 'string',
-  name: 'string',
-  issuer_url: 'string',
-  organization_id: 'string',
-  key_source: type.enumerated(...keySources),
-  jwks_url: text,
-  jwks: 'unknown',
-  clock_skew_seconds: 'number.integer',
-  max_token_age_seconds: 'number.integer | null',
-  ca_pem: text,
-  ca_expires_at: timeOrNull,
-  keys_stale_seconds: 'number.integer',
-  keys_fetched_at: timeOrNull,
-  keys_fresh_until: timeOrNull,
-  keys: usableKey.array(),
-  managed_by: text,
-  created_at: time,
-  updated_at: time,
-  ...lastUseFields,
-  ...warnings,
-}).configure({ title: 'Issuer' })
 export const policyStates = ['enabled', 'paused', 'inactive'] as const
 const policyFields = {
   name: 'string',

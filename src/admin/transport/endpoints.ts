@@ -25,6 +25,7 @@ const segments = {
   policy: segmentShape,
   upstream: segmentShape,
   topic: segmentShape,
+  bundle_signer: segmentShape,
   request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
 }
 

@@ -1,5 +1,6 @@
 // The routes of administration over HTTP: the operation of each path, its response, and who may call it.
 import { findingsResponse } from '../doctor/findings.ts'
+import { issuerResponse } from '../operation/issuer-response.ts'
 import {
   auditedResponse,
   changedPolicyResponse,
@@ -9,7 +10,6 @@ import {
   exchangeCountsResponse,
   exchangesResponse,
   explanationResponse,
-  issuerResponse,
   lintResponse,
   listOf,
   pageOf,
@@ -20,6 +20,7 @@ import {
   verificationResponse,
 } from '../operation/responses.ts'
 import type { AdminRoute } from './admin-route.ts'
+import { bundleRoutes } from './bundle-routes.ts'
 import { configRoutes } from './config-routes.ts'
 
 const issuers = '/workload-identity/issuers'
@@ -190,6 +191,7 @@ export const routes: AdminRoute[] = [
     answer: policy,
     isBare: true,
   },
+  ...bundleRoutes,
   ...configRoutes,
   {
     method: 'GET',

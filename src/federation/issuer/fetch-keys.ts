@@ -4,20 +4,30 @@ import { issuerKeysFreshSecondsDefault, issuerKeysFreshSecondsMax, issuerKeysFre
 import { hasStrings } from '../../values/json-members.ts'
 import { fetchDocument, fetchTime, type Outbound } from './guarded-fetch.ts'
 import type { Issuer } from './issuer.ts'
-import { readKeySet, type VerificationKey } from './key-set.ts'
+import { readKeySet, spiffeRefreshHintOf, spiffeSequenceOf, type VerificationKey } from './key-set.ts'
+
+type FetchedKeys = { keys: VerificationKey[]; freshMilliseconds: number; spiffeSequence: number | undefined }
 
 /**
- * Fetches the issuer's current keys and how many milliseconds they stay fresh.
+ * Fetches the issuer's current keys and how many milliseconds they stay fresh. A SPIFFE bundle document may state both
+ * its sequence, which must not be less than the last one, and how long it stays fresh (SPIFFE Trust Domain and Bundle
+ * §4.1).
  * @throws Fault `unavailable` or `invalid`, with the cause
  */
-export async function fetchKeys(
-  issuer: Issuer,
-  outbound: Outbound,
-): Promise<{ keys: VerificationKey[]; freshMilliseconds: number }> {
+export async function fetchKeys(issuer: Issuer, outbound: Outbound, lastSequence?: number): Promise<FetchedKeys> {
   const time = fetchTime()
   const jwksUrl = issuer.jwksUrl ?? (await discover(issuer, outbound, time))
   const { document, cacheControl } = await fetchDocument(outbound, jwksUrl, issuer.caPem, time)
-  return { keys: readFetched(document, jwksUrl), freshMilliseconds: freshSeconds(cacheControl) * 1_000 }
+  const keys = readFetched(document, jwksUrl)
+  const spiffeSequence = spiffeSequenceOf(document)
+  if (lastSequence !== undefined && spiffeSequence !== undefined && spiffeSequence < lastSequence)
+    throw new Fault(
+      'unavailable',
+      `${JSON.stringify(jwksUrl)} went back from spiffe_sequence ${lastSequence} to ${spiffeSequence}`,
+    )
+  const seconds = spiffeRefreshHintOf(document) ?? maxAgeOf(cacheControl) ?? issuerKeysFreshSecondsDefault
+  const freshSeconds = Math.min(Math.max(seconds, issuerKeysFreshSecondsMin), issuerKeysFreshSecondsMax)
+  return { keys, freshMilliseconds: freshSeconds * 1_000, spiffeSequence: spiffeSequence ?? lastSequence }
 }
 
 /**
@@ -42,10 +52,9 @@ export async function discover(
   return discovery.jwks_uri
 }
 
-function freshSeconds(cacheControl: string | null): number {
-  const maxAge = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(cacheControl ?? '')?.[1]
-  const seconds = maxAge === undefined ? issuerKeysFreshSecondsDefault : Number(maxAge)
-  return Math.min(Math.max(seconds, issuerKeysFreshSecondsMin), issuerKeysFreshSecondsMax)
+function maxAgeOf(cacheControl: string | null): number | undefined {
+  const seconds = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(cacheControl ?? '')?.[1]
+  return seconds === undefined ? undefined : Number(seconds)
 }
 
 function readFetched(document: unknown, url: string): VerificationKey[] {

@@ -2,18 +2,17 @@
 // from a JWKS URL or from a pasted set.
 
 import type { IssuerKeySet } from '../../../db/schema.ts'
-import { describeError, Fault } from '../../fault.ts'
+import { describeError } from '../../fault.ts'
 import { issuerKeysCooldownSeconds, issuerPatienceMilliseconds } from '../../limits.ts'
 import type { Log } from '../../observe/log.ts'
-import type { SubjectToken } from '../subject-token/claims.ts'
 import { type Refusal, refuse } from '../subject-token/refusal.ts'
 import { fetchKeys } from './fetch-keys.ts'
 import type { Outbound } from './guarded-fetch.ts'
 import { type Issuer, sourceOf } from './issuer.ts'
+import { notFetched, refuseExpired } from './key-expiry.ts'
 import { type VerificationKey, writeKeySet } from './key-set.ts'
+import { isRefusalOf, pick, type Wanted } from './pick-key.ts'
 import { readStoredKeys, restoreKeys, restoreTimes } from './stored-keys.ts'
-
-type Wanted = Pick<SubjectToken, 'kid' | 'algorithm'>
 
 export type IssuerKeys = {
   /**
@@ -33,8 +32,10 @@ export type IssuerKeys = {
 /**
  * `failures` counts failed fetches since the last success, `failuresTotal` since startup or the last edit. `keySet` is
  * undefined if none was fetched. The keys stay usable for `usableMilliseconds`, which is negative after that time.
+ * `expiresAt` is when a bundle or a pasted set stops being usable, in milliseconds since 1970.
  */
 export type IssuerKeysState = {
+  expiresAt?: number
   failures: number
   failuresTotal: number
   keySet: { ageMilliseconds: number; usableMilliseconds: number } | undefined
@@ -51,6 +52,8 @@ export type IssuerKeysOptions = {
   /** Stores a newly fetched key set, unless the issuer was edited since the fetch began. */
   keep: (issuer: Issuer, keySet: IssuerKeySet) => Promise<void>
   log: Log
+  /** How long keys stay usable after they expire. */
+  graceMilliseconds: number
 }
 
 /**
@@ -70,6 +73,8 @@ type Cached = {
   fetchesStarted: number
   keysFromFetch: number
   fetching: Promise<IssuerKeySet> | undefined
+  /** Of the last SPIFFE bundle document. */
+  spiffeSequence: number | undefined
 }
 
 /** The keys of all issuers, by immutable issuer value: an edit creates a new value and so an empty entry. */
@@ -80,11 +85,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   return {
     find: (issuer, token) => findKey(cache, issuer, token),
     refresh: (issuer) => {
-      if (issuer.jwks !== null) {
-        throw new Fault('invalid', 'This issuer has a pasted JWKS, which is not fetched; renew it by an update', {
-          hint: ': latchkey issuers update ISSUER --jwks-file FILE',
-        })
-      }
+      if (issuer.jwks !== null) throw notFetched(issuer)
       return refresh(cache, issuer)
     },
     stateOf: (issuer) => stateOf(cache, issuer),
@@ -92,7 +93,9 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
 }
 
 async function findKey(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<VerificationKey | Refusal> {
-  const { monotonic } = cache
+  const { now, monotonic, graceMilliseconds } = cache
+  const expired = refuseExpired(issuer, now(), graceMilliseconds)
+  if (expired !== undefined) return expired
   const cached = entryOf(cache, issuer)
   const startedBefore = cached.fetchesStarted
   if (monotonic() >= cached.freshUntil) await renewInTime(cache, issuer, token)
@@ -127,6 +130,7 @@ function entryOf({ entries, now, monotonic }: KeyCache, issuer: Issuer): Cached 
     fetchesStarted: 0,
     keysFromFetch: 0,
     fetching: undefined,
+    spiffeSequence: undefined,
   }
   const cached: Cached =
     issuer.jwks === null
@@ -145,6 +149,8 @@ function isUsable(cache: KeyCache, issuer: Issuer): boolean {
 function stateOf(cache: KeyCache, issuer: Issuer): IssuerKeysState {
   const known = cache.entries.get(issuer)
   const { failures = 0, failuresTotal = 0 } = known ?? {}
+  if (issuer.keysExpireAt !== null)
+    return { failures, failuresTotal, keySet: undefined, expiresAt: issuer.keysExpireAt + cache.graceMilliseconds }
   const times = known ?? restoreTimes(issuer, cache)
   if (times === undefined || !Number.isFinite(times.fetchedAt)) return { failures, failuresTotal, keySet: undefined }
   const now = cache.monotonic()
@@ -167,9 +173,10 @@ async function fetchInto(cache: KeyCache, issuer: Issuer): Promise<IssuerKeySet>
   const { now, monotonic, outbound, keep } = cache
   const cached = entryOf(cache, issuer)
   cached.fetchesStarted += 1
-  const { keys, freshMilliseconds } = await fetchKeys(issuer, outbound)
+  const { keys, freshMilliseconds, spiffeSequence } = await fetchKeys(issuer, outbound, cached.spiffeSequence)
   const fetchedAt = now()
   cached.keys = keys
+  cached.spiffeSequence = spiffeSequence
   cached.fetchedAt = monotonic()
   cached.freshUntil = cached.fetchedAt + freshMilliseconds
   cached.keysFromFetch = cached.fetchesStarted
@@ -177,7 +184,7 @@ async function fetchInto(cache: KeyCache, issuer: Issuer): Promise<IssuerKeySet>
   const keySet: IssuerKeySet = {
     issuerId: issuer.id,
     source: sourceOf(issuer),
-    jwks: writeKeySet(keys),
+    jwks: writeKeySet(keys, spiffeSequence),
     fetchedAt,
     freshUntil: fetchedAt + freshMilliseconds,
   }
@@ -235,14 +242,4 @@ async function renewForKid(cache: KeyCache, issuer: Issuer): Promise<boolean> {
     cached.lastKidFetchAt = at
   }
   return renew(cache, issuer)
-}
-
-function pick(keys: VerificationKey[], { kid, algorithm }: Wanted): VerificationKey | Refusal {
-  const [first, second] = keys.filter((key) => key.algorithm === algorithm && (kid === undefined || key.kid === kid))
-  if (first === undefined) return refuse('kid_unknown', kid)
-  return second === undefined ? first : refuse('kid_ambiguous', kid)
-}
-
-function isRefusalOf(value: VerificationKey | Refusal, reason: Refusal['refused']): boolean {
-  return 'refused' in value && value.refused === reason
 }

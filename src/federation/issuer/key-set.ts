@@ -71,9 +71,41 @@ function keyOf(kid: string | undefined, algorithm: SubjectTokenAlgorithm, public
   return { kid, algorithm, publicJwk, cryptoKey }
 }
 
-/** Returns a JWKS of exactly these keys, without private members. */
-export function writeKeySet(keys: VerificationKey[]): string {
-  return JSON.stringify({ keys: keys.map(({ kid, algorithm, publicJwk }) => ({ ...publicJwk, kid, alg: algorithm })) })
+/**
+ * Returns a JWKS of exactly these keys, without private members. A SPIFFE bundle document keeps its sequence.
+ */
+export function writeKeySet(keys: VerificationKey[], spiffeSequence?: number): string {
+  return JSON.stringify({ keys: writeKeys(keys), spiffe_sequence: spiffeSequence })
+}
+
+export function writeKeys(keys: VerificationKey[]): JWK[] {
+  return keys.map(({ kid, algorithm, publicJwk }) => ({
+    ...publicJwk,
+    ...(kid === undefined ? {} : { kid }),
+    alg: algorithm,
+  }))
+}
+
+/** The `spiffe_sequence` of a SPIFFE bundle document; undefined for other sets. */
+export function spiffeSequenceOf(document: unknown): number | undefined {
+  return wholeMember(document, 'spiffe_sequence')
+}
+
+/** The `spiffe_refresh_hint` of a SPIFFE bundle document in seconds; undefined for other sets. */
+export function spiffeRefreshHintOf(document: unknown): number | undefined {
+  return wholeMember(document, 'spiffe_refresh_hint')
+}
+
+function wholeMember(document: unknown, name: string): number | undefined {
+  const value = (document as Record<string, unknown> | null)?.[name]
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
+}
+
+const privateNames = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+/** Whether an entry of a key set has a member of a private or secret key (RFC 7518 §6). */
+export function privateMembersIn(jwk: unknown): boolean {
+  return typeof jwk === 'object' && jwk !== null && privateNames.some((name) => Object.hasOwn(jwk, name))
 }
 
 function modulusBits(n: string | undefined): number {

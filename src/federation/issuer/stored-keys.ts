@@ -1,19 +1,29 @@
 // Reads the key sets that the database stores: the last good set of each issuer, and pasted sets. It fetches nothing.
 import { type Issuer, sourceOf } from './issuer.ts'
-import { readKeySet, type VerificationKey } from './key-set.ts'
+import { readKeySet, spiffeSequenceOf, type VerificationKey } from './key-set.ts'
 
 type Clocks = { now: () => number; monotonic: () => number }
 /** Times are monotonic milliseconds. */
-export type RestoredKeys = { keys: VerificationKey[]; fetchedAt: number; freshUntil: number }
+export type RestoredKeys = {
+  keys: VerificationKey[]
+  spiffeSequence: number | undefined
+  fetchedAt: number
+  freshUntil: number
+}
 
 /** Restores the stored set of an issuer. A set with a future time has an unknown age and is stale at once. */
 export function restoreKeys(issuer: Issuer, clocks: Clocks): RestoredKeys | undefined {
   const times = restoreTimes(issuer, clocks)
-  return times === undefined ? undefined : { ...times, keys: readStoredKeys(issuer.lastKeySet?.jwks ?? '') }
+  if (times === undefined) return undefined
+  const jwks = issuer.lastKeySet?.jwks ?? ''
+  return { ...times, keys: readStoredKeys(jwks), spiffeSequence: readStoredSequence(jwks) }
 }
 
 /** Reads a set that passed `readKeySet` before it was stored. A damaged set returns no keys. */
-export function restoreTimes(issuer: Issuer, { now, monotonic }: Clocks): Omit<RestoredKeys, 'keys'> | undefined {
+export function restoreTimes(
+  issuer: Issuer,
+  { now, monotonic }: Clocks,
+): Pick<RestoredKeys, 'fetchedAt' | 'freshUntil'> | undefined {
   const { lastKeySet } = issuer
   if (lastKeySet === null || lastKeySet.source !== sourceOf(issuer)) return undefined
   const { fetchedAt, freshUntil } = lastKeySet
@@ -28,5 +38,14 @@ export function readStoredKeys(jwks: string): VerificationKey[] {
     return readKeySet(JSON.parse(jwks))
   } catch {
     return []
+  }
+}
+
+/** The `spiffe_sequence` of a stored set. */
+export function readStoredSequence(jwks: string): number | undefined {
+  try {
+    return spiffeSequenceOf(JSON.parse(jwks))
+  } catch {
+    return undefined
   }
 }

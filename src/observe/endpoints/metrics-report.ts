@@ -97,22 +97,31 @@ function createNaming({ registry }: MetricsContext): (label: string, value: stri
   }
 }
 
-/** Of at most `labelValuesMax` issuers: those that failed most often, then those with the oldest keys. */
+/** Of at most `labelValuesMax` issuers: those that failed most often, then bundles and pasted sets that expire soonest, then the oldest keys. */
 function issuerSamples({ registry, issuerKeys, now }: MetricsContext, only: string | undefined): Samples {
   const states = [...registry.issuers.values()]
     .filter(({ deletedAt, organizationId }) => deletedAt === null && organizationId === (only ?? organizationId))
     .map((issuer) => ({ labels: [issuer.organizationId, issuer.name], ...issuerKeys.stateOf(issuer) }))
-    .toSorted((one, other) => other.failures - one.failures || ageOf(other) - ageOf(one))
+    .toSorted(
+      (one, other) => other.failures - one.failures || expiryOf(one) - expiryOf(other) || ageOf(other) - ageOf(one),
+    )
     .slice(0, labelValuesMax)
   const fetched = states.flatMap(({ labels, keySet }) => (keySet === undefined ? [] : [{ labels, ...keySet }]))
   return {
     issuerFetchFailures: states.map(({ labels, failuresTotal }) => ({ labels, value: failuresTotal })),
     issuerKeysAge: fetched.map(({ labels, ageMilliseconds }) => ({ labels, value: ageMilliseconds / 1_000 })),
-    issuerKeysExpire: fetched.map(({ labels, usableMilliseconds }) => ({
-      labels,
-      value: (now() + usableMilliseconds) / 1_000,
-    })),
+    issuerKeysExpire: [
+      ...fetched.map(({ labels, usableMilliseconds }) => ({ labels, value: (now() + usableMilliseconds) / 1_000 })),
+      ...states.flatMap(({ labels, expiresAt }) =>
+        expiresAt === undefined ? [] : [{ labels, value: expiresAt / 1_000 }],
+      ),
+    ],
   }
+}
+
+/** A time that is the same for all issuers without an expiry. */
+function expiryOf({ expiresAt = Number.MAX_SAFE_INTEGER }: ReturnType<IssuerKeys['stateOf']>): number {
+  return expiresAt
 }
 
 function ageOf({ keySet }: ReturnType<IssuerKeys['stateOf']>): number {

@@ -1,0 +1,69 @@
+// How an issuer is shown: its settings, its keys, when they expire, and the bundle that they came from.
+import { readIssuerKeySet } from '../../../db/issuers.ts'
+import type { IssuerKeySet } from '../../../db/schema.ts'
+import { type Issuer, sourceOf } from '../../federation/issuer/issuer.ts'
+import { readKeySet } from '../../federation/issuer/key-set.ts'
+import { firstToExpire } from '../../values/certificates.ts'
+import type { AdminContext } from '../operation/context.ts'
+import type { issuerResponse } from '../operation/issuer-response.ts'
+import { timeOf } from '../operation/references.ts'
+
+type UsableKey = { kid: string | null; algorithm: string }
+type IssuerShown = typeof issuerResponse.infer
+
+export async function showIssuer({ orm, registry }: AdminContext, id: string): Promise<IssuerShown> {
+  const row = registry.issuers.get(id)
+  if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
+  const keySet = await readIssuerKeySet(orm, id)
+  return {
+    id: row.id,
+    name: row.name,
+    issuer_url: row.issuerUrl,
+    organization_id: row.organizationId,
+    key_source: row.keySource,
+    jwks_url: row.jwksUrl,
+    jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
+    clock_skew_seconds: row.clockSkewSeconds,
+    max_token_age_seconds: row.maxTokenAgeSeconds,
+    ca_pem: row.caPem,
+    ca_expires_at: timeOf(row.caPem === null ? null : firstToExpire(row.caPem).expiresAt),
+    keys_stale_seconds: row.keysStaleSeconds,
+    keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
+    keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
+    bundle_signer: signerName(registry, row.bundleSignerId),
+    keys_expire_at: timeOf(row.keysExpireAt),
+    key_bundle: showBundle(registry, row),
+    managed_by: row.managedBy,
+    created_at: timeOf(row.createdAt),
+    updated_at: timeOf(row.updatedAt),
+    keys: listKeys(row, keySet),
+  }
+}
+
+function signerName({ bundleSigners }: AdminContext['registry'], id: string | null): string | null {
+  return id === null ? null : (bundleSigners.get(id)?.name ?? id)
+}
+
+function showBundle(registry: AdminContext['registry'], { keyBundle }: Issuer): IssuerShown['key_bundle'] {
+  if (keyBundle === null) return null
+  const { signerId, packer, sequence, issuedAt, refreshHintSeconds, evidence } = keyBundle
+  return {
+    bundle_signer: signerName(registry, signerId),
+    packer,
+    sequence,
+    issued_at: timeOf(issuedAt),
+    refresh_hint: refreshHintSeconds,
+    evidence,
+  }
+}
+
+/** Keys of the pasted set, or of the last set fetched from the current source. A damaged set has no keys. */
+function listKeys(issuer: Issuer, fetched: IssuerKeySet | undefined): UsableKey[] {
+  const isFromHere = fetched?.source === sourceOf(issuer)
+  try {
+    const keys = readKeySet(JSON.parse(issuer.jwks ?? (isFromHere ? fetched.jwks : '')))
+    return keys.map(({ kid = null, algorithm }) => ({ kid, algorithm }))
+  } catch {
+    return []
+  }
+}
