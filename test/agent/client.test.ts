@@ -1,6 +1,6 @@
 // The module for programs in JavaScript, from its release file: real clients with it, and its types.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { buildPortableFiles } from '../../scripts/release/portable-files.ts'
@@ -75,7 +75,9 @@ for (const [name, command] of runtimes) {
   })
 }
 
-test("the manual's module for OpenAI's client names what exists", () => {
-  const recipe = codeUnder('JavaScript', 'js', topics.get('workloads'))
-  expect(recipe).toContain(`import { ${Object.keys(client).join(', ')} } from './latchkey-client.mjs'`)
+test("the manual's program for OpenAI's client prints what the upstream answers", async () => {
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), inFolder('node_modules'))
+  writeFileSync(inFolder('openai.mjs'), codeUnder('JavaScript', 'js', topics.get('workloads')))
+  const run = { cwd: folder.path, env: { ...env, HOME: folder.path }, program: [process.execPath] }
+  expect(await runCommand([inFolder('openai.mjs')], run)).toEqual({ code: 0, stdout: 'Hello\n', stderr: '' })
 })

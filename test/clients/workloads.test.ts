@@ -61,6 +61,23 @@ test.skipIf(lacksPython)('the recipe for Python prints what the upstream answers
   expect({ code, text: stdout.trim() }).toEqual({ code: 0, text: 'Hello' })
 })
 
+test.skipIf(python === null)(
+  'the recipe without the program is a function of 25 lines that returns a token (needs python3)',
+  async () => {
+    const [, recipe = ''] = [...page.matchAll(/^```python\n([\s\S]*?)^```$/gm)].map(([, code]) => code)
+    expect(recipe.trim().split('\n').length).toBeLessThanOrEqual(25)
+    const options = { cwd: folder.path, env, program: [python ?? ''] }
+    const { code, stdout, stderr } = await runCommand(
+      ['-c', `${recipe}\nprint(access_token(), access_token())`],
+      options,
+    )
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const [first = '', again] = stdout.trim().split(' ')
+    expect(first).toMatch(/^ey[\w-]+\.[\w-]+\.[\w-]+$/)
+    expect(again).toBe(first)
+  },
+)
+
 test('the settings of Claude Code and Codex CLI name a command that prints a token', async () => {
   const { apiKeyHelper } = JSON.parse(codeUnder('Claude Code', 'json', page)) as { apiKeyHelper: string }
   type Codex = { model_providers: { latchkey: { auth: { command: string; args: string[] } } } }

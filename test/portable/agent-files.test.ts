@@ -123,6 +123,19 @@ for (const [name, program] of programs) {
       expect(await run(['exec', '--', 'sh', '-c', script])).toEqual({ code: 7, stdout: '401 200', stderr: '' })
     })
 
+    const needsProcesses = test.skipIf(process.platform !== 'linux')
+    needsProcesses('exec puts no secret into the arguments of a process (needs /proc)', async () => {
+      const script = "printf '%s\\n' \"$OPENAI_API_KEY\"; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; true"
+      for (const inject of ['agent', 'token']) {
+        const { code, stdout } = await run(['exec', '--inject', inject, '--', 'sh', '-c', script])
+        const [secret = '', ...seen] = stdout.split('\n')
+        expect(code).toBe(0)
+        expect(secret.length).toBeGreaterThan(40)
+        expect(seen.join()).toContain(`exec --inject ${inject} `)
+        expect(seen.join()).not.toContain(secret)
+      }
+    })
+
     test('exec ends with 128 and the number of the signal that ended the command', async () => {
       const child = Bun.spawn([...(program ?? []), 'exec', '--', 'sh', '-c', 'echo started; exec sleep 60'], {
         cwd: folder.path,

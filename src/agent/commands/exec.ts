@@ -23,7 +23,7 @@ export const execCommand: AgentCommand = {
     },
     ...commonOptions,
   ],
-  examples: ['exec -- python train.py', 'exec -- sh -c \'curl -H "Authorization: Bearer $OPENAI_API_KEY" …\''],
+  examples: ['exec -- python train.py', 'exec --identity file:/run/jwt -- claude -p "Summarize the changes"'],
   notes: `The command gets OPENAI_BASE_URL, OPENAI_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_AUTH_TOKEN, OPENROUTER_BASE_URL and
 OPENROUTER_API_KEY. Signals are passed on. The exit code is that of the command, or 128 and the number of the signal
 that ended it.`,
