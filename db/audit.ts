@@ -1,5 +1,5 @@
 // Reads the exchange audit. Only write.ts adds rows, archives.ts removes old ones, and rows never change.
-import { and, desc, eq, gte, lt, max, min } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, isNotNull, lt, max, min, or, sql } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { exchangeAudit } from './record-schema.ts'
 import { timeOfRequest } from './request-time.ts'
@@ -98,6 +98,54 @@ async function findWithin(orm: Orm, requestId: string, rows: RowRange): Promise<
       .where(and(gte(exchangeAudit.id, from), lt(exchangeAudit.id, until), eq(exchangeAudit.requestId, requestId)))
   for await (const [found] of readInSlices(rows, read)) if (found !== undefined) return found
   return undefined
+}
+
+/** An exchange as `readVerified` yields it. `recordedClaims` is parsed. */
+export type VerifiedExchange = Pick<ListedAudit, 'at' | 'requestId' | 'reason' | 'policyId' | 'subjectTokenId'> & {
+  subject: string
+  recordedClaims: unknown
+}
+
+export type VerifiedFilter = {
+  organizationId: string
+  issuerId: string
+  /** In milliseconds since 1970 UTC. */
+  since: number
+  /** The reasons for which a verified token is refused. */
+  reasons: readonly string[]
+}
+
+/** Yields the exchanges of verified tokens of an issuer, newest first, as texts for `readVerifiedExchange`. */
+export async function* readVerified(
+  orm: Orm,
+  { organizationId, issuerId, since, reasons }: VerifiedFilter,
+  onProgress?: OnProgress,
+): AsyncGenerator<string[]> {
+  const { id, at, recordedClaims, outcome, reason, ...row } = exchangeAudit
+  const rows = { from: await firstRowSince(orm, since - disorderMilliseconds), until: (await lastRowId(orm)) + 1 }
+  const fields = [at, row.requestId, reason, row.policyId, row.subjectTokenId, row.subject]
+  // The claims are JSON already, and quoting them as a text would cost more than everything else here.
+  const packed = sql`rtrim(json_array(${sql.join(fields, sql`, `)}), ']') || ',' || coalesce(${recordedClaims}, 'null') || ']'`
+  const isVerified = or(eq(outcome, 'issued'), isNotNull(recordedClaims), inArray(reason, [...reasons]))
+  const isTheirs = and(eq(row.organizationId, organizationId), eq(row.issuerId, issuerId), gte(at, since))
+  const read = async (slice: RowRange) => {
+    const isInSlice = and(gte(id, slice.from), lt(id, slice.until))
+    const [found] = await orm.all<{ rows: string | null }>(sql`
+      select group_concat(packed, char(10)) as "rows" from (
+        select ${packed} as packed from ${exchangeAudit} where ${and(isInSlice, isTheirs, isVerified)} order by id desc
+      )`)
+    return found?.rows ?? null
+  }
+  for await (const text of readInSlices(rows, read, onProgress, { newestFirst: true }))
+    if (text !== null) yield text.split('\n')
+}
+
+export function readVerifiedExchange(text: string): VerifiedExchange {
+  const [at, requestId, reason, policyId, subjectTokenId, subject, recordedClaims] = JSON.parse(text) as [
+    number,
+    ...[string, string | null, string | null, string | null, string, unknown],
+  ]
+  return { at, requestId, reason, policyId, subjectTokenId, subject, recordedClaims }
 }
 
 /**

@@ -15,20 +15,22 @@ const sliceRowsMax = 4_000
 /** The most rows that a listing slice returns. Returning a row costs about as much as scanning ten. */
 const sliceRowsListedMax = 100
 
-/** Yields the result of `read` for each slice, oldest rows first. */
+/** Yields the result of `read` for each slice, oldest rows first unless `newestFirst` is set. */
 export async function* readInSlices<Result>(
   { from, until }: RowRange,
   read: (slice: RowRange) => Promise<Result>,
   onProgress: OnProgress = () => {},
+  { newestFirst = false }: { newestFirst?: boolean } = {},
 ): AsyncGenerator<Result> {
   let rows = sliceRowsFirst
-  for (let start = from; start < until; ) {
-    const end = Math.min(start + rows, until)
-    const { result, milliseconds } = await readTimed(() => read({ from: start, until: end }))
+  for (let done = 0; done < until - from; ) {
+    const count = Math.min(rows, until - from - done)
+    const start = newestFirst ? until - done - count : from + done
+    const { result, milliseconds } = await readTimed(() => read({ from: start, until: start + count }))
     yield result
-    start = end
+    done += count
     rows = nextRows(rows, milliseconds)
-    onProgress(start - from, until - from)
+    onProgress(done, until - from)
   }
 }
 

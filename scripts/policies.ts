@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
+import { backtestCommand } from './shared/backtest.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { checkCommand } from './shared/explanations.ts'
 import { drawDifference, drawFindings, drawLinted, exceptionsIn, isBlocked } from './shared/findings.ts'
@@ -53,6 +54,7 @@ export function policiesCommand(): Command {
     checkCommand(),
     lintCommand(),
     testsCommand(),
+    backtestCommand(),
     commandOnOne('policy', 'show', 'Show a policy', 'policies.show', show),
     updateCommand(),
     commandOnOne(

@@ -116,6 +116,9 @@ export const claimSteps: readonly Step[] = steps.filter(
   ({ name }) => !['form', 'policy', 'keys', 'signature'].includes(name),
 )
 
+/** The steps whose outcome can differ between the policies of an issuer once the token is verified. */
+export const policySteps: readonly Step[] = steps.slice(steps.findIndex(({ name }) => name === 'subject'))
+
 function found<Name extends 'token' | 'key'>(name: Name, value: Refusal | NonNullable<Facts[Name]>): Outcome {
   return isRefusal(value) ? value : { [name]: value }
 }

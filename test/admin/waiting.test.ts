@@ -21,6 +21,7 @@ const others: OperationName[] = [
   'policies.check',
   'policies.lint',
   'policies.test',
+  'policies.backtest',
   'config.export',
   'config.plan',
   'audit.list',

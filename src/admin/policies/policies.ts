@@ -3,15 +3,9 @@
 import { insertPolicy, updatePolicy } from '../../../db/policies.ts'
 import type { Policy as PolicyRow } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
-import {
-  compileCondition,
-  conditionEnvironment,
-  describeConditionFault,
-  isConditionFault,
-} from '../../federation/condition/compile.ts'
 import type { Policy } from '../../federation/policy.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
-import { accessTokenLifetimeSecondsMax, policyBoundsBytesMax, subjectTokenBytesMax } from '../../limits.ts'
+import { accessTokenLifetimeSecondsMax, subjectTokenBytesMax } from '../../limits.ts'
 import type { Registry } from '../../registry.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape, withoutNul } from '../../values/shapes.ts'
@@ -28,7 +22,9 @@ import {
   organizationInput,
 } from '../operation/references.ts'
 import type { changedPolicyResponse } from '../operation/responses.ts'
+import { backtestInput, backtestPolicy } from './backtest.ts'
 import { explainNearest } from './nearest-policies.ts'
+import { checkPolicyFields, conditionColumns, withRules } from './policy-edit.ts'
 import { lintInput, policyChange, policyCreation, testInput } from './policy-input.ts'
 import { isSameToLinter, lintPolicies, rejectBlockingFindings } from './policy-lint.ts'
 import { listPolicies, policyListInput } from './policy-list.ts'
@@ -55,6 +51,7 @@ export const policyOperations = {
   'policies.check': operation(checkInput, check),
   'policies.lint': operation(lintInput, lintPolicies),
   'policies.test': operation(testInput, testPolicies),
+  'policies.backtest': operation(backtestInput, backtestPolicy),
   'policies.pause': operation(oneInput, (context, input) => enable(context, input, false), { mutates: true }),
   'policies.resume': operation(oneInput, (context, input) => enable(context, input, true), { mutates: true }),
   'policies.delete': operation(oneInput, deletePolicy, { mutates: true }),
@@ -68,16 +65,10 @@ async function changePolicy(
   const policy = pick(context, input)
   checkUnchanged(policy, input.if_match)
   const row: PolicyRow = {
-    ...policy,
+    ...withRules(policy, input),
     name: input.name ?? policy.name,
     enabled: input.enabled ?? policy.enabled,
-    audience: input.audience ?? policy.audience,
-    subject: input.subject === undefined ? policy.subject : input.subject,
-    ...(input.condition === undefined ? {} : conditionColumns(input.condition)),
-    requiredScope: input.required_scope === undefined ? policy.requiredScope : input.required_scope,
-    requiredTokenType: input.required_token_type === undefined ? policy.requiredTokenType : input.required_token_type,
     maxLifetimeSeconds: input.max_lifetime_seconds ?? policy.maxLifetimeSeconds,
-    replayProtection: input.replay_protection ?? policy.replayProtection,
     allowedModels: input.allowed_models === undefined ? policy.allowedModels : input.allowed_models,
     allowedPresets: input.allowed_presets === undefined ? policy.allowedPresets : input.allowed_presets,
     lintExceptions: input.lint_exceptions === undefined ? policy.lintExceptions : input.lint_exceptions,
@@ -172,11 +163,6 @@ async function enable(context: OperationContext, input: typeof oneInput.infer, e
   return show(context, await change(context, pick(context, input), { enabled }))
 }
 
-/** A condition is saved with the environment in which it was checked. */
-function conditionColumns(condition: string | null): Pick<PolicyRow, 'condition' | 'conditionEnvironment'> {
-  return { condition, conditionEnvironment: condition === null ? null : conditionEnvironment }
-}
-
 /** The target is an inference key of the same organization (reference: Policy). */
 function findTargetKey({ registry }: AdminContext, reference: string, organizationId: string): string {
   const key = findKey(registry, reference, organizationId)
@@ -191,24 +177,4 @@ function findTargetKey({ registry }: AdminContext, reference: string, organizati
 function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
   checkPolicyFields(row)
   checkNameIsFree('policy', registry.policies, row.name, row.organizationId, row.id)
-}
-
-/** Checks what depends on the policy alone. @throws Fault `invalid` */
-export function checkPolicyFields(row: PolicyRow): void {
-  if (row.subject === null && row.condition === null)
-    throw new Fault('invalid', 'A policy must restrict its subjects: set subject, condition or both', {
-      hint: ' (--subject, --condition)',
-    })
-  if (row.condition !== null && row.conditionEnvironment === conditionEnvironment) {
-    const compiled = compileCondition(row.condition)
-    if (isConditionFault(compiled))
-      throw new Fault('invalid', `The condition cannot be saved: ${describeConditionFault(row.condition, compiled)}`)
-  }
-  const bounds = [...(row.allowedModels ?? []), ...(row.allowedPresets ?? [])]
-  // Counted as the token contains them, where a character may take six bytes.
-  if (Buffer.byteLength(JSON.stringify(bounds)) > policyBoundsBytesMax)
-    throw new Fault(
-      'invalid',
-      `The models and presets of a policy are in every access token and must take at most ${policyBoundsBytesMax} bytes in total: use fewer or shorter patterns`,
-    )
 }

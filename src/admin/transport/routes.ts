@@ -19,6 +19,7 @@ import {
   testedPolicyResponse,
   verificationResponse,
 } from '../operation/responses.ts'
+import { backtestResponse } from '../policies/backtest-response.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { bundleRoutes } from './bundle-routes.ts'
 import { configRoutes } from './config-routes.ts'
@@ -150,6 +151,15 @@ export const routes: AdminRoute[] = [
     summary: 'Run the tests that are stored with one policy or with all policies',
     answer: listOf(testedPolicyResponse),
     isList: true,
+    isReading: true,
+  },
+  {
+    method: 'POST',
+    path: `${policies}/{policy}/backtest`,
+    operation: 'policies.backtest',
+    summary: 'Judge past exchanges by an edited policy, without saving it',
+    rules: 'Without a field, the saved value applies. The edited policy must be one that could be saved.',
+    answer: dataOf(backtestResponse),
     isReading: true,
   },
   {

@@ -157,6 +157,12 @@ export function stepOf(reason: Reason): StepName {
   return reasons[reason].step
 }
 
+/** Reports whether an exchange is refused for this reason only after its signature is verified. */
+export function isAfterSignature(reason: Reason): boolean {
+  // Something unforeseen can happen at any step.
+  return reason !== 'unforeseen' && stepNames.indexOf(stepOf(reason)) > stepNames.indexOf('signature')
+}
+
 /** Why an exchange is refused. `detail` is for the audit; the caller sees it only if it is the name of a form field. */
 export type Refusal = { refused: Reason; detail?: string; retryAfterSeconds?: number }
 

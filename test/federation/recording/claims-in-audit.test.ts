@@ -1,7 +1,7 @@
 // Which claims of a verified token the audit keeps, by the setting of the organization.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { RecordedClaims } from '../../src/federation/recording/recorded-claims.ts'
-import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
+import type { RecordedClaims } from '../../../src/federation/recording/recorded-claims.ts'
+import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
 
 const condition = 'claims.team == "a" || (has(claims.region) && claims.region == "eu")'
 let latchkey: PastedIssuer

@@ -1,0 +1,170 @@
+// Runs an edited policy over the exchanges that the audit has of its issuer, and counts what would change. It changes
+// nothing.
+
+import { readVerified, readVerifiedExchange, type VerifiedExchange } from '../../../db/audit.ts'
+import { createPace } from '../../../db/pace.ts'
+import { listSigningKeys } from '../../../db/signing-keys.ts'
+import { type ClaimHash, createClaimHash } from '../../federation/recording/claim-hash.ts'
+import { createRecordJudge, type Judgment, type RecordedExchange } from '../../federation/recording/record-judge.ts'
+import type { RecordedClaims } from '../../federation/recording/recorded-claims.ts'
+import { isAfterSignature, reasonNames } from '../../federation/subject-token/refusal.ts'
+import { openMasterKeyText } from '../../tokens/keyring.ts'
+import { type } from '../../values/shape.ts'
+import { claimValueShape, referenceShape, timeShape } from '../../values/shapes.ts'
+import type { AdminContext } from '../operation/context.ts'
+import type { OperationContext } from '../operation/operation.ts'
+import { findOrganization, findPolicy, organizationInput, timeOf } from '../operation/references.ts'
+import { archivedOf } from '../reports/archived.ts'
+import { createRowNames } from '../reports/row-names.ts'
+import type { backtestResponse } from './backtest-response.ts'
+import { checkPolicyFields, withRules } from './policy-edit.ts'
+import { policyFields } from './policy-input.ts'
+
+const exchangesDefault = 100_000
+const exchangesMax = 1_000_000
+const sinceDefaultMilliseconds = 30 * 24 * 60 * 60 * 1_000
+
+export const backtestInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  policy: referenceShape,
+  'audience?': claimValueShape,
+  'subject?': policyFields['subject?'],
+  'condition?': policyFields['condition?'],
+  'required_scope?': policyFields['required_scope?'],
+  'required_token_type?': policyFields['required_token_type?'],
+  'replay_protection?': policyFields['replay_protection?'],
+  'since?': timeShape.configure({ says: 'Only exchanges since this time; the default is the last 30 days. ISO 8601' }),
+  'limit?': type(`1 <= number.integer <= ${exchangesMax}`).configure({
+    says: `The most exchanges to judge, newest first; default ${exchangesDefault}`,
+  }),
+})
+
+type Response = typeof backtestResponse.infer
+type Unknown = Response['not_judged_because'][number]
+type Example = NonNullable<Response['examples']['gained']>
+type Verified = VerifiedExchange & RecordedExchange
+
+/** Judges each exchange by the saved policy and by the edited one. Other work comes in between. */
+export async function backtestPolicy(context: OperationContext, input: typeof backtestInput.infer): Promise<Response> {
+  const { registry, now } = context
+  const { id: organizationId } = findOrganization(registry, input.organization)
+  const policy = findPolicy(registry, input.policy, organizationId)
+  const edited = withRules(policy, input)
+  checkPolicyFields(edited)
+  const since = input.since?.getTime() ?? now() - sinceDefaultMilliseconds
+  const limit = input.limit ?? exchangesDefault
+  let hash: ClaimHash | undefined
+  const judgeBefore = createRecordJudge(policy, () => hash)
+  const judgeAfter = createRecordJudge(edited, () => hash)
+  const tally = createTally(context)
+  const pace = createPace()
+  const asked = { organizationId, issuerId: policy.issuerId, since, reasons: reasonNames.filter(isAfterSignature) }
+  for await (const texts of readVerified(context.orm, asked, context.onProgress)) {
+    const wanted = texts.slice(0, limit - tally.exchanges())
+    for (const text of wanted) {
+      const exchange = toVerified(readVerifiedExchange(text))
+      if (exchange.record?.key !== undefined) hash ??= await openHash(context, organizationId)
+      tally.count(exchange, judgeBefore(exchange), judgeAfter(exchange))
+      const resting = pace()
+      if (resting !== undefined) await resting
+    }
+    if (wanted.length < texts.length) {
+      tally.noteMore()
+      break
+    }
+  }
+  const counted = await tally.result()
+  const issuer_url = registry.issuers.get(policy.issuerId)?.issuerUrl ?? ''
+  const reported = { kind: 'exchanges', since, organizationId, isWhole: !counted.is_limited } as const
+  return {
+    ...{ policy_id: policy.id, policy_name: policy.name, issuer_url, since: timeOf(since) },
+    ...counted,
+    ...(await archivedOf(context, reported)),
+  }
+}
+
+function toVerified(exchange: VerifiedExchange): Verified {
+  const record = exchange.recordedClaims as RecordedClaims | null
+  return { ...exchange, tokenId: exchange.subjectTokenId, record }
+}
+
+async function openHash({ config, orm }: AdminContext, organizationId: string): Promise<ClaimHash> {
+  const { hex } = await openMasterKeyText(config.masterKey, await listSigningKeys(orm))
+  return createClaimHash(hex, organizationId)
+}
+
+type Counted = Omit<Response, 'policy_id' | 'policy_name' | 'issuer_url' | 'since' | 'archived'>
+type Tally = {
+  exchanges: () => number
+  noteMore: () => void
+  count: (exchange: Verified, before: Judgment, after: Judgment) => void
+  result: () => Promise<Counted>
+}
+
+/** Counts judgments, and keeps the newest example of each kind. */
+function createTally({ registry }: AdminContext): Tally {
+  const sums = { exchanges: 0, accepted_before: 0, accepted_after: 0, gained: 0, lost: 0, not_judged: 0 }
+  const examples = new Map<
+    'gained' | 'lost' | 'not_judged',
+    { exchange: Verified; before: Judgment; after: Judgment }
+  >()
+  const unknown = new Map<string, Unknown>()
+  let isLimited = false
+  const names = createRowNames(registry)
+  return {
+    exchanges: () => sums.exchanges,
+    noteMore: () => {
+      isLimited = true
+    },
+    count: (exchange, before, after) => {
+      sums.exchanges += 1
+      const kind = kindOf(before, after)
+      if (kind === 'not_judged') noteUnknown(unknown, 'unknown' in before ? before : after)
+      else {
+        if (isAllowed(before)) sums.accepted_before += 1
+        if (isAllowed(after)) sums.accepted_after += 1
+      }
+      if (kind === undefined) return
+      sums[kind] += 1
+      if (!examples.has(kind)) examples.set(kind, { exchange, before, after })
+    },
+    result: async () => {
+      const shown: Response['examples'] = {}
+      for (const [kind, { exchange, before, after }] of examples) {
+        const policy = await names.policy(exchange.policyId)
+        shown[kind] = {
+          ...{ request_id: exchange.requestId, at: timeOf(exchange.at), subject: exchange.subject },
+          ...{ policy_name: policy?.name ?? null, before: outcomeOf(before), after: outcomeOf(after) },
+        } satisfies Example
+      }
+      const reasons = [...unknown.values()].toSorted((one, other) => other.exchanges - one.exchanges)
+      return { ...sums, not_judged_because: reasons.slice(0, reasonsShown), examples: shown, is_limited: isLimited }
+    },
+  }
+}
+
+const reasonsShown = 10
+
+function kindOf(before: Judgment, after: Judgment): 'gained' | 'lost' | 'not_judged' | undefined {
+  if ('unknown' in before || 'unknown' in after) return 'not_judged'
+  if (isAllowed(before) === isAllowed(after)) return undefined
+  return isAllowed(after) ? 'gained' : 'lost'
+}
+
+function isAllowed(judgment: Judgment): boolean {
+  return 'outcome' in judgment && judgment.outcome === 'allow'
+}
+
+function outcomeOf(judgment: Judgment): string | null {
+  return 'outcome' in judgment ? judgment.outcome : null
+}
+
+function noteUnknown(all: Map<string, Unknown>, judgment: Judgment): void {
+  if ('outcome' in judgment) return
+  const { unknown: because, claim } = judgment
+  const name = JSON.stringify([because, claim])
+  const known = all.get(name) ?? { because, ...(claim === undefined ? {} : { claim }), exchanges: 0 }
+  known.exchanges += 1
+  all.set(name, known)
+}
