@@ -16,6 +16,7 @@ import lastUses from './migrations/0013_last_uses.sql' with { type: 'text' }
 import recordedClaims from './migrations/0014_recorded_claims.sql' with { type: 'text' }
 import configDocuments from './migrations/0015_config_documents.sql' with { type: 'text' }
 import keyBundles from './migrations/0016_key_bundles.sql' with { type: 'text' }
+import credentialExchange from './migrations/0017_credential_exchange.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -36,6 +37,7 @@ export const migrations: Migration[] = [
   { version: 14, name: 'recorded_claims', statements: statementsOf(recordedClaims) },
   { version: 15, name: 'config_documents', statements: statementsOf(configDocuments) },
   { version: 16, name: 'key_bundles', statements: statementsOf(keyBundles) },
+  { version: 17, name: 'credential_exchange', statements: statementsOf(credentialExchange) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

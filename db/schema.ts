@@ -3,6 +3,7 @@
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { KeyBundleRecord } from './bundle-schema.ts'
 import { flag, names, time } from './columns.ts'
+import type { CredentialExchange } from './credential-exchange.ts'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
 export const keyKinds = ['inference', 'management', 'management_read_only'] as const
@@ -74,6 +75,7 @@ export const upstreams = sqliteTable('upstreams', {
   forwardHeaders: names('forward_headers').notNull(),
   returnHeaders: names('return_headers').notNull(),
   managedBy: text('managed_by'),
+  credentialExchange: text('credential_exchange', { mode: 'json' }).$type<CredentialExchange>(),
 })
 
 export const prices = sqliteTable('prices', {

@@ -1,7 +1,9 @@
 // `latchkey upstreams`: the inference servers behind this service.
-import type { Command } from 'commander'
+import { resolve } from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
-import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
+import { Fault } from '../src/fault.ts'
+import { type Arguments, command, group, type Options, runAlone } from './shared/command-line.ts'
 import { readTextFile } from './shared/input-files.ts'
 import { commandOnOne, operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
@@ -16,7 +18,7 @@ const show = (row: Upstream) =>
     id: row.id,
     name: row.name,
     'base URL': row.base_url,
-    credential: row.has_credential ? 'set' : 'none',
+    credential: describeCredential(row),
     models: row.models.join(' '),
     priority: row.priority,
     'private CA': row.ca_pem === null ? 'none' : 'set',
@@ -26,6 +28,11 @@ const show = (row: Upstream) =>
     'extra response headers': row.return_headers.join(' ') || 'none',
     ...managedBy(row),
   })
+
+function describeCredential({ has_credential, credential_exchange: exchange, base_url }: Upstream): string {
+  if (exchange === null) return has_credential ? 'set' : 'none'
+  return `exchanged at ${exchange.url ?? `${base_url}/oauth/token`} for the token in ${exchange.token_file}`
+}
 
 export function upstreamsCommand(): Command {
   const about = 'Inference servers to which requests are forwarded, in addition to LATCHKEY_UPSTREAM_URL'
@@ -50,6 +57,7 @@ function addCommand(): Command {
   const made = command('add', 'Add an inference server', [
     'upstreams add --name gpu --url http://10.0.0.5:8000/v1',
     "upstreams add --name big --url https://llm.example/v1 --credential-file key.txt --models 'meta/*' --priority 10",
+    'upstreams add --name east --url https://east.example/v1 --credential exchange:/var/run/secrets/east/token --exchange-policy 03e6381f-4326-41a0-b1a5-e93afff92aa9',
   ])
     .requiredOption('--name <name>', 'name of the upstream')
     .requiredOption('--url <url>', 'base URL, which usually ends in /v1')
@@ -71,7 +79,10 @@ function listCommand(): Command {
           ['PRIORITY', (row) => row.priority],
           ['BASE URL', (row) => row.base_url],
           ['MODELS', (row) => row.models.join(' ')],
-          ['CREDENTIAL', (row) => (row.has_credential ? 'set' : 'none')],
+          [
+            'CREDENTIAL',
+            (row) => (row.credential_exchange !== null ? 'exchange' : row.has_credential ? 'set' : 'none'),
+          ],
           ['MANAGED BY', (row) => row.managed_by],
           ['ID', (row) => row.id],
         ],
@@ -88,6 +99,7 @@ function updateCommand(): Command {
     .option('--name <name>', 'new name')
     .option('--url <url>', 'new base URL')
     .option('--no-credential-file', 'remove the credential')
+    .option('--no-credential', 'the same, also for one that is exchanged')
     .option('--no-ca-file', 'trust the public certificates again')
     .option('--no-forward-header', 'forward only the request headers that inference needs')
     .option('--no-return-header', 'return only the response headers that clients use')
@@ -130,6 +142,15 @@ function fieldOptions(made: Command): Command {
       '--credential-file <file>',
       'file that contains the credential that the server requires; - for standard input',
     )
+    .option(
+      '--credential <exchange:file>',
+      'exchange the token in this file of the server for the credential, at the Latchkey of the URL',
+      exchangeFile,
+    )
+    .option('--exchange-policy <id>', 'federation_policy_id at the other Latchkey')
+    .option('--exchange-url <url>', 'token endpoint (RFC 8693) instead of that of the URL')
+    .option('--exchange-audience <audience>', 'audience to send to the token endpoint')
+    .option('--exchange-scope <scope>', 'scope to send to the token endpoint')
     .option('--models <pattern...>', 'models that it serves; * matches any characters (default: all)')
     .option(
       '--priority <number>',
@@ -143,12 +164,34 @@ function fieldOptions(made: Command): Command {
     .option('--return-header <name...>', 'also return these response headers to callers')
 }
 
+function readCredential(path: string | null | undefined): string | null | undefined {
+  return typeof path === 'string' ? readTextFile(path).trim() : path
+}
+
+function exchangeFile(text: string): string {
+  const path = /^exchange:(.+)$/.exec(text)?.[1]
+  if (path === undefined) throw new InvalidArgumentError('use exchange: and the path of a file with a JWT')
+  return resolve(path)
+}
+
+function exchangeOf({ credential, ...options }: Options): object | null | undefined {
+  const { exchangeUrl: url, exchangePolicy: policy, exchangeAudience: audience, exchangeScope: scope } = options
+  const more = [url, policy, audience, scope]
+  if (typeof credential !== 'string') {
+    if (more.some((value) => value !== undefined))
+      throw new Fault('usage', 'Options that start with --exchange belong to --credential exchange:FILE; add it')
+    return credential === false ? null : undefined
+  }
+  return { token_file: credential, url, policy, audience, scope }
+}
+
 function fieldsOf({ options }: Arguments): Record<string, unknown> {
   const [credentialFile, caFile] = [removable(options.credentialFile), removable(options.caFile)]
   return {
     name: options.name,
     base_url: options.url,
-    credential: typeof credentialFile === 'string' ? readTextFile(credentialFile).trim() : credentialFile,
+    credential: options.credential === false ? null : readCredential(credentialFile),
+    credential_exchange: exchangeOf(options),
     models: options.models,
     priority: options.priority,
     ca_pem: typeof caFile === 'string' ? readTextFile(caFile) : caFile,

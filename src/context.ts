@@ -217,7 +217,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
     via: nameInstallation(admin.registry),
-    credentialOf: createCredentials(masterKey, () => admin.inEffect.read().upstreamApiKey),
+    credentials: createCredentials({ ...admin, masterKey, fetch }),
   }
 }
 

@@ -11,6 +11,7 @@ import type { PresetContent } from '../../presets/preset.ts'
 import type { Registry } from '../../registry.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
+import { showExchange } from '../upstreams/upstreams.ts'
 import { type Entry, type Kind, nameOf, normalise } from './document.ts'
 import type { Saved } from './plan.ts'
 
@@ -141,6 +142,7 @@ export function upstreamEntry(row: Upstream): Entry {
   return normalise('upstreams', {
     name: row.name,
     base_url: row.baseUrl,
+    credential_exchange: row.credentialExchange && omitNulls(showExchange(row.credentialExchange)),
     models: row.models,
     priority: row.priority,
     ca_pem: row.caPem,
@@ -149,6 +151,10 @@ export function upstreamEntry(row: Upstream): Entry {
     forward_headers: row.forwardHeaders,
     return_headers: row.returnHeaders,
   })
+}
+
+function omitNulls(value: object | null): object {
+  return Object.fromEntries(Object.entries(value ?? {}).filter(([, member]) => member !== null))
 }
 
 export function priceEntry({ model, promptNanodollars, completionNanodollars, cachedNanodollars }: Price): Entry {

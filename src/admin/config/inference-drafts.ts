@@ -10,6 +10,7 @@ import { openMasterKey } from '../../tokens/keyring.ts'
 import { checkCertificates } from '../issuers/issuer-input.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { planPreset, presetStatements } from '../presets/preset-files.ts'
+import { exchangeColumn } from '../upstreams/upstream-input.ts'
 import { credentialColumn, draftUpstream } from '../upstreams/upstreams.ts'
 import type { EntryOf } from './document.ts'
 import { type Draft, type Drafting, ownerIdOf, workspaceIdOf } from './drafts.ts'
@@ -53,6 +54,7 @@ export async function draftUpstreamEntry(
   const row = {
     ...{ ...drafted, id, createdAt, credentialEncrypted, managedBy: managedBy(saved) },
     ...(isChanged ? await credentialColumn(context, id, wanted.credential) : {}),
+    ...exchangeColumn(wanted, drafted.baseUrl),
   }
   const entry = { ...upstreamEntry(row), ...(isChanged ? { credential: 'changed' } : {}) }
   const { orm } = context

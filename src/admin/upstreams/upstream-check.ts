@@ -20,7 +20,7 @@ export async function checkUpstream(context: AdminContext, upstream: Upstream) {
   })
   try {
     const masterKey = await openMasterKey(context.config.masterKey, await listSigningKeys(context.orm))
-    const credential = await createCredentials(masterKey, () => context.inEffect.read().upstreamApiKey)(upstream)
+    const credential = await createCredentials({ ...context, masterKey, fetch: context.outbound.fetch }).of(upstream)
     const response = await context.outbound.fetch(`${upstream.baseUrl}/models`, {
       headers: {
         'accept-encoding': 'identity',

@@ -3,6 +3,9 @@ import { type } from '../../values/shape.ts'
 
 const time = type('string').configure({ format: 'date-time' })
 
+const text = 'string | null'
+const exchange = type({ token_file: 'string', url: text, policy: text, audience: text, scope: text })
+
 /** `created_at` and `updated_at` are null for the upstream of the settings. */
 export const upstreamResponse = type({
   id: 'string',
@@ -10,6 +13,7 @@ export const upstreamResponse = type({
   managed_by: 'string | null',
   base_url: 'string',
   has_credential: 'boolean',
+  credential_exchange: exchange.or('null'),
   models: 'string[]',
   priority: 'number.integer',
   ca_pem: 'string | null',

@@ -1,5 +1,6 @@
 // Admin operations on upstreams: the inference servers of the installation, the models that each serves, and whether it responds.
 
+import type { CredentialExchange } from '../../../db/credential-exchange.ts'
 import type { Upstream as UpstreamRow } from '../../../db/schema.ts'
 import { listSigningKeys } from '../../../db/signing-keys.ts'
 import { insertUpstream, updateUpstream } from '../../../db/upstreams.ts'
@@ -15,7 +16,15 @@ import type { AdminContext } from '../operation/context.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, notFound, timeOf } from '../operation/references.ts'
 import { checkUpstream } from './upstream-check.ts'
-import { addInput, checkInput, headerColumns, oneInput, updateInput, withoutSlash } from './upstream-input.ts'
+import {
+  addInput,
+  checkInput,
+  exchangeColumn,
+  headerColumns,
+  oneInput,
+  updateInput,
+  withoutSlash,
+} from './upstream-input.ts'
 import type { upstreamResponse } from './upstream-response.ts'
 
 export const upstreamOperations = {
@@ -47,6 +56,7 @@ async function changeUpstream(context: OperationContext, input: typeof updateInp
     ...(idle_seconds === undefined ? {} : { idleSeconds: idle_seconds }),
     ...headerColumns(input),
     ...(await credentialColumn(context, upstream.id, input.credential)),
+    ...exchangeColumn(input, withoutSlash(base_url ?? upstream.baseUrl), upstream.credentialExchange),
     updatedAt: context.now(),
   }
   await commit(context, [updateUpstream(context.orm, upstream.id, change)], [{ kind: 'upstream', id: upstream.id }])
@@ -93,6 +103,8 @@ export function draftUpstream(input: typeof addInput.infer, now: number): Upstre
     updatedAt: now,
     deletedAt: null,
     managedBy: null,
+    credentialExchange: null,
+    ...exchangeColumn(input, withoutSlash(input.base_url)),
   }
 }
 
@@ -129,7 +141,10 @@ function showUpstream({ inEffect }: AdminContext, row: Upstream): typeof upstrea
     id: row.id,
     name: row.name,
     base_url: row.baseUrl,
-    has_credential: isConfigured ? inEffect.read().upstreamApiKey !== undefined : row.credentialEncrypted !== null,
+    has_credential: isConfigured
+      ? inEffect.read().upstreamApiKey !== undefined
+      : row.credentialEncrypted !== null || row.credentialExchange !== null,
+    credential_exchange: showExchange(row.credentialExchange),
     models: row.models,
     priority: row.priority,
     ca_pem: row.caPem,
@@ -141,4 +156,11 @@ function showUpstream({ inEffect }: AdminContext, row: Upstream): typeof upstrea
     created_at: isConfigured ? null : timeOf(row.createdAt),
     updated_at: isConfigured ? null : timeOf(row.updatedAt),
   }
+}
+
+/** As it is sent. */
+export function showExchange(exchange: CredentialExchange | null) {
+  if (exchange === null) return null
+  const { tokenFile, url, policy, audience, scope } = exchange
+  return { token_file: tokenFile, url, policy, audience, scope }
 }

@@ -1,19 +1,39 @@
-// The credentials for upstreams: encrypted in the database, decrypted on first use.
+// The credentials for upstreams: encrypted in the database and decrypted on first use, or exchanged for tokens.
 import { decrypt, encrypt } from '../../tokens/master-key.ts'
+import { createExchangedTokens, type ExchangedTokensOptions } from './exchanged-tokens.ts'
 import { configuredUpstreamName, type Upstream } from './targets.ts'
 
-/** Decrypted credentials, kept by the immutable value of an upstream: an edit makes a new value. `configured` is read for each request. */
-export function createCredentials(
-  masterKey: CryptoKey,
-  configured: () => string | undefined,
-): (upstream: Upstream) => Promise<string | undefined> {
+export type Credentials = {
+  /** The credential for an upstream, if it needs one. @throws Fault `bad_gateway` if it is exchanged for a token and that fails */
+  of: (upstream: Upstream) => Promise<string | undefined>
+  /** Whether the upstream gets a new credential after it refused this one. */
+  replaces: (upstream: Upstream, refused: string) => boolean
+}
+
+/** The credential of the configured upstream is read for each request. */
+export type CredentialOptions = ExchangedTokensOptions & {
+  masterKey: CryptoKey
+  inEffect: { read: () => { readonly upstreamApiKey: string | undefined } }
+}
+
+/** Decrypted credentials, kept by the immutable value of an upstream: an edit makes a new value. */
+export function createCredentials({ masterKey, inEffect, ...outbound }: CredentialOptions): Credentials {
   const opened = new WeakMap<Upstream, Promise<string>>()
-  return async (upstream) => {
-    if (upstream.id === configuredUpstreamName) return configured()
-    if (upstream.credentialEncrypted === null) return undefined
-    const known = opened.get(upstream) ?? openCredential(masterKey, upstream.id, upstream.credentialEncrypted)
-    opened.set(upstream, known)
-    return known
+  const exchanged = createExchangedTokens(outbound)
+  return {
+    of: async (upstream) => {
+      if (upstream.id === configuredUpstreamName) return inEffect.read().upstreamApiKey
+      if (upstream.credentialExchange !== null) return exchanged.find(upstream, upstream.credentialExchange)
+      if (upstream.credentialEncrypted === null) return undefined
+      const known = opened.get(upstream) ?? openCredential(masterKey, upstream.id, upstream.credentialEncrypted)
+      opened.set(upstream, known)
+      return known
+    },
+    replaces: (upstream, refused) => {
+      if (upstream.credentialExchange === null) return false
+      exchanged.drop(upstream, refused)
+      return true
+    },
   }
 }
 

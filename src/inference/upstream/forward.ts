@@ -2,6 +2,7 @@
 import { Fault } from '../../fault.ts'
 import { parseTraceparent } from '../../http/traceparent.ts'
 import type { Fetch } from '../../runtime/outbound.ts'
+import type { Credentials } from './credentials.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
 import type { Reachability } from './reachability.ts'
 import type { Upstream } from './targets.ts'
@@ -10,8 +11,7 @@ import type { Upstream } from './targets.ts'
 export type UpstreamContext = {
   /** How this installation names itself to upstreams. */
   via: string
-  /** The credential for an upstream, if it needs one. */
-  credentialOf: (upstream: Upstream) => Promise<string | undefined>
+  credentials: Credentials
   reachability: Reachability
   fetch: Fetch
 }
@@ -48,7 +48,6 @@ export async function forward(
   context: UpstreamContext,
 ): Promise<Forwarded> {
   const { path, body, firstByteMilliseconds = upstream.firstByteSeconds * 1_000 } = outgoing
-  const headers = await headersFor(request, outgoing, upstream, context)
   const controller = new AbortController()
   const abort = () => controller.abort()
   let leave = abort
@@ -60,17 +59,24 @@ export async function forward(
     abort()
   }, firstByteMilliseconds)
   try {
-    const response = await context.fetch(upstream.baseUrl + path, {
-      // HEAD is sent as GET: the runtime leaves out the body of the response.
-      method: body === undefined ? 'GET' : request.method,
-      headers,
-      body,
-      redirect: 'manual',
-      // A response that is encoded against our request is not decoded here: a few bytes can become gigabytes.
-      decompress: false,
-      signal: controller.signal,
-      ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
-    })
+    const headers = await headersFor(request, outgoing, upstream, context)
+    const send = () =>
+      context.fetch(upstream.baseUrl + path, {
+        // HEAD is sent as GET: the runtime leaves out the body of the response.
+        method: body === undefined ? 'GET' : request.method,
+        headers,
+        body,
+        redirect: 'manual',
+        // A response that is encoded against our request is not decoded here: a few bytes can become gigabytes.
+        decompress: false,
+        signal: controller.signal,
+        ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
+      })
+    let response = await send()
+    if (response.status === 401 && (await hasNewCredential(headers, upstream, context))) {
+      await response.body?.cancel()
+      response = await send()
+    }
     rejectUnusable(response)
     context.reachability.note(upstream, true)
     const whenClientLeaves = (act: () => void) => {
@@ -100,7 +106,7 @@ async function headersFor(
   request: Request,
   { body, requestId, sessionId }: Outgoing,
   upstream: Upstream,
-  { via, credentialOf }: UpstreamContext,
+  { via, credentials }: UpstreamContext,
 ): Promise<Record<string, string>> {
   const before = request.headers.get('via')
   const headers = selectForwarded(request.headers, upstream.forwardedHeaders)
@@ -114,9 +120,23 @@ async function headersFor(
   if (body !== undefined) headers['content-type'] = 'application/json'
   headers['x-request-id'] = requestId
   if (sessionId !== undefined && isHeaderValue(sessionId)) headers['x-session-id'] = sessionId
-  const credential = await credentialOf(upstream)
-  if (credential !== undefined) headers.authorization = `Bearer ${credential}`
+  const credential = await credentials.of(upstream)
+  if (credential !== undefined) headers.authorization = bearerPrefix + credential
   return headers
+}
+
+const bearerPrefix = 'Bearer '
+
+/** After a refusal, replaces an exchanged credential in the headers. Its token may have been revoked. */
+async function hasNewCredential(
+  headers: Record<string, string>,
+  upstream: Upstream,
+  { credentials }: UpstreamContext,
+): Promise<boolean> {
+  const refused = headers.authorization?.slice(bearerPrefix.length)
+  if (refused === undefined || !credentials.replaces(upstream, refused)) return false
+  headers.authorization = `${bearerPrefix}${await credentials.of(upstream)}`
+  return headers.authorization !== bearerPrefix + refused
 }
 
 /**

@@ -56,6 +56,7 @@ export function configuredUpstream(baseUrl: string): Upstream {
     updatedAt: 0,
     deletedAt: null,
     managedBy: null,
+    credentialExchange: null,
   })
 }
 
