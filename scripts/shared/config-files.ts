@@ -63,14 +63,29 @@ function readConfigText(path: string, text: string): Fields {
 /** JSON is YAML. Aliases and equal names are refused, since a reader overlooks what they change. */
 function parseYaml(path: string, text: string): unknown {
   const { parseDocument } = yamlLibrary()
-  const document = parseDocument(text, { uniqueKeys: true, version: '1.2' })
+  const document = parseDocument(text, { uniqueKeys: true, version: '1.2', intAsBigInt: true })
   const [problem] = [...document.errors, ...document.warnings]
   if (problem !== undefined) throw new Fault('usage', `${JSON.stringify(path)} cannot be read: ${problem.message}`)
   try {
-    return document.toJS({ maxAliasCount: 0 }) as unknown
-  } catch {
+    return withNumbers(path, document.toJS({ maxAliasCount: 0 }))
+  } catch (error) {
+    if (error instanceof Fault) throw error
     throw new Fault('usage', `${JSON.stringify(path)} has an alias; write the value out instead`)
   }
+}
+
+/** Whole numbers arrive as big integers. One that a JSON number cannot hold exactly would be changed silently. */
+function withNumbers(path: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((each) => withNumbers(path, each))
+  const isExact = typeof value !== 'bigint' || Number.isSafeInteger(Number(value))
+  if (!isExact || value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY || Number.isNaN(value))
+    throw new Fault(
+      'usage',
+      `${JSON.stringify(path)} has a number that cannot be kept exactly: ${String(value)}; use at most ${Number.MAX_SAFE_INTEGER}, or quote it as text`,
+    )
+  if (typeof value === 'bigint') return Number(value)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withNumbers(path, each)]))
 }
 
 function resolveSources(entry: unknown, fields: readonly string[], folder: string): unknown {

@@ -108,6 +108,12 @@ test('files are joined, and must agree on organization and owner', async () => {
 test.each([
   ['equal names', 'latchkey: 1\nkeys: []\nkeys: []\n', 'at line 3'],
   ['an alias', 'latchkey: 1\nkeys: &a []\npolicies: *a\n', 'has an alias'],
+  [
+    'a number that is too large',
+    'latchkey: 1\npresets: [{ slug: a, config: { seed: 9007199254740993 } }]',
+    '9007199254740993',
+  ],
+  ['an infinite number', 'latchkey: 1\nkeys: [{ name: a, limit: 1e400 }]', 'Infinity'],
   ['a list', '[]', 'it must be an object'],
   [
     'a variable that is not set',

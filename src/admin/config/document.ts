@@ -11,6 +11,7 @@ import {
   upstreamPriorityMax,
 } from '../../limits.ts'
 import { presetLabels } from '../../presets/shapes.ts'
+import { keyHashText } from '../../values/id-text.ts'
 import { type } from '../../values/shape.ts'
 import { claimValueShape, nameShape, referenceShape, textShape } from '../../values/shapes.ts'
 import { issuerFields, issuerUrlShape } from '../issuers/issuer-input.ts'
@@ -35,6 +36,9 @@ const keyEntry = type({
   'owner?': nameShape,
   'workspace?': nameShape,
   'disabled?': 'boolean',
+  'hash?': type('string')
+    .narrow((text, context) => keyHashText.test(text) || context.mustBe('a SHA-256 of 64 lowercase hex digits'))
+    .configure({ pattern: keyHashText.source, says: 'SHA-256 of a key that was made elsewhere' }),
 })
 const policyEntry = type({
   '+': 'reject',

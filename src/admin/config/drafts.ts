@@ -41,6 +41,8 @@ export type Drafting = {
   keyIds: Map<string, string>
   workspaceIds: Map<string, string>
   owners: Map<string, Owner>
+  /** Names of the new keys that were made elsewhere, by hash. */
+  hashes: Map<string, string>
   now: number
 }
 
@@ -63,6 +65,7 @@ export async function createDrafting(
     keyIds: new Map(keys.map(({ name, id }) => [name, id])),
     workspaceIds: new Map(workspaces.map(({ name, id }) => [name, id])),
     owners: new Map(),
+    hashes: new Map(),
     now: context.now(),
   }
 }
@@ -124,6 +127,8 @@ export async function draftKeyEntry(
     const entry = keyEntry(row, names)
     if (!isSame([entry.owner, entry.workspace], [saved.entry.owner, saved.entry.workspace]))
       throw new Fault('conflict', 'the owner and the workspace of a key cannot change; choose another name')
+    if (wanted.hash !== undefined && wanted.hash !== before.hash)
+      throw new Fault('conflict', 'the saved key has another hash, which cannot change; choose another name')
     if (!isSame(entry, saved.entry)) checkBounds(row, wanted)
     return { entry, id: row.id, save: () => [updateApiKey(orm, row.id, { ...fields, updatedAt: now })] }
   }
@@ -131,10 +136,24 @@ export async function draftKeyEntry(
   const workspaceId = workspaceIdOf(drafting, names.workspace)
   const ids = { organizationId, workspaceId, ownerId: await ownerIdOf(drafting, names.owner) }
   const { row: drafted, text } = draftApiKey({ ...ids, name: wanted.name, kind: 'inference' }, now)
-  const row = { ...drafted, ...fields }
+  const pinned = await pinnedTo(drafting, wanted)
+  const row = { ...drafted, ...fields, ...pinned }
   checkBounds(row, wanted)
   drafting.keyIds.set(row.name, row.id)
-  return { entry: keyEntry(row, names), id: row.id, save: () => [insertApiKey(orm, row)], secret: text }
+  const entry = { ...keyEntry(row, names), ...(pinned === undefined ? {} : { hash: pinned.hash }) }
+  const save = () => [insertApiKey(orm, row)]
+  return { entry, id: row.id, save, ...(pinned === undefined ? { secret: text } : {}) }
+}
+
+/** The columns of a key that was made elsewhere: its hash, and a label that shows no part of it. */
+async function pinnedTo({ context, hashes }: Drafting, { name, hash }: EntryOf<'keys'>) {
+  if (hash === undefined) return undefined
+  const { keysByHash, deleted } = context.registry
+  const other = hashes.get(hash) ?? (keysByHash.get(hash) ?? (await deleted.keyWithHash(hash)))?.name
+  // A message that named it would reveal keys of other organizations.
+  if (other !== undefined) throw new Fault('conflict', 'a key with this hash exists or was deleted; make another key')
+  hashes.set(hash, name)
+  return { hash, label: `sha256:${hash.slice(0, 8)}…` }
 }
 
 export function draftPolicyEntry(drafting: Drafting, wanted: EntryOf<'policies'>, saved: Saved | undefined): Draft {

@@ -1,5 +1,6 @@
 // A document is applied as a whole or not at all: by owner, as reviewed, with what only the caller may decide.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import type { Row } from '../../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
@@ -240,6 +241,26 @@ test('a policy must not keep a key that the document gives up', async () => {
   await apply(team('broken'))
   const document = { ...team('broken'), keys: [] }
   await expect(planOf(document)).rejects.toThrow('the document no longer has keys "broken-key"')
+})
+
+test('a key that was made elsewhere is pinned by its hash and works, and its hash can neither change nor be used again', async () => {
+  const text = `sk-lk-v1-${'0123456789abcdef'.repeat(4)}`
+  const sha256 = hash('sha256', text)
+  const document = { latchkey: 1, owner: 'pins', keys: [{ name: 'pinned', hash: sha256 }] }
+  expect((await planOf(document)).changes[0]?.fields).toContainEqual({ field: 'hash', after: sha256 })
+  expect((await apply(document)).secrets).toEqual([])
+  const shown = await fetch(`${latchkey.server.baseUrl}/key`, { headers: { authorization: `Bearer ${text}` } })
+  expect(((await shown.json()) as { data: { name: string } }).data.name).toBe('pinned')
+  expect(brief(await planOf(document))).toEqual([])
+  expect(brief(await planOf({ ...document, keys: [{ name: 'pinned' }] }))).toEqual([])
+  const other = { ...document, keys: [{ name: 'pinned', hash: 'ab'.repeat(32) }] }
+  await expect(planOf(other)).rejects.toThrow('the saved key has another hash')
+  const again = { latchkey: 1, keys: [{ name: 'second', hash: sha256 }] }
+  await expect(planOf(again)).rejects.toThrow('a key with this hash exists or was deleted')
+  await apply({ ...document, keys: [] }, { prune: true })
+  await expect(planOf(document)).rejects.toThrow('a key with this hash exists or was deleted')
+  const twice = { latchkey: 1, keys: ['a', 'b'].map((name) => ({ name, hash: 'cd'.repeat(32) })) }
+  await expect(planOf(twice)).rejects.toThrow('keys "b": a key with this hash')
 })
 
 test('an issuer may take the URL of one that the document gives up', async () => {
