@@ -50,7 +50,11 @@ async function exportAll(context: OperationContext, { organization, owner }: typ
     const sorted = chosen.toSorted((one, other) => (one.name < other.name ? -1 : 1))
     if (sorted.length > 0) collections[kind] = sorted.map(({ entry }) => entry)
   }
-  return { latchkey: 1, organization: name, ...(owner === undefined ? {} : { owner }), ...collections }
+  const isLocked = [...context.registry.configDocuments.values()].some(
+    (row) => row.organizationId === id && row.owner === owner && row.locked,
+  )
+  const owned = owner === undefined ? {} : { owner, ...(isLocked ? { owner_locks: true } : {}) }
+  return { latchkey: 1, organization: name, ...owned, ...collections }
 }
 
 async function apply(context: OperationContext, { document, organization, ...decisions }: typeof applyInput.infer) {

@@ -1,7 +1,6 @@
 // A document is applied as a whole or not at all: by owner, as reviewed, with what only the caller may decide.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { hash } from 'node:crypto'
-import fc from 'fast-check'
 import type { Row } from '../../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
 
@@ -270,43 +269,4 @@ test('an issuer may take the URL of one that the document gives up', async () =>
   const document = { ...team('renamed'), issuers, policies }
   expect((await apply(document, { prune: true })).counts).toMatchObject({ create: 1, update: 1, delete: 1 })
   expect(brief(await planOf(document))).toEqual([])
-})
-
-test('after any document was applied with prune and adopt, its plan is empty', async () => {
-  const name = fc.constantFrom('one', 'two', 'three', 'four')
-  const key = fc.record(
-    {
-      name,
-      limit: fc.constantFrom(1, 0.1, 0),
-      allowed_models: fc.constantFrom(['b', 'a'], ['a']),
-      disabled: fc.boolean(),
-    },
-    { requiredKeys: ['name'] },
-  )
-  const preset = fc.record(
-    {
-      slug: name,
-      status: fc.constantFrom('active', 'disabled'),
-      config: fc.record({ temperature: fc.constantFrom(0, 1) }),
-    },
-    { requiredKeys: ['slug', 'config'] },
-  )
-  const price = fc.record({ model: name, prompt: fc.constantFrom(0.1, 2), completion: fc.constantFrom(0.3, 4) })
-  const document = fc.record(
-    {
-      latchkey: fc.constant(1),
-      owner: fc.constant('anything'),
-      keys: fc.uniqueArray(key, { selector: (each) => each.name }),
-      prices: fc.uniqueArray(price, { selector: (each) => each.model }),
-      presets: fc.uniqueArray(preset, { selector: (each) => each.slug, minLength: 4 }),
-    },
-    { requiredKeys: ['latchkey', 'owner'] },
-  )
-  await fc.assert(
-    fc.asyncProperty(document, async (given) => {
-      await apply(given, { prune: true, adopt: true })
-      expect(brief(await planOf(given))).toEqual([])
-    }),
-    { numRuns: 30 },
-  )
 })
