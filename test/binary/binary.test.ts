@@ -207,6 +207,11 @@ test('the binary does the whole main job', async () => {
   const audit = await json<{ data: Record<string, unknown>[] }>('audit')
   expect(audit.data.map((row) => row.reason)).toEqual(['policy_paused', null])
 
+  writeFileSync(join(cwd, 'latchkey.yaml'), (await run(['config', 'example', 'github'])).stdout)
+  expect(await json('config', 'apply', 'latchkey.yaml')).toMatchObject({ counts: { create: 4 } })
+  expect(await run(['config', 'plan', 'latchkey.yaml', '--check'])).toMatchObject({ code: 0, stdout: 'No changes\n' })
+  rmSync(join(cwd, 'latchkey.yaml'))
+
   expect(await serving.stop()).toBe(0)
   expect(readdirSync(cwd)).toEqual(['latchkey-data'])
   expect(readdirSync(join(cwd, 'latchkey-data')).filter((name) => name.endsWith('.sock'))).toEqual([])

@@ -7,6 +7,7 @@ import Ajv2020 from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
 import { topics } from '../../src/manual/topics.ts'
 import { createCommandRunner } from '../support/command-runner.ts'
+import { runCommand } from '../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 
 let latchkey: PastedIssuer
@@ -68,6 +69,25 @@ test('the document of the manual is applied, with files beside it, and its plan 
   const { stdout } = await commands.run('config', 'plan', write('wider.yaml', wider.replace('{ env: GPU_KEY }', 'c')))
   expect(stdout).toContain('    The change widens the policy. This token would pass: {"')
   expect(stdout).toContain('\nWider than before: ci\n')
+})
+
+test('a credential comes from the environment, and a plan is refused once an object that it changes was saved again', async () => {
+  const gpu = (models: string) =>
+    `latchkey: 1\nowner: env\nupstreams:\n  - { name: big, base_url: http://10.0.0.7/v1, models: [${models}], credential: { env: BIG_KEY } }\n`
+  const run = (...args: string[]) =>
+    runCommand(args, { cwd: latchkey.folder, env: { ...commands.env, BIG_KEY: 'secret-of-the-environment' } })
+  expect((await run('config', 'apply', write('env.yaml', gpu('a')))).code).toBe(0)
+  expect(await run('config', 'plan', write('env.yaml', gpu('b')), '--check')).toMatchObject({ code: 1 })
+  const { stdout } = await run('config', 'plan', path('env.yaml'), '--json')
+  expect(stdout).not.toContain('secret-of-the-environment')
+  const plan = write('env.json', stdout)
+  await latchkey.admin('upstreams.update', { upstream: 'big', priority: 3 })
+  const refused = await run('config', 'apply', path('env.yaml'), '--plan', plan)
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('has changed since the plan') })
+  expect(await latchkey.admin('upstreams.show', { upstream: 'big' })).toMatchObject({
+    models: ['a'],
+    has_credential: true,
+  })
 })
 
 test('a locked object is changed only with --force, which warns, and show and list name its owner', async () => {
