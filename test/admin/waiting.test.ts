@@ -21,6 +21,7 @@ const others: OperationName[] = [
   'policies.check',
   'policies.lint',
   'policies.test',
+  'policies.audited_test',
   'policies.backtest',
   'config.export',
   'config.plan',

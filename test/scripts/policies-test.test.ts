@@ -69,3 +69,29 @@ test.each([[[]], [['ci', '--all']]])('test %p is refused: it must know which pol
   const { code, error } = await commands.failure('policies', 'test', ...words)
   expect({ code, error }).toMatchObject({ code: 2, error: { code: 'usage' } })
 })
+
+test('--from-audit prints a test of an exchange and runs it, --save stores it, and backtest counts the exchange', async () => {
+  const { id } = await commands.json('policies', 'create', '--name', 'audited', ...rules)
+  const exchange = async (ref: string) => {
+    const token = await latchkey.sign({ aud: 'llm', ref })
+    const { headers } = await latchkey.exchange(token, { federation_policy_id: String(id) })
+    return headers.get('x-request-id') ?? ''
+  }
+  const [allowed, refused] = [await exchange('main'), await exchange('other')]
+  const made = { sub: 'workload-1', aud: 'llm', ref: 'other' }
+  expect(await commands.json('policies', 'test', '--from-audit', refused, '--name', 'others may not')).toMatchObject({
+    policy_name: 'audited',
+    test: { name: 'others may not', claims: made, expect: 'condition_false' },
+    result: { ok: true },
+  })
+  const { code, stdout } = await commands.run('policies', 'test', '--from-audit', allowed, '--save')
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Stored with the policy audited') })
+  expect(await commands.json('policies', 'show', 'audited')).toMatchObject({
+    tests: [{ name: `exchange ${allowed}`, claims: { ...made, ref: 'main' }, expect: 'allow' }],
+  })
+  const edit = ['policies', 'backtest', 'audited', '--condition', 'claims.ref == "other"']
+  const judged = await commands.run(...edit)
+  expect(judged.code).toBe(1)
+  expect(judged.stdout).toContain(`no longer accepted: 1, such as ${allowed} (workload-1, condition_false after)`)
+  expect(judged.stdout).toContain(`newly accepted: 1, such as ${refused}`)
+})

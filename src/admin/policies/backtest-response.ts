@@ -1,7 +1,7 @@
-// What a back-test returns, as a shape.
+// What operations on past exchanges return, as shapes.
 
 import { type } from '../../values/shape.ts'
-import { archivedResponse } from '../operation/responses.ts'
+import { archivedResponse, testResultResponse } from '../operation/responses.ts'
 
 const time = type('string').configure({ format: 'date-time' })
 
@@ -36,3 +36,11 @@ export const backtestResponse = type({
   is_limited: 'boolean',
   'archived?': archivedResponse.array(),
 }).configure({ title: 'Backtest' })
+
+/** A test made from an exchange, and what the saved policy decides about it now. */
+export const auditedTestResponse = type({
+  policy_id: 'string',
+  policy_name: 'string',
+  test: type({ name: 'string', claims: 'object', expect: 'string' }),
+  result: testResultResponse,
+}).configure({ title: 'AuditedTest' })

@@ -22,6 +22,7 @@ import {
   organizationInput,
 } from '../operation/references.ts'
 import type { changedPolicyResponse } from '../operation/responses.ts'
+import { auditedTestInput, makeAuditedTest } from './audited-test.ts'
 import { backtestInput, backtestPolicy } from './backtest.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { checkPolicyFields, conditionColumns, withRules } from './policy-edit.ts'
@@ -51,6 +52,7 @@ export const policyOperations = {
   'policies.check': operation(checkInput, check),
   'policies.lint': operation(lintInput, lintPolicies),
   'policies.test': operation(testInput, testPolicies),
+  'policies.audited_test': operation(auditedTestInput, makeAuditedTest),
   'policies.backtest': operation(backtestInput, backtestPolicy),
   'policies.pause': operation(oneInput, (context, input) => enable(context, input, false), { mutates: true }),
   'policies.resume': operation(oneInput, (context, input) => enable(context, input, true), { mutates: true }),

@@ -19,10 +19,10 @@ import {
   testedPolicyResponse,
   verificationResponse,
 } from '../operation/responses.ts'
-import { backtestResponse } from '../policies/backtest-response.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { bundleRoutes } from './bundle-routes.ts'
 import { configRoutes } from './config-routes.ts'
+import { pastExchangeRoutes } from './past-exchange-routes.ts'
 
 const issuers = '/workload-identity/issuers'
 const policies = '/workload-identity/policies'
@@ -154,15 +154,6 @@ export const routes: AdminRoute[] = [
     isReading: true,
   },
   {
-    method: 'POST',
-    path: `${policies}/{policy}/backtest`,
-    operation: 'policies.backtest',
-    summary: 'Judge past exchanges by an edited policy, without saving it',
-    rules: 'Without a field, the saved value applies. The edited policy must be one that could be saved.',
-    answer: dataOf(backtestResponse),
-    isReading: true,
-  },
-  {
     method: 'GET',
     path: `${policies}/{policy}`,
     operation: 'policies.show',
@@ -202,6 +193,7 @@ export const routes: AdminRoute[] = [
     isBare: true,
   },
   ...bundleRoutes,
+  ...pastExchangeRoutes,
   ...configRoutes,
   {
     method: 'GET',
