@@ -1,5 +1,6 @@
 // Commits admin changes. Changes queued in the same turn of the event loop share a transaction, and each fails alone.
 import { setImmediate } from 'node:timers'
+import { isStale, staleError } from './look.ts'
 import { isBusy } from './open.ts'
 import { type Bulk, mergeBulks, type Statement } from './rows.ts'
 
@@ -9,25 +10,47 @@ export const changesPerCommitMax = 100
 /** Identifies one attempt to commit, so that a plan can find what earlier plans in the same attempt created. */
 export type Transaction = object
 
+/** The newest admin change that a change has taken into account. */
+export type Basis = { revision: number }
+
 export type Change = {
   statements: (Statement | Bulk)[]
+  /** On a server database, for a change that was planned before its transaction: it fails after any newer change. */
+  basis?: Basis | undefined
   /** Applies the change in memory after its commit, before the next transaction is planned. */
   load: () => void | Promise<void>
 }
 
 export type CommitChange = <Planned extends Change>(plan: (transaction: Transaction) => Planned) => Promise<Planned>
 
-type Waiting = {
-  plan: (transaction: Transaction) => { statements: (Statement | Bulk)[]; finish: () => Promise<void> }
-  fail: (error: unknown) => void
+type Planned = Pick<Change, 'statements' | 'basis'> & { finish: () => Promise<void> }
+type Waiting = { plan: (transaction: Transaction) => Planned; fail: (error: unknown) => void }
+/** Returns the revision after the commit, where other nodes commit too and the server has reported it. */
+type Commit = (statements: Statement[], basis: number) => Promise<number | undefined>
+
+/** What a queue must know where other nodes commit too. */
+export type Following = {
+  /** The newest admin change that is in memory. */
+  revision: () => number
+  /** Brings memory up to date. */
+  refresh: () => Promise<void>
+  /** Notes a change of this node, after it was loaded. */
+  advance: (revision: number) => void
 }
-type Commit = (statements: Statement[]) => Promise<void>
+
+/** A process that owns its database makes every change itself. */
+const alone: Following = { revision: () => 0, refresh: async () => {}, advance: () => {} }
+/** Changes of other nodes that a transaction is planned again for. */
+const staleAttemptsMax = 20
 
 /**
  * Creates a queue. `change` plans a change when its transaction begins, after all earlier changes, and resolves once
  * the change is committed and loaded. If a transaction fails, each of its changes is planned again and committed alone.
  */
-export function createChangeQueue(commit: Commit): { change: CommitChange; close: () => Promise<void> } {
+export function createChangeQueue(
+  commit: Commit,
+  following: Following = alone,
+): { change: CommitChange; close: () => Promise<void> } {
   const queue: Waiting[] = []
   let isScheduled = false
   let running: Promise<void> = Promise.resolve()
@@ -42,7 +65,7 @@ export function createChangeQueue(commit: Commit): { change: CommitChange; close
 
   async function commitNext(): Promise<void> {
     isScheduled = false
-    await commitTogether(commit, queue.splice(0, changesPerCommitMax))
+    await commitTogether({ commit, following }, queue.splice(0, changesPerCommitMax))
     schedule()
   }
 
@@ -55,7 +78,7 @@ export function createChangeQueue(commit: Commit): { change: CommitChange; close
             await planned.load()
             resolve(planned)
           }
-          return { statements: planned.statements, finish }
+          return { statements: planned.statements, basis: planned.basis, finish }
         }
         queue.push({ plan: planThis, fail })
         schedule()
@@ -69,24 +92,57 @@ export function createChangeQueue(commit: Commit): { change: CommitChange; close
   }
 }
 
-async function commitTogether(commit: Commit, group: Waiting[]): Promise<void> {
-  const planned = planAll(group)
+type Committing = { commit: Commit; following: Following }
+
+async function commitTogether(committing: Committing, group: Waiting[], attempt = 1): Promise<void> {
+  const { commit, following } = committing
+  const basis = following.revision()
+  const planned = planAll(group, basis)
   if (planned.length === 0) return
+  let revision: number | undefined
   try {
-    await commit(mergeBulks(planned.flatMap(({ statements }) => statements)))
+    revision = await commit(mergeBulks(planned.flatMap(({ statements }) => statements)), basis)
   } catch (error) {
-    if (planned.length === 1 || isBusy(error)) for (const { waiting } of planned) waiting.fail(error)
-    else for (const { waiting } of planned) await commitTogether(commit, [waiting])
+    await retry(committing, planned, { error, attempt })
     return
   }
-  for (const { waiting, finish } of planned) await finish().catch(waiting.fail)
+  for (const { waiting, basis: own, finish } of planned) {
+    if (own !== undefined && revision !== undefined) own.revision = revision
+    await finish().catch(waiting.fail)
+  }
+  if (revision !== undefined) following.advance(revision)
 }
 
-function planAll(group: Waiting[]) {
+type PlannedOf = Planned & { waiting: Waiting }
+
+/** After a change of another node all are planned again; otherwise each is committed alone. */
+async function retry(
+  committing: Committing,
+  planned: PlannedOf[],
+  { error, attempt }: { error: unknown; attempt: number },
+): Promise<void> {
+  const group = planned.map(({ waiting }) => waiting)
+  const failAll = (reason: unknown) => {
+    for (const waiting of group) waiting.fail(reason)
+  }
+  if (isStale(error) && attempt < staleAttemptsMax) {
+    try {
+      await committing.following.refresh()
+    } catch (unreachable) {
+      return failAll(unreachable)
+    }
+    await commitTogether(committing, group, attempt + 1)
+  } else if (group.length === 1 || isBusy(error) || isStale(error)) failAll(error)
+  else for (const waiting of group) await commitTogether(committing, [waiting])
+}
+
+function planAll(group: Waiting[], revision: number): PlannedOf[] {
   const transaction: Transaction = {}
   return group.flatMap((waiting) => {
     try {
-      return [{ waiting, ...waiting.plan(transaction) }]
+      const planned = waiting.plan(transaction)
+      if (planned.basis !== undefined && planned.basis.revision !== revision) throw staleError()
+      return [{ waiting, ...planned }]
     } catch (error) {
       waiting.fail(error)
       return []

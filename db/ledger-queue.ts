@@ -2,6 +2,7 @@
 // commit, and each fails alone.
 import { setImmediate } from 'node:timers'
 import { getTableColumns, getTableName } from 'drizzle-orm'
+import { databaseTime } from './node-schema.ts'
 import { isBusy } from './open.ts'
 import { type AuditRow, exchangeAudit, type UsageDay, type UsageRow, usage, usageDays } from './record-schema.ts'
 import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
@@ -23,11 +24,14 @@ export type LedgerQueue = {
 type Group = { ledger: Ledger; rows: Waiting[] }
 type Commit = (statements: BoundStatement[], rows: number) => Promise<void>
 
-export function createLedgerQueue(commit: Commit): LedgerQueue {
+/** `isShared`: other nodes write too, so a used token that one of them has recorded fails. */
+export function createLedgerQueue(commit: Commit, { isShared = false } = {}): LedgerQueue {
   const ledgers = {
     audit: createLedger(insertion(exchangeAudit)),
     usage: createLedger(insertion(usage), (rows) => [totalsOf(rows as UsageRow[])]),
-    usedTokens: createLedger(insertion(usedSubjectTokens, 'insert or replace')),
+    usedTokens: isShared
+      ? createLedger(insertion(usedSubjectTokens), () => [], dropExpiredOf)
+      : createLedger(insertion(usedSubjectTokens, 'insert or replace')),
   }
   const all = Object.values(ledgers)
   let isScheduled = false
@@ -83,9 +87,24 @@ async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
   }
 }
 
-/** `more` returns further statements for the commit of these rows. */
-function createLedger(into: Insertion, more: (rows: Row[]) => BoundStatement[] = () => []): Ledger {
-  return { waiting: [], statementsFor: (rows) => [...insertsOf(into, rows), ...more(rows)] }
+type StatementsOf = (rows: Row[]) => BoundStatement[]
+
+/** `more` returns further statements for the commit of these rows, and `first` those that run before their inserts. */
+function createLedger(into: Insertion, more: StatementsOf = () => [], first: StatementsOf = () => []): Ledger {
+  return { waiting: [], statementsFor: (rows) => [...first(rows), ...insertsOf(into, rows), ...more(rows)] }
+}
+
+/** Removes uses under the same ids whose tokens have expired. */
+function dropExpiredOf(rows: Row[]): BoundStatement[] {
+  const ids = (rows as UsedSubjectToken[]).map(({ issuerId, tokenIdSha256 }) => [issuerId, tokenIdSha256])
+  const sql = `delete from used_subject_tokens where expires_at <= ${databaseTime}
+    and (issuer_id, token_id_sha256) in (select value ->> 0, value ->> 1 from json_each(?))`
+  return [{ sql, args: [JSON.stringify(ids)] }]
+}
+
+/** Reports whether another node has recorded the use of this token. */
+export function isUsedElsewhere(error: unknown): boolean {
+  return error instanceof Error && /UNIQUE constraint failed: used_subject_tokens/.test(error.message)
 }
 
 function insertsOf(into: Insertion, rows: Row[]): BoundStatement[] {

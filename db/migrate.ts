@@ -1,5 +1,6 @@
 // The migrations that ship inside the program, in order. Add a migration as a new file and a new line here; never
 // change an existing one.
+import type { Client } from '@libsql/client'
 import start from './migrations/0001_start.sql' with { type: 'text' }
 import federation from './migrations/0002_federation.sql' with { type: 'text' }
 import inference from './migrations/0003_inference.sql' with { type: 'text' }
@@ -17,6 +18,7 @@ import recordedClaims from './migrations/0014_recorded_claims.sql' with { type: 
 import configDocuments from './migrations/0015_config_documents.sql' with { type: 'text' }
 import keyBundles from './migrations/0016_key_bundles.sql' with { type: 'text' }
 import credentialExchange from './migrations/0017_credential_exchange.sql' with { type: 'text' }
+import nodes from './migrations/0018_nodes.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -38,6 +40,7 @@ export const migrations: Migration[] = [
   { version: 15, name: 'config_documents', statements: statementsOf(configDocuments) },
   { version: 16, name: 'key_bundles', statements: statementsOf(keyBundles) },
   { version: 17, name: 'credential_exchange', statements: statementsOf(credentialExchange) },
+  { version: 18, name: 'nodes', statements: statementsOf(nodes) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */
@@ -61,3 +64,33 @@ export function statementsOf(sql: string): string[] {
 
 /** The schema version of this program. */
 export const latestSchema = migrations.at(-1)?.version ?? 0
+
+export const createMigrations =
+  'create table if not exists schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict'
+
+/** The schema version of a database; 0 for one without tables of this program. Writes nothing. */
+export async function readSchema(client: Client): Promise<number> {
+  const { rows: tables } = await client.execute("select name from sqlite_master where name = 'schema_migrations'")
+  if (tables.length === 0) return 0
+  const { rows } = await client.execute('select max(version) as version from schema_migrations')
+  return Number(rows[0]?.version ?? 0)
+}
+
+/** The schema version of a file; 0 for a new one, which it prepares for migrations. */
+export async function readVersion(client: Client): Promise<number> {
+  await client.batch([createMigrations], 'write')
+  const { rows } = await client.execute('select max(version) from schema_migrations')
+  return Number(rows[0]?.[0] ?? 0)
+}
+
+/** Runs the missing migrations of a file, each in one transaction. */
+export async function migrate(client: Client, version: number): Promise<void> {
+  for (const migration of migrations) {
+    if (migration.version <= version) continue
+    const record = {
+      sql: 'insert into schema_migrations (version, name, applied_at) values (?, ?, ?)',
+      args: [migration.version, migration.name, Date.now()],
+    }
+    await client.batch([...migration.statements, record], 'write')
+  }
+}

@@ -1,23 +1,30 @@
-// Opens a database file as its only owner and migrates its schema. All SQLite-specific workarounds are in this file.
+// Opens a database file as its only owner and migrates its schema, or a database on a server (server-database.ts). All
+// SQLite-specific workarounds are in this file.
 import { existsSync, realpathSync } from 'node:fs'
 import { type Client, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import { describeDenial } from './access.ts'
 import { type Connected, connect } from './connection.ts'
-import { latestSchema, migrations } from './migrate.ts'
+import { latestSchema, migrate, readVersion } from './migrate.ts'
+import * as shared from './node-schema.ts'
 import * as records from './record-schema.ts'
 import type { BoundStatement } from './rows.ts'
 import * as settings from './schema.ts'
+import type { SharedDatabase } from './shared-database.ts'
 
-const schema = { ...settings, ...records }
+const schema = { ...settings, ...records, ...shared }
 
 export type Orm = LibSQLDatabase<typeof schema>
 
 export type Database = {
+  /** A file belongs to this process alone; other nodes write to a server database too. */
+  kind: 'file' | 'server'
   client: Client
   orm: Orm
-  /** The file itself, where the given path is a link: SQLite keeps its log beside the file. */
+  /** The file itself, where the given path is a link: SQLite keeps its log beside the file. The URL of a server database. */
   path: string
+  /** What only a server database has. */
+  shared: SharedDatabase | undefined
   /** The schema version that the file had, if this call migrated it; undefined for a new file too. */
   migratedFrom: number | undefined
   /** Commits all statements or none, in order. They return no rows. Only write.ts calls it. */
@@ -46,7 +53,7 @@ export type Database = {
  * not a database.
  */
 export type OpenRefusal = {
-  refused: 'missing' | 'owned' | 'newer_schema' | 'unreadable'
+  refused: 'missing' | 'owned' | 'newer_schema' | 'unreadable' | 'unreachable'
   message: string
   cause?: unknown
 }
@@ -85,10 +92,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     if (await isForeign(client)) {
       client.close()
       letGo()
-      return {
-        refused: 'unreadable',
-        message: `The file ${JSON.stringify(options.path)} is another program's database`,
-      }
+      const message = `The file ${JSON.stringify(options.path)} is another program's database`
+      return { refused: 'unreadable', message }
     }
     // Has an effect only before the first table exists.
     await client.execute('pragma auto_vacuum = incremental')
@@ -118,6 +123,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
   let holds = 0
   const runCheckpointsAt = (pages: number) => opened.execute(`pragma wal_autocheckpoint = ${pages}`)
   return {
+    ...ownFile,
     client: opened,
     orm: createOrm(opened),
     commit: opened.commit,
@@ -147,6 +153,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     },
   }
 }
+
+const ownFile = { kind: 'file', shared: undefined } as const
 
 /**
  * `batch` and `execute` step this pragma only once, and the commit then fails with SQLITE_BUSY, because the statement is still in progress.
@@ -224,26 +232,4 @@ async function setPragma(
   await client.execute(`pragma ${name} = ${value}`)
   const actual = (await client.execute(`pragma ${name}`)).rows[0]?.[0]
   if (actual !== expected) throw new Error(`pragma ${name} is ${String(actual)} where ${String(expected)} was asked`)
-}
-
-const createMigrations =
-  'create table if not exists schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict'
-
-/** The schema version of the file; 0 for a new one. */
-async function readVersion(client: Client): Promise<number> {
-  await client.batch([createMigrations], 'write')
-  const { rows } = await client.execute('select max(version) from schema_migrations')
-  return Number(rows[0]?.[0] ?? 0)
-}
-
-/** Runs the missing migrations, each in one transaction. */
-async function migrate(client: Client, version: number): Promise<void> {
-  for (const migration of migrations) {
-    if (migration.version <= version) continue
-    const record = {
-      sql: 'insert into schema_migrations (version, name, applied_at) values (?, ?, ?)',
-      args: [migration.version, migration.name, Date.now()],
-    }
-    await client.batch([...migration.statements, record], 'write')
-  }
 }

@@ -1,6 +1,6 @@
 // Reads the usage ledger: single requests, and the cost of each key. Only write.ts adds rows,
 // archives.ts removes old ones, and rows never change.
-import { and, desc, eq, getTableColumns, gte, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, gt, gte, lt, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
 import { packedValue } from './packed-rows.ts'
@@ -46,22 +46,37 @@ export type UnpackedDays = [keyId: string, days: [day: number, costNanodollars: 
 
 const keysAtOnce = 500
 
+/** Called with the last key of each slice, null for the rest, and the newest usage row that its costs include. */
+export type OnSpentSlice = (lastKeyId: string | null, usageId: number) => void
+
 /** Lists the cost of each key that is not deleted by day, many keys with one statement. */
-export async function listSpentDays(orm: Orm): Promise<SpentDays[]> {
+export async function listSpentDays(orm: Orm, onSlice: OnSpentSlice = () => {}): Promise<SpentDays[]> {
   const { keyId, day } = usageDays
   const days = sql`json_group_array(json_array(${day}, ${readable(usageDays.costNanodollars)}))`
   const isInUse = sql`${keyId} not in (select ${apiKeys.id} from ${apiKeys} where ${apiKeys.deletedAt} is not null)`
   const spent: SpentDays[] = []
   for (let last: string | null = ''; last !== null; ) {
-    const [slice]: { keys: string | null; last: string | null }[] = await orm.all(sql`
-      select group_concat(packed, char(10)) as keys, max(id) as last from (
+    const [slice]: { keys: string | null; last: string | null; usage: number | null }[] = await orm.all(sql`
+      select group_concat(packed, char(10)) as keys, max(id) as last, (select max(id) from usage) as usage from (
         select ${keyId} as id, json_array(${keyId}, ${days}) as packed from ${usageDays}
         where ${keyId} > ${last} and ${isInUse} group by ${keyId} order by ${keyId} limit ${keysAtOnce}
       )`)
     for (const packed of slice?.keys?.split('\n') ?? []) spent.push({ keyId: packedValue(packed), packed })
     last = slice?.last ?? null
+    onSlice(last, slice?.usage ?? 0)
   }
   return spent
+}
+
+/** Lists what was spent after a usage row, oldest first, at most `limit` rows. */
+export function listSpentSince(
+  orm: Orm,
+  usageId: number,
+  limit: number,
+): Promise<{ id: number; keyId: string; at: number; cost: number | null }[]> {
+  const { id, keyId, at } = usage
+  const cost = readable(usage.costNanodollars)
+  return orm.select({ id, keyId, at, cost }).from(usage).where(gt(id, usageId)).orderBy(id).limit(limit)
 }
 
 /** A usage row as listed. */

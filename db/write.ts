@@ -1,6 +1,6 @@
 // The only way to write to the database. Admin changes and ledger rows are queued, and queued writes share commits.
 import type { InValue } from '@libsql/client'
-import { type CommitChange, createChangeQueue } from './change-queue.ts'
+import { type CommitChange, createChangeQueue, type Following } from './change-queue.ts'
 import { createLedgerQueue } from './ledger-queue.ts'
 import { type Database, isBusy } from './open.ts'
 import type { AuditRow, UsageRow } from './record-schema.ts'
@@ -43,6 +43,7 @@ export function createWriter(
   database: Database,
   onBroken: (error: unknown) => void,
   onCommit: (outcome: CommitOutcome) => void = () => {},
+  following?: Following,
 ): Writer {
   let broken: unknown
   let lastCommitAt = 0
@@ -54,13 +55,18 @@ export function createWriter(
     onBroken(error)
   }
 
-  async function commit(statements: BoundStatement[], rows = statements.length): Promise<void> {
+  async function commit<Committed>(
+    statements: BoundStatement[],
+    rows: number,
+    send: (statements: BoundStatement[]) => Promise<Committed>,
+  ): Promise<Committed> {
     if (broken !== undefined) throw broken
     const startedAt = performance.now()
     const report = (isCommitted: boolean) =>
       onCommit({ isCommitted, rows, milliseconds: performance.now() - startedAt })
+    let committed: Committed
     try {
-      await database.commit(statements)
+      committed = await send(statements)
     } catch (error) {
       report(false)
       if (isBusy(error)) giveUp(error)
@@ -69,6 +75,7 @@ export function createWriter(
     report(true)
     lastCommitAt = performance.now()
     quietTimer ??= setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+    return committed
   }
 
   function checkpointWhenQuiet(): void {
@@ -78,9 +85,20 @@ export function createWriter(
     if (isQuiet && broken === undefined) database.checkpoint().catch(() => {})
   }
 
-  const write = (statements: Statement[]) => commit(statements.map(toStatement))
-  const changes = createChangeQueue(write)
-  const ledgers = createLedgerQueue(commit)
+  const { shared } = database
+  const write = (statements: Statement[]) => commit(statements.map(toStatement), statements.length, database.commit)
+  const commitChange = async (statements: Statement[], basis: number) => {
+    const send = async (bound: BoundStatement[]) => {
+      if (shared !== undefined) return shared.commitChange(bound, basis)
+      await database.commit(bound)
+      return undefined
+    }
+    return commit(statements.map(toStatement), statements.length, send)
+  }
+  const changes = createChangeQueue(commitChange, following)
+  const ledgers = createLedgerQueue((statements, rows) => commit(statements, rows, database.commit), {
+    isShared: shared !== undefined,
+  })
 
   return {
     write,

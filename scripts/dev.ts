@@ -49,7 +49,10 @@ export function devCommand(): Command {
     )
     const { options } = givenTo(all)
     const given = readConfig(options, defaults)
-    if (await isServed(socketPathFor(given)))
+    const socketPath = socketPathFor(given)
+    if (socketPath === undefined)
+      throw new Fault('usage', 'dev works on a database file that it creates; set LATCHKEY_DATABASE_URL to file:PATH')
+    if (await isServed(socketPath))
       throw new Fault('conflict', 'dev is already running in this folder; stop it first, or use another folder')
     const { issuerUrl, stop, ...upstream } = await startCompanions(given)
     const config: Config = { ...given, ...upstream, insecureIssuers: true }
@@ -63,7 +66,7 @@ export function devCommand(): Command {
       base_url: server.baseUrl,
       issuer_url: issuerUrl,
       policy_id: policyId,
-      socket: shortest(socketPathFor(config)),
+      socket: shortest(socketPath),
       database: shortest(config.databasePath),
       upstream: upstream.upstreamUrl,
       model: await findModel(upstream),

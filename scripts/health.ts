@@ -41,11 +41,17 @@ With your own CA:       NODE_EXTRA_CA_CERTS=ca.pem latchkey health --url https:/
   return withSettings(made, { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
     const { options } = givenTo(all)
     const { url } = options
-    const ask = typeof url === 'string' ? askUrl(readyUrl(url)) : askSocket(socketPathFor(readConfig(options)))
+    const ask = typeof url === 'string' ? askUrl(readyUrl(url)) : askSocket(socketPathOf(options))
     const found = await askUntilReady(ask, Number(options.wait ?? 0))
     print(options.json === true ? JSON.stringify(found, null, 2) : draw(found))
     if (!isReady(found)) process.exitCode = exitCodeFailed
   })
+}
+
+function socketPathOf(options: Parameters<typeof readConfig>[0]): string {
+  const path = socketPathFor(readConfig(options))
+  if (path !== undefined) return path
+  throw new Fault('usage', 'The nodes of a server database have no local socket: add --url with the URL of a node')
 }
 
 function isReady({ status }: Found): boolean {

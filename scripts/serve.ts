@@ -36,7 +36,7 @@ export function serveCommand(): Command {
       listening: formatAddress(server.address),
       base_url: server.baseUrl,
       database: config.databasePath,
-      socket: socketPathFor(config),
+      socket: socketPathFor(config) ?? null,
       upstream: config.upstreamUrl ?? null,
       upstreams,
       metrics: metricsUrl(server.metricsAddress),

@@ -1,4 +1,5 @@
 // The way of every request: its route, its handler, and the only catch block, which turns every error into a response.
+import { isUnreachable } from '../db/commit-once.ts'
 import type { RunByName } from './admin/operation/operation.ts'
 import type { Context } from './context.ts'
 import { describeError, Fault } from './fault.ts'
@@ -10,6 +11,7 @@ import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
 import { isPlainPath } from './http/sent-path.ts'
 import { parseTraceparent } from './http/traceparent.ts'
+import { databaseUnreachable } from './nodes/database-unreachable.ts'
 import { accessLine } from './observe/access-log.ts'
 import { withFields } from './observe/log.ts'
 import type { Handler } from './runtime/listener.ts'
@@ -86,9 +88,12 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       if (context.writer.isBroken()) throw stopping()
       if (match === undefined) throw notFound(findNearestPath(path, basePath, (await loadAll()).below))
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
+      // Health and the files of the page come without a look.
+      const looking = match.found.isBesideBase === true ? undefined : context.follow.fresh()
+      if (looking !== undefined) await looking
       response = await match.found.handle(request, own, info)
     } catch (error) {
-      const fault = error instanceof Fault ? error : new Fault('internal', 'Internal server error', { cause: error })
+      const fault = toFault(error)
       context.metrics.countFault(fault, statusOf(fault))
       refusedId = context.lastUses.noteFault(fault, context.now())
       logFault(own, fault, {
@@ -102,6 +107,8 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     const keyId = context.callers.get(request)
     if (keyId !== undefined && keyId !== refusedId) context.lastUses.noteUse(keyId, context.now())
     response.headers.set('x-request-id', info.requestId)
+    const revision = context.follow.revision()
+    if (revision !== undefined) response.headers.set('x-latchkey-revision', String(revision))
     if (isRecording(context)) {
       const before = endpoint?.isBesideBase === true ? besidePathOf(basePath) : basePath
       const template = endpoint === undefined ? null : before + endpoint.path
@@ -109,6 +116,13 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     }
     return response
   }
+}
+
+function toFault(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  return isUnreachable(error)
+    ? databaseUnreachable(error)
+    : new Fault('internal', 'Internal server error', { cause: error })
 }
 
 type Answered = RequestInfo & { traceId: string | undefined; template: string | null; startedAt: number }

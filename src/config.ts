@@ -1,19 +1,20 @@
 // The configuration of a process: flags over environment over file over default, each checked once.
-import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { describeReadFailure } from '../db/access.ts'
 import { type Retention, retentionOf } from './archive/retention.ts'
+import { type DatabaseServer, databaseServer, readText } from './database-server.ts'
 import { Fault } from './fault.ts'
 import { backupsKeptMax, bodyMegabytesMax } from './limits.ts'
 import type { AccessLogTarget } from './observe/access-log.ts'
 import { type LogLevel, logLevels } from './observe/log.ts'
 import {
+  isServerUrl,
   type ListenAddress,
   parseBaseUrl,
   parseBoolean,
   parseChoice,
   parseCount,
   parseCredential,
+  parseDatabaseServerUrl,
   parseDatabaseUrl,
   parseDuration,
   parseDurationOrZero,
@@ -35,7 +36,10 @@ export type RateLimit = { perMinute: number; burst: number }
 export type BackupPlan = { folder: string; everyMilliseconds: number; keep: number }
 
 export type Config = {
+  /** The database file, or the URL of the database server. */
   databasePath: string
+  /** Undefined for a database file. */
+  databaseServer: DatabaseServer | undefined
   databaseSynchronous: 'normal' | 'full'
   listen: ListenAddress
   /** Without a trailing slash; undefined where it follows from the listen address. */
@@ -110,9 +114,11 @@ export function parseSettings(texts: SettingTexts): Config {
     parse(name, read(name) ?? '')
   const count = (name: SettingName, min: number, max?: number) =>
     required(name, (_, text) => parseCount(name, text, min, max))
-  const databasePath = required('LATCHKEY_DATABASE_URL', parseDatabaseUrl)
+  const isServer = isServerUrl(read('LATCHKEY_DATABASE_URL') ?? '')
+  const databasePath = required('LATCHKEY_DATABASE_URL', isServer ? parseDatabaseServerUrl : parseDatabaseUrl)
   return Object.freeze({
     databasePath,
+    databaseServer: isServer ? databaseServer(read, databasePath) : undefined,
     databaseSynchronous: required('LATCHKEY_DATABASE_SYNCHRONOUS', (name, text) =>
       parseChoice(name, text, ['normal', 'full']),
     ),
@@ -122,7 +128,7 @@ export function parseSettings(texts: SettingTexts): Config {
     upstreamUrl: optional('LATCHKEY_UPSTREAM_URL', parseHttpUrl),
     upstreamApiKey: optional('LATCHKEY_UPSTREAM_API_KEY', parseCredential),
     bodyBytesMax: count('LATCHKEY_MAX_BODY_MB', 1, bodyMegabytesMax) * 1024 * 1024 + 1,
-    masterKey: masterKeySource(read, databasePath),
+    masterKey: masterKeySource(read, isServer ? undefined : dirname(databasePath)),
     rateLimit: rateLimitOf(count('LATCHKEY_RATE_LIMIT', 0), count('LATCHKEY_RATE_BURST', 1)),
     trustedProxies: required('LATCHKEY_TRUSTED_PROXIES', parseNetworks),
     issuerNetworks: optional('LATCHKEY_ISSUER_NETWORKS', parseNetworks),
@@ -142,9 +148,9 @@ export function parseSettings(texts: SettingTexts): Config {
   })
 }
 
-/** The socket through which commands reach the server that owns a database. */
-export function socketPathFor(config: Config): string {
-  return `${config.databasePath}.sock`
+/** The socket through which commands reach the server that owns a database file; undefined for a server database. */
+export function socketPathFor({ databasePath, databaseServer }: Config): string | undefined {
+  return databaseServer === undefined ? `${databasePath}.sock` : undefined
 }
 
 /** An empty text sets nothing. */
@@ -161,7 +167,7 @@ function readConfigFile({ flags, environment }: ConfigSources): Partial<Record<s
   const path = flags[configFileSetting] ?? environment[configFileSetting]
   if (path === undefined || path === '') return {}
   const values: Record<string, string> = {}
-  const lines = readText(path)
+  const lines = readText(configFileSetting, path)
     .replace(/^\ufeff/, '')
     .split(/\r?\n/)
   for (const [index, line] of lines.entries()) {
@@ -170,15 +176,6 @@ function readConfigFile({ flags, environment }: ConfigSources): Partial<Record<s
     values[name] = value
   }
   return values
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (cause) {
-    const why = describeReadFailure(path, cause)
-    throw new Fault('configuration', `${configFileSetting} is ${JSON.stringify(path)}, which cannot be read: ${why}`)
-  }
 }
 
 function parseLine(path: string, line: string, number: number): { name: string; value: string } {
@@ -213,10 +210,16 @@ function rateLimitOf(perMinute: number, burst: number): RateLimit | undefined {
   return perMinute === 0 ? undefined : { perMinute, burst }
 }
 
-function masterKeySource(read: Read, databasePath: string): MasterKeySource {
+/** `folder` gets a new key where no setting says; without it, a setting must. */
+function masterKeySource(read: Read, folder: string | undefined): MasterKeySource {
   const [value, file] = [read('LATCHKEY_MASTER_KEY'), read('LATCHKEY_MASTER_KEY_FILE')]
   if (value === undefined) {
-    const path = resolve(file ?? join(dirname(databasePath), 'master.key'))
+    if (file === undefined && folder === undefined)
+      throw new Fault(
+        'configuration',
+        'LATCHKEY_DATABASE_URL names a server: set LATCHKEY_MASTER_KEY_FILE or LATCHKEY_MASTER_KEY, the same on every node',
+      )
+    const path = resolve(file ?? join(folder ?? '', 'master.key'))
     return { kind: 'file', path, isDefault: file === undefined }
   }
   if (file !== undefined)

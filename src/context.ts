@@ -1,10 +1,8 @@
 // The record that every handler and admin operation receives. This file opens a database as a context and closes it.
-import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { putIssuerKeySet } from '../db/issuers.ts'
-import { type Database, openDatabase } from '../db/open.ts'
+import { isUsedElsewhere } from '../db/ledger-queue.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
-import { listSpentDays } from '../db/usage.ts'
 import { dropExpiredSubjectTokens, dropSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
 import { type CommitOutcome, createWriter } from '../db/write.ts'
 import { touchWriteProbe } from '../db/write-probe.ts'
@@ -15,7 +13,7 @@ import { createLastUses, noteRows } from './admin/operation/last-uses.ts'
 import { createRetention } from './archive/schedule.ts'
 import { createBackups } from './backup/backups.ts'
 import { createBackupSchedule } from './backup/schedule.ts'
-import type { Config } from './config.ts'
+import type { Config, RateLimit } from './config.ts'
 import { createSettingsInEffect } from './effective-settings.ts'
 import { describeError, Fault, type FaultCode } from './fault.ts'
 import { createClockDifferences } from './federation/issuer/clock-difference.ts'
@@ -33,11 +31,11 @@ import { createModelLists } from './inference/models/model-lists.ts'
 import { createCredentials } from './inference/upstream/credentials.ts'
 import { nameInstallation } from './inference/upstream/forwarding-loop.ts'
 import { createReachability } from './inference/upstream/reachability.ts'
-import { configuredUpstream } from './inference/upstream/targets.ts'
 import { createKeyRates } from './keys/key-rates.ts'
-import { createSpending, type Spending } from './keys/spending.ts'
 import { createTokenCache } from './keys/token-cache.ts'
 import { databaseWaitMillisecondsMax } from './limits.ts'
+import type { Follow } from './nodes/follow.ts'
+import { loadOrRefuse, openConfigured } from './nodes/load.ts'
 import { type AccessLog, openAccessLog } from './observe/access-log.ts'
 import type { HealthContext } from './observe/endpoints/health-endpoints.ts'
 import type { MetricsEndpointContext } from './observe/endpoints/metrics-endpoint.ts'
@@ -48,8 +46,6 @@ import { countRows, createMetrics } from './observe/metrics.ts'
 import { createWriteCheck } from './observe/write-check.ts'
 import type { PresetContext } from './presets/endpoints.ts'
 import { createPresets } from './presets/versions.ts'
-import { loadRegistry, type Registry } from './registry.ts'
-import { createDataFolder } from './runtime/data-folder.ts'
 import type { Fetch } from './runtime/outbound.ts'
 import { createMutex } from './scheduling/mutex.ts'
 import { openMasterKeyText } from './tokens/keyring.ts'
@@ -78,6 +74,7 @@ export type Dependencies = {
 }
 
 const codeOfRefusal = {
+  unreachable: 'unavailable',
   missing: 'configuration',
   owned: 'conflict',
   newer_schema: 'configuration',
@@ -85,6 +82,7 @@ const codeOfRefusal = {
 } as const satisfies Record<string, FaultCode>
 
 const hints = {
+  unreachable: '',
   missing: '; run: latchkey init',
   owned: '; while that is a server, run commands as its user, with the same LATCHKEY_DATABASE_URL',
   newer_schema: '',
@@ -103,8 +101,7 @@ export async function openContext(
   const { now, monotonic, random, fetch, resolve, usesProxy, onBroken } = dependencies
   const inEffect = createSettingsInEffect(config)
   const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
-  if (create) createDataFolder(dirname(config.databasePath))
-  const database = await openDatabase({ path: config.databasePath, create, synchronous: config.databaseSynchronous })
+  const database = await openConfigured(config, create)
   if ('refused' in database) {
     throw new Fault(codeOfRefusal[database.refused], `${database.message}${hints[database.refused]}`, {
       reason: `database_${database.refused}`,
@@ -122,11 +119,17 @@ export async function openContext(
     writeCheck.note(outcome.isCommitted)
     metrics.countCommit(outcome)
   }
-  const counted = countRows(createWriter(database, reportBroken, reportCommit), metrics, now)
-  const { registry, spending } = await loadOrRefuse(database, config, now())
+  const { registry, spending, follow, following } = await loadOrRefuse(database, config, {
+    now,
+    monotonic,
+    onReplaced: reportBroken,
+  })
+  const counted = countRows(createWriter(database, reportBroken, reportCommit, following), metrics, now)
   const lastUses = createLastUses(orm, counted, registry)
   const writer = noteRows(counted, lastUses)
-  const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
+  // A probe of a server that does not respond takes long.
+  const isWritable = async () =>
+    follow.isUpToDate() && writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
   registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
   const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
   const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers: config.insecureIssuers, privateNetworks }
@@ -137,6 +140,7 @@ export async function openContext(
     random,
     log,
     graceMilliseconds: config.bundleGraceMilliseconds,
+    afterWait: follow.fresh,
     keep: async (issuer, keySet) => {
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
     },
@@ -147,28 +151,8 @@ export async function openContext(
   const written = { database, orm, writer, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
   const kept = { spending, presets, lastUses, exchangeCounts: createExchangeCounts(orm, now) }
-  const stored = { config, inEffect, ...written, registry, ...kept, ...createMutex() }
+  const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
   return { ...stored, ...scheduled, metrics, isWritable, issuerKeys, outbound }
-}
-
-/** Opening detects damage only at the start of the file. Damage further in appears when rows are read. */
-async function loadOrRefuse(
-  { orm, ...database }: Database,
-  { upstreamUrl }: Config,
-  now: number,
-): Promise<{ registry: Registry; spending: Spending }> {
-  try {
-    const configured = upstreamUrl === undefined ? undefined : configuredUpstream(upstreamUrl)
-    const registry = await loadRegistry(orm, configured)
-    return { registry, spending: createSpending(await listSpentDays(orm), now) }
-  } catch (cause) {
-    await database.close().catch(() => {})
-    throw new Fault(
-      'configuration',
-      `The database ${JSON.stringify(database.path)} cannot be read; it may be damaged: restore it from a backup`,
-      { reason: 'database_unreadable', cause },
-    )
-  }
 }
 
 /**
@@ -199,6 +183,7 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   const { key: masterKey, hex } = await openMasterKeyText(admin.config.masterKey, rows)
   const { registry } = admin
   const signingKeys = await openSigningKeys(rows, masterKey)
+  admin.follow.onSigningKeys.push(async () => signingKeys.load(await listSigningKeys(admin.orm)))
   const reachability = createReachability()
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
   const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
@@ -210,10 +195,10 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
     callers: new WeakMap(),
     baseUrl,
     fetch,
-    exchangeRate: createRateLimiter(() => admin.inEffect.read().rateLimit),
+    exchangeRate: createRateLimiter(() => shareOf(admin.inEffect.read().rateLimit, admin.follow)),
     replayGuard: await openReplayGuard(admin),
     claimRecorder: createClaimRecorder({ registry, hashFor: (id) => createClaimHash(hex, id) }),
-    keyRates: createKeyRates(admin.registry.onDeleted),
+    keyRates: createKeyRates(registry.onDeleted, admin.follow.liveNodes),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
     via: nameInstallation(admin.registry),
@@ -221,11 +206,24 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   }
 }
 
+/** The part of an exchange rate that this node admits. A burst is admitted by each node. */
+function shareOf(limit: RateLimit | undefined, { liveNodes }: Follow): RateLimit | undefined {
+  const nodes = liveNodes()
+  return limit === undefined || nodes === 1 ? limit : { ...limit, perMinute: limit.perMinute / nodes }
+}
+
 async function openReplayGuard({ orm, writer, now, monotonic }: AdminContext): Promise<ReplayGuard> {
   await writer.write([dropExpiredSubjectTokens(orm, now())])
   return createReplayGuard({
     known: await listUsedSubjectTokens(orm, now()),
-    keep: (row) => writer.appendUsedToken(row),
+    keep: (row) =>
+      writer.appendUsedToken(row).then(
+        () => true,
+        (error: unknown) => {
+          if (isUsedElsewhere(error)) return false
+          throw error
+        },
+      ),
     drop: (tokens) => writer.write(dropSubjectTokens(tokens)),
     now: now(),
     monotonic,

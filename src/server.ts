@@ -1,7 +1,6 @@
 // A running Latchkey server: the service on its address, the admin interface on its local socket, and one database for
 // both.
 
-import { listSigningKeys } from '../db/signing-keys.ts'
 import { baseUrlFor } from './addresses.ts'
 import type { AdminContext } from './admin/operation/context.ts'
 import type { RunByName } from './admin/operation/operation.ts'
@@ -19,12 +18,13 @@ import {
   archiveCheckMilliseconds,
   backupCheckMilliseconds,
   drainMillisecondsMax,
-  signingKeyCheckMilliseconds,
   tlsCheckMillisecondsDefault,
 } from './limits.ts'
+import { reportWhileServing } from './nodes/report.ts'
 import { createMetricsHandler } from './observe/endpoints/metrics-handler.ts'
 import { watchKeyExpiry } from './operating/key-expiry-log.ts'
 import { createReload } from './operating/reload.ts'
+import { rotateOnSchedule } from './operating/rotation.ts'
 import { checkSocketPath } from './operating/socket-path.ts'
 import { readTlsPair } from './operating/tls-files.ts'
 import { createTlsInEffect, type TlsInEffect } from './operating/tls-in-effect.ts'
@@ -73,7 +73,7 @@ export async function startServer(
   { create = false, prepare, settings, tlsCheckMilliseconds = tlsCheckMillisecondsDefault }: StartOptions = {},
 ): Promise<Server> {
   const socketPath = socketPathFor(config)
-  checkSocketPath(socketPath)
+  if (socketPath !== undefined) checkSocketPath(socketPath)
   const admin = await retryWhileOwned(async () => {
     if (await isServed(socketPath)) {
       throw new Fault(
@@ -88,12 +88,15 @@ export async function startServer(
     await prepare?.(withTypes(createRunner(admin)))
     const { context, address, listener, runByName, reload, tls } = await serve(admin, dependencies, settings)
     listeners.others.push(listener)
-    const handler = createSocketHandler(runByName, config.databasePath, admin.log)
-    const socket = { path: socketPath, mode: 0o600, setting: 'LATCHKEY_DATABASE_URL' }
-    listeners.socket = await listenOnSocket(socket, handler)
+    if (socketPath !== undefined) {
+      const handler = createSocketHandler(runByName, config.databasePath, admin.log)
+      const socket = { path: socketPath, mode: 0o600, setting: 'LATCHKEY_DATABASE_URL' }
+      listeners.socket = await listenOnSocket(socket, handler)
+    }
     const metrics = await serveMetrics(context)
     if (metrics !== undefined) listeners.others.push(metrics.listener)
     const runOperation = withTypes(runByName)
+    const stopReporting = await reportWhileServing(context, address)
     const stopRotating = await rotateOnSchedule(context, runOperation)
     const stopWatching = watchTls(tls, tlsCheckMilliseconds)
     const stopBackups = backUpOnSchedule(context)
@@ -101,7 +104,7 @@ export async function startServer(
     const stopNoting = writeLastUses(context)
     const stopWatchingKeys = watchKeyExpiry(context)
     void testAfterEngineChange(context, context.readiness.isStopping)
-    const stop = () => {
+    const stop = async () => {
       context.readiness.beginStop()
       stopRotating()
       stopArchiving()
@@ -109,7 +112,8 @@ export async function startServer(
       stopWatchingKeys()
       stopWatching()
       stopBackups()
-      return stopServer(listeners, admin).then(context.accessLog.close)
+      await stopServer(listeners, admin, stopReporting())
+      context.accessLog.close()
     }
     const { baseUrl } = context
     return { baseUrl, address, metricsAddress: metrics?.address, context, runOperation, runByName, reload, stop }
@@ -187,21 +191,6 @@ function watchTls(tls: TlsInEffect | undefined, everyMilliseconds: number): () =
   return () => clearInterval(timer)
 }
 
-/** Rotates the signing key when it is due, now and on a timer. Returns a function that stops the timer. */
-async function rotateOnSchedule({ config, now, orm, log }: Context, runOperation: RunOperation): Promise<() => void> {
-  const { signingKeyDays } = config
-  if (signingKeyDays === undefined) return () => {}
-  const rotateWhenDue = async () => {
-    const newest = (await listSigningKeys(orm)).find(({ retiredAt }) => retiredAt === null)
-    if (newest === undefined || now() < newest.activeAt + signingKeyDays * 24 * 60 * 60 * 1_000) return
-    await runOperation('signing_keys.rotate', {}, { kind: 'server' })
-  }
-  const logFailure = (error: unknown) => log('error', 'signing_key_rotation_failed', { reason: describeError(error) })
-  await rotateWhenDue().catch(logFailure)
-  const timer = setInterval(() => rotateWhenDue().catch(logFailure), signingKeyCheckMilliseconds)
-  return () => clearInterval(timer)
-}
-
 /** Makes the backups that are due, now and on a timer. Returns a function that stops the timer and a running backup. */
 function backUpOnSchedule({ config, backups, backupSchedule }: Context): () => void {
   if (config.backup === undefined) return () => void backups.stop()
@@ -235,11 +224,16 @@ type Listeners = { others: Listener[]; socket: Listener | undefined }
  * Drains everything within one limit. The local socket stays open longest, so that `latchkey health` can report a
  * server that is stopping.
  */
-async function stopServer({ others, socket }: Listeners, admin: AdminContext): Promise<void> {
+async function stopServer(
+  { others, socket }: Listeners,
+  admin: AdminContext,
+  reporting: Promise<void> = Promise.resolve(),
+): Promise<void> {
   const startedAt = performance.now()
   const drained = Promise.all(others.map((listener) => listener.drain()))
   await isSettledWithin(drained, drainMillisecondsMax)
   const rest = Math.max(0, drainMillisecondsMax - (performance.now() - startedAt))
   await Promise.all([drained, socket?.drain(rest)])
+  await reporting
   await closeContext(admin)
 }

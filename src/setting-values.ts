@@ -59,11 +59,24 @@ export function parseDurationOrZero(name: SettingName, text: string): number {
   return text === '0' ? 0 : parseDuration(name, text)
 }
 
+/** Reports whether a database is on a server. */
+export function isServerUrl(text: string): boolean {
+  return /^(libsql|https?|wss?):/.test(text)
+}
+
+/** The URL of a database server, without a trailing slash. */
+export function parseDatabaseServerUrl(name: SettingName, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || /^wss?:$/.test(url.protocol) || url.hostname === '')
+    throw invalidSecret(name, 'use the https:// or http:// URL of a libSQL server')
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw invalidSecret(name, 'use a URL without credentials and query; set LATCHKEY_DATABASE_TOKEN or its file')
+  return text.replace(/\/$/, '')
+}
+
 /** The path in `file:PATH`, absolute. */
 export function parseDatabaseUrl(name: SettingName, text: string): string {
   const example = 'file:/var/lib/latchkey/latchkey.db'
-  if (/^(libsql|https?|wss?):/.test(text))
-    throw invalidSecret(name, 'remote databases are not supported yet; use file:PATH')
   if (!text.startsWith('file:') || /[?#]/.test(text) || text.includes(':memory:'))
     throw invalidSetting(name, text, `use file:PATH, for example ${example}`)
   const path = text.startsWith('file://') ? pathOfFileUrl(text) : resolve(text.slice('file:'.length))

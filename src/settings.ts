@@ -13,12 +13,33 @@ export type Setting = {
 }
 
 export const settings = [
-  { env: 'LATCHKEY_DATABASE_URL', value: 'URL', help: 'the database file', default: 'file:latchkey-data/latchkey.db' },
+  {
+    env: 'LATCHKEY_DATABASE_URL',
+    value: 'URL',
+    help: 'the database: file:PATH, or the https:// URL of a libSQL server that several nodes share',
+    default: 'file:latchkey-data/latchkey.db',
+  },
   {
     env: 'LATCHKEY_DATABASE_SYNCHRONOUS',
     value: 'MODE',
     help: 'normal survives a killed process, full survives power loss too',
     default: 'normal',
+  },
+  {
+    env: 'LATCHKEY_DATABASE_TOKEN',
+    value: 'TOKEN',
+    help: 'token for the database server; set it in the environment, because other users can read flags',
+    isSecret: true,
+  },
+  {
+    env: 'LATCHKEY_DATABASE_TOKEN_FILE',
+    value: 'FILE',
+    help: 'file with the token for the database server',
+  },
+  {
+    env: 'LATCHKEY_DATABASE_CA_FILE',
+    value: 'FILE',
+    help: 'certificates (PEM) to trust for the database server instead of the public ones',
   },
   {
     env: 'LATCHKEY_MASTER_KEY_FILE',

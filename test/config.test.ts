@@ -34,6 +34,8 @@ function faultOf(sources: Partial<ConfigSources>): Fault {
   return fault as Fault
 }
 
+/** Reads a file. */
+type TokenFileSetting = 'LATCHKEY_DATABASE_TOKEN_FILE'
 /** Read together with LATCHKEY_BACKUP_DIR. */
 type BackupSetting = 'LATCHKEY_BACKUP_EVERY' | 'LATCHKEY_BACKUP_KEEP'
 type TlsSetting = 'LATCHKEY_TLS_CERT_FILE' | 'LATCHKEY_TLS_KEY_FILE'
@@ -41,7 +43,7 @@ type TlsSetting = 'LATCHKEY_TLS_CERT_FILE' | 'LATCHKEY_TLS_KEY_FILE'
 const hex = (digit: string) => digit.repeat(64)
 /** Three good values of each setting, and what the configuration makes of a value. */
 const values: Record<
-  Exclude<SettingName, TlsSetting | BackupSetting>,
+  Exclude<SettingName, TlsSetting | BackupSetting | TokenFileSetting>,
   [texts: [string, string, string], read: (config: Config) => unknown, expect: (text: string) => unknown]
 > = {
   LATCHKEY_DATABASE_URL: [
@@ -114,16 +116,51 @@ const values: Record<
     (config) => config.accessLog,
     (text) => (text === 'stderr' ? { kind: 'stderr' } : { kind: 'file', path: resolve(text) }),
   ],
+  LATCHKEY_DATABASE_TOKEN: [['a', 'b', 'c'], (config) => config.databaseServer?.token, (text) => text],
+  LATCHKEY_DATABASE_CA_FILE: [['/a', '/b', 'c'], (config) => config.databaseServer?.caFile, (text) => resolve(text)],
   LATCHKEY_BACKUP_DIR: [['/a', '/b', 'c'], (config) => config.backup?.folder, (text) => resolve(text)],
 }
+
+const onServer = { LATCHKEY_DATABASE_URL: 'https://db.example', LATCHKEY_MASTER_KEY: hex('a') }
+
+describe('a server database', () => {
+  test('has a URL of its kind, and a token from a file', () => {
+    const LATCHKEY_DATABASE_TOKEN_FILE = fileOf('secret\n')
+    const environment = { ...onServer, LATCHKEY_DATABASE_TOKEN_FILE }
+    expect(load({ environment }).databaseServer).toEqual({
+      url: 'https://db.example',
+      token: 'secret',
+      caFile: undefined,
+    })
+    for (const url of ['http://127.0.0.1:8080', 'libsql://db.example/'])
+      expect(load({ environment: { ...onServer, LATCHKEY_DATABASE_URL: url } }).databasePath).toBe(
+        url.replace(/\/$/, ''),
+      )
+  })
+
+  const wrong: [what: string, environment: Partial<Record<string, string>>, message: string][] = [
+    ['no master key', { LATCHKEY_DATABASE_URL: 'https://db.example' }, 'the same on every node'],
+    ['two tokens', { ...onServer, LATCHKEY_DATABASE_TOKEN: 'a', LATCHKEY_DATABASE_TOKEN_FILE: 'b' }, 'set one of them'],
+    ['a folder for backups', { ...onServer, LATCHKEY_BACKUP_DIR: '/b' }, 'take snapshots of the database server'],
+    ['credentials in the URL', { ...onServer, LATCHKEY_DATABASE_URL: 'https://a:b@db.example' }, 'without credentials'],
+    ['a web socket', { ...onServer, LATCHKEY_DATABASE_URL: 'wss://db.example' }, 'use the https://'],
+  ]
+  for (const [what, environment, message] of wrong)
+    test(`with ${what} is refused`, () => expect(faultOf({ environment }).message).toContain(message))
+})
 
 describe('every setting', () => {
   for (const { env } of settings) {
     // The two files of TLS are only set together.
     if (env === 'LATCHKEY_TLS_CERT_FILE' || env === 'LATCHKEY_TLS_KEY_FILE') continue
+    if (env === 'LATCHKEY_DATABASE_TOKEN_FILE') continue
     if (env === 'LATCHKEY_BACKUP_EVERY' || env === 'LATCHKEY_BACKUP_KEEP') continue
     // An age needs a folder.
-    const defaults = env.startsWith('LATCHKEY_RETAIN_') ? { LATCHKEY_ARCHIVE_DIR: '/archive' } : undefined
+    const defaults = env.startsWith('LATCHKEY_RETAIN_')
+      ? { LATCHKEY_ARCHIVE_DIR: '/archive' }
+      : /_(TOKEN|CA_FILE)$/.test(env)
+        ? onServer
+        : undefined
     const loadIt = (sources: Partial<ConfigSources> = {}) => load({ ...(defaults && { defaults }), ...sources })
     const [[first, second, third], read, expected] = values[env]
     test(`${env} works by flag, environment and file, in this order`, () => {
@@ -187,6 +224,7 @@ describe('every setting', () => {
     const config = load()
     expect(config).toEqual({
       databasePath: resolve('latchkey-data/latchkey.db'),
+      databaseServer: undefined,
       databaseSynchronous: 'normal',
       listen: { hostname: '127.0.0.1', port: 8787 },
       baseUrl: undefined,
@@ -222,7 +260,7 @@ describe('a wrong value is refused with the name of the setting:', () => {
       'file:',
       'file:data/',
       'file://host/a.db',
-      'libsql://db.example',
+      'wss://db.example',
       'http://',
       'libsql:',
     ].map((value): [SettingName, string] => ['LATCHKEY_DATABASE_URL', value]),

@@ -3,6 +3,7 @@
 
 import { shellWord } from '../../db/access.ts'
 import type { Touched } from '../../db/admin-changes.ts'
+import { listNodes } from '../../db/nodes.ts'
 import type { Statement } from '../../db/rows.ts'
 import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
 import { dropPrivateKey, insertSigningKey, listSigningKeys, updatePrivateKey } from '../../db/signing-keys.ts'
@@ -62,6 +63,7 @@ export async function planReplacement(context: OperationContext, input: Input): 
       'conflict',
       'The server uses the master key while it runs. Stop the server first, then run this again',
     )
+  await refuseLiveNodes(context)
   const source = context.config.masterKey
   const rows = await listSigningKeys(context.orm)
   const found = await findMasterKey(source, rows)
@@ -83,6 +85,13 @@ export async function planReplacement(context: OperationContext, input: Input): 
     )
   if (hex === found.hex) return nothingToDo(context, { finished: found.isFinished })
   return replaceKnown(context, rows, { oldKey: found.key, hex })
+}
+
+async function refuseLiveNodes({ database, orm }: OperationContext): Promise<void> {
+  if (database.kind === 'file') return
+  const live = (await listNodes(orm)).filter(({ isLive }) => isLive).map(({ name }) => name)
+  if (live.length > 0)
+    throw new Fault('conflict', `These nodes use the master key while they run: ${live.join(', ')}. Stop them first`)
 }
 
 /** The key that an interrupted run has written, or a new key; undefined if the administrator keeps the key elsewhere. */

@@ -43,7 +43,7 @@ export type Backups = {
 }
 
 type Parts = {
-  database: Pick<Database, 'path' | 'orm' | 'holdCheckpoints'>
+  database: Pick<Database, 'kind' | 'path' | 'orm' | 'holdCheckpoints'>
   registry: Pick<KeyRegistry, 'organizations'>
   masterKey: MasterKeySource
   metrics: Pick<Metrics, 'countBackupFailure'>
@@ -65,6 +65,8 @@ export function createBackups(parts: Parts): Backups {
 
   return {
     create: async (to, onProgress) => {
+      if (parts.database.kind === 'server')
+        throw new Fault('conflict', 'A backup copies a database file; take snapshots of the database server instead')
       if (running !== undefined)
         throw new Fault('conflict', 'Another backup is running; wait until it has ended, then try again')
       const file = fileFor(to, installation(), now())

@@ -11,9 +11,12 @@ export type ReplayGuard = {
   /**
    * Records the use of a token by its issuer and `jti`. The text is no identity, because one signature has several
    * encodings. Times are in milliseconds. Returns a refusal, or a promise that resolves when the use is in the
-   * database.
+   * database, to a refusal if another node has recorded it before.
    */
-  use: (token: { issuerId: string; id: unknown; expiresAt: number }, now: number) => Refusal | { kept: Promise<void> }
+  use: (
+    token: { issuerId: string; id: unknown; expiresAt: number },
+    now: number,
+  ) => Refusal | { kept: Promise<Refusal | undefined> }
 }
 
 /** Identifies a recorded use. */
@@ -21,7 +24,8 @@ export type NotedToken = Omit<UsedSubjectToken, 'expiresAt'>
 
 export type ReplayGuardOptions = {
   known: UsedSubjectToken[]
-  keep: (row: UsedSubjectToken) => Promise<void>
+  /** Resolves to false if another node has recorded the use. */
+  keep: (row: UsedSubjectToken) => Promise<boolean>
   /** Deletes uses from the database. */
   drop: (tokens: NotedToken[]) => Promise<void>
   /** `now` is the time of day at which `known` was read; `monotonic` returns monotonic milliseconds. */
@@ -101,7 +105,7 @@ export function createReplayGuard({ known, keep, drop, monotonic, ...options }: 
       // Dropping a use would accept its token again.
       if (used.size >= usedSubjectTokensMax) return refuse('replay_memory_full')
       used.set(key, noteOf(expiresAt, now))
-      return { kept: keep(row) }
+      return { kept: keep(row).then((isFirst) => (isFirst ? undefined : refuse('replayed', id as string))) }
     },
   }
 }

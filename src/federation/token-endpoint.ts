@@ -133,8 +133,9 @@ async function mint(
   const bearer = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id }
   const subject = { ...bearer, allowedModels, allowedPresets }
   // Awaiting both together handles the rejection of one if the other fails.
-  const [issued] = await Promise.all([mintAccessToken(context, subject, lifetimeSeconds, now), noted?.kept])
-  return issued
+  const minting = mintAccessToken(context, subject, lifetimeSeconds, now)
+  const [issued, replayed] = await Promise.all([minting, noted?.kept])
+  return replayed ?? issued
 }
 
 /** The last check before minting: refuses the second exchange of the same token, even a concurrent one. */

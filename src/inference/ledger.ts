@@ -65,13 +65,15 @@ export function openLedgerEntry(
 export async function writeLedgerEntry(entry: LedgerEntry, ending: Ending): Promise<void> {
   const { writer, spending, keyRates, now, log } = entry.context
   const row = rowOf(entry, ending)
+  let isCommitted = false
   try {
     await writer.appendUsage(row)
+    isCommitted = true
   } catch (error) {
     log('error', 'usage_lost', { ...row, error: describeError(error) })
     throw error
   } finally {
-    spending.add(row.keyId, row.at, row.costNanodollars ?? 0)
+    spending.add(row.keyId, row.at, row.costNanodollars ?? 0, isCommitted)
     keyRates.use(row.keyId, row.totalTokens ?? 0, now())
   }
 }

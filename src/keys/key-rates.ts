@@ -15,8 +15,12 @@ export type KeyRates = {
 
 type Bucket = { left: number; at: number; perMinute: number }
 
-/** Adds to `onDeleted` how to forget a deleted key. */
-export function createKeyRates(onDeleted: ((id: string) => void)[] = []): KeyRates {
+/**
+ * Adds to `onDeleted` how to forget a deleted key. Where several nodes serve, each admits its part of a limit, but at
+ * least one request at a time.
+ */
+export function createKeyRates(onDeleted: ((id: string) => void)[] = [], liveNodes: () => number = () => 1): KeyRates {
+  const shareOf = (perMinute: number) => perMinute / liveNodes()
   const requests = new Map<string, Bucket>()
   const tokens = new Map<string, Bucket>()
   onDeleted.push((id) => {
@@ -26,8 +30,8 @@ export function createKeyRates(onDeleted: ((id: string) => void)[] = []): KeyRat
   return {
     size: () => requests.size + tokens.size,
     take: ({ id, requestsPerMinute, tokensPerMinute }, now) => {
-      const asked = requestsPerMinute === null ? undefined : refilled(requests, id, requestsPerMinute, now)
-      const used = tokensPerMinute === null ? undefined : refilled(tokens, id, tokensPerMinute, now)
+      const asked = requestsPerMinute === null ? undefined : refilled(requests, id, shareOf(requestsPerMinute), now)
+      const used = tokensPerMinute === null ? undefined : refilled(tokens, id, shareOf(tokensPerMinute), now)
       const wait = Math.max(
         asked === undefined ? 0 : secondsUntilOne(asked),
         used === undefined ? 0 : secondsUntilOne(used),
@@ -47,10 +51,11 @@ export function createKeyRates(onDeleted: ((id: string) => void)[] = []): KeyRat
 
 /** Raising a limit adds the difference to the bucket; lowering it caps the bucket. */
 function refilled(buckets: Map<string, Bucket>, id: string, perMinute: number, now: number): Bucket {
-  const bucket = buckets.get(id) ?? { left: perMinute, at: now, perMinute }
+  const full = Math.max(1, perMinute)
+  const bucket = buckets.get(id) ?? { left: full, at: now, perMinute }
   const raisedBy = Math.max(0, perMinute - bucket.perMinute)
   const gained = (Math.max(0, now - bucket.at) * perMinute) / 60_000
-  const left = Math.min(perMinute, bucket.left + raisedBy + gained)
+  const left = Math.min(full, bucket.left + raisedBy + gained)
   Object.assign(bucket, { left: Math.max(left, 1 - perMinute), at: now, perMinute })
   buckets.set(id, bucket)
   return bucket

@@ -8,8 +8,8 @@ import { createPackedMap } from '../values/packed-map.ts'
 export type Spent = { ever: number; daily: number; weekly: number; monthly: number }
 
 export type Spending = {
-  /** Adds the cost of a request. `at` in milliseconds. */
-  add: (keyId: string, at: number, nanodollars: number) => void
+  /** Adds the cost of a request. `at` in milliseconds. `isCommitted`: its usage row is in the database. */
+  add: (keyId: string, at: number, nanodollars: number, isCommitted?: boolean) => void
   of: (keyId: string, now: number) => Spent
   /** Drops what is known of a deleted key. */
   forget: (keyId: string) => void
@@ -54,6 +54,16 @@ export function createSpending(rows: readonly SpentDays[], now: number): Spendin
         weekly: spent?.weeks.get(weekOf(day)) ?? 0,
         monthly: spent?.months.get(monthOf(day)) ?? 0,
       }
+    },
+  }
+}
+
+/** Where the next look brings what is in the database, of this node and others, only what is not there is added. */
+export function addUncommitted(spending: Spending): Spending {
+  return {
+    ...spending,
+    add: (keyId, at, nanodollars, isCommitted) => {
+      if (isCommitted !== true) spending.add(keyId, at, nanodollars)
     },
   }
 }

@@ -4,6 +4,7 @@ import airgap from './airgap.md' with { type: 'text' }
 import backup from './backup.md' with { type: 'text' }
 import budgets from './budgets.md' with { type: 'text' }
 import changes from './changes.md' with { type: 'text' }
+import cluster from './cluster.md' with { type: 'text' }
 import config from './config.md' with { type: 'text' }
 import configuration from './configuration.md' with { type: 'text' }
 import disaster from './disaster.md' with { type: 'text' }
@@ -48,6 +49,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['retention', retention],
   ['disaster', disaster],
   ['sizing', sizing],
+  ['cluster', cluster],
   ['troubleshooting', troubleshooting],
   ['security', security],
   ['fips', fips],

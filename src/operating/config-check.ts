@@ -10,6 +10,7 @@ import { askServer } from '../admin/transport/client.ts'
 import { folderProblem } from '../archive/folder.ts'
 import { type Config, socketPathFor } from '../config.ts'
 import { Fault, tellForCommands } from '../fault.ts'
+import { connectTo } from '../nodes/server-connection.ts'
 import { listen } from '../runtime/listen.ts'
 import type { ListenAddress } from '../setting-values.ts'
 import { isFittingMasterKey } from '../tokens/keyring.ts'
@@ -88,7 +89,7 @@ async function findDatabase(config: Config): Promise<Found> {
     const server = asked.result as OperationResponse<'server.check'>
     return { schema: server.schema, masterKeyFits: server.master_key_fits, server }
   }
-  const inspected = await inspectDatabase(config.databasePath)
+  const inspected = await inspect(config)
   if ('refused' in inspected) {
     const next = inspected.refused === 'missing' ? '; run: latchkey init' : ''
     throw new Fault('configuration', inspected.message + next)
@@ -102,15 +103,22 @@ async function findDatabase(config: Config): Promise<Found> {
   return { schema, masterKeyFits: await isFittingMasterKey(config.masterKey, signingKeys), server: undefined }
 }
 
+async function inspect({ databasePath, databaseServer }: Config) {
+  if (databaseServer === undefined) return inspectDatabase(databasePath)
+  const { inspectServerDatabase } = await import('../../db/server-database.ts')
+  return inspectServerDatabase({ ...databaseServer, send: connectTo(databaseServer) })
+}
+
 function describeDatabase({ schema, server }: Found): string {
   const where = server === undefined ? 'no server runs' : 'the running server reads it'
   const upgrade = schema < latestSchema ? `; the next start migrates it to ${latestSchema}` : ''
   return `schema version ${schema}, ${where}${upgrade}`
 }
 
-function lookAtSocketPath(config: Config): string {
-  checkSocketPath(socketPathFor(config))
-  return socketPathFor(config)
+function lookAtSocketPath(config: Config): string | undefined {
+  const path = socketPathFor(config)
+  if (path !== undefined) checkSocketPath(path)
+  return path
 }
 
 function lookAtMasterKeyFile({ masterKey }: Config): string | undefined {

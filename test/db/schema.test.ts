@@ -7,6 +7,7 @@ import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { insertApiKey } from '../../db/api-keys.ts'
 import * as bundles from '../../db/bundle-schema.ts'
 import { insertIssuer } from '../../db/issuers.ts'
+import * as shared from '../../db/node-schema.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
 import { insertPolicy, updatePolicy } from '../../db/policies.ts'
 import * as records from '../../db/record-schema.ts'
@@ -22,7 +23,7 @@ import {
   usageRow,
 } from '../support/rows.ts'
 
-const tables = Object.values({ ...schema, ...records, ...bundles }).filter((value) => is(value, SQLiteTable))
+const tables = Object.values({ ...schema, ...records, ...bundles, ...shared }).filter((value) => is(value, SQLiteTable))
 const acme = organizationRows('acme')
 const other = organizationRows('other')
 

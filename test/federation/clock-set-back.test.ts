@@ -101,7 +101,7 @@ describe('of replay protection', () => {
   const clock = { now: 0, ahead: 0 }
   const none: ReplayGuardOptions = {
     known: [],
-    keep: async () => {},
+    keep: async () => true,
     drop: async () => {},
     now: 0,
     monotonic: () => clock.now,
@@ -137,7 +137,7 @@ describe('of replay protection', () => {
   test('a use from before a restart is remembered the same', () => {
     const expiresAt = clock.now + 10 * minute
     const known: ReplayGuardOptions['known'] = []
-    const keep: ReplayGuardOptions['keep'] = async (row) => void known.push(row)
+    const keep: ReplayGuardOptions['keep'] = async (row) => known.push(row) > 0
     createReplayGuard({ ...none, keep }).use({ issuerId: 'i', id: 'captured', expiresAt }, clock.now)
     const guard = createReplayGuard({ ...none, known, now: clock.now })
     for (let index = 0; index < 5_000; index++)

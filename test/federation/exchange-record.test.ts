@@ -19,7 +19,9 @@ test('an exchange under replay protection is answered once its note is kept, and
     use: (...use) => {
       const outcome = replayGuard.use(...use)
       asked.resolve()
-      return 'refused' in outcome ? outcome : { kept: Promise.all([outcome.kept, kept.promise]).then(() => {}) }
+      return 'refused' in outcome
+        ? outcome
+        : { kept: Promise.all([outcome.kept, kept.promise]).then(([found]) => found) }
     },
   }
   let isAnswered = false

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts'
 let time = 0
 const none: ReplayGuardOptions = {
   known: [],
-  keep: async () => {},
+  keep: async () => true,
   drop: async () => {},
   now: 0,
   monotonic: () => time,

@@ -8,7 +8,7 @@ import { type Federation, mintAt, postExchange, startFederation } from '../suppo
 let time = 0
 const none: ReplayGuardOptions = {
   known: [],
-  keep: async () => {},
+  keep: async () => true,
   drop: async () => {},
   now: 0,
   monotonic: () => time,
@@ -39,6 +39,7 @@ describe('a token', () => {
     let most = 0
     const keep = async () => {
       kept += 1
+      return true
     }
     const drop: ReplayGuardOptions['drop'] = async (tokens) => {
       most = Math.max(most, kept)

@@ -3,6 +3,7 @@ import { expect } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 import { createApp } from '../../src/app.ts'
 import type { Context } from '../../src/context.ts'
+import { followNobody } from '../../src/nodes/follow.ts'
 
 type Content = { content?: Record<string, { schema?: JsonSchema }>; headers?: Record<string, object> }
 export type JsonSchema = { properties?: Record<string, JsonSchema>; [keyword: string]: unknown }
@@ -54,6 +55,7 @@ export async function readOwnDocument(): Promise<OpenApiDocument> {
     accessLog: { isOn: () => false },
     writer: { isBroken: () => false },
     callers: new WeakMap(),
+    follow: followNobody(),
   } as unknown as Context
   const peer = { address: null, liftIdleLimit: () => () => {}, isCut: () => false, outlives: () => {} }
   const app = createApp(context, async () => undefined)

@@ -1,5 +1,6 @@
 // The one way to make an admin change: its rows and the record of who changed what are committed together, then memory is brought up to date.
 import { type Actor, actorColumns, recordChanges, recordKnownChange, type Touched } from '../../../db/admin-changes.ts'
+import type { Basis } from '../../../db/change-queue.ts'
 import type { Orm } from '../../../db/open.ts'
 import type { Statement } from '../../../db/rows.ts'
 import type { Writer } from '../../../db/write.ts'
@@ -19,6 +20,8 @@ export type Changing = {
   groupId?: string | undefined
   /** Takes what the caller should know about a change that is made. */
   warn?: ((text: string) => void) | undefined
+  /** What the statements were planned on; they are not committed after a newer change of another node. */
+  basis?: Basis | undefined
 }
 
 /**
@@ -32,7 +35,7 @@ export async function commit(
   touched: Touched[],
   load: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const { writer, orm, registry, now, actor, operation, groupId } = changing
+  const { writer, orm, registry, now, actor, operation, groupId, basis } = changing
   const by = { at: now(), ...actorColumns(actor), operation, groupId }
   const idsByKind = [...Map.groupBy(touched, ({ kind }) => kind)].map(
     ([kind, rows]) => [kind, rows.map(({ id }) => id)] as const,
@@ -50,6 +53,7 @@ export async function commit(
   }
   await writer.change(() => ({
     statements: [...statements, ...records],
+    basis,
     load: () => loadAll().catch((cause: unknown) => giveUp(writer, cause)),
   }))
 }

@@ -11,6 +11,7 @@ import type { ClockDifferences } from '../../federation/issuer/clock-difference.
 import type { Outbound } from '../../federation/issuer/guarded-fetch.ts'
 import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
 import type { Spending } from '../../keys/spending.ts'
+import type { Follow } from '../../nodes/follow.ts'
 import type { Readiness } from '../../observe/endpoints/readiness.ts'
 import type { Log } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
@@ -30,6 +31,8 @@ export type AdminContext = {
   orm: Orm
   writer: Writer
   registry: Registry
+  /** Keeps memory equal to a database that other nodes change. */
+  follow: Follow
   issuerKeys: IssuerKeys
   outbound: Outbound
   spending: Spending

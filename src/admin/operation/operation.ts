@@ -1,6 +1,7 @@
 // What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts mapped.
 import { LibsqlError } from '@libsql/client'
 import type { Actor } from '../../../db/admin-changes.ts'
+import type { Basis } from '../../../db/change-queue.ts'
 import { mapInSlices } from '../../../db/pace.ts'
 import type { OnProgress } from '../../../db/slices.ts'
 import { Fault } from '../../fault.ts'
@@ -13,6 +14,8 @@ import type { AdminContext } from './context.ts'
 export type OperationContext = AdminContext & {
   actor: Actor
   operation: string
+  /** The newest admin change when the operation began, where other nodes make changes too. */
+  basis?: Basis | undefined
   /** Reports call it as they go on. What it throws ends the report. */
   onProgress?: OnProgress | undefined
   /** Adds a text to the `warnings` of the response. */
@@ -61,11 +64,15 @@ export function createOperationRunner(
     if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
     const run = found.prepare(value)
     const warnings: string[] = []
-    const act = () => {
+    const act = async (basis?: Basis) => {
+      // An attempt that is repeated warns again.
+      warnings.length = 0
       checkActor(actor, context)
-      return run({ ...context, actor, operation: name, onProgress, warn: (text) => warnings.push(text) })
+      return run({ ...context, actor, operation: name, basis, onProgress, warn: (text) => warnings.push(text) })
     }
-    const response = found.mutates ? context.runExclusive(async () => act()) : act()
+    const { follow, runExclusive } = context
+    if (!found.mutates) await follow.fresh()
+    const response = found.mutates ? runExclusive(() => follow.attempt(act)) : act()
     const plain = await toPlain(await response.catch(mapConflict))
     return warnings.length > 0 && typeof plain === 'object' ? { ...plain, warnings } : plain
   }

@@ -8,19 +8,20 @@ import { type LocalCaller, toHeaders } from './local-user.ts'
 import { createLineReader, progressMediaType } from './progress.ts'
 
 /** Whether a server listens there. */
-export async function isServed(socketPath: string): Promise<boolean> {
-  return (await post(socketPath, '/', '')) !== undefined
+export async function isServed(socketPath: string | undefined): Promise<boolean> {
+  return socketPath !== undefined && (await post(socketPath, '/', '')) !== undefined
 }
 
 type Asking = { user?: LocalCaller; onProgress?: OnProgress | undefined }
 
 /** Undefined when no server listens there. */
 export async function askServer(
-  socketPath: string,
+  socketPath: string | undefined,
   name: string,
   input: unknown,
   { user, onProgress }: Asking = {},
 ): Promise<{ result: unknown } | undefined> {
+  if (socketPath === undefined) return undefined
   const headers = { accept: progressMediaType, ...(user && toHeaders(user)) }
   const answered = await post(socketPath, `/operations/${name}`, JSON.stringify(input), { headers, onProgress })
   if (answered === undefined) return undefined

@@ -54,6 +54,7 @@ export type IssuerKeysOptions = {
   log: Log
   /** How long keys stay usable after they expire. */
   graceMilliseconds: number
+  afterWait?: () => Promise<void> | undefined
 }
 
 /**
@@ -93,14 +94,13 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
 }
 
 async function findKey(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<VerificationKey | Refusal> {
-  const { now, monotonic, graceMilliseconds } = cache
-  const expired = refuseExpired(issuer, now(), graceMilliseconds)
+  const expired = refuseExpired(issuer, cache.now(), cache.graceMilliseconds)
   if (expired !== undefined) return expired
   const cached = entryOf(cache, issuer)
   const startedBefore = cached.fetchesStarted
-  if (monotonic() >= cached.freshUntil) await renewInTime(cache, issuer, token)
+  if (cache.monotonic() >= cached.freshUntil) await renewInTime(cache, issuer, token)
   if (!isUsable(cache, issuer)) {
-    const retryAfterSeconds = Math.max(1, Math.ceil((cached.retryAt - monotonic()) / 1_000))
+    const retryAfterSeconds = Math.max(1, Math.ceil((cached.retryAt - cache.monotonic()) / 1_000))
     return { ...refuse('issuer_keys_unavailable'), retryAfterSeconds }
   }
   let found = pick(cached.keys, token)
@@ -110,6 +110,7 @@ async function findKey(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<
     cached.keysFromFetch <= startedBefore &&
     (await renewForKid(cache, issuer))
   ) {
+    await cache.afterWait?.()
     found = pick(cached.keys, token)
   }
   return found
@@ -230,6 +231,7 @@ async function renewInTime(cache: KeyCache, issuer: Issuer, token: Wanted): Prom
   })
   await Promise.race([renewal, patience])
   clearTimeout(timer)
+  await cache.afterWait?.()
 }
 
 /** Fetches because a `kid` is unknown. Starts at most one such fetch per cooldown. */

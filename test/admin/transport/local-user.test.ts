@@ -80,7 +80,7 @@ describe('on the socket of a server', () => {
   let socketPath: string
   beforeEach(async () => {
     server = await serveInProcess(installation.env)
-    socketPath = socketPathFor(server.context.config)
+    socketPath = socketPathFor(server.context.config) ?? ''
   })
   afterEach(() => server.stop())
 

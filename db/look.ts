@@ -1,0 +1,66 @@
+// A look at a server database: what changed since the last one, in one statement. The revision is the id of the newest
+// admin change: every admin commit records one, ids only grow, and the server commits one transaction at a time.
+import { type Client, LibsqlError } from '@libsql/client'
+import { gt } from 'drizzle-orm'
+import type { ChangeKind } from './admin-changes.ts'
+import { databaseTime, nodeMilliseconds } from './node-schema.ts'
+import type { Orm } from './open.ts'
+import { adminChanges } from './record-schema.ts'
+import type { BoundStatement } from './rows.ts'
+import type { Looked, Position } from './shared-database.ts'
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+const look = `select
+  (select coalesce(max(id), 0) from admin_changes) as revision,
+  (select coalesce(max(id), 0) from usage) as usage_id,
+  (select id from installation) as installation,
+  (select count(*) from nodes where last_seen_at > ${databaseTime} - ${nodeMilliseconds}) as live_nodes,
+  (select json_group_array(json_array(key_id, day, cost)) from (
+    select key_id, at / ${dayMilliseconds} as day, cast(total(cost_nanodollars) as integer) as cost
+    from usage where id > ? and cost_nanodollars > 0 group by 1, 2
+  )) as spent`
+
+export async function lookAt(client: Pick<Client, 'execute'>, { usageId }: Position): Promise<Looked> {
+  const { rows } = await client.execute({ sql: look, args: [usageId] })
+  const [row] = rows
+  return {
+    revision: Number(row?.revision),
+    usageId: Number(row?.usage_id),
+    installation: String(row?.installation ?? ''),
+    liveNodes: Number(row?.live_nodes),
+    spent: JSON.parse(String(row?.spent)) as Looked['spent'],
+  }
+}
+
+/** Lists what changed after a revision, oldest first, at most `limit` changes. */
+export function listChangedSince(
+  orm: Orm,
+  revision: number,
+  limit: number,
+): Promise<{ id: number; kind: ChangeKind; targetId: string }[]> {
+  const { id, kind, targetId } = adminChanges
+  return orm.select({ id, kind, targetId }).from(adminChanges).where(gt(id, revision)).orderBy(id).limit(limit)
+}
+
+/** Fails the commit unless the newest admin change is this one: text that is not JSON is an error. */
+export function expectRevision(revision: number): BoundStatement {
+  const newest = '(select coalesce(max(id), 0) from admin_changes)'
+  return { sql: `select case when ${newest} = ? then 1 else json('stale') end`, args: [revision] }
+}
+
+export const readRevision: BoundStatement = {
+  sql: 'select coalesce(max(id), 0) as revision from admin_changes',
+  args: [],
+}
+
+const staleCode = 'STALE_REVISION'
+
+/** The error for a change that was planned before a newer one. */
+export function staleError(): LibsqlError {
+  return new LibsqlError('Another node has changed the database meanwhile', staleCode)
+}
+
+/** Reports whether a change was not committed because another node made one meanwhile. */
+export function isStale(error: unknown): boolean {
+  return error instanceof LibsqlError && (error.code === staleCode || error.message.includes('malformed JSON'))
+}

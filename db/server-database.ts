@@ -1,0 +1,196 @@
+// Opens a database on a libSQL server, which any number of nodes share. The server commits one transaction at a time;
+// what a connection can lose, commit-once.ts makes certain.
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Client, type InArgs, type InStatement, LibsqlError, type ResultSet } from '@libsql/client'
+import { createClient } from '@libsql/client/http'
+import { asUnreachable, commitOnce, isUnreachable, unreachableCode } from './commit-once.ts'
+import type { Inspected } from './inspect.ts'
+import { expectRevision, lookAt, readRevision } from './look.ts'
+import { createMigrations, latestSchema, migrations, readSchema } from './migrate.ts'
+import { createOrm, type Database, isForeign, type OpenRefusal } from './open.ts'
+import type { BoundStatement } from './rows.ts'
+
+/** Sends one HTTP request. `db` knows no settings, so the caller adds trust in a private CA. */
+export type SendRequest = (request: Request, signal: AbortSignal) => Promise<Response>
+
+export type ServerOptions = {
+  /** `http:`, `https:` or `libsql:`, without a query. */
+  url: string
+  token: string | undefined
+  /** Whether to create the tables in an empty database. */
+  create: boolean
+  send: SendRequest
+}
+
+/** How long one HTTP request may take. A server ends a transaction after about as long. */
+const requestMillisecondsMax = 5_000
+/** How long a commit is repeated until its outcome is known. */
+const commitMillisecondsMax = 10_000
+/** How long a read is repeated when its connection breaks. */
+const readMillisecondsMax = 2_000
+const readPauseMillisecondsMax = 100
+const migrationMillisecondsMax = 60_000
+
+export async function openServerDatabase(options: ServerOptions): Promise<Database | OpenRefusal> {
+  const { url, create } = options
+  let client: Client | undefined
+  try {
+    client = connect(options)
+    if (await isForeign(client)) return refuse(client, 'unreadable', `The database ${url} is another program's`)
+    const found = await readSchema(client)
+    if (found > latestSchema) return refuse(client, 'newer_schema', newerSchema(found))
+    if (found === 0 && !create) return refuse(client, 'missing', `The database ${url} has no tables`)
+    await migrate(client, found)
+    return toDatabase(client, url, found > 0 && found < latestSchema ? found : undefined)
+  } catch (error) {
+    client?.close()
+    return refusalOf(error, url)
+  }
+}
+
+/** Reads the schema and the signing keys without changing anything, to check a configuration. */
+export async function inspectServerDatabase(options: Omit<ServerOptions, 'create'>): Promise<Inspected | OpenRefusal> {
+  const { url } = options
+  try {
+    const client = connect(options)
+    const schema = await readSchema(client)
+    if (schema === 0) return refuse(client, 'missing', `The database ${url} has no tables`)
+    if (schema > latestSchema) return refuse(client, 'newer_schema', newerSchema(schema))
+    const { rows } = await client.execute('select id, private_key_encrypted from signing_keys')
+    client.close()
+    return { schema, signingKeys: rows.map((row) => ({ id: String(row[0]), privateKeyEncrypted: String(row[1]) })) }
+  } catch (error) {
+    return refusalOf(error, url)
+  }
+}
+
+function connect({ url, token, send }: Omit<ServerOptions, 'create'>): Client {
+  const client = createClient({ url, fetch: sendWith(send), ...(token !== undefined && { authToken: token }) })
+  const execute = client.execute.bind(client)
+  // All writes are batches, so this only reads.
+  const readAgain = (statement: InStatement, args?: InArgs) =>
+    readUntilReached(() => (typeof statement === 'string' ? execute(statement, args) : execute(statement)))
+  return Object.assign(client, { execute: readAgain })
+}
+
+async function readUntilReached(read: () => Promise<ResultSet>): Promise<ResultSet> {
+  const giveUpAt = performance.now() + readMillisecondsMax
+  for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, readPauseMillisecondsMax)) {
+    try {
+      return await read()
+    } catch (error) {
+      if (!isUnreachable(error) || performance.now() + milliseconds > giveUpAt) throw error
+    }
+    await pause(milliseconds)
+  }
+}
+
+function newerSchema(found: number): string {
+  return `The database has schema version ${found}, this program supports up to ${latestSchema}; use the newer program that made it`
+}
+
+function refusalOf(error: unknown, url: string): OpenRefusal {
+  const isSilent = isUnreachable(error)
+  const why = isSilent
+    ? `${(error as Error).message}; check the URL, the token and the server`
+    : (error as Error).message
+  return {
+    refused: isSilent ? 'unreachable' : 'unreadable',
+    message: `The database ${url} cannot be opened: ${why}`,
+    cause: error,
+  }
+}
+
+function refuse(client: Client, refused: OpenRefusal['refused'], message: string): OpenRefusal {
+  client.close()
+  return { refused, message }
+}
+
+function toDatabase(client: Client, url: string, migratedFrom: number | undefined): Database {
+  const send = (statements: BoundStatement[]) => client.batch(statements, 'write')
+  const none = async () => {}
+  return {
+    kind: 'server',
+    client,
+    orm: createOrm(client),
+    path: url,
+    migratedFrom,
+    commit: async (statements) => void (await commitOnce(send, statements, commitMillisecondsMax)),
+    shared: {
+      commitChange: async (statements, basis) => {
+        const results = await commitOnce(
+          send,
+          [expectRevision(basis), ...statements, readRevision],
+          commitMillisecondsMax,
+        )
+        const revision = results?.at(-1)?.rows[0]?.revision
+        return revision === undefined ? undefined : Number(revision)
+      },
+      look: (position) => within(readMillisecondsMax, lookAt(client, position)),
+    },
+    // The server runs its own checkpoints, and backups are its snapshots.
+    checkpoint: none,
+    holdCheckpoints: async () => none,
+    giveBackPages: async () => 0,
+    close: async () => client.close(),
+  }
+}
+
+/** A response counts only when it has arrived completely. */
+function sendWith(send: SendRequest): typeof fetch {
+  const sendOnce = async (request: Request): Promise<Response> => {
+    const { status, body, headers } = await receive(send, request)
+    if (status >= 400 && request.method === 'POST') {
+      const said = body.byteLength === 0 ? '' : `: ${Buffer.from(body).toString().slice(0, 200)}`
+      throw asUnreachable(new Error(`status ${status}${said}`))
+    }
+    return new Response(body, { status, headers })
+  }
+  return sendOnce as typeof fetch
+}
+
+async function receive(send: SendRequest, request: Request) {
+  try {
+    const response = await send(request, AbortSignal.timeout(requestMillisecondsMax))
+    return { status: response.status, headers: response.headers, body: await response.arrayBuffer() }
+  } catch (error) {
+    throw asUnreachable(error)
+  }
+}
+
+async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const tooLate = () =>
+    reject(new LibsqlError(`The database server did not respond within ${milliseconds} ms`, unreachableCode))
+  const timer = setTimeout(tooLate, milliseconds)
+  try {
+    return await Promise.race([work, late])
+  } catch (error) {
+    // A table that is missing: the database was replaced.
+    throw asUnreachable(error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Runs the missing migrations. Each begins with its number, which is unique: of several nodes, one runs it. */
+async function migrate(client: Client, from: number): Promise<void> {
+  const giveUpAt = performance.now() + migrationMillisecondsMax
+  for (let version = from; version < latestSchema; ) {
+    const next = migrations.find((migration) => migration.version > version)
+    if (next === undefined) return
+    const record = {
+      sql: 'insert into schema_migrations (version, name, applied_at) values (?, ?, ?)',
+      args: [next.version, next.name, Date.now()],
+    }
+    try {
+      await client.batch([createMigrations, record, ...next.statements], 'write')
+      version = next.version
+    } catch (error) {
+      const found = await readSchema(client).catch(() => version)
+      if (found <= version && (!isUnreachable(error) || performance.now() > giveUpAt)) throw error
+      if (found <= version) await pause(100)
+      version = found
+    }
+  }
+}

@@ -1,0 +1,26 @@
+// What a server database has beyond a file, for the nodes that share it.
+import type { BoundStatement } from './rows.ts'
+
+/** What a node knows of the database: its newest admin change and its newest usage row. */
+export type Position = { revision: number; usageId: number }
+
+export type Looked = Position & {
+  /** Empty if the database has none, as after it was replaced by an empty one. */
+  installation: string
+  /** Nodes that reported in the last five seconds. */
+  liveNodes: number
+  /** What was spent by keys since the last look, by day, in nanodollars. */
+  spent: [keyId: string, day: number, costNanodollars: number][]
+}
+
+/** What a database server offers beyond a file. */
+export type SharedDatabase = {
+  /**
+   * Commits an admin change if the newest one is still `basis`. Returns the new revision, or undefined if it was
+   * committed and its response was lost.
+   * @throws an error that is `isStale` after a change by another node
+   */
+  commitChange: (statements: readonly BoundStatement[], basis: number) => Promise<number | undefined>
+  /** @throws an error that is `isUnreachable` if it does not respond in time */
+  look: (position: Position) => Promise<Looked>
+}

@@ -1,0 +1,168 @@
+// Keeps what this node holds in memory equal to a database that other nodes change too. Before a request is judged, a
+// look that started after its arrival has told what changed, and it was loaded. A process that owns its database makes
+// every change itself and looks at nothing.
+import { setImmediate } from 'node:timers/promises'
+import type { ChangeKind } from '../../db/admin-changes.ts'
+import type { Basis, Following } from '../../db/change-queue.ts'
+import { isStale, listChangedSince } from '../../db/look.ts'
+import type { Orm } from '../../db/open.ts'
+import type { Looked, Position, SharedDatabase } from '../../db/shared-database.ts'
+import type { Spending } from '../keys/spending.ts'
+import { keeping, type Registry } from '../registry.ts'
+
+export type Follow = {
+  /**
+   * Resolves when this node obeys every change that was acknowledged before the call; undefined if it already does.
+   * @throws an error that is `isUnreachable`
+   */
+  fresh: () => Promise<void> | undefined
+  /** Runs a change that depends on what it reads, again if another node has changed something meanwhile. */
+  attempt: <Result>(act: (basis: Basis | undefined) => Promise<Result>) => Promise<Result>
+  /** The id of the newest admin change that this node obeys; undefined in a process that owns its database. */
+  revision: () => number | undefined
+  /** How many nodes serve this database, at least one. */
+  liveNodes: () => number
+  /** The last look: when it ended (monotonic milliseconds) and how long it took; undefined without any. */
+  lastLook: () => { endedAt: number; milliseconds: number } | undefined
+  /** Whether a look has succeeded in the last seconds. A serving node looks every second. */
+  isUpToDate: () => boolean
+  /** Called after a change of the signing keys by another node. */
+  onSigningKeys: (() => Promise<void>)[]
+}
+
+/** For a process that owns its database. */
+export function followNobody(): Follow {
+  return {
+    fresh: () => undefined,
+    attempt: (act) => act(undefined),
+    revision: () => undefined,
+    liveNodes: () => 1,
+    lastLook: () => undefined,
+    isUpToDate: () => true,
+    onSigningKeys: [],
+  }
+}
+
+export type FollowOptions = {
+  shared: SharedDatabase
+  orm: Orm
+  registry: Registry
+  spending: Pick<Spending, 'add'>
+  /** Loads everything again. */
+  reload: () => Promise<Registry>
+  /** What was known when memory was loaded, and of which installation. */
+  start: Position & { installation: string }
+  monotonic: () => number
+  /** Called once when the server has a different database. */
+  onReplaced: (error: Error) => void
+}
+
+/** More changes than this are not loaded one by one. */
+const changesLoadedMax = 1_000
+const attemptsMax = 20
+/** Two reports of a node, and a look that takes its time. */
+const lookAgeMillisecondsMax = 4_000
+
+/** Follows the other nodes of a server database. `following` is for the writer of this node. */
+export function followOthers(options: FollowOptions): Follow & { following: Following } {
+  const { monotonic, shared, spending, start } = options
+  const position: Position = { revision: start.revision, usageId: start.usageId }
+  const onSigningKeys: Follow['onSigningKeys'] = []
+  let liveNodes = 1
+  let lastLook: { endedAt: number; milliseconds: number } | undefined
+  let replaced: Error | undefined
+
+  async function look(): Promise<void> {
+    if (replaced !== undefined) throw replaced
+    const startedAt = monotonic()
+    const before = position.revision
+    const seen = await shared.look(position)
+    if (seen.installation !== start.installation || seen.revision < before) {
+      replaced = new Error('The database server has a different database now')
+      options.onReplaced(replaced)
+      throw replaced
+    }
+    takeIn(seen)
+    if (seen.revision > position.revision) await load(options, position.revision, onSigningKeys)
+    position.revision = Math.max(position.revision, seen.revision)
+    lastLook = { endedAt: monotonic(), milliseconds: monotonic() - startedAt }
+  }
+
+  function takeIn(seen: Looked): void {
+    for (const [keyId, day, cost] of seen.spent) spending.add(keyId, day * dayMilliseconds, cost)
+    position.usageId = seen.usageId
+    liveNodes = Math.max(1, seen.liveNodes)
+  }
+
+  const fresh = createSharedTurn(look)
+  return {
+    fresh,
+    attempt: (act) => attempt(fresh, position, act),
+    revision: () => position.revision,
+    liveNodes: () => liveNodes,
+    lastLook: () => lastLook,
+    isUpToDate: () => lastLook !== undefined && monotonic() - lastLook.endedAt < lookAgeMillisecondsMax,
+    onSigningKeys,
+    following: {
+      revision: () => position.revision,
+      refresh: fresh,
+      advance: (revision) => {
+        position.revision = Math.max(position.revision, revision)
+      },
+    },
+  }
+}
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+
+async function attempt<Result>(
+  fresh: () => Promise<void>,
+  position: Position,
+  act: (basis: Basis) => Promise<Result>,
+): Promise<Result> {
+  for (let number = 1; ; number += 1) {
+    await fresh()
+    try {
+      return await act({ revision: position.revision })
+    } catch (error) {
+      if (!isStale(error) || number === attemptsMax) throw error
+    }
+  }
+}
+
+/** Runs the work one at a time. A call joins work that has not begun, never work that runs already. */
+function createSharedTurn(work: () => Promise<void>): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve()
+  let waiting: Promise<void> | undefined
+
+  async function run(): Promise<void> {
+    await last.catch(() => {})
+    // Requests of the same turn of the event loop share it.
+    await setImmediate()
+    waiting = undefined
+    last = work()
+    await last
+  }
+
+  return () => {
+    waiting ??= run()
+    return waiting
+  }
+}
+
+/** Loads what changed after a revision. What is loaded can be newer, and is then loaded again. */
+async function load(
+  { orm, registry, reload }: FollowOptions,
+  since: number,
+  onSigningKeys: Follow['onSigningKeys'],
+): Promise<void> {
+  const changes = await listChangedSince(orm, since, changesLoadedMax + 1)
+  const isGap = changes.length > changesLoadedMax
+  const byKind = new Map<ChangeKind, Set<string>>()
+  for (const { kind, targetId } of changes) byKind.set(kind, (byKind.get(kind) ?? new Set()).add(targetId))
+  if (isGap) {
+    const { onDeleted } = registry
+    Object.assign(registry, await reload(), { onDeleted })
+  } else for (const [kind, ids] of byKind) await keeping[kind].load(registry, orm, [...ids])
+  if (isGap || byKind.has('signing_key')) for (const renew of onSigningKeys) await renew()
+}

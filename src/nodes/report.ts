@@ -1,0 +1,61 @@
+// Tells the other nodes of a server database that this one is alive, once a second. A database file has one process.
+import { hostname } from 'node:os'
+import { latestSchema } from '../../db/migrate.ts'
+import { dropNode, reportNode } from '../../db/nodes.ts'
+import type { Writer } from '../../db/write.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { describeError } from '../fault.ts'
+import type { Log } from '../observe/log.ts'
+import type { Follow } from './follow.ts'
+
+/** What reporting needs. */
+export type ReportContext = {
+  follow: Follow
+  writer: Pick<Writer, 'write'>
+  log: Log
+}
+
+const everyMilliseconds = 1_000
+
+/**
+ * Reports now and on a timer, and looks at the database each time, so that an idle node stays up to date. Returns a
+ * function that ends it and removes this node from the list.
+ */
+export async function reportWhileServing(
+  { follow, writer, log }: ReportContext,
+  { port }: { port: number },
+): Promise<() => Promise<void>> {
+  if (follow.revision() === undefined) return async () => {}
+  const id = crypto.randomUUID()
+  const name = `${hostname()}:${port}`
+  let isFailing = false
+  const report = async () => {
+    try {
+      await follow.fresh()
+      const revision = follow.revision() ?? 0
+      const node = { id, name, version: packageJson.version, schemaVersion: latestSchema, revision }
+      await writer.write(reportNode(node))
+      isFailing = false
+    } catch (error) {
+      if (!isFailing) log('error', 'node_report_failed', { reason: describeError(error) })
+      isFailing = true
+    }
+  }
+  let running = report()
+  await running
+  // The first report counts this node.
+  await follow.fresh()?.catch(() => {})
+  let isDue = true
+  const timer = setInterval(() => {
+    if (!isDue) return
+    isDue = false
+    running = report().finally(() => {
+      isDue = true
+    })
+  }, everyMilliseconds)
+  return async () => {
+    clearInterval(timer)
+    await running
+    await writer.write([dropNode(id)]).catch(() => {})
+  }
+}

@@ -1,0 +1,26 @@
+// What every key has spent when a node starts, while other nodes go on writing usage rows.
+import type { Orm } from '../../db/open.ts'
+import { listSpentDays, listSpentSince } from '../../db/usage.ts'
+import { createSpending, type Spending } from '../keys/spending.ts'
+
+const rowsAtOnce = 5_000
+
+/**
+ * Loads the totals, and adds the rows that were committed after the slice with their key was read. `usageId` is the
+ * newest row that the totals include: each row counts once.
+ */
+export async function loadSharedSpending(orm: Orm, now: number): Promise<{ spending: Spending; usageId: number }> {
+  const slices: { lastKeyId: string | null; usageId: number }[] = []
+  const days = await listSpentDays(orm, (lastKeyId, usageId) => slices.push({ lastKeyId, usageId }))
+  const spending = createSpending(days, now)
+  const readUntil = (keyId: string) =>
+    slices.find(({ lastKeyId }) => lastKeyId === null || keyId <= lastKeyId)?.usageId ?? 0
+  let usageId = Math.min(...slices.map((slice) => slice.usageId))
+  for (let isMore = true; isMore; ) {
+    const rows = await listSpentSince(orm, usageId, rowsAtOnce)
+    for (const { id, keyId, at, cost } of rows) if (id > readUntil(keyId)) spending.add(keyId, at, cost ?? 0)
+    usageId = rows.at(-1)?.id ?? usageId
+    isMore = rows.length === rowsAtOnce
+  }
+  return { spending, usageId }
+}

@@ -1,0 +1,28 @@
+// Rotates the signing key on schedule.
+import { listSigningKeys } from '../../db/signing-keys.ts'
+import type { RunOperation } from '../admin/operations.ts'
+import type { Context } from '../context.ts'
+import { describeError, Fault } from '../fault.ts'
+import { signingKeyCheckMilliseconds } from '../limits.ts'
+
+/** Rotates the signing key when it is due, now and on a timer. Returns a function that stops the timer. */
+export async function rotateOnSchedule(
+  { config, now, orm, log }: Context,
+  runOperation: RunOperation,
+): Promise<() => void> {
+  const { signingKeyDays } = config
+  if (signingKeyDays === undefined) return () => {}
+  const rotateWhenDue = async () => {
+    const newest = (await listSigningKeys(orm)).find(({ retiredAt }) => retiredAt === null)
+    if (newest === undefined || now() < newest.activeAt + signingKeyDays * 24 * 60 * 60 * 1_000) return
+    await runOperation('signing_keys.rotate', {}, { kind: 'server' })
+  }
+  const logFailure = (error: unknown) => {
+    // Another node was faster, and its key waits for its time.
+    if (error instanceof Fault && error.code === 'conflict') return
+    log('error', 'signing_key_rotation_failed', { reason: describeError(error) })
+  }
+  await rotateWhenDue().catch(logFailure)
+  const timer = setInterval(() => rotateWhenDue().catch(logFailure), signingKeyCheckMilliseconds)
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,109 @@
+// What clients and the ledger see while the database server is slow, cut off, gone or replaced.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { rowsInFile } from '../support/database-file.ts'
+import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
+import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'
+
+let cluster: Nodes
+let node: TestServer
+let key: Row & { key: string }
+let policy: Row
+beforeAll(async () => {
+  cluster = await startNodes(1)
+  node = cluster.nodes[0] as TestServer
+  key = await node.admin<Row & { key: string }>('keys.create', { name: 'target' })
+  await node.admin('issuers.add', { name: 'idp', issuer_url: cluster.issuerUrl })
+  policy = await node.admin('policies.create', { name: 'policy', issuer: 'idp', key: 'target', audience, subject })
+})
+afterAll(() => cluster.stop())
+
+const exchange = async () =>
+  postExchange(urlOf(node), { federation_policy_id: policy.id, subject_token: await mintAt(cluster.issuerUrl) })
+const infer = () =>
+  fetch(`${urlOf(node)}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'hello' }] }),
+  })
+const rows = (sql: string) => rowsInFile(cluster.databaseFile, sql) as Record<string, unknown>[]
+const rowsOf = (table: string, response: Response) =>
+  rows(`select id from ${table} where request_id = '${response.headers.get('x-request-id')}'`).length
+
+describe('a connection that is cut', () => {
+  for (const cut of ['before', 'after'] as const) {
+    // Requests look before they commit, so that cuts of several requests hit both.
+    test(`${cut} the work leaves each answered request in the ledger once`, async () => {
+      for (let round = 0; round < 4; round++) {
+        const served = Promise.all([exchange(), infer()])
+        await Bun.sleep(round)
+        cluster.database.trouble.cuts.push(cut)
+        const [exchanged, inferred] = await served
+        if (exchanged.status === 200) expect(rowsOf('exchange_audit', exchanged)).toBe(1)
+        await inferred.text()
+        if (inferred.status === 200) expect(rowsOf('usage', inferred)).toBe(1)
+      }
+      cluster.database.trouble.cuts.length = 0
+      const totals = rows('select sum(requests) as n from usage_days')[0]?.n
+      expect(totals).toBe(rows('select count(*) as n from usage')[0]?.n as number)
+    })
+
+    test(`${cut} the work makes an admin change once`, async () => {
+      const before = rows('select count(*) as n from admin_changes')[0]?.n as number
+      await node.server.context.follow.fresh()
+      const made = node.admin('keys.create', { name: `cut ${cut}` })
+      // The operation looks once; the next request is its commit.
+      const { counts, trouble } = cluster.database
+      const looked = counts.pipelines
+      while (counts.pipelines === looked) await new Promise((resolve) => setImmediate(resolve))
+      trouble.cuts.push(cut)
+      await made
+      trouble.cuts.length = 0
+      expect(rows(`select id from api_keys where name = 'cut ${cut}'`)).toHaveLength(1)
+      expect(rows('select count(*) as n from admin_changes')[0]?.n).toBe(before + 1)
+    })
+  }
+})
+
+describe('while the database cannot be reached', () => {
+  test('requests get 503 with Retry-After, the node is not ready, and both pass when it is back', async () => {
+    const ready = () => fetch(`${urlOf(node).replace('/v1', '')}/readyz`)
+    expect((await ready()).status).toBe(200)
+    cluster.database.trouble.isPartitioned = true
+    const refused = await infer()
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(await (await exchange()).json()).toMatchObject({ error: 'temporarily_unavailable' })
+    while ((await ready()).status === 200) await Bun.sleep(100)
+    cluster.database.trouble.isPartitioned = false
+    while ((await ready()).status !== 200) await Bun.sleep(50)
+    expect((await infer()).status).toBe(200)
+  }, 30_000)
+
+  test('a response that comes too late counts as none', async () => {
+    cluster.database.trouble.delayMilliseconds = 5_000
+    const startedAt = performance.now()
+    expect((await infer()).status).toBe(503)
+    expect(performance.now() - startedAt).toBeLessThan(4_500)
+    cluster.database.trouble.delayMilliseconds = 0
+  })
+})
+
+test('after a thousand changes of others everything is loaded again', async () => {
+  await node.server.context.follow.fresh()
+  const { client } = node.server.context.database
+  await client.batch(
+    [
+      { sql: "update api_keys set disabled = 1 where name = 'target'", args: [] },
+      {
+        sql: `insert into admin_changes (at, actor, operation, kind, target_id)
+          with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1100)
+          select 1, 'local', 'test', 'key', 'none' from numbers`,
+        args: [],
+      },
+    ],
+    'write',
+  )
+  expect((await infer()).status).toBe(401)
+  await node.admin('keys.update', { key: 'target', disabled: false })
+  expect((await infer()).status).toBe(200)
+})

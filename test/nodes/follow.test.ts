@@ -1,0 +1,93 @@
+// What one node changes is obeyed by the others from the acknowledgement on.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { audience, mintAt, postExchange, type Row, subject } from '../support/latchkey.ts'
+import { type Nodes, startNodes, untilCounted, urlOf } from '../support/nodes.ts'
+
+let cluster: Nodes
+let key: Row & { key: string }
+let policy: Row
+beforeAll(async () => {
+  cluster = await startNodes(2)
+  const [first] = cluster.nodes
+  if (first === undefined) throw new Error('No node')
+  key = await first.admin<Row & { key: string }>('keys.create', { name: 'target' })
+  await first.admin('issuers.add', { name: 'idp', issuer_url: cluster.issuerUrl })
+  policy = await first.admin('policies.create', { name: 'policy', issuer: 'idp', key: 'target', audience, subject })
+})
+afterAll(() => cluster.stop())
+
+const nodeAt = (index: number) => cluster.nodes[index] ?? cluster.nodes[0] ?? (undefined as never)
+const exchangeAt = async (index: number) =>
+  postExchange(urlOf(nodeAt(index)), {
+    federation_policy_id: policy.id,
+    subject_token: await mintAt(cluster.issuerUrl),
+  })
+const inferAt = (index: number, credential = key.key) =>
+  fetch(`${urlOf(nodeAt(index))}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'hello' }] }),
+  })
+
+test('a policy, an issuer and a key of one node serve at another', async () => {
+  const response = await exchangeAt(1)
+  expect(response.status).toBe(200)
+  const { access_token } = (await response.json()) as { access_token: string }
+  for (const index of [0, 1]) expect((await inferAt(index, access_token)).status).toBe(200)
+})
+
+describe('after a change at one node, another', () => {
+  test('refuses a disabled key, and accepts it when it is enabled', async () => {
+    await nodeAt(0).admin('keys.update', { key: 'target', disabled: true })
+    expect((await inferAt(1)).status).toBe(401)
+    await nodeAt(1).admin('keys.update', { key: 'target', disabled: false })
+    expect((await inferAt(0)).status).toBe(200)
+  })
+
+  test('refuses exchanges of a paused policy', async () => {
+    await nodeAt(0).admin('policies.pause', { policy: 'policy' })
+    expect((await exchangeAt(1)).status).toBe(400)
+    await nodeAt(1).admin('policies.resume', { policy: 'policy' })
+    expect((await exchangeAt(0)).status).toBe(200)
+  })
+
+  test('publishes the same signing keys', async () => {
+    await nodeAt(0).admin('signing_keys.rotate', { at_once: true })
+    const sets = await Promise.all(
+      [0, 1].map(async (index) => (await fetch(`${urlOf(nodeAt(index))}/oauth/jwks`)).text()),
+    )
+    expect(sets[0]).toBe(String(sets[1]))
+    const { access_token } = (await (await exchangeAt(0)).json()) as { access_token: string }
+    expect((await inferAt(1, access_token)).status).toBe(200)
+  })
+})
+
+test('requests say which revision they were judged by', async () => {
+  const revision = Number((await inferAt(0)).headers.get('x-latchkey-revision'))
+  await nodeAt(1).admin('keys.create', { name: 'another' })
+  expect(Number((await inferAt(0)).headers.get('x-latchkey-revision'))).toBe(revision + 1)
+})
+
+test('changes of two nodes at once are all made, and none twice', async () => {
+  const names = Array.from({ length: 20 }, (_, index) => `at-once-${index}`)
+  await Promise.all(names.map((name, index) => nodeAt(index % 2).admin('keys.create', { name })))
+  for (const index of [0, 1]) {
+    const { data } = await nodeAt(index).admin<{ data: { name: string }[] }>('keys.list')
+    expect(
+      data
+        .map(({ name }) => name)
+        .filter((name) => name.startsWith('at-once'))
+        .toSorted(),
+    ).toEqual(names.toSorted())
+  }
+})
+
+test('two nodes that make the same name leave one', async () => {
+  const made = await Promise.allSettled([0, 1].map((index) => nodeAt(index).admin('keys.create', { name: 'one name' })))
+  expect(made.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+})
+
+test('the nodes count one another', async () => {
+  await untilCounted(cluster)
+  expect(cluster.nodes.map(({ server }) => server.context.follow.liveNodes())).toEqual([2, 2])
+})
