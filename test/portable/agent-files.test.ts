@@ -6,8 +6,12 @@ import Anthropic from '@anthropic-ai/sdk'
 import { OpenRouter } from '@openrouter/sdk'
 import OpenAI from 'openai'
 import packageJson from '../../package.json' with { type: 'json' }
+import { agentCommand } from '../../scripts/agent.ts'
+import { execCommand } from '../../scripts/exec.ts'
 import { buildPortableFiles, portableBytesMax } from '../../scripts/release/portable-files.ts'
-import { type Federation, fromSource, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
+import { tokenCommand } from '../../scripts/token.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
+import { type Federation, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { runtimes } from '../support/runtimes.ts'
 import { until } from '../support/until.ts'
@@ -40,7 +44,7 @@ afterAll(async () => {
 })
 
 const programs: [name: string, program: string[] | undefined][] = [
-  ['the program', fromSource],
+  ['the program', compiledProgram()],
   ...runtimes.map(([name, command]): [string, string[] | undefined] => [
     `the portable file on ${name}`,
     command === undefined ? undefined : [...command, inFolder('latchkey-agent.mjs')],
@@ -123,19 +127,6 @@ for (const [name, program] of programs) {
       expect(await run(['exec', '--', 'sh', '-c', script])).toEqual({ code: 7, stdout: '401 200', stderr: '' })
     })
 
-    const needsProcesses = test.skipIf(process.platform !== 'linux')
-    needsProcesses('exec puts no secret into the arguments of a process (needs /proc)', async () => {
-      const script = "printf '%s\\n' \"$OPENAI_API_KEY\"; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; true"
-      for (const inject of ['agent', 'token']) {
-        const { code, stdout } = await run(['exec', '--inject', inject, '--', 'sh', '-c', script])
-        const [secret = '', ...seen] = stdout.split('\n')
-        expect(code).toBe(0)
-        expect(secret.length).toBeGreaterThan(40)
-        expect(seen.join()).toContain(`exec --inject ${inject} `)
-        expect(seen.join()).not.toContain(secret)
-      }
-    })
-
     test('exec ends with 128 and the number of the signal that ended the command', async () => {
       const child = Bun.spawn([...(program ?? []), 'exec', '--', 'sh', '-c', 'echo started; exec sleep 60'], {
         cwd: folder.path,
@@ -159,17 +150,32 @@ for (const [name, program] of programs) {
   })
 }
 
+const needsProcesses = test.skipIf(process.platform !== 'linux')
+needsProcesses('exec puts no secret into the arguments of a process (needs /proc)', async () => {
+  const script = "printf '%s\\n' \"$OPENAI_API_KEY\"; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; true"
+  for (const inject of ['agent', 'token']) {
+    const { code, stdout } = await runCommand(['exec', '--inject', inject, '--', 'sh', '-c', script], {
+      cwd: folder.path,
+      env,
+    })
+    const [secret = '', ...seen] = stdout.split('\n')
+    expect(code).toBe(0)
+    expect(secret.length).toBeGreaterThan(40)
+    expect(seen.join()).toContain(`exec --inject ${inject} `)
+    expect(seen.join()).not.toContain(secret)
+  }
+})
+
 test('the portable file is small, lists its commands and options, and names a command that it does not have', async () => {
   expect(statSync(inFolder('latchkey-agent.mjs')).size).toBeLessThan(portableBytesMax)
   const run = (...args: string[]) =>
     runCommand(args, { cwd: folder.path, env, program: [process.execPath, inFolder('latchkey-agent.mjs')] })
   const overview = await run('--help')
-  for (const command of ['token', 'exec', 'agent']) {
-    expect(overview.stdout).toContain(`  ${command} `)
-    const own = await runCommand([command, '--help'], { cwd: folder.path })
-    const flagsOf = (text: string) => new Set([...text.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)].map(([, flag]) => flag))
-    const listed = flagsOf((await run(command, '--help')).stdout)
-    expect([...flagsOf(own.stdout)].filter((flag) => flag !== '--help').toSorted()).toEqual([...listed].toSorted())
+  for (const made of [tokenCommand(), execCommand(), agentCommand()]) {
+    expect(overview.stdout).toContain(`  ${made.name()} `)
+    const { stdout } = await run(made.name(), '--help')
+    const listed = [...stdout.matchAll(/^ +(--[\w-]+)/gm)].map(([, flag]) => flag)
+    expect(listed).toEqual(made.options.map(({ long }) => long ?? ''))
   }
   expect((await run('--version')).stdout).toBe(`${packageJson.version}\n`)
   expect(await run('serve')).toMatchObject({ code: 2, stderr: expect.stringContaining('"serve" is not a command') })
