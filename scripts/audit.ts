@@ -1,6 +1,8 @@
 // `latchkey audit`: every exchange with its outcome and, if it was refused, the reason, which the caller does not see.
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import { changeKinds } from '../db/record-schema.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
+import { reportRowsMax } from '../src/limits.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { moment, record } from './shared/render.ts'
@@ -56,13 +58,21 @@ export function auditCommand(): Command {
   const changes = command('changes', 'List the changes by administrators, newest first: who, what, before and after', [
     'audit changes',
     'audit changes --json --since 24h',
+    'audit changes --kind document',
     'audit changes --group 7a52b3f6-9d0c-4b6e-8f5a-1c2d3e4f5a6b --json',
-  ]).option('--group <id>', 'only the records of one change, such as that of a configuration document')
+  ])
+    .option('--group <id>', 'all records of one change, such as that of a configuration document')
+    .addOption(new Option('--kind <kind>', 'only changes of this kind of thing').choices(changeKinds))
   list.addCommand(
     operationCommand(
       reportOptions(changes),
       'audit.changes',
-      (given) => ({ ...reportInput(given), group: given.options.group }),
+      (given) => ({
+        ...reportInput(given),
+        ...wholeGroup(given),
+        group: given.options.group,
+        kind: given.options.kind,
+      }),
       ({ data }, given) =>
         drawReport(
           data,
@@ -76,10 +86,16 @@ export function auditCommand(): Command {
             ['GROUP', (row) => row.group_id],
           ],
           given,
+          wholeGroup(given).limit,
         ),
     ),
   )
   return list.addCommand(operationCommand(show, 'audit.show', ({ words }) => ({ request_id: words[0] }), record))
+}
+
+/** Evidence must not end at the default number of rows. */
+function wholeGroup({ options: { group, limit } }: Arguments) {
+  return group === undefined || limit !== undefined ? {} : { limit: reportRowsMax }
 }
 
 type Change = OperationResponse<'audit.changes'>['data'][number]

@@ -66,9 +66,11 @@ function planCommand(): Command {
   const made = command('plan <files...>', 'Show what a document would change, field by field, without changing it', [
     'config plan latchkey.yaml',
     'config plan latchkey.yaml --check',
+    'config plan latchkey.yaml --fail-on-wider',
     'config plan issuers.yaml teams/*.yaml --json',
   ])
     .option('--check', 'exit with code 1 if anything differs from the document')
+    .option('--fail-on-wider', 'exit with code 1 if a saved policy would let more tokens pass')
     .addHelpText(
       'after',
       `
@@ -81,9 +83,10 @@ omits is not compared; an empty one means that its owner has none.`,
     ({ words, options: { organization } }) => ({ organization, document: readConfigFiles(words).document }),
     drawPlan,
     {
-      isNegative: ({ blocked, counts, changes, owner_locks }, { options: { check } }) =>
+      isNegative: ({ blocked, counts, changes, differences, owner_locks }, { options: { check, failOnWider } }) =>
         blocked.length > 0 ||
         counts.conflict > 0 ||
+        (failOnWider === true && differences.some(({ gains }) => gains !== undefined)) ||
         (check === true && (changes.length > 0 || owner_locks !== undefined)),
     },
   )

@@ -59,8 +59,12 @@ export function whenEmpty({ options }: Arguments, nothing: string): string {
 }
 
 /** Draws a report as a table, with the option that shows the next page. */
-export function drawReport<Row extends { id: number }>(rows: Row[], columns: Column<Row>[], given: Arguments): string {
-  const { limit = reportRowsDefault } = given.options
+export function drawReport<Row extends { id: number }>(
+  rows: Row[],
+  columns: Column<Row>[],
+  given: Arguments,
+  limit: unknown = given.options.limit ?? reportRowsDefault,
+): string {
   const drawn = table(rows, columns, whenEmpty(given, 'No rows yet'))
   const last = rows.at(-1)
   return last === undefined || rows.length < Number(limit)

@@ -57,6 +57,7 @@ test('the document of the manual is applied, with files beside it, and its plan 
   const group = /--group (\S+)/.exec(applied.stdout)?.[1] ?? ''
   const evidence = JSON.parse((await commands.run('audit', 'changes', '--group', group, '--json')).stdout) as Evidence
   const sha256 = hash('sha256', readFileSync(file))
+  expect(evidence.data).toHaveLength(7)
   expect(evidence.data.at(-1)).toMatchObject({ kind: 'document', after: { owner: 'platform', revision: 'v1', sha256 } })
   expect(readFileSync(path('secrets', 'ci'), 'utf8')).toMatch(/^sk-lk-v1-[0-9a-f]{64}\n$/)
   expect(statSync(path('secrets', 'ci')).mode & 0o777).toBe(0o600)
@@ -69,6 +70,8 @@ test('the document of the manual is applied, with files beside it, and its plan 
   const { stdout } = await commands.run('config', 'plan', write('wider.yaml', wider.replace('{ env: GPU_KEY }', 'c')))
   expect(stdout).toContain('    The change widens the policy. This token would pass: {"')
   expect(stdout).toContain('\nWider than before: ci\n')
+  expect((await commands.run('config', 'plan', path('wider.yaml'))).code).toBe(0)
+  expect((await commands.run('config', 'plan', path('wider.yaml'), '--fail-on-wider')).code).toBe(1)
 })
 
 test('a credential comes from the environment, and a plan is refused once an object that it changes was saved again', async () => {
