@@ -66,6 +66,7 @@ function describeProgram(): Command {
       'Workload identity federation for self-hosted inference: workloads exchange the JWT they hold for a short-lived access token',
     )
     .version(packageJson.version, '-V, --version', 'print the version alone')
+    .enablePositionalOptions()
     .helpCommand(false)
     .addHelpText(
       'after',

@@ -39,13 +39,28 @@ type Flag = { type: 'boolean' | 'string'; short?: string }
 function parse({ name, options: described, operands }: AgentCommand, args: string[]) {
   const options: Record<string, Flag> = { help: { type: 'boolean', short: 'h' } }
   for (const { name: flag, value } of described) options[flag] = { type: value === undefined ? 'boolean' : 'string' }
+  // The options after the first operand belong to the command that it names.
+  const end = operands === undefined ? args.length : firstOperand(args, options)
+  const own = args.slice(0, end)
   try {
-    const { values, positionals } = parseArgs({ args, options, allowPositionals: operands !== undefined })
+    const { values } = parseArgs({ args: own.at(-1) === '--' ? own.slice(0, -1) : own, options })
+    const positionals = args.slice(end)
     const texts = Object.entries(values).map(([flag, value]): [string, string | undefined] => [flag, String(value)])
     return { values: Object.fromEntries(texts), positionals }
   } catch (error) {
     throw new Fault('usage', `${describeError(error)}; see: ${program} ${name} --help`)
   }
+}
+
+/** The place of what follows `--` or the options, whichever comes first. */
+function firstOperand(args: string[], options: Record<string, Flag>): number {
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? ''
+    if (arg === '--') return at + 1
+    if (!arg.startsWith('-')) return at
+    if (options[arg.slice(2)]?.type === 'string') at++
+  }
+  return args.length
 }
 
 function show(text: string, code = 0): number {

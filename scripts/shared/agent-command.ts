@@ -20,6 +20,8 @@ export function makeAgentCommand(described: AgentCommand): Command {
   for (const { name: flag, value, help } of options)
     made.addOption(new Option(`--${flag}${value === undefined ? '' : ` <${value}>`}`, help))
   made.addHelpText('after', `\n${notes}`)
+  // The options after the first operand belong to the command that it names.
+  if (operands !== undefined) made.passThroughOptions()
   return made.action(async (...all: unknown[]) => {
     const { words, options: parsed } = givenTo(all)
     const given = Object.fromEntries(

@@ -127,13 +127,16 @@ for (const [name, program] of programs) {
       expect(await run(['exec', '--', 'sh', '-c', script])).toEqual({ code: 7, stdout: '401 200', stderr: '' })
     })
 
-    test('exec ends with 128 and the number of the signal that ended the command', async () => {
-      const child = Bun.spawn([...(program ?? []), 'exec', '--', 'sh', '-c', 'echo started; exec sleep 60'], {
-        cwd: folder.path,
-        env,
-        stdin: 'ignore',
-        stdout: 'pipe',
-      })
+    test('exec ends with 128 and the number of the signal that ended the command, which needs no --', async () => {
+      const child = Bun.spawn(
+        [...(program ?? []), 'exec', '--inject', 'agent', 'sh', '-c', 'echo started; exec sleep 60'],
+        {
+          cwd: folder.path,
+          env,
+          stdin: 'ignore',
+          stdout: 'pipe',
+        },
+      )
       await child.stdout.getReader().read()
       child.kill('SIGTERM')
       expect(await child.exited).toBe(143)
