@@ -54,7 +54,10 @@ export async function findAccessToken(
   const calledAt = now()
   const folder = await openTokenFolder(platform.environment)
   const { url, policy, identity, audience } = source
-  const workload = [distinguishIdentity(identity, platform.environment), await distinguishContent(identity, platform)]
+  const workload = [
+    distinguishIdentity(identity, platform.environment),
+    await distinguishContent(identity, audience, platform),
+  ]
   const path = tokenPath(folder, [url, policy, ...workload, audience.value])
   const findUsable = async () => {
     const token = tokenOf(await readEntry(`${path}.json`))

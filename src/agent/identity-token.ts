@@ -6,7 +6,7 @@ import { lastingClaims } from './unverified-claims.ts'
 
 /**
  * `folder` is the current one. `readFile` rejects for a file that is longer than any token. `run` returns standard output,
- * and rejects unless the program ends with exit code 0.
+ * and rejects unless the program ends with exit code 0. `fetchSvid` asks the SPIFFE Workload API.
  */
 export type Platform = {
   environment: Environment
@@ -14,6 +14,7 @@ export type Platform = {
   readFile: (path: string) => Promise<string>
   fetch: Fetch
   run: (program: string, args: readonly string[]) => Promise<string>
+  fetchSvid: (socketPath: string, audience: string) => Promise<string>
 }
 
 /** `audience` is what the token must be for. `isDefault`: nobody named it, it is the origin of the base URL. */
@@ -38,7 +39,7 @@ function read(identity: Identity, audience: Audience, platform: Platform): Promi
     case 'file':
       return readTokenFile(identity.path, platform, 'check the path, and who can read the file')
     case 'spiffe':
-      return readTokenFile(identity.path, platform, 'check jwt_svid_file_name in the configuration of spiffe-helper')
+      return readSvid(identity.path, audience, platform)
     case 'kubernetes':
       return readTokenFile(kubernetesTokenPath, platform, kubernetesHint)
     case 'env':
@@ -64,8 +65,10 @@ function read(identity: Identity, audience: Audience, platform: Platform): Promi
  * Returns what separates two workloads that name the same file or command: the claims in the file, or the folder in which
  * the command runs. The text can contain what is private: only its hash may be stored.
  */
-export async function distinguishContent(identity: Identity, { readFile, folder }: Platform): Promise<string> {
+export async function distinguishContent(identity: Identity, audience: Audience, platform: Platform): Promise<string> {
+  const { readFile, folder } = platform
   if (identity.kind === 'command') return folder
+  if (identity.kind === 'spiffe') return readSvid(identity.path, audience, platform).then(lastingClaims, () => '')
   const path = 'path' in identity ? identity.path : identity.kind === 'kubernetes' ? kubernetesTokenPath : undefined
   if (path === undefined) return ''
   return readFile(path).then(lastingClaims, () => '')
@@ -80,6 +83,20 @@ const fileProblems: Readonly<Record<string, string>> = {
   EACCES: 'is not readable by this user',
   EISDIR: 'is a folder',
   EFBIG: 'is longer than 64 KB',
+}
+
+/** The socket of the Workload API has the form of SPIFFE_ENDPOINT_SOCKET: unix:///run/spire/agent.sock, or unix:PATH. */
+async function readSvid(path: string, { value }: Audience, platform: Platform): Promise<string> {
+  if (!path.startsWith('unix:'))
+    return readTokenFile(path, platform, 'check jwt_svid_file_name in the configuration of spiffe-helper')
+  try {
+    return await platform.fetchSvid(path.replace(/^unix:(\/\/)?/, ''), value)
+  } catch (error) {
+    throw failure(
+      `Could not get a JWT-SVID from the SPIFFE Workload API at ${path}`,
+      `${error instanceof Error ? error.message : String(error)}; check the socket, and that the workload is registered`,
+    )
+  }
 }
 
 async function readTokenFile(path: string, { readFile }: Platform, hint: string): Promise<string> {

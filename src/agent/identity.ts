@@ -19,7 +19,7 @@ export const kubernetesTokenPath = '/var/run/latchkey/token'
 const gitlabVariable = 'LATCHKEY_JWT'
 
 export const identityForms =
-  'file:PATH, env:NAME, github, gitlab:NAME, kubernetes, buildkite, circleci, azure, gcp, spiffe:FILE or command:CMD'
+  'file:PATH, env:NAME, github, gitlab:NAME, kubernetes, buildkite, circleci, azure, gcp, spiffe:FILE, spiffe:unix:SOCKET or command:CMD'
 
 const plainKinds = ['github', 'kubernetes', 'buildkite', 'circleci', 'azure', 'gcp'] as const
 

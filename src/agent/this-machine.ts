@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import type { Platform } from './identity-token.ts'
+import { fetchJwtSvid } from './spiffe-workload-api.ts'
 
 const outputBytesMax = 64 * 1024
 const fileBytesMax = 64 * 1024
@@ -13,6 +14,7 @@ export const thisMachine: Platform = {
   readFile: readSmallFile,
   fetch: (url, init) => fetch(url, init),
   run: runProgram,
+  fetchSvid: fetchJwtSvid,
 }
 
 /** Reads at most 64 KB, and rejects for more: a device or a wrong path can be endless. */

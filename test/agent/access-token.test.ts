@@ -20,6 +20,7 @@ function workload(respond: (exchanges: number) => Response | Promise<Response>) 
       folder: '/',
       readFile: () => Promise.reject(new Error('no file')),
       run: () => Promise.reject(new Error('no program')),
+      fetchSvid: () => Promise.reject(new Error('no socket')),
       fetch: async () => {
         state.exchanges += 1
         return respond(state.exchanges)

@@ -52,6 +52,10 @@ function platformOf(
       asked.push({ url, headers: headers as Record<string, string> })
       return response()
     },
+    fetchSvid: async (socket, wanted) => {
+      asked.push({ program: socket, args: [wanted] })
+      return jwt
+    },
     run: async (program, args) => {
       asked.push({ program, args })
       return `${jwt}\n`
@@ -122,6 +126,13 @@ describe('the token comes', () => {
         audience,
         buildkiteJob,
         [{ program: 'buildkite-agent', args: ['oidc', 'request-token', '--audience', 'https://llm.example.com'] }],
+      ],
+      [
+        'from the SPIFFE Workload API',
+        'spiffe:unix:///run/spire/agent.sock',
+        audience,
+        {},
+        [{ program: '/run/spire/agent.sock', args: ['https://llm.example.com'] }],
       ],
       ['from a command', 'command:print it', named, {}, [{ program: '/bin/sh', args: ['-c', 'print it'] }]],
       [
@@ -248,7 +259,7 @@ test('one file that belongs to two workloads in turn differs, and a renewed toke
   const tokenOf = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
   const textOf = (identity: string, claims: object, folder = '/') => {
     const files = { '/t': tokenOf(claims), [kubernetesTokenPath]: tokenOf(claims) }
-    return distinguishContent(parseIdentity(identity), { ...platformOf({}, { files }).platform, folder })
+    return distinguishContent(parseIdentity(identity), audience, { ...platformOf({}, { files }).platform, folder })
   }
   const workload = { iss: 'https://idp', sub: 'one', iat: 1, exp: 2, jti: 'a' }
   for (const identity of ['file:/t', 'spiffe:/t', 'kubernetes']) {
