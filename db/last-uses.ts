@@ -30,3 +30,9 @@ export function putLastUses(rows: readonly LastUseRow[]): Statement {
   const values = rows.map(({ id, usedAt, refusedAt, refusedReason }) => [id, usedAt, refusedAt, refusedReason])
   return { toSQL: () => ({ sql, params: [JSON.stringify(values)] }) }
 }
+
+/** Deletes the rows with these ids in one statement. */
+export function dropLastUses(ids: readonly string[]): Statement {
+  const sql = 'delete from last_uses where id in (select value from json_each(?))'
+  return { toSQL: () => ({ sql, params: [JSON.stringify(ids)] }) }
+}

@@ -1,5 +1,6 @@
 // Policies, keys, issuers and presets show when they last worked, and when and why they were last refused.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readLastUses } from '../../db/last-uses.ts'
 import { createLastUses } from '../../src/admin/operation/last-uses.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { install, trust } from '../support/installation.ts'
@@ -54,6 +55,24 @@ describe('an exchange', () => {
     const now = tick()
     await latchkey.exchange(await latchkey.mint({ exp: Math.floor(clock.now / 1_000) - 60 }))
     expect(await issuerUse()).toMatchObject({ last_refused_at: now, last_refused_reason: 'expired' })
+  })
+})
+
+describe('somebody who only knows the id of a policy', () => {
+  test('cannot make it, its key or its issuer look used, nor policy and key look refused', async () => {
+    const [policy, key] = [await policyUse(), await keyUse('target')]
+    tick()
+    const [head, payload] = (await latchkey.mint()).split('.')
+    const forged = `${head}.${payload}.${(await latchkey.mint({ sub: 'x' })).split('.')[2]}`
+    const outcomes = [await latchkey.exchange(forged), await latchkey.exchange('no token')]
+    await latchkey.admin('policies.pause', { policy: 'policy' })
+    outcomes.push(await latchkey.exchange(forged))
+    await latchkey.admin('policies.resume', { policy: 'policy' })
+    await latchkey.admin('keys.disable', { key: 'target' })
+    outcomes.push(await latchkey.exchange(forged))
+    await latchkey.admin('keys.enable', { key: 'target' })
+    expect(outcomes.map(({ status }) => status)).toEqual([400, 400, 400, 400])
+    expect([await policyUse(), await keyUse('target')]).toEqual([policy, key])
   })
 })
 
@@ -132,6 +151,25 @@ test('lists keep what has not worked since a time, and was made before it', asyn
   expect(keys).toContain('old')
   expect(keys).not.toContain('target')
   expect(policy.name).toBe('policy')
+})
+
+test('a deleted policy and a deleted key leave no row behind, however they are named afterwards', async () => {
+  const { orm, lastUses } = latchkey.server.context
+  const { id: key } = await latchkey.admin('keys.create', { name: 'gone' })
+  const fields = { name: 'gone', issuer: 'idp', key: 'gone', audience: 'latchkey-tests', subject: 'workload-1' }
+  const { id: policy } = await latchkey.admin('policies.create', fields)
+  const iat = Math.floor(clock.now / 1_000)
+  const token = await latchkey.mint({ iat, nbf: iat, exp: iat + 300 })
+  const exchange = () => latchkey.exchange(token, { federation_policy_id: policy })
+  expect((await exchange()).status).toBe(200)
+  await lastUses.flush()
+  const rows = () => readLastUses(orm, [key, policy])
+  expect(await rows()).toHaveLength(2)
+  await latchkey.admin('policies.delete', { policy: 'gone' })
+  await latchkey.admin('keys.delete', { keys: [key] })
+  expect((await exchange()).status).toBe(400)
+  await lastUses.flush()
+  expect(await rows()).toEqual([])
 })
 
 describe('what is noted', () => {

@@ -17,6 +17,7 @@ import { withLastUse } from '../operation/last-use-response.ts'
 import { containsText, showPage } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization } from '../operation/references.ts'
+import { rejectHarmfulChange } from '../policies/issuer-change.ts'
 import { readAffected } from '../policies/policy-impact.ts'
 import {
   addInput,
@@ -109,7 +110,9 @@ async function updateIssuerFields(context: OperationContext, input: typeof updat
       input.max_token_age_seconds === undefined ? issuer.maxTokenAgeSeconds : input.max_token_age_seconds,
     updatedAt: context.now(),
   }
-  checkIssuer(context, { ...issuer, ...change })
+  const after = { ...issuer, ...change }
+  checkIssuer(context, after)
+  await rejectHarmfulChange(context, { before: issuer, after })
   await commit(context, [updateIssuer(context.orm, issuer.id, change)], [{ kind: 'issuer', id: issuer.id }])
   return showIssuer(context, issuer.id)
 }

@@ -1,12 +1,12 @@
 // When policies, keys, issuers and presets last worked, and when and why they were last refused. Requests write to maps
 // in memory; what they hold is committed once a minute and at a clean stop. Nothing is read at a start.
-import { putLastUses, readLastUses } from '../../../db/last-uses.ts'
+import { dropLastUses, putLastUses, readLastUses } from '../../../db/last-uses.ts'
 import type { Orm } from '../../../db/open.ts'
 import type { AuditRow, UsageRow } from '../../../db/record-schema.ts'
 import type { LastUseRow } from '../../../db/schema.ts'
 import type { Writer } from '../../../db/write.ts'
 import type { Fault } from '../../fault.ts'
-import { isReason, type StepName, stepOf } from '../../federation/subject-token/refusal.ts'
+import { isAfterSignature, isReason, stepOf } from '../../federation/subject-token/refusal.ts'
 import type { Registry } from '../../registry.ts'
 
 export type LastUses = {
@@ -27,15 +27,14 @@ type Refused = { at: number; reason: string }
 const rowsPerCommit = 1_000
 
 /** Steps at which the token is not known to be the issuer's, or is not as the issuer should send it. */
-const stepsOfIssuer: readonly StepName[] = ['keys', 'signature', 'times']
-/** At every step after these, the issuer is known to have signed the token. */
-const stepsBeforeIssuer: readonly StepName[] = ['form', 'policy', 'token', 'issuer']
+const stepsOfIssuer: readonly string[] = ['keys', 'signature', 'times']
 
 export function createLastUses(orm: Orm, writer: Pick<Writer, 'write'>, registry: Registry): LastUses {
   const used = new Map<string, number>()
   const refused = new Map<string, Refused>()
   /** Rows that are being committed. */
   const committing = new Map<string, LastUseRow>()
+  const deletions = trackDeletions(registry, writer)
   let flushing: Promise<void> = Promise.resolve()
 
   const rowOf = (id: string): LastUseRow => {
@@ -69,7 +68,8 @@ export function createLastUses(orm: Orm, writer: Pick<Writer, 'write'>, registry
   }
 
   async function flushAll(): Promise<void> {
-    const ids = [...new Set([...used.keys(), ...refused.keys()])]
+    await deletions.drop()
+    const ids = [...new Set([...used.keys(), ...refused.keys()])].filter(deletions.isNotDeleted)
     for (let start = 0; start < ids.length; start += rowsPerCommit)
       await commitSome(ids.slice(start, start + rowsPerCommit))
   }
@@ -101,6 +101,24 @@ export function createLastUses(orm: Orm, writer: Pick<Writer, 'write'>, registry
   }
 }
 
+/** Rows of policies, keys and issuers that are deleted from now on go at the next flush, and none follow. */
+function trackDeletions({ onDeleted }: Registry, writer: Pick<Writer, 'write'>) {
+  const deleted = new Set<string>()
+  const undropped = new Set<string>()
+  onDeleted.push((id) => {
+    deleted.add(id)
+    undropped.add(id)
+  })
+  return {
+    isNotDeleted: (id: string) => !deleted.has(id),
+    drop: async () => {
+      const ids = [...undropped]
+      if (ids.length > 0) await writer.write([dropLastUses(ids)])
+      for (const id of ids) undropped.delete(id)
+    },
+  }
+}
+
 function noteExchange(
   { at, policyId, issuerId, keyId, reason }: AuditRow,
   used: Map<string, number>,
@@ -111,13 +129,12 @@ function noteExchange(
     for (const id of [policyId, issuerId, keyId]) used.set(id, at)
     return
   }
-  noteRefusal(policyId, reason, at)
-  if (reason.startsWith('key_')) noteRefusal(keyId, reason, at)
-  // Something unforeseen can happen at any step.
-  if (!isReason(reason) || reason === 'unforeseen') return
-  const step = stepOf(reason)
-  if (stepsOfIssuer.includes(step)) noteRefusal(issuerId, reason, at)
-  else if (!stepsBeforeIssuer.includes(step)) used.set(issuerId, at)
+  if (!isReason(reason)) return
+  // Before the signature is verified, anyone who knows the id of a policy can be refused under it.
+  const isVerified = isAfterSignature(reason)
+  if (isVerified) noteRefusal(policyId, reason, at)
+  if (stepsOfIssuer.includes(stepOf(reason))) noteRefusal(issuerId, reason, at)
+  else if (isVerified) used.set(issuerId, at)
 }
 
 function mergeUses(older: LastUseRow | undefined, newer: LastUseRow): LastUseRow {

@@ -1,0 +1,62 @@
+// What a change of an issuer does to its policies: tests that would fail, and strangers who could pass. Policies do not
+// change with their issuer, but their tests and the linter read its URL, and tests its limits on times.
+
+import { createPace } from '../../../db/pace.ts'
+import type { Issuer as IssuerRow } from '../../../db/schema.ts'
+import { Fault } from '../../fault.ts'
+import type { Policy } from '../../federation/policy.ts'
+import { policiesNaming } from '../../federation/trust-rows.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { isBlocking, lintAgainst } from './policy-lint.ts'
+import { describeFailure, runTests } from './policy-tests.ts'
+
+/** Linting more policies would hold up other changes for seconds. */
+const policiesLintedMax = 2_000
+
+type Change = { before: Readonly<IssuerRow>; after: IssuerRow }
+
+/** @throws Fault `invalid` for a test that passed before, or a blocking finding that is new and not accepted */
+export async function rejectHarmfulChange(
+  { registry, now }: Pick<AdminContext, 'registry' | 'now'>,
+  change: Change,
+): Promise<void> {
+  const { before, after } = change
+  const isUrlSame = before.issuerUrl === after.issuerUrl
+  if (isUrlSame && timesOf(before) === timesOf(after)) return
+  const pace = createPace()
+  let linted = 0
+  for (const policy of policiesNaming(registry, 'issuerId', new Set([before.id]))) {
+    if (policy.deletedAt !== null) continue
+    await rejectBrokenTest(policy, change, now())
+    if (!isUrlSame && linted++ < policiesLintedMax) await rejectNewFinding(policy, change)
+    await pace()
+  }
+}
+
+function timesOf({ clockSkewSeconds, maxTokenAgeSeconds }: IssuerRow): string {
+  return JSON.stringify([clockSkewSeconds, maxTokenAgeSeconds])
+}
+
+async function rejectBrokenTest(policy: Policy, { before, after }: Change, now: number): Promise<void> {
+  const tests = policy.tests ?? []
+  const [was, is] = [await runTests(policy, before, tests, now), await runTests(policy, after, tests, now)]
+  const broken = is.find(({ ok }, index) => !ok && was[index]?.ok === true)
+  if (broken === undefined) return
+  throw new Fault(
+    'invalid',
+    `With this change, the policy ${JSON.stringify(policy.name)} fails a test. ${describeFailure(broken)}. Correct the policy or the test first`,
+    { reason: 'test_failed' },
+  )
+}
+
+async function rejectNewFinding(policy: Policy, { before, after }: Change): Promise<void> {
+  const blocking = (await lintAgainst(policy, after)).filter(isBlocking)
+  if (blocking.length === 0) return
+  const known = new Set((await lintAgainst(policy, before)).map(({ rule }) => rule))
+  const found = blocking.find(({ rule }) => !known.has(rule))
+  if (found === undefined) return
+  throw new Fault(
+    'invalid',
+    `With this change, the policy ${JSON.stringify(policy.name)} is too wide: ${found.rule}. ${found.message} Narrow the policy first, or accept the finding there with a reason`,
+  )
+}
