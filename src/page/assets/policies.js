@@ -55,7 +55,7 @@ function enabledSwitch(page, { id, name, enabled }) {
 /** @param {Pick<Policy, 'exchanges_24h'>} policy */
 function dayCounts({ exchanges_24h: counts }) {
   if (counts === undefined) return '–'
-  return html`${count(counts.issued)}<span class="muted"> / </span>${counts.refused > 0 ? html`<span class="refused">${count(counts.refused)}</span>` : 0}`
+  return html`<span class="line">${count(counts.issued)} issued</span><br /><span class=${counts.refused > 0 ? 'line refused' : 'line muted'}>${count(counts.refused)} refused</span>`
 }
 
 /** @param {Policy} policy */
@@ -111,7 +111,7 @@ function list(page) {
             html`${stored(issuer_url.replace(/^https:\/\//, ''), 80)}<div class="muted small">acts as ${stored(key_name, 80)}</div>`,
         },
         { title: 'State', cell: stateBadge },
-        { title: '24 h', align: 'end', cell: dayCounts },
+        { title: 'Last 24 h', cell: dayCounts },
         { title: 'Last issued', cell: ({ last_used_at }) => ago(last_used_at) },
         { title: 'Last refused', cell: lastRefused },
         { title: 'Linter', cell: ({ id }) => lintBadge(findings.get(id)) },
@@ -224,6 +224,6 @@ function details(page, policy, { exchanges, counts, findings, remove }) {
       ${table({ label: 'Latest exchanges', columns: exchangeColumns.filter(({ title }) => title !== 'Policy'), rows: exchanges, empty: empty('No exchanges yet', 'Use the lines below in a workload.') })}
     </section>
     <section class="card">${heading('Linter')}${findings === undefined ? loading() : findingList(findings)}</section>
-    ${policy.tests === null || policy.tests.length === 0 ? nothing : html`<section class="card"><details><summary>${policy.tests.length} tests run at each change</summary>${code(json(policy.tests), 'tests')}</details></section>`}
+    ${policy.tests === null || policy.tests.length === 0 ? nothing : html`<section class="card"><details><summary>Tests that run at each change: ${policy.tests.length}</summary>${code(json(policy.tests), 'tests')}</details></section>`}
     <section class="card">${heading('Use it in a workload')}${recipes(page, policy)}</section>`
 }
