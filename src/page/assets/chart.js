@@ -51,7 +51,7 @@ export function barChart({ label, labels, series, format = count }) {
  * @param {readonly { name: string, values: readonly number[] }[]} series @param {(value: number) => string} format
  */
 function numbers(label, labels, series, format) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label=${`Numbers: ${label}`}><table>
+  return html`<div class="scroll" tabindex="0" role="group" aria-label=${`Numbers: ${label}`}><table>
     <thead><tr><th scope="col">Time</th>${series.map(({ name }) => html`<th scope="col" class="end">${stored(name)}</th>`)}</tr></thead>
     <tbody>${labels.map(
       (text, index) =>

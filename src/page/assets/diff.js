@@ -38,7 +38,7 @@ const linesMax = 1_000
 /** @param {string} before @param {string} after */
 export function lineDiff(before, after) {
   const [old, now] = [before.split('\n').slice(0, linesMax), after.split('\n').slice(0, linesMax)]
-  return html`<pre class="diff" tabindex="0" role="region" aria-label="Changed lines">${compare(old, now).map(
+  return html`<pre class="diff" tabindex="0" role="group" aria-label="Changed lines">${compare(old, now).map(
     ([sign, line]) =>
       sign === '-'
         ? html`<del>- ${line}\n</del>`

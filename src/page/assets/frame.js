@@ -56,7 +56,7 @@ function template({ session, name, title, content, signOut }) {
                 </ul>`,
           )}
         </nav>
-        <div class="who">
+        <div class="who" role="region" aria-label="Signed in">
           <p>${stored(session.organization.name)}</p>
           <p class="muted">${stored(session.key.name)} ${session.read_only ? badge('info', 'read-only') : nothing}</p>
           <button type="button" @click=${signOut}>Sign out</button>

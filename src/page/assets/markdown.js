@@ -49,7 +49,7 @@ export function tableRows(text) {
 /** @param {string} text */
 function tableOf(text) {
   const [head = [], ...rows] = tableRows(text)
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>
     <thead><tr>${head.map((cell) => html`<th scope="col">${inline(cell)}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${inline(cell)}</td>`)}</tr>`)}</tbody>
   </table></div>`

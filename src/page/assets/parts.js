@@ -96,7 +96,7 @@ export function copyable(text, label) {
 export function code(text, label = 'code') {
   return html`<div class="code">
     ${copyButton(text, label)}
-    <pre tabindex="0" role="region" aria-label=${label}><code dir="ltr">${visible(text)}</code></pre>
+    <pre tabindex="0" role="group" aria-label=${label}><code dir="ltr">${visible(text)}</code></pre>
   </div>`
 }
 
