@@ -29,15 +29,15 @@ export function importCommand(): Command {
 }
 
 function draw({ dry_run, data }: Imported): string {
-  const lines = data.flatMap((each) => drawOne(each, dry_run === true))
+  const lines = data.flatMap((each, index) => drawOne(each, index, dry_run === true))
   return [...lines, ...(dry_run === true ? ['Nothing was saved. Run this without --dry-run to save it.'] : [])].join(
     '\n',
   )
 }
 
-function drawOne(bundle: Imported['data'][number], isDryRun: boolean): string[] {
+function drawOne(bundle: Imported['data'][number], index: number, isDryRun: boolean): string[] {
   const { outcome, reason, message } = bundle
-  const name = printable(bundle.issuer ?? bundle.issuer_url ?? 'bundle')
+  const name = printable(bundle.issuer ?? bundle.issuer_url ?? `bundle ${index + 1}`)
   if (outcome === 'refused') return [`✗ ${name}: refused (${reason})`, `    ${printable(message)}`]
   if (outcome === 'unchanged') return [`✓ ${name}: this bundle was imported before`]
   const about = `signed by ${printable(bundle.bundle_signer)}, sequence ${bundle.sequence}`

@@ -140,6 +140,8 @@ describe('once only the bundles of a signer are accepted,', () => {
     })
     expect(issuers_affected).toEqual(['idp'])
     expect(await outcomeOf(await border.pack(keys(), { seq: 20 }))).toBe('bundle_signer_unknown')
+    const { findings } = await own.admin<{ findings: { code: string }[] }>('doctor.examine')
+    expect(findings.map(({ code }) => code)).toContain('issuer_bundle_signer_removed')
     await own.admin('bundle_signers.add', { name: 'border', key: border.key.publicJwk })
     expect(await outcomeOf(await border.pack(keys(), { seq: 20 }))).toBe('bundle_signer_mismatch')
     await change({ bundle_signer: 'border' })
@@ -167,6 +169,37 @@ describe('once only the bundles of a signer are accepted,', () => {
     own.clock.now = now + daySeconds * 1_000
     expect(await outcomeOf(brief)).toBe('bundle_expired')
     own.clock.now = now
+  })
+})
+
+test('over HTTP, only a key that may write adds signers and imports bundles', async () => {
+  const call = async (kind: string, method: string, path: string, body?: object) => {
+    const { key } = await own.admin<{ key: string }>('keys.create', { name: crypto.randomUUID().slice(9), kind })
+    const response = await fetch(`${own.server.baseUrl}/workload-identity/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: body === undefined ? null : JSON.stringify(body),
+    })
+    return { status: response.status, body: await response.json() }
+  }
+  const extra = await createPacker(issuerUrl, () => own.clock.now)
+  const signer = { name: 'http', key: extra.key.publicJwk }
+  expect((await call('management_read_only', 'POST', 'bundle-signers', signer)).status).toBe(403)
+  expect(await call('management', 'POST', 'bundle-signers', signer)).toMatchObject({
+    status: 201,
+    body: { data: { name: 'http', key_id: extra.key.keyId } },
+  })
+  expect((await call('management_read_only', 'GET', 'bundle-signers')).status).toBe(200)
+  const file = { file: await extra.pack(keys()) }
+  expect((await call('management_read_only', 'POST', 'key-bundles', file)).status).toBe(403)
+  expect(await call('management', 'POST', 'key-bundles', file)).toMatchObject({
+    status: 200,
+    body: { data: [{ outcome: 'refused', reason: 'bundle_signer_mismatch' }] },
+  })
+  expect((await call('management', 'POST', 'key-bundles', { file: '{' })).status).toBe(400)
+  expect(await call('management', 'DELETE', 'bundle-signers/http')).toMatchObject({
+    status: 200,
+    body: { data: { deleted: true, issuers_affected: [] } },
   })
 })
 
@@ -209,7 +242,10 @@ test('from 14 days before the end there are warnings; after it exchanges are ref
     [24, 'warning', 200],
     [29.5, 'error', 200],
   ])
+  const verified = async () => (await own.admin<{ ok: boolean }>('issuers.verify', { issuer: 'idp' })).ok
+  expect(await verified()).toBe(true)
   own.clock.now = start + 30 * daySeconds * 1_000
+  expect(await verified()).toBe(false)
   log()
   expect(await codes()).toEqual(['error'])
   expect(lines).toEqual([

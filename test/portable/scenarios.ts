@@ -1,10 +1,13 @@
 // What must hold on every runtime, written with Web standards and node:assert alone: exchange, key set and inference over real HTTP.
 import assert from 'node:assert/strict'
-import { copyFileSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { copyFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { createRemoteJWKSet, type JWK, jwtVerify } from 'jose'
 import { type Column, table } from '../../scripts/shared/table.ts'
 import { readSettingTexts } from '../../src/config.ts'
+import { readCertificateDigest } from '../../src/runtime/peer-certificate.ts'
+import { createPacker } from '../support/bundles.ts'
 import { audience, type Federation, type Row, startTestServer, subject, temporaryFolder } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
@@ -153,6 +156,13 @@ export const scenarios: Scenario[] = [
       const next = readSettingTexts({ flags: hasOpenssl ? files : settings, environment: {} })
       const { server, stop } = await startTestServer({ settings, start: { settings: { texts, reread: () => next } } })
       assert.equal(await presentedName(server.address.port), 'localhost')
+      const ca = readFileSync(fixture('ca.pem'), 'utf8')
+      const digest = await readCertificateDigest(server.baseUrl, ca)
+      assert.equal(
+        digest,
+        new X509Certificate(readFileSync(fixture('server.pem'))).fingerprint256.replaceAll(':', '').toLowerCase(),
+      )
+      assert.equal(await readCertificateDigest(server.baseUrl, null), undefined)
       if (hasOpenssl) {
         const { certFile, keyFile } = makeCertificate(folder.path, 'renewed')
         copyFileSync(certFile, files.LATCHKEY_TLS_CERT_FILE)
@@ -163,6 +173,25 @@ export const scenarios: Scenario[] = [
       assert.equal((await fetch(server.baseUrl.replace('https:', 'http:'))).status, 400)
       await stop()
       folder.remove()
+    },
+  },
+  {
+    name: 'keys from a bundle verify tokens, whether it is signed with Ed25519 or P-256, and a changed bundle is refused',
+    run: async ({ admin, mint, exchange, issuerUrl }) => {
+      const { keys } = (await (await fetch(`${issuerUrl}/jwks`)).json()) as { keys: JWK[] }
+      for (const algorithm of ['EdDSA', 'ES256'] as const) {
+        const packer = await createPacker(issuerUrl, Date.now, algorithm)
+        await admin('bundle_signers.add', { name: algorithm, key: packer.key.publicJwk })
+        const bundle = await packer.pack([], { keys })
+        const outcomeOf = async (file: string) =>
+          (await admin<{ data: Answer[] }>('issuers.import', { file })).data.map(
+            ({ outcome, reason }) => reason ?? outcome,
+          )
+        assert.deepEqual(await outcomeOf(`${bundle.slice(0, -8)}AAAAAAAA`), ['bundle_signature_invalid'])
+        assert.deepEqual(await outcomeOf(bundle), ['imported'])
+        assert.equal((await exchange(await mint())).status, 200)
+      }
+      await admin('issuers.update', { issuer: 'idp', discovery: true })
     },
   },
   {

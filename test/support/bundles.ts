@@ -23,7 +23,8 @@ export async function createPacker(
     key,
     pack: (pairs, changed = {}) => {
       const iat = Math.floor(now() / 1_000)
-      const keys = writeKeys(readKeySet({ keys: pairs.map(({ publicJwk }) => publicJwk) }))
+      const published = pairs.map(({ publicJwk }) => publicJwk)
+      const keys = published.length === 0 ? [] : writeKeys(readKeySet({ keys: published }))
       const claims = { iss: 'packer', sub: issuerUrl, iat, exp: iat + 30 * daySeconds, seq: 10, keys }
       const more = { refresh_hint: 10 * daySeconds, evidence: { jwks_url: `${issuerUrl}/keys` } }
       return signKeyBundle({ ...claims, ...more, ...changed } as BundleClaims, key)

@@ -78,6 +78,7 @@ async function readIssuers(
       name,
       keys: keySet && { usableSeconds: keySet.usableMilliseconds / 1_000, staleSeconds, failures },
       expiry: expiryIn(issuer),
+      isSignerRemoved: registry.bundleSigners.get(issuer.bundleSignerId ?? '')?.deletedAt != null,
       ca: validityIn(issuer.caPem),
       clockDifferences: clockDifferences?.of(issuer.id) ?? [],
       clockSkewSeconds,

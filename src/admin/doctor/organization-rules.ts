@@ -11,6 +11,8 @@ export type IssuerFacts = {
   keys: { usableSeconds: number; staleSeconds: number; failures: number } | undefined
   /** Of a bundle or a pasted set; without `at`, no bundle was imported. `at` in milliseconds. */
   expiry?: { isBundle: boolean; at: number | undefined } | undefined
+  /** Whether the only signer of its bundles is removed. */
+  isSignerRemoved?: boolean
   ca: Validity | undefined
   /** `now − iat` of recent tokens in seconds. */
   clockDifferences: readonly number[]
@@ -70,6 +72,7 @@ function judgeIssuer(issuer: IssuerFacts, within: string, now: number): Finding[
   const found = [
     judgeKeys(issuer, who),
     judgeKeysExpiry(issuer, who, now),
+    judgeSigner(issuer, who),
     judgeCa(issuer.ca, who, now),
     judgeClock(issuer, who),
   ]
@@ -115,6 +118,16 @@ function judgeKeysExpiry({ name, expiry }: IssuerFacts, who: string, now: number
   if (days === 0) return { level: 'error', code, message: `The keys of ${who} expired on ${dayText(at)}`, action }
   const message = `The keys of ${who} expire on ${dayText(at)}, in ${durationText((at - now) / 1_000)}`
   return { level: days === 1 ? 'error' : 'warning', code, message, action }
+}
+
+function judgeSigner({ name, isSignerRemoved }: IssuerFacts, who: string): About | undefined {
+  if (isSignerRemoved !== true) return undefined
+  return {
+    level: 'warning',
+    code: 'issuer_bundle_signer_removed',
+    message: `The bundle signer of ${who} is removed, so no bundle can renew its keys`,
+    action: `latchkey issuers update ${shellWord(name)} --bundle-signer SIGNER`,
+  }
 }
 
 function judgeCa(ca: Validity | undefined, who: string, now: number): About | undefined {

@@ -18,7 +18,8 @@ export type IssuerVerification = {
   keys: { kid: string | null; algorithm: string }[]
 }
 /** `jwks` is a pasted set, usable or not. */
-export type IssuerToVerify = Pick<Issuer, 'issuerUrl' | 'jwksUrl' | 'jwks' | 'caPem' | 'clockSkewSeconds'>
+export type IssuerToVerify = Pick<Issuer, 'issuerUrl' | 'jwksUrl' | 'jwks' | 'caPem' | 'clockSkewSeconds'> &
+  Partial<Pick<Issuer, 'keysExpireAt'>>
 
 /** Fetches what an exchange would fetch, and saves nothing. Problems are reported, not thrown. */
 export async function verifyIssuer(
@@ -35,6 +36,7 @@ export async function verifyIssuer(
     const usable = fetched === undefined ? readPastedKeySet(issuer.jwks ?? '') : readKeySet(fetched.document)
     for (const { kid, algorithm } of usable) keys.push({ kid: kid ?? null, algorithm })
     checks.push(checkKeys(keys))
+    if (issuer.keysExpireAt != null) checks.push(checkExpiry(issuer.keysExpireAt, now()))
     if (fetched?.date != null) checks.push(checkClock(fetched.date, now(), issuer.clockSkewSeconds))
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -64,6 +66,11 @@ function checkKeys(keys: IssuerVerification['keys']): Check {
   const more = alike.length > alikeShownMax ? ` and ${alike.length - alikeShownMax} more such` : ''
   const listed = alike.slice(0, alikeShownMax).join(', ') + more
   return { step: 'keys', ok: false, detail: `${listed}: exchanges refuse their tokens as kid_ambiguous` }
+}
+
+function checkExpiry(expiresAt: number, now: number): Check {
+  const ok = now < expiresAt
+  return { step: 'keys', ok, detail: `${ok ? 'they expire' : 'they expired'} at ${new Date(expiresAt).toISOString()}` }
 }
 
 const alikeShownMax = 3
