@@ -1,18 +1,20 @@
 // `latchkey config export`, `schema`, `plan` and `apply`: the configuration as one document.
 import type { Command } from 'commander'
+import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { socketBodyBytesMax } from '../src/limits.ts'
-import { callOperation } from './shared/call-operation.ts'
-import { command, dependencies, givenTo, print, readConfig, withSettings } from './shared/command-line.ts'
+import { command, dependencies, givenTo, type Options, print, withSettings } from './shared/command-line.ts'
 import { examples, titleOf } from './shared/config-examples.ts'
 import { readConfigFiles, yamlLibrary } from './shared/config-files.ts'
-import { drawApplied, drawPlan } from './shared/config-plan.ts'
+import { drawApplied, drawPlan, drawTestedDocument } from './shared/config-plan.ts'
 import { readJsonFile } from './shared/input-files.ts'
 import { inOrganization, operationCommand } from './shared/operation-command.ts'
+import { exitCodeFailed } from './shared/program.ts'
+import { askConfig, remoteOptions } from './shared/remote-config.ts'
 import { openSecretsFolder, writeSecrets } from './shared/secret-files.ts'
 
 export function documentCommands(): Command[] {
-  return [exampleCommand(), exportCommand(), schemaCommand(), planCommand(), applyCommand()]
+  return [exampleCommand(), exportCommand(), schemaCommand(), testCommand(), planCommand(), applyCommand()]
 }
 
 function exportCommand(): Command {
@@ -62,12 +64,30 @@ function schemaCommand(): Command {
   })
 }
 
+function testCommand(): Command {
+  const made = command('test <files...>', 'Lint the policies of a document and run their tests, without a server', [
+    'config test latchkey.yaml',
+    'config test issuers.yaml teams/*.yaml --json',
+  ]).addHelpText(
+    'after',
+    '\nFor a commit hook or a pull request: it reads no database. Exit code 1 if a policy is too wide or fails a test.',
+  )
+  return made.option('--json', 'print JSON, also for errors (on standard error)').action(async (...all: unknown[]) => {
+    const { words, options } = givenTo(all)
+    const { testDocument } = await import('../src/admin/config/document-test.ts')
+    const tested = await testDocument(readConfigFiles(words).document, dependencies.now())
+    print(options.json === true ? JSON.stringify(tested, null, 2) : drawTestedDocument(tested))
+    if (tested.blocked.length > 0) process.exitCode = exitCodeFailed
+  })
+}
+
 function planCommand(): Command {
   const made = command('plan <files...>', 'Show what a document would change, field by field, without changing it', [
     'config plan latchkey.yaml',
     'config plan latchkey.yaml --check',
     'config plan latchkey.yaml --fail-on-wider',
     'config plan issuers.yaml teams/*.yaml --json',
+    'config plan latchkey.yaml --url https://llm.example.com/v1 --key-file management.key',
   ])
     .option('--check', 'exit with code 1 if anything differs from the document')
     .option('--fail-on-wider', 'exit with code 1 if a saved policy would let more tokens pass')
@@ -77,18 +97,23 @@ function planCommand(): Command {
 Exit code 1 if a policy is too wide or fails a test, or an object is in conflict; see latchkey help config. A collection that the document
 omits is not compared; an empty one means that its owner has none.`,
     )
-  return operationCommand(
-    inOrganization(made),
-    'config.plan',
-    ({ words, options: { organization } }) => ({ organization, document: readConfigFiles(words).document }),
-    drawPlan,
-    {
-      isNegative: ({ blocked, counts, changes, differences, owner_locks }, { options: { check, failOnWider } }) =>
-        blocked.length > 0 ||
-        counts.conflict > 0 ||
-        (failOnWider === true && differences.some(({ gains }) => gains !== undefined)) ||
-        (check === true && (changes.length > 0 || owner_locks !== undefined)),
-    },
+  const shown = ['LATCHKEY_DATABASE_URL'] as const
+  return withSettings(inOrganization(remoteOptions(made)), { shown }).action(async (...all: unknown[]) => {
+    const { words, options } = givenTo(all)
+    const { organization } = options
+    const plan = await askConfig('config.plan', options, { organization, document: readConfigFiles(words).document })
+    print(options.json === true ? JSON.stringify(plan, null, 2) : drawPlan(plan))
+    if (isRefused(plan, options)) process.exitCode = exitCodeFailed
+  })
+}
+
+function isRefused(plan: OperationResponse<'config.plan'>, { check, failOnWider }: Options): boolean {
+  const { blocked, counts, changes, differences, owner_locks } = plan
+  return (
+    blocked.length > 0 ||
+    counts.conflict > 0 ||
+    (failOnWider === true && differences.some(({ gains }) => gains !== undefined)) ||
+    (check === true && (changes.length > 0 || owner_locks !== undefined))
   )
 }
 
@@ -108,7 +133,8 @@ function applyCommand(): Command {
       'after',
       '\nNew keys are shown once, or written to files that only you can read. See latchkey help config.',
     )
-  return withSettings(inOrganization(made), { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
+  const shown = ['LATCHKEY_DATABASE_URL'] as const
+  return withSettings(inOrganization(remoteOptions(made)), { shown }).action(async (...all: unknown[]) => {
     const { words, options } = givenTo(all)
     const { organization, prune, adopt, revision, secretsOut } = options
     const input = {
@@ -121,7 +147,7 @@ function applyCommand(): Command {
     }
     // A folder that cannot be written must be noticed before the keys exist.
     const folder = typeof secretsOut === 'string' ? openSecretsFolder(secretsOut) : undefined
-    const { secrets, ...applied } = await callOperation(readConfig(options), dependencies, 'config.apply', input)
+    const { secrets, ...applied } = await askConfig('config.apply', options, input)
     const kept = folder === undefined ? { secrets } : { secret_files: writeSecrets(folder, secrets) }
     print(options.json === true ? JSON.stringify({ ...applied, ...kept }, null, 2) : drawApplied(applied, kept))
   })

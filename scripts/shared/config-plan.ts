@@ -1,4 +1,5 @@
 // Prints what a configuration document would change, and what the linter finds in its policies.
+import type { TestedDocument } from '../../src/admin/config/document-test.ts'
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import { describeDifference, drawFinding } from './findings.ts'
 import { printable } from './render.ts'
@@ -10,12 +11,8 @@ const marks = { create: '+', update: '~', delete: '-', adopt: '>', conflict: '!'
 const valueCharactersMax = 200
 
 export function drawPlan(plan: Plan): string {
-  const { changes, findings, differences, failed_tests, counts, blocked } = plan
+  const { changes, differences, counts, blocked } = plan
   if (changes.length === 0) return drawLocks(plan).join('') || 'No changes'
-  const found = findings.flatMap(({ policy, findings }) => [
-    `policies ${printable(policy)}`,
-    ...findings.flatMap(drawFinding),
-  ])
   const differenceOf = new Map(differences.map(({ policy, ...difference }) => [policy, difference]))
   const widened = differences.flatMap(({ policy, gains }) => (gains === undefined ? [] : [policy]))
   const draw = (change: Change) => {
@@ -26,12 +23,7 @@ export function drawPlan(plan: Plan): string {
   return [
     ...drawLocks(plan),
     ...changes.flatMap(draw),
-    ...(found.length === 0 ? [] : ['', 'The linter found:', ...found]),
-    ...failed_tests.flatMap(({ policy, failures }) => [
-      '',
-      `Tests of the policy ${printable(policy)} fail:`,
-      ...failures.map((failure) => `  ${printable(failure)}`),
-    ]),
+    ...drawReview(plan),
     '',
     sum.join(', ').replace('to conflict', 'in conflict'),
     ...(widened.length === 0 ? [] : [`Wider than before: ${printable(widened.join(', '))}`]),
@@ -39,6 +31,31 @@ export function drawPlan(plan: Plan): string {
     ...(counts.delete === 0 ? [] : ['To delete what the document no longer names, apply with --prune.']),
     ...(blocked.length === 0 ? [] : [`Cannot be applied: ${printable(blocked.join(', '))}`]),
   ].join('\n')
+}
+
+/** What a document is tested for without a server. */
+export function drawTestedDocument(tested: TestedDocument): string {
+  const { policies, tests, failed_tests, blocked } = tested
+  const failed = failed_tests.flatMap(({ failures }) => failures).length
+  const sum = `${policies} policies, ${tests} tests, ${failed} failed`
+  const isBlocked = blocked.length === 0 ? [] : [`Cannot be applied: ${printable(blocked.join(', '))}`]
+  return [...drawReview(tested), '', sum, ...isBlocked].join('\n').trimStart()
+}
+
+/** What the linter finds, and the tests that fail. */
+function drawReview({ findings, failed_tests }: Pick<Plan, 'findings' | 'failed_tests'>): string[] {
+  const found = findings.flatMap(({ policy, findings }) => [
+    `policies ${printable(policy)}`,
+    ...findings.flatMap(drawFinding),
+  ])
+  return [
+    ...(found.length === 0 ? [] : ['', 'The linter found:', ...found]),
+    ...failed_tests.flatMap(({ policy, failures }) => [
+      '',
+      `Tests of the policy ${printable(policy)} fail:`,
+      ...failures.map((failure) => `  ${printable(failure)}`),
+    ]),
+  ]
 }
 
 type Applied = Omit<OperationResponse<'config.apply'>, 'secrets'>

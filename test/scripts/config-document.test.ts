@@ -1,10 +1,11 @@
 // `config plan`, `apply`, `export` and `schema` by command: files, secrets, exit codes.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { hash } from 'node:crypto'
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv2020 from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
+import { examples } from '../../scripts/shared/config-examples.ts'
 import { topics } from '../../src/manual/topics.ts'
 import { createCommandRunner } from '../support/command-runner.ts'
 import { runCommand } from '../support/latchkey.ts'
@@ -102,6 +103,52 @@ test('a locked object is changed only with --force, which warns, and show and li
   expect(forced).toMatchObject({ code: 0, stderr: expect.stringContaining('Warning: The key "held" belongs to') })
   expect(forced.stdout).toContain('managed by  ops')
   expect((await commands.run('keys', 'list')).stdout).toContain('MANAGED BY')
+})
+
+test('a document is tested without a database, and one that is too wide or fails a test ends with code 1', async () => {
+  const run = (...args: string[]) =>
+    runCommand(args, { cwd: latchkey.folder, env: { LATCHKEY_DATABASE_URL: 'file:absent.db' } })
+  const good = write('good.yaml', examples.get('github') ?? '')
+  expect(await run('config', 'test', good)).toMatchObject({ code: 0, stdout: '2 policies, 5 tests, 0 failed\n' })
+  const bad = write('bad.yaml', (examples.get('github') ?? '').replace('claims.repository_id == "456789" && ', ''))
+  const tested = await run('config', 'test', bad)
+  expect(tested.code).toBe(1)
+  expect(tested.stdout).toContain('blocking github-environment-alone')
+  expect(tested.stdout).toContain(
+    '"the main branch of another repository does not pass": expected condition_false, got allow',
+  )
+  expect(tested.stdout).toContain('Cannot be applied: github-main\n')
+  const lone = write('lone.yaml', 'latchkey: 1\npolicies: [{ name: p, issuer: i, key: k, audience: a, subject: s }]\n')
+  expect(await run('config', 'test', lone)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('has no issuer "i"'),
+  })
+  expect(existsSync(path('absent.db'))).toBe(false)
+})
+
+test('a server elsewhere plans and applies over HTTP, and its errors are those of the command', async () => {
+  const { key } = await latchkey.admin<{ key: string }>('keys.create', { name: 'remote', kind: 'management' })
+  const remote = ['--url', latchkey.server.baseUrl, '--key-file', write('management.key', `${key}\n`)]
+  const file = write('remote.yaml', 'latchkey: 1\nowner: remote\nkeys: [{ name: far }]\n')
+  expect(await commands.run('config', 'plan', file, '--check', ...remote)).toMatchObject({ code: 1 })
+  const applied = await commands.run('config', 'apply', file, '--revision', 'v2', ...remote)
+  expect(applied.stdout).toContain('far  sk-lk-v1-')
+  expect(await commands.run('config', 'plan', file, '--check', ...remote)).toMatchObject({
+    code: 0,
+    stdout: 'No changes\n',
+  })
+  const upstreams = write('installation.yaml', 'latchkey: 1\nupstreams: []\n')
+  expect(await commands.run('config', 'plan', upstreams, ...remote)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('upstreams belong to the installation'),
+  })
+  for (const [url, message] of [
+    ['http://llm.example.com/v1', 'use an https:// URL'],
+    ['http://127.0.0.1:1/v1', 'did not respond'],
+  ] as const) {
+    const { stderr } = await commands.run('config', 'plan', file, '--url', url, '--key-file', path('management.key'))
+    expect(stderr).toContain(message)
+  }
 })
 
 test('an export, in YAML or JSON, is a document whose plan is empty', async () => {
