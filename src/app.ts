@@ -108,7 +108,9 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     if (keyId !== undefined && keyId !== refusedId) context.lastUses.noteUse(keyId, context.now())
     response.headers.set('x-request-id', info.requestId)
     const revision = context.follow.revision()
-    if (revision !== undefined) response.headers.set('x-latchkey-revision', String(revision))
+    // It says how much administrators change, which is nobody else's business.
+    if (revision !== undefined && isManagementKey(keyId, context))
+      response.headers.set('x-latchkey-revision', String(revision))
     if (isRecording(context)) {
       const before = endpoint?.isBesideBase === true ? besidePathOf(basePath) : basePath
       const template = endpoint === undefined ? null : before + endpoint.path
@@ -116,6 +118,10 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     }
     return response
   }
+}
+
+function isManagementKey(keyId: string | undefined, { registry }: Context): boolean {
+  return keyId !== undefined && registry.keys.get(keyId)?.kind !== 'inference'
 }
 
 function toFault(error: unknown): Fault {

@@ -62,10 +62,16 @@ describe('after a change at one node, another', () => {
   })
 })
 
-test('requests say which revision they were judged by', async () => {
-  const revision = Number((await inferAt(0)).headers.get('x-latchkey-revision'))
+test('responses to management keys name the newest change, others do not', async () => {
+  const made = await nodeAt(0).admin<{ key: string }>('keys.create', { name: 'manager', kind: 'management' })
+  const revisionFor = async (credential: string) => {
+    const headers = { authorization: `Bearer ${credential}` }
+    return (await fetch(`${urlOf(nodeAt(0))}/key`, { headers })).headers.get('x-latchkey-revision')
+  }
+  const before = Number(await revisionFor(made.key))
   await nodeAt(1).admin('keys.create', { name: 'another' })
-  expect(Number((await inferAt(0)).headers.get('x-latchkey-revision'))).toBe(revision + 1)
+  expect(Number(await revisionFor(made.key))).toBe(before + 1)
+  expect(await revisionFor(key.key)).toBeNull()
 })
 
 test('changes of two nodes at once are all made, and none twice', async () => {

@@ -1,5 +1,7 @@
 // Reads a database file from outside the owning process: another SQLite in a child process opens a copy of the file and
 // its write-ahead log. The owner's connection, its lock and the log on disk do not affect the result.
+import { databaseFileOf } from './server-kind.ts'
+
 type SqlRow = Record<string, string | number | null>
 
 const reader = `
@@ -20,7 +22,7 @@ rmSync(folder, { recursive: true })
  * Returns the rows of each query as a crash at this moment would leave them. This process does nothing else meanwhile.
  */
 export function readDatabaseFile(path: string, ...queries: string[]): SqlRow[][] {
-  const child = Bun.spawnSync([process.execPath, '-e', reader, path, ...queries])
+  const child = Bun.spawnSync([process.execPath, '-e', reader, databaseFileOf(path), ...queries])
   if (child.exitCode !== 0) throw new Error(child.stderr.toString())
   return JSON.parse(child.stdout.toString()) as SqlRow[][]
 }

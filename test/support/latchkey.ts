@@ -15,6 +15,7 @@ import type { Handler } from '../../src/runtime/listener.ts'
 import { outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 import { type Server, type StartOptions, startServer } from '../../src/server.ts'
 import { compiledProgram } from './compiled-program.ts'
+import { serverKindFor } from './server-kind.ts'
 
 export type Row = Record<string, unknown> & { id: string }
 export const audience = 'latchkey-tests'
@@ -55,6 +56,7 @@ export type TestServerOptions = {
  */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { path: folder, remove } = temporaryFolder()
+  const serverKind = options.settings?.LATCHKEY_DATABASE_URL === undefined ? await serverKindFor(folder) : undefined
   const config = loadConfig({
     flags: {
       LATCHKEY_DATABASE_URL: `file:${join(folder, 'latchkey.db')}`,
@@ -63,6 +65,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       LATCHKEY_RATE_LIMIT: '0',
       LATCHKEY_UPSTREAM_URL: options.upstreamUrl,
       LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey,
+      ...serverKind?.settings,
       ...options.settings,
     },
     environment: {},
@@ -94,6 +97,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     admin: async <Answer>(name: OperationName, input = {}) => (await server.runByName(name, input)) as Answer,
     stop: async () => {
       await server.stop()
+      await serverKind?.close()
       remove()
     },
   }

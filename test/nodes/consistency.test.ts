@@ -1,0 +1,173 @@
+// Random admin changes at random nodes against exchanges and inferences at others: nothing is accepted that arrived after
+// an acknowledged refusal. LATCHKEY_TEST_CHANGES makes it larger (10000 with ten times as many requests).
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { findViolations, type History } from '../support/history.ts'
+import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
+import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'
+
+const changesTotal = Number(process.env.LATCHKEY_TEST_CHANGES ?? 60)
+const requestsPerChange = 10
+
+let cluster: Nodes
+const targets: Target[] = []
+let subjectToken: string
+
+/** Something that an admin allows and refuses, and a request that depends on it. */
+type Target = {
+  name: string
+  change: (node: TestServer, allows: boolean) => Promise<unknown>
+  request: (node: TestServer) => Promise<Response>
+}
+
+const infer = (node: TestServer, credential: string) =>
+  fetch(`${urlOf(node)}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'x' }] }),
+  })
+const exchange = (node: TestServer, policyId: string) =>
+  postExchange(urlOf(node), { federation_policy_id: policyId, subject_token: subjectToken })
+
+/** Two keys, a policy and an organization, each with another way to be refused. */
+async function addTargets(node: TestServer, index: number): Promise<void> {
+  const organization = `organization-${index}`
+  await node.admin('organizations.create', { name: organization })
+  const key = await node.admin<Row & { key: string }>('keys.create', { organization, name: 'key' })
+  const limited = await node.admin<Row & { key: string }>('keys.create', { organization, name: 'limited' })
+  await node.admin('issuers.add', { organization, name: 'idp', issuer_url: cluster.issuerUrl })
+  const named = { organization, issuer: 'idp', key: 'limited', audience, subject }
+  const paused = await node.admin('policies.create', { ...named, name: 'paused' })
+  const entitled = `entitled-${index}`
+  await node.admin('organizations.create', { name: entitled })
+  await node.admin('keys.create', { organization: entitled, name: 'limited' })
+  await node.admin('issuers.add', { organization: entitled, name: 'idp', issuer_url: cluster.issuerUrl })
+  const policy = await node.admin('policies.create', { ...named, organization: entitled, name: 'policy' })
+  targets.push(
+    {
+      name: `key ${index}`,
+      change: (at, allows) => at.admin('keys.update', { organization, key: 'key', disabled: !allows }),
+      request: (at) => infer(at, key.key),
+    },
+    {
+      name: `models ${index}`,
+      change: (at, allows) =>
+        at.admin('keys.update', { organization, key: 'limited', allowed_models: [allows ? 'echo' : 'other'] }),
+      request: (at) => infer(at, limited.key),
+    },
+    {
+      name: `policy ${index}`,
+      change: (at, allows) =>
+        at.admin(allows ? 'policies.resume' : 'policies.pause', { organization, policy: 'paused' }),
+      request: (at) => exchange(at, paused.id),
+    },
+    {
+      name: `entitlement ${index}`,
+      change: (at, allows) =>
+        at.admin('organizations.plan', { organization: entitled, plan: allows ? 'enterprise' : 'free' }),
+      request: (at) => exchange(at, policy.id),
+    },
+  )
+}
+
+/** Counts requests that began after a time. */
+type Awaited = { since: number; missing: number; resolve: () => void }
+
+/**
+ * Changes each target again and again, each time at a random node, while requests for it go to all nodes. Between two
+ * changes some requests begin and end, so that only one outcome is right for them.
+ */
+async function record(total: number, random: () => number, changingNodes = cluster.nodes.length): Promise<History> {
+  const history: History = { changes: [], requests: [] }
+  const nodeAt = (below: number) => Math.floor(random() * below)
+  const at = (node: number) => cluster.nodes[node] as TestServer
+
+  async function exercise({ name, change, request }: Target): Promise<void> {
+    let awaited: Awaited | undefined
+    let isOver = false
+    const send = async () => {
+      while (!isOver) {
+        const node = nodeAt(cluster.nodes.length)
+        const startedAt = performance.now()
+        const response = await request(at(node))
+        await response.arrayBuffer()
+        if (response.status >= 500) throw new Error(`${name}: ${response.status}`)
+        history.requests.push({ target: name, accepted: response.ok, startedAt, endedAt: performance.now(), node })
+        if (awaited === undefined || startedAt < awaited.since) continue
+        awaited.missing -= 1
+        if (awaited.missing === 0) awaited.resolve()
+      }
+    }
+    const make = async () => {
+      for (let count = 0; count < total / targets.length; count++) {
+        const node = nodeAt(changingNodes)
+        const startedAt = performance.now()
+        const allows = count % 2 === 1
+        await change(at(node), allows)
+        const endedAt = performance.now()
+        history.changes.push({ target: name, allows, startedAt, endedAt, node })
+        await new Promise<void>((resolve) => {
+          awaited = { since: endedAt, missing: requestsPerChange, resolve }
+        })
+      }
+      isOver = true
+    }
+    await Promise.all([make(), send(), send()])
+  }
+
+  await Promise.all(targets.map(exercise))
+  return history
+}
+
+/** The same numbers in each run. */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return state / 2_147_483_648
+  }
+}
+
+beforeAll(async () => {
+  cluster = await startNodes(3)
+  subjectToken = await mintAt(cluster.issuerUrl)
+  await addTargets(cluster.nodes[0] as TestServer, 0)
+})
+afterAll(() => cluster.stop())
+
+test('nothing is accepted or refused against a change that was acknowledged before', async () => {
+  const history = await record(changesTotal, seeded(1))
+  expect(history.changes.length).toBeGreaterThanOrEqual(changesTotal)
+  expect(history.requests.length).toBeGreaterThanOrEqual(changesTotal * requestsPerChange)
+  const outcomes = new Set(history.requests.map(({ target, accepted }) => `${target} ${accepted}`))
+  expect(outcomes.size).toBe(2 * targets.length)
+  expect(findViolations(history)).toEqual([])
+}, 3_600_000)
+
+describe('the checker finds', () => {
+  const sabotages: [
+    what: string,
+    sabotage: (fresh: () => Promise<void> | undefined) => () => Promise<void> | undefined,
+  ][] = [
+    ['a look that is skipped', () => () => undefined],
+    [
+      'a look that is used again',
+      (fresh) => {
+        let last = { at: Number.NEGATIVE_INFINITY, look: undefined as Promise<void> | undefined }
+        return () => {
+          if (performance.now() - last.at > 400) last = { at: performance.now(), look: fresh() }
+          return last.look
+        }
+      },
+    ],
+  ]
+  for (const [what, sabotage] of sabotages)
+    test(what, async () => {
+      const { follow } = (cluster.nodes[2] as TestServer).server.context
+      const { fresh } = follow
+      follow.fresh = sabotage(fresh)
+      const history = await record(16, seeded(2), 2)
+      const violations = findViolations(history)
+      follow.fresh = fresh
+      expect(new Set(violations.map(({ request }) => request.node))).toEqual(new Set([2]))
+    }, 60_000)
+})
