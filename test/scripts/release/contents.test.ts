@@ -6,6 +6,8 @@ import Ajv from 'ajv'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { root } from '../../../scripts/release/compile.ts'
 import { describeContents } from '../../../scripts/release/contents.ts'
+import { buildPortableFiles } from '../../../scripts/release/portable-files.ts'
+import { temporaryFolder } from '../../support/latchkey.ts'
 
 type Part = { name: string; version?: string; purl?: string; hashes?: { content: string }[]; components?: Part[] }
 
@@ -77,4 +79,25 @@ test('the license texts have a section for each component, and each standard tex
   const referred = [...contents.licenses.matchAll(/^The text of (\S+) is below\.$/gm)].map(([, license]) => license)
   expect(referred.length).toBeGreaterThan(0)
   for (const license of referred) expect(contents.licenses).toContain(`\nThe text of ${license}\n`)
+})
+
+test('the portable files are the same in every build, without packages, and their bill of materials is valid', async () => {
+  const [one, other] = [temporaryFolder(), temporaryFolder()]
+  const current = process.cwd()
+  const names = await buildPortableFiles(one.path, 'abc')
+  await buildPortableFiles(other.path, 'abc')
+  process.chdir(current)
+  const read = ({ path }: { path: string }, name: string) => readFileSync(join(path, name), 'utf8')
+  expect(names).toContain('latchkey-agent.mjs')
+  for (const name of names) expect(read(other, name)).toBe(read(one, name))
+  const bill = JSON.parse(read(one, 'latchkey-agent.cdx.json')) as { components: Part[] }
+  expect(validate(bill), ajv.errorsText(validate.errors)).toBe(true)
+  expect(bill.components).toEqual([])
+  for (const name of names.filter((each) => each.endsWith('.mjs'))) {
+    const imported = [...read(one, name).matchAll(/(?:\bfrom|\bimport)\s*\(?"([^"]+)"/g)].map(([, module]) => module)
+    expect(imported.length).toBeGreaterThan(3)
+    expect(imported.filter((module) => !module?.startsWith('node:'))).toEqual([])
+  }
+  one.remove()
+  other.remove()
 })
