@@ -93,6 +93,23 @@ test('headers that pass are named for one upstream, changed and taken back', asy
   await json('upstreams', 'remove', 'gateway')
 })
 
+test('a credential is exchanged for the token in a file, until it is removed', async () => {
+  const address = ['--name', 'east', '--url', 'https://east.example/v1', '--models', 'none']
+  const exchange = ['--credential', 'exchange:token', '--exchange-policy', 'policy']
+  expect(await json('upstreams', 'add', ...address, ...exchange)).toMatchObject({
+    has_credential: true,
+    credential_exchange: { token_file: join(folder.path, 'token'), policy: 'policy', url: null },
+  })
+  const { stdout } = await run('upstreams', 'show', 'east')
+  expect(stdout).toMatch(
+    /credential +exchanged at https:\/\/east\.example\/v1\/oauth\/token for the token in .*\/token\n/,
+  )
+  const alone = await failure('upstreams', 'update', 'east', '--exchange-scope', 'inference')
+  expect(alone).toMatchObject({ code: 2, error: { message: expect.stringContaining('--credential exchange:FILE') } })
+  expect(await json('upstreams', 'update', 'east', '--no-credential')).toMatchObject({ credential_exchange: null })
+  await json('upstreams', 'remove', 'east')
+})
+
 test('prices are set, imported whole or not at all, and count from the next request on', async () => {
   expect(await json('prices', 'set', 'e*', '--prompt', '500000', '--completion', '1000000')).toMatchObject({
     data: [{ model: 'e*', prompt: 500_000, completion: 1_000_000, cached: null }],

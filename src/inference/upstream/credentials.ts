@@ -29,11 +29,7 @@ export function createCredentials({ masterKey, inEffect, ...outbound }: Credenti
       opened.set(upstream, known)
       return known
     },
-    replaces: (upstream, refused) => {
-      if (upstream.credentialExchange === null) return false
-      exchanged.drop(upstream, refused)
-      return true
-    },
+    replaces: (upstream, refused) => upstream.credentialExchange !== null && exchanged.drop(upstream, refused),
   }
 }
 

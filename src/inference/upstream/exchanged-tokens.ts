@@ -12,8 +12,8 @@ export type ExchangedTokens = {
    * @throws Fault `bad_gateway` if the exchange fails
    */
   find: (upstream: Upstream, exchange: CredentialExchange) => Promise<string>
-  /** Forgets a token that the upstream refused. */
-  drop: (upstream: Upstream, token: string) => void
+  /** Forgets a token that the upstream refused, unless it is new. Returns whether `find` now has another. */
+  drop: (upstream: Upstream, token: string) => boolean
 }
 
 /** `monotonic` in milliseconds. */
@@ -22,6 +22,7 @@ export type ExchangedTokensOptions = { fetch: Fetch; monotonic: () => number; lo
 /** Times are monotonic milliseconds. */
 type State = {
   token: string | undefined
+  exchangedAt: number
   renewAt: number
   usableUntil: number
   exchanging: Promise<string> | undefined
@@ -34,13 +35,16 @@ const retrySecondsMax = 30
 /** A request that starts with the token must reach the upstream before the end. */
 const marginMillisecondsMax = 5_000
 
+/** An upstream that refuses a token sooner than this will refuse the next one too. */
+const refusedMillisecondsMin = 30_000
+
 /** Keyed by the immutable value of an upstream: an edit makes a new value. */
 export function createExchangedTokens({ fetch, monotonic, log }: ExchangedTokensOptions): ExchangedTokens {
   const states = new WeakMap<Upstream, State>()
 
   function stateOf(upstream: Upstream): State {
     const never = Number.NEGATIVE_INFINITY
-    const empty = { token: undefined, renewAt: never, usableUntil: never, retryAt: never }
+    const empty = { token: undefined, exchangedAt: never, renewAt: never, usableUntil: never, retryAt: never }
     const state = states.get(upstream) ?? { ...empty, exchanging: undefined, failures: 0, failure: undefined }
     states.set(upstream, state)
     return state
@@ -52,6 +56,7 @@ export function createExchangedTokens({ fetch, monotonic, log }: ExchangedTokens
       const { text, lifetimeSeconds } = await exchangeToken(upstream, exchange, fetch)
       const lifetime = lifetimeSeconds * 1_000
       state.token = text
+      state.exchangedAt = startedAt
       state.renewAt = startedAt + (lifetime * 2) / 3
       state.usableUntil = startedAt + lifetime - Math.min(marginMillisecondsMax, lifetime / 10)
       state.failures = 0
@@ -92,7 +97,10 @@ export function createExchangedTokens({ fetch, monotonic, log }: ExchangedTokens
     },
     drop: (upstream, token) => {
       const state = states.get(upstream)
-      if (state?.token === token) state.token = undefined
+      if (state?.token !== token) return true
+      if (monotonic() - state.exchangedAt < refusedMillisecondsMin) return false
+      state.token = undefined
+      return true
     },
   }
 }

@@ -55,7 +55,7 @@ export async function exchangeToken(
 
 function failed(what: string): Fault {
   return new Fault('bad_gateway', 'The inference server cannot be reached', {
-    reason: `upstream_exchange_failed: ${what}`,
+    reason: `upstream_exchange_failed, ${what}`,
   })
 }
 

@@ -102,7 +102,12 @@ describe('two Latchkeys in a chain', () => {
 
   test('repeat a request once when the second has revoked its tokens', async () => {
     await second.admin('signing_keys.rotate', { revoke: true })
-    expect((await infer()).status).toBe(200)
+    // A token that is refused when it is new would be refused again.
+    expect((await infer()).status).toBe(401)
+    expect((await exchanges()).length).toBe(3)
+    minutes(1)
+    const answers = await Promise.all(Array.from({ length: 5 }, infer))
+    expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(200))
     expect((await exchanges()).length).toBe(4)
   })
 
@@ -119,8 +124,13 @@ describe('two Latchkeys in a chain', () => {
     })
     const lines = linesOf('upstream_exchange_failed')
     expect(lines).toHaveLength(2)
-    expect(lines[1]).toMatch(/responded with 400, invalid_grant, request id [0-9a-f-]{36}/)
+    expect(lines[1]).toMatch(
+      /upstream_exchange_failed, http.*responded with 400, invalid_grant, request id [0-9a-f-]{36}/,
+    )
     for (const line of lines) expect(line).not.toContain('eyJ')
+    expect(await first.server.context.reportMetrics()).toMatch(
+      /latchkey_failures_total\{reason="upstream_exchange_failed"\} 1/,
+    )
     const before = (await exchanges()).length
     expect((await infer()).status).toBe(502)
     expect((await exchanges()).length).toBe(before)
