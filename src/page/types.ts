@@ -159,3 +159,16 @@ export type Explanation = {
   steps: { step: string; ok: boolean; reason?: string; detail?: string }[]
   condition?: { source: string; value?: string; error?: string }[]
 }
+
+type JudgedExchange = { request_id: string; at: string; subject: string; before: string | null; after: string | null }
+
+export type Backtest = {
+  since: string
+  exchanges: number
+  accepted_before: number
+  accepted_after: number
+  gained: number
+  lost: number
+  not_judged: number
+  examples: { gained?: JudgedExchange; lost?: JudgedExchange; not_judged?: JudgedExchange }
+}

@@ -82,7 +82,7 @@ export function createPage(session, content, title) {
   const watch = async () => {
     if (await hasChanged()) await page.refresh()
   }
-  closers.push(repeat(watch, 3))
+  closers.push(repeat(watch, 3, true))
   return page
 }
 
@@ -99,9 +99,10 @@ async function runWithNotice(work) {
 
 /**
  * Runs something now and again and again, but not while the page is hidden, and never twice at a time.
- * @param {() => Promise<void>} act @param {number} seconds @returns {() => void} ends it
+ * @param {() => Promise<void>} act @param {number} seconds @param {boolean} [waits] not now, but after the seconds
+ * @returns {() => void} ends it
  */
-function repeat(act, seconds) {
+function repeat(act, seconds, waits = false) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   let [isEnded, isRunning] = [false, false]
@@ -114,7 +115,8 @@ function repeat(act, seconds) {
     if (!isEnded) timer = setTimeout(next, seconds * 1_000)
   }
   document.addEventListener('visibilitychange', next)
-  void next()
+  if (waits) timer = setTimeout(next, seconds * 1_000)
+  else void next()
   return () => {
     isEnded = true
     clearTimeout(timer)

@@ -146,7 +146,7 @@ function one(page, id) {
   const remove = async () => {
     if (policy === undefined) return
     const body = html`<p>New exchanges under ${stored(policy.name, 80)} stop at once: workloads that use it get no more tokens.
-        ${counts ? html`It issued ${count(issuedIn(counts))} tokens in the last 24 hours.` : nothing}</p>
+        ${counts ? html`Tokens issued in the last 24 hours: ${count(issuedIn(counts))}.` : nothing}</p>
       <p>Tokens that were issued stay valid until they expire, at most 15 minutes. The audit log keeps its exchanges.</p>`
     if (!(await confirm({ title: 'Delete this policy?', body, action: 'Delete policy', isDanger: true }))) return
     await send('DELETE', self)

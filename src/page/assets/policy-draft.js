@@ -1,6 +1,6 @@
 // A policy while it is edited: what was typed, what the server says about it (types, linter, stored tests, what would
 // change), and saving it over the version that was opened.
-/** @import { Finding, Issuer, Page, Policy } from '../types.ts' */
+/** @import { Backtest, Finding, Issuer, Page, Policy } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
 import { isBlocking } from './findings.js'
 import { createDraft, debounce } from './form.js'
@@ -59,6 +59,7 @@ export function bodyOf(values) {
  * @typedef {object} Verdict
  * @property {Finding[]} [findings]
  * @property {{ gains?: object, loses?: object }} [difference] a token that passes only after, and one only before
+ * @property {Backtest} [backtest] what it decides about past exchanges
  * @property {string} [conditionError]
  * @property {unknown} [error]
  * @property {boolean} [isChecking]
@@ -141,6 +142,20 @@ export const isComplete = ({ draft: { values } }) =>
 export const isRefused = ({ verdict: { findings, conditionError, error } }) =>
   findings?.some(isBlocking) === true || conditionError !== undefined || error !== undefined
 
+/** What a past exchange is judged by. */
+const judged = ['audience', 'subject', 'condition', 'required_scope', 'required_token_type', 'replay_protection']
+
+/**
+ * What a change of a saved policy would do; of a new one only whether it could be saved.
+ * @param {PolicyDraft} edited @param {object} body @param {Verdict} verdict
+ */
+async function tryOut({ id, method, self }, body, verdict) {
+  verdict.difference = (await send(method, self, { ...body, dry_run: true })).data.difference
+  if (id === undefined) return
+  const rules = Object.fromEntries(Object.entries(body).filter(([name]) => judged.includes(name)))
+  verdict.backtest = (await send('POST', `${self}/backtest`, rules)).data
+}
+
 /** The linter first: its findings have witnesses, where a dry run has a sentence. @param {PolicyDraft} edited */
 async function check(edited) {
   const turn = ++edited.turn
@@ -154,8 +169,7 @@ async function check(edited) {
       const body = bodyOf(values)
       const draft = { ...body, name: undefined, key: undefined }
       verdict.findings = (await send('POST', `${path}/lint`, { drafts: [draft] })).data[0].findings
-      if (isComplete(edited) && !isRefused({ ...edited, verdict }))
-        verdict.difference = (await send(edited.method, edited.self, { ...body, dry_run: true })).data.difference
+      if (isComplete(edited) && !isRefused({ ...edited, verdict })) await tryOut(edited, body, verdict)
     } catch (error) {
       const [, rest] = /^The condition cannot be \w+: ([\s\S]+)/.exec(asProblem(error).message) ?? []
       if (rest === undefined) verdict.error = error

@@ -1,12 +1,12 @@
 // The editor of policies: its fields, a picker that writes subject and condition for a platform, and beside them what the
 // server says while somebody types.
-/** @import { Content, Finding, Page } from '../types.ts' */
+/** @import { Backtest, Finding, Page } from '../types.ts' */
 import { fieldDiff } from './diff.js'
 import { findingList } from './findings.js'
 import { checkbox, choice, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'
-import { callout, code, json, loading, problem } from './parts.js'
+import { ago, callout, code, count, facts, json, loading, mono, problem } from './parts.js'
 import { planNotice } from './plan.js'
 import { platforms } from './platforms.js'
 import {
@@ -99,7 +99,7 @@ function picker(edited) {
     options: Object.entries(platforms).map(([key, { label }]) => [key, label]),
     onInput: choosePlatform,
   })}
-  <div class="fields">${questions.map(({ name, help, ...question }) =>
+  <div class="fields" ?hidden=${questions.length === 0}>${questions.map(({ name, help, ...question }) =>
     field({
       ...question,
       name: `answer-${name}`,
@@ -138,7 +138,7 @@ function more({ draft }) {
 }
 
 /** @param {PolicyDraft} edited */
-function checks({ draft, verdict: { findings, difference, error, isChecking } }) {
+function checks({ draft, verdict: { findings, difference, backtest, error, isChecking } }) {
   const exceptions = draft.values.lint_exceptions
   const allow = (/** @type {Finding} */ { rule, level }) =>
     level === 'blocking'
@@ -159,5 +159,27 @@ function checks({ draft, verdict: { findings, difference, error, isChecking } })
   return html`<h2>Checks <span class="muted" role="status">${isChecking ? 'checking…' : ''}</span></h2>
     ${error === undefined ? nothing : problem(error)}
     ${findings === undefined ? html`<p class="muted">While you type, the server checks who could pass and whether the tests of the policy hold.</p>` : html`<div class="card">${findingList(findings, allow)}</div>`}
-    ${passes('A token that passes only after this change', difference?.gains)} ${passes('A token that passes only before it', difference?.loses)}`
+    ${passes('A token that passes only after this change', difference?.gains)} ${passes('A token that passes only before it', difference?.loses)}
+    ${backtest === undefined ? nothing : pastExchanges(backtest)}`
+}
+
+/** @param {Backtest} backtest */
+function pastExchanges({ since, exchanges, accepted_before, accepted_after, gained, lost, not_judged, examples }) {
+  /** @type {[string, number, { request_id: string, subject: string } | undefined][]} */
+  const changed = [
+    ['accepted only after this change', gained, examples.gained],
+    ['accepted only before it', lost, examples.lost],
+    ['not judged: too little was recorded', not_judged, examples.not_judged],
+  ]
+  return html`<div class="card"><h3>Past exchanges</h3>
+    ${facts([
+      [`Since`, ago(since)],
+      ['Accepted', `${count(accepted_before)} of ${count(exchanges)} before, ${count(accepted_after)} after`],
+    ])}
+    ${changed.map(([what, number, example]) =>
+      number === 0
+        ? nothing
+        : html`<p><strong>${number}</strong> ${what}${example ? html`, such as <a href=${href(['exchanges', example.request_id])}>${mono(example.subject, 120)}</a>` : nothing}</p>`,
+    )}
+  </div>`
 }
