@@ -1,5 +1,6 @@
 // The admin operation that shows the installation: what runs, with which settings, and how backups and certificates stand. No secret is in it.
 import { readSchemaVersion } from '../../db/facts.ts'
+import { type ListedNode, listNodes } from '../../db/nodes.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { describeSettings } from '../effective-settings.ts'
 import { type } from '../values/shape.ts'
@@ -10,7 +11,7 @@ import { timeOf } from './operation/references.ts'
 const time = type('string').configure({ format: 'date-time' })
 const text = 'string | null'
 
-/** `settings` is null where the process does not know their texts, `tls` without TLS. */
+/** `nodes` is empty for a database file, which has one process; `lag` counts the changes that a node has not seen. `settings` is null where the process does not know their texts, `tls` without TLS. */
 export const systemResponse = type({
   version: 'string',
   schema: 'number.integer',
@@ -18,6 +19,14 @@ export const systemResponse = type({
   started_at: time,
   now: time,
   organizations: 'number.integer',
+  nodes: type({
+    name: 'string',
+    version: 'string',
+    live: 'boolean',
+    lag: 'number.integer',
+    started_at: time,
+    last_seen_at: time,
+  }).array(),
   settings: type({ '[string]': text }).or('null'),
   backup: type({
     folder: text,
@@ -36,7 +45,7 @@ export const systemResponse = type({
 export const systemOperations = { 'system.show': operation(type({ '+': 'reject' }), show) }
 
 async function show(context: OperationContext): Promise<typeof systemResponse.infer> {
-  const { baseUrl = null, database, now, registry, settingTexts, tlsState } = context
+  const { baseUrl = null, database, now, orm, registry, settingTexts, tlsState } = context
   const texts = settingTexts?.()
   const tls = tlsState?.()
   return {
@@ -46,8 +55,13 @@ async function show(context: OperationContext): Promise<typeof systemResponse.in
     started_at: timeOf(Math.round(performance.timeOrigin)),
     now: timeOf(now()),
     organizations: registry.organizations.size,
+    nodes: (await listNodes(orm)).map(showNode),
     settings: texts === undefined ? null : describeSettings(texts),
     backup: await showBackup(context),
     tls: tls === undefined ? null : { expires_at: timeOf(tls.expiresAt), failure: tls.failure ?? null },
   }
+}
+
+function showNode({ name, version, isLive, lag, startedAt, lastSeenAt }: ListedNode) {
+  return { name, version, live: Boolean(isLive), lag, started_at: timeOf(startedAt), last_seen_at: timeOf(lastSeenAt) }
 }

@@ -2,8 +2,10 @@
 // @ts-expect-error It is imported as text, and its declarations describe the module.
 import litHtml from '../../node_modules/lit-html/lit-html.js' with { type: 'text' }
 import { withoutComments } from './asset-text.ts'
+import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
+import csvJs from './assets/csv.js' with { type: 'text' }
 import dialogJs from './assets/dialog.js' with { type: 'text' }
 import diffJs from './assets/diff.js' with { type: 'text' }
 import exchangesJs from './assets/exchanges.js' with { type: 'text' }
@@ -15,10 +17,13 @@ import iconsJs from './assets/icons.js' with { type: 'text' }
 import indexHtml from './assets/index.html' with { type: 'text' }
 import issuerFormJs from './assets/issuer-form.js' with { type: 'text' }
 import issuersJs from './assets/issuers.js' with { type: 'text' }
+import keyFormJs from './assets/key-form.js' with { type: 'text' }
+import keysJs from './assets/keys.js' with { type: 'text' }
 import mainJs from './assets/main.js' with { type: 'text' }
 import manualJs from './assets/manual.js' with { type: 'text' }
 import markdownJs from './assets/markdown.js' with { type: 'text' }
 import noticeJs from './assets/notice.js' with { type: 'text' }
+import overviewJs from './assets/overview.js' with { type: 'text' }
 import pageCss from './assets/page.css' with { type: 'text' }
 import pageJs from './assets/page.js' with { type: 'text' }
 import partsJs from './assets/parts.js' with { type: 'text' }
@@ -27,12 +32,18 @@ import platformsJs from './assets/platforms.js' with { type: 'text' }
 import policiesJs from './assets/policies.js' with { type: 'text' }
 import policyDraftJs from './assets/policy-draft.js' with { type: 'text' }
 import policyFormJs from './assets/policy-form.js' with { type: 'text' }
+import presetJs from './assets/preset.js' with { type: 'text' }
+import presetFormJs from './assets/preset-form.js' with { type: 'text' }
+import presetsJs from './assets/presets.js' with { type: 'text' }
 import recipesJs from './assets/recipes.js' with { type: 'text' }
 import routerJs from './assets/router.js' with { type: 'text' }
 import signInJs from './assets/sign-in.js' with { type: 'text' }
 import startJs from './assets/start.js' with { type: 'text' }
+import systemJs from './assets/system.js' with { type: 'text' }
 import tableJs from './assets/table.js' with { type: 'text' }
 import tryJs from './assets/try.js' with { type: 'text' }
+import upstreamsJs from './assets/upstreams.js' with { type: 'text' }
+import usageJs from './assets/usage.js' with { type: 'text' }
 import viewsJs from './assets/views.js' with { type: 'text' }
 
 // Bun's types know a page only as a bundle.
@@ -70,6 +81,17 @@ const ours = {
   'start.js': startJs,
   'table.js': tableJs,
   'try.js': tryJs,
+  'overview.js': overviewJs,
+  'keys.js': keysJs,
+  'presets.js': presetsJs,
+  'usage.js': usageJs,
+  'upstreams.js': upstreamsJs,
+  'changes.js': changesJs,
+  'system.js': systemJs,
+  'key-form.js': keyFormJs,
+  'preset.js': presetJs,
+  'preset-form.js': presetFormJs,
+  'csv.js': csvJs,
   'views.js': viewsJs,
 }
 

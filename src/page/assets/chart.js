@@ -4,19 +4,20 @@
 import { html, nothing, svg } from './lit-html.js'
 import { count, stored } from './parts.js'
 
-const [width, height, bottom] = [720, 160, 20]
+const [height, bottom] = [160, 20]
 
 /**
  * @param {{ label: string, labels: readonly string[], series: readonly { name: string, values: readonly number[], tone?: 'ok' | 'bad' }[],
- *   format?: (value: number) => string }} options `label` names the chart, `labels` its bars
+ *   format?: (value: number) => string, width?: number }} options `label` names the chart, `labels` its bars; a chart in
+ *   half a column has half the `width`, so that its text stays readable
  * @returns {Content}
  */
-export function barChart({ label, labels, series, format = count }) {
+export function barChart({ label, labels, series, format = count, width = 720 }) {
   const totals = labels.map((_, index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0))
   const most = Math.max(...totals, 0)
   const top = niceTop(most)
   const step = width / Math.max(labels.length, 1)
-  const every = Math.ceil(labels.length / 8)
+  const every = Math.ceil(labels.length / (width / 90))
   const classOf = (/** @type {number} */ index) => series[index]?.tone ?? `s${index % 8}`
   const bar = (/** @type {number} */ index) => {
     let below = 0

@@ -1,6 +1,6 @@
 // Small building blocks: stored(text), badge('ok', 'enabled'), ago(iso), at(iso), count(12345), money(0.5), code(text),
 // copyButton(text), meter(used, limit), problem(error), empty(title, what to do, action), heading(title, ...actions).
-/** @import { Content, Tone } from '../types.ts' */
+/** @import { Content, Page, Tone } from '../types.ts' */
 import { asProblem } from './client.js'
 import { icon } from './icons.js'
 import { html, nothing } from './lit-html.js'
@@ -137,6 +137,20 @@ export function empty(title, what, action) {
 /** The heading of a section with its buttons. @param {Content} title @param {...Content} actions */
 export function heading(title, ...actions) {
   return html`<div class="heading"><h2>${title}</h2><div class="actions">${actions}</div></div>`
+}
+
+/** A button that does something and shows its failure. @param {Page} page @param {string} text @param {() => Promise<unknown>} act @param {string} [label] */
+export function button(page, text, act, kind = '', label) {
+  const run = () => page.run(async () => void (await act()))
+  return html`<button type="button" class=${kind} aria-label=${label ?? nothing} @click=${run}>${text}</button>`
+}
+
+/** @param {string} label @param {string} value @param {readonly (readonly [string, string])[]} options @param {(value: string) => void} choose */
+export function select(label, value, options, choose) {
+  const read = (/** @type {Event} */ event) => choose(/** @type {HTMLSelectElement} */ (event.target).value)
+  return html`<select aria-label=${label} @change=${read}>
+    ${options.map(([key, text]) => html`<option value=${key} ?selected=${key === value}>${text}</option>`)}
+  </select>`
 }
 
 /** Names with values, aligned. @param {readonly (readonly [string, Content])[]} rows */

@@ -3,6 +3,7 @@
 // with `listing.show({ label, columns, empty })`, and run `listing.restart()` when a filter changes. `pageOfWhole` cuts a
 // list that came whole.
 /** @import { Column, Content, Page } from '../types.ts' */
+import { get } from './client.js'
 import { html, nothing } from './lit-html.js'
 import { count, loading, problem, stored } from './parts.js'
 
@@ -127,6 +128,23 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
 /** @param {string} search */
 function nothingFound(search) {
   return html`<div class="empty"><p>Nothing matches “${stored(search.slice(0, 100))}”. Search for less of it.</p></div>`
+}
+
+/**
+ * One part of a list of the API that takes offset and limit.
+ * @param {string} path @param {Record<string, string | undefined>} filters
+ * @param {{ search: string, cursor: string | number | undefined }} asked
+ * @returns {Promise<Part<any>>}
+ */
+export async function partOf(path, filters, { search, cursor = 0 }, limit = 50) {
+  const { data: rows, total_count: total = 0 } = await get(path, {
+    ...filters,
+    contains: search,
+    offset: cursor,
+    limit,
+  })
+  const end = Number(cursor) + rows.length
+  return { rows, next: end < total ? end : undefined, total }
 }
 
 /**

@@ -10,6 +10,7 @@
 
 /** @type {readonly { title: string, entries: readonly Entry[] }[]} */
 export const groups = [
+  { title: '', entries: [{ name: 'overview', title: 'Overview', load: () => import('./overview.js') }] },
   {
     title: 'Workload identity',
     entries: [
@@ -18,6 +19,22 @@ export const groups = [
       { name: 'issuers', title: 'Issuers', load: () => import('./issuers.js') },
       { name: 'try', title: 'Try a token', load: () => import('./try.js') },
       { name: 'exchanges', title: 'Exchanges', load: () => import('./exchanges.js') },
+    ],
+  },
+  {
+    title: 'Inference',
+    entries: [
+      { name: 'keys', title: 'Keys and budgets', load: () => import('./keys.js') },
+      { name: 'presets', title: 'Presets', load: () => import('./presets.js') },
+      { name: 'usage', title: 'Usage', load: () => import('./usage.js') },
+      { name: 'upstreams', title: 'Servers and prices', load: () => import('./upstreams.js') },
+    ],
+  },
+  {
+    title: 'Administration',
+    entries: [
+      { name: 'changes', title: 'Changes', load: () => import('./changes.js') },
+      { name: 'system', title: 'System', load: () => import('./system.js') },
     ],
   },
   { title: 'Help', entries: [{ name: 'manual', title: 'Manual', load: () => import('./manual.js') }] },

@@ -1,0 +1,35 @@
+// Usage as a CSV file (RFC 4180), all groups of it up to a bound.
+import { get } from './client.js'
+
+const [rowsMax, rowsPerPage] = [10_000, 1_000]
+const sums = ['requests', 'prompt_tokens', 'completion_tokens', 'total_tokens', 'cost']
+
+/** @param {string} path @param {{ by: string, since: string }} filter @param {readonly string[]} names the fields that name a group */
+export async function downloadCsv(path, filter, names) {
+  /** @type {Record<string, unknown>[]} */
+  const rows = []
+  for (let groups = 1; rows.length < Math.min(groups, rowsMax); ) {
+    const { data, total_count: total } = await get(path, { ...filter, limit: rowsPerPage, offset: rows.length })
+    if (data.length === 0) break
+    rows.push(...data)
+    groups = total
+  }
+  const fields = [...names, ...sums]
+  const text = [fields, ...rows.map((row) => fields.map((name) => row[name]))]
+    .map((line) => `${line.map(cell).join(',')}\r\n`)
+    .join('')
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
+  Object.assign(document.createElement('a'), {
+    href: url,
+    download: `usage-by-${filter.by}-${filter.since}.csv`,
+  }).click()
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}
+
+/** A spreadsheet must not take a stored text for a formula. @param {unknown} value */
+function cell(value) {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'number') return String(value)
+  const text = String(value).replace(/^[=+\-@\t\r]/, "'$&")
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

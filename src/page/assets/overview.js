@@ -1,0 +1,141 @@
+// Overview: what needs attention, exchanges over time with why they were refused, and requests and spend. Three requests for data.
+/** @import { ExchangeCounts, Needed, UsageReport } from '../report-types.ts' */
+/** @import { View } from '../types.ts' */
+import { barChart } from './chart.js'
+import { get } from './client.js'
+import { html, nothing } from './lit-html.js'
+import { inline } from './markdown.js'
+import { badge, callout, count, heading, loading, money, select, stored } from './parts.js'
+import { planNotice } from './plan.js'
+import { href } from './router.js'
+import { table } from './table.js'
+
+const tones = {
+  error: /** @type {const} */ ('bad'),
+  warning: /** @type {const} */ ('warn'),
+  note: /** @type {const} */ ('info'),
+}
+
+/** @param {string} day such as 2026-11-22 */
+export const dayLabel = (day) =>
+  new Date(day).toLocaleDateString(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' })
+
+/** @param {string} at */
+const hourLabel = (at) => new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })
+
+/** Every day from the first to the last. @param {{ since: string, until: string }} report */
+export function daysBetween({ since, until }) {
+  const [first, last] = [Date.parse(since), Date.parse(until)]
+  return Array.from({ length: (last - first) / 86_400_000 + 1 }, (_, index) =>
+    new Date(first + index * 86_400_000).toISOString().slice(0, 10),
+  )
+}
+
+/** @type {View} */
+export const view = (page) => {
+  /** @type {{ findings: Needed[], counts: ExchangeCounts, usage: UsageReport } | undefined} */
+  let shown
+  const load = async () => {
+    const [findings, counts, usage] = await Promise.all([
+      get('/workload-identity/findings', { installation: true }),
+      get('/workload-identity/audit/counts', { per: page.query.per }),
+      get('/usage', { by: 'day' }),
+    ])
+    shown = { findings: findings.data.findings, counts, usage }
+  }
+  page.poll(load, 30)
+  const choose = (/** @type {string} */ per) => {
+    page.setQuery({ per: per === 'hour' ? '' : per })
+    void page.refresh()
+  }
+  return () => {
+    if (shown === undefined) return loading()
+    const { findings, counts, usage } = shown
+    const sum = (/** @type {'issued' | 'refused'} */ name) => counts.data.reduce((all, each) => all + each[name], 0)
+    const span = counts.per === 'hour' ? '24 hours' : '30 days'
+    return html`${planNotice(page)}
+      <dl class="tiles">
+        ${tile('Tokens issued', count(sum('issued')), span)} ${tile('Exchanges refused', count(sum('refused')), span)}
+        ${tile('Inference requests', count(usage.total.requests), '30 days')} ${tile('Spend', money(usage.total.cost), '30 days')}
+      </dl>
+      <section class="card">${heading('Needs attention')}${attention(findings)}</section>
+      <section class="card">
+        ${heading(
+          `Exchanges in the last ${span}`,
+          select(
+            'Time',
+            page.query.per ?? 'hour',
+            [
+              ['hour', 'Last 24 hours'],
+              ['day', 'Last 30 days'],
+            ],
+            choose,
+          ),
+        )}
+        ${barChart({
+          label: `Issued and refused per ${counts.per}`,
+          labels: counts.data.map(({ at }) => (counts.per === 'hour' ? hourLabel(at) : dayLabel(at))),
+          series: [
+            { name: 'Issued', tone: 'ok', values: counts.data.map(({ issued }) => issued) },
+            { name: 'Refused', tone: 'bad', values: counts.data.map(({ refused }) => refused) },
+          ],
+        })}
+        ${counts.counted_since > counts.since ? callout('info', 'Older exchanges of this time are too many to count.') : nothing}
+        ${reasons(counts)}
+      </section>
+      <div class="columns even">
+        <section class="card">${ofDays('Requests per day', usage, 'requests', count)}</section>
+        <section class="card">${ofDays('Spend per day', usage, 'cost', money)}</section>
+      </div>`
+  }
+}
+
+/** @param {string} name @param {string} value @param {string} span */
+function tile(name, value, span) {
+  return html`<div><dt>${name}</dt><dd>${value}</dd><dd class="muted small">in the last ${span}</dd></div>`
+}
+
+/** @param {Needed[]} findings */
+function attention(findings) {
+  if (findings.length === 0) return html`<p>${badge('ok', 'all fine')} Nothing needs attention.</p>`
+  return html`<ul class="plain">
+    ${findings.map(
+      ({ level, message, action }) =>
+        html`<li><p>${badge(tones[level], level)} ${stored(message, 1_000)}.</p><p class="muted">To do: ${inline(action)}</p></li>`,
+    )}
+  </ul>`
+}
+
+/** @param {ExchangeCounts} counts */
+function reasons(counts) {
+  /** @type {Map<string, number>} */
+  const sums = new Map()
+  for (const { reasons } of counts.data)
+    for (const [reason, number] of Object.entries(reasons)) sums.set(reason, (sums.get(reason) ?? 0) + number)
+  return table({
+    label: 'Refusals by reason',
+    columns: [
+      {
+        title: 'Refused because',
+        isHeader: true,
+        cell: ([reason]) => html`<a class="mono" href=${href(['exchanges'], { reason })}>${reason}</a>`,
+      },
+      { title: 'Exchanges', align: 'end', cell: ([, number]) => count(number) },
+    ],
+    rows: [...sums].sort(([, one], [, other]) => other - one),
+    empty: html`<p class="muted">No exchange was refused in this time.</p>`,
+  })
+}
+
+/** @param {string} label @param {UsageReport} usage @param {'requests' | 'cost'} name @param {(value: number) => string} format */
+function ofDays(label, usage, name, format) {
+  const days = daysBetween(usage)
+  const known = new Map(usage.data.map((row) => [row.day, row[name]]))
+  return barChart({
+    label,
+    labels: days.map(dayLabel),
+    series: [{ name: label.split(' ')[0] ?? '', values: days.map((day) => known.get(day) ?? 0) }],
+    format,
+    width: 400,
+  })
+}

@@ -1,0 +1,188 @@
+// One preset: its versions, their differences, and a try that shows the request as completed.
+/** @import { Preset, PresetVersion } from '../report-types.ts' */
+/** @import { Content, Page } from '../types.ts' */
+import { get, segment, send } from './client.js'
+import { confirm } from './dialog.js'
+import { fieldDiff, lineDiff } from './diff.js'
+import { createDraft, form } from './form.js'
+import { html, nothing } from './lit-html.js'
+import { notify } from './notice.js'
+import { ago, at, badge, button, code, count, facts, heading, json, loading, mono, problem, stored } from './parts.js'
+import { parseBody } from './preset-form.js'
+import { go, href } from './router.js'
+import { table } from './table.js'
+
+/** A page of long versions has many megabytes. */
+const versionsShown = 20
+const question = json({ messages: [{ role: 'user', content: 'Hello' }] })
+
+/** @param {{ status: string }} preset */
+export const statusBadge = ({ status }) => badge(status === 'active' ? 'ok' : 'off', status)
+
+/** @typedef {Preset & { designated_version: PresetVersion }} Designated */
+
+/** @param {Page} page @param {string} slug */
+export function preset(page, slug) {
+  page.title(slug)
+  const shown = createShown(page, slug)
+  page.poll(() => load(shown))
+  return () => (shown.preset === undefined ? loading() : template(shown, shown.preset))
+}
+
+/** @param {Page} page @param {string} slug */
+function createShown(page, slug) {
+  return {
+    page,
+    slug,
+    self: `/presets/${segment(slug)}`,
+    draft: createDraft(page, { from: '', to: '', version: '', body: question }),
+    preset: /** @type {Designated | undefined} */ (undefined),
+    etag: /** @type {string | undefined} */ (undefined),
+    versions: /** @type {PresetVersion[]} */ ([]),
+    total: 0,
+    tried: /** @type {{ preset_version: string, body: unknown } | undefined} */ (undefined),
+    failure: /** @type {unknown} */ (undefined),
+  }
+}
+/** @typedef {ReturnType<typeof createShown>} Shown */
+
+/** @param {Shown} shown */
+async function load(shown) {
+  const { self, draft } = shown
+  const { data: preset, etag } = await get(self)
+  const { total_count: total } = await get(`${self}/versions`, { limit: 1 })
+  const { data } = await get(`${self}/versions`, { offset: Math.max(total - versionsShown, 0), limit: versionsShown })
+  const versions = /** @type {PresetVersion[]} */ (data).toReversed()
+  Object.assign(shown, { preset, etag, total, versions })
+  const designated = preset.designated_version.version
+  const other = versions.find(({ version }) => version !== designated)?.version ?? designated
+  if (draft.values.from === '') {
+    const [from, to] = [Math.min(designated, other), Math.max(designated, other)]
+    Object.assign(draft.values, { from: String(from), to: String(to) })
+  }
+}
+
+/** @param {Shown} shown @param {object} body @param {string} words */
+async function change(shown, body, words) {
+  await send('PATCH', shown.self, body, { etag: shown.etag })
+  notify('ok', words)
+  await load(shown)
+}
+
+/** @param {Shown} shown @param {number} version */
+async function designate(shown, version) {
+  const body = html`<p>Requests that name <code>@preset/${shown.slug}</code> get version ${version} at once. Those that pin a version are not affected.</p>`
+  if (await confirm({ title: `Designate version ${version}?`, body, action: 'Designate' }))
+    await change(shown, { designated_version: version }, `Version ${version} is designated`)
+}
+
+/** @param {Shown} shown @param {'Disable' | 'Archive'} action */
+async function stop(shown, action) {
+  const { slug, self } = shown
+  const body = html`<p>Requests that name <code>@preset/${slug}</code> fail with 404 at once.</p>
+    ${action === 'Disable' ? nothing : html`<p>The slug stays taken. <code>latchkey presets restore ${slug}</code> brings the preset back.</p>`}`
+  if (!(await confirm({ title: `${action} this preset?`, body, action: `${action} preset`, isDanger: true }))) return
+  if (action === 'Disable') return change(shown, { status: 'disabled' }, 'The preset is disabled')
+  await send('DELETE', self)
+  notify('ok', 'The preset is archived')
+  go(['presets'])
+}
+
+/** @param {Shown} shown */
+async function attempt(shown) {
+  const { self, slug, draft, page } = shown
+  const { version, body } = draft.values
+  Object.assign(shown, { failure: undefined, tried: undefined })
+  try {
+    const request = parseBody(body)
+    shown.tried = (
+      await send('POST', `${self}/complete`, version === '' ? request : { ...request, preset: `${slug}@${version}` })
+    ).data
+  } catch (error) {
+    shown.failure = error
+  }
+  page.update()
+}
+
+/** @param {Shown} shown @param {Designated} preset @returns {Content} */
+function template(shown, preset) {
+  const { page, slug } = shown
+  const { designated_version: designated, status } = preset
+  const { config, system_prompt: prompt, version } = designated
+  const enable = () => change(shown, { status: 'active' }, 'The preset is enabled')
+  const actions = page.canWrite
+    ? [
+        html`<a class="button primary" href=${href(['presets', slug, 'edit'])}>New version</a>`,
+        status === 'active' ? button(page, 'Disable', () => stop(shown, 'Disable')) : button(page, 'Enable', enable),
+        button(page, 'Archive', () => stop(shown, 'Archive'), 'danger'),
+      ]
+    : []
+  return html`<section class="card">${heading(statusBadge(preset), ...actions)}
+      ${facts([
+        ['Name', stored(preset.name)],
+        ['Description', stored(preset.description, 2_000)],
+        ['Callers send', mono(`"model": "@preset/${slug}"`)],
+        ['Changed', at(preset.updated_at)],
+        ['Designated', `version ${version}`],
+      ])}
+      ${code(json({ ...config, ...(prompt === null ? {} : { system_prompt: prompt }) }), `version ${version}`)}
+    </section>
+    <section class="stack">${heading('Versions')}${versionTable(shown, version)}</section>
+    ${shown.versions.length > 1 ? html`<section class="card">${heading('Compare')}${compare(shown)}</section>` : nothing}
+    <section class="card">${heading('Try it')}${tryOut(shown)}</section>`
+}
+
+/** @param {Shown} shown @param {number} designated */
+function versionTable(shown, designated) {
+  const { page, versions, total } = shown
+  const choose = (/** @type {PresetVersion} */ { version }) =>
+    version === designated
+      ? nothing
+      : button(page, 'Designate', () => designate(shown, version), '', `Designate version ${version}`)
+  return html`${table({
+    label: 'Versions',
+    columns: [
+      {
+        title: 'Version',
+        isHeader: true,
+        cell: ({ version }) => html`${version} ${version === designated ? badge('ok', 'designated') : nothing}`,
+      },
+      { title: 'Model', cell: ({ config: { model, models } }) => mono(model ?? models, 120) },
+      { title: 'Created', cell: ({ created_at }) => ago(created_at) },
+      ...(page.canWrite ? [{ title: '', align: /** @type {const} */ ('end'), cell: choose }] : []),
+    ],
+    rows: versions,
+  })}
+  ${total > versions.length ? html`<p class="muted">The newest ${versions.length} of ${count(total)}.</p>` : nothing}`
+}
+
+/** @param {Shown} shown */
+const numbers = ({ versions }) =>
+  versions.map(({ version }) => /** @type {[string, string]} */ ([String(version), `Version ${version}`]))
+
+/** @param {Shown} shown */
+function compare(shown) {
+  const { versions, draft } = shown
+  const of = (/** @type {string} */ number) => versions.find(({ version }) => String(version) === number) ?? versions[0]
+  const [from, to] = [of(draft.values.from), of(draft.values.to)]
+  const fields = html`<div class="fields">
+    ${draft.field('from', 'From', { options: numbers(shown) })} ${draft.field('to', 'To', { options: numbers(shown) })}
+  </div>`
+  if (from === undefined || to === undefined) return fields
+  const [old, now] = [from.system_prompt ?? '', to.system_prompt ?? '']
+  return html`${fields} ${fieldDiff(from.config, to.config, [`Version ${from.version}`, `Version ${to.version}`])}
+    ${old === now ? nothing : html`<h3>System prompt</h3>${lineDiff(old, now)}`}`
+}
+
+/** @param {Shown} shown */
+function tryOut(shown) {
+  const { draft, failure, tried } = shown
+  return html`<p class="muted">Shows the request that an inference server would get. Nothing is sent or stored.</p>
+    ${form(
+      { onSubmit: () => void attempt(shown), submit: 'Complete the request' },
+      html`${draft.field('version', 'Version', { options: [['', 'Designated'], ...numbers(shown)] })}
+        ${draft.field('body', 'Body of a chat completions request', { rows: 9, mono: true })}
+        ${failure === undefined ? nothing : problem(failure)}`,
+    )}
+    ${tried === undefined ? nothing : html`<p role="status">Completed with ${mono(tried.preset_version)}:</p>${code(json(tried.body), 'completed request')}`}`
+}

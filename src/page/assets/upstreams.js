@@ -1,0 +1,114 @@
+// Inference servers and prices: the servers in the order in which they are tried, each with a check; and what models cost.
+/** @import { Price, Upstream } from '../report-types.ts' */
+/** @import { Column, Content, View } from '../types.ts' */
+import { asProblem, get, segment, send } from './client.js'
+import { html } from './lit-html.js'
+import { ago, badge, button, callout, code, count, empty, heading, loading, money, mono, stored } from './parts.js'
+import { createListing, partOf, table } from './table.js'
+
+const path = '/installation'
+
+/** What a key of another organization reads. @param {unknown} error */
+export function notOwner(error) {
+  if (asProblem(error).status !== 403) throw error
+  return callout(
+    'info',
+    'This belongs to the whole installation. Sign in with a management key of the organization that it was set up with.',
+  )
+}
+
+/** @type {View} */
+export const view = (page) => {
+  /** @type {Upstream[] | undefined} */
+  let upstreams
+  /** @type {Content} */
+  let refused
+  /** @type {Map<string, { ok: boolean, models: number | null, problem: string | null, milliseconds: number } | 'checking'>} */
+  const checked = new Map()
+  page.poll(async () => {
+    try {
+      ;({ data: upstreams } = await get(`${path}/upstreams`))
+    } catch (error) {
+      refused = notOwner(error)
+    }
+  })
+  const listing = createListing(page, {
+    search: 'Search prices by model',
+    load: (asked) => partOf(`${path}/prices`, {}, asked),
+  })
+  const check = async (/** @type {Upstream} */ { id }) => {
+    checked.set(id, 'checking')
+    page.update()
+    try {
+      checked.set(id, (await send('POST', `${path}/upstreams/${segment(id)}/check`, {})).data[0])
+    } catch (error) {
+      checked.delete(id)
+      throw error
+    }
+  }
+  const result = (/** @type {Upstream} */ { id }) => {
+    const found = checked.get(id)
+    if (found === undefined) return html`<span class="muted">not checked</span>`
+    if (found === 'checking') return html`<span role="status">checking…</span>`
+    return html`<span role="status">${found.ok ? badge('ok', 'responds') : badge('bad', 'fails')} ${found.ok ? `${count(found.models ?? 0)} ${found.models === 1 ? 'model' : 'models'}` : stored(found.problem, 600)}
+      <span class="muted">${count(found.milliseconds)} ms</span></span>`
+  }
+  const action = (/** @type {Upstream} */ upstream) =>
+    button(page, 'Check', () => check(upstream), '', `Check ${upstream.name.slice(0, 100)}`)
+  return () => {
+    if (refused !== undefined) return refused
+    if (upstreams === undefined) return loading()
+    return html`<section class="stack">${heading('Inference servers')}
+        <p class="muted">A request goes to the first server that has its model. Servers are added with <code>latchkey upstreams add</code>.</p>
+        ${servers(upstreams, [{ title: 'Check', cell: result }, ...(page.canWrite ? [{ title: '', align: /** @type {const} */ ('end'), cell: action }] : [])])}
+      </section>
+      <section class="stack">${heading('Prices')}
+        <p class="muted">US dollars for a million tokens, where a server does not report the cost. The most specific pattern applies.</p>
+        ${listing.show(prices)}
+      </section>`
+  }
+}
+
+/** @param {Upstream[]} rows @param {Column<Upstream>[]} more */
+function servers(rows, more) {
+  return table({
+    label: 'Inference servers',
+    columns: [
+      {
+        title: 'Server',
+        isHeader: true,
+        cell: ({ name, base_url }) => html`${stored(name, 120)}<div class="muted small">${mono(base_url, 160)}</div>`,
+      },
+      { title: 'Models', cell: ({ models }) => mono(models.join(', '), 200) },
+      { title: 'Priority', align: 'end', cell: ({ priority }) => count(priority) },
+      { title: 'Credential', cell: ({ has_credential: has }) => (has ? badge('ok', 'set') : badge('off', 'none')) },
+      ...more,
+    ],
+    rows,
+    empty: empty(
+      'No inference server',
+      'Requests have nowhere to go. Add one on the server:',
+      code('latchkey upstreams add --name gpu --url URL', 'command'),
+    ),
+  })
+}
+
+const prices = {
+  label: 'Prices',
+  columns: /** @type {Column<Price>[]} */ ([
+    { title: 'Model', isHeader: true, cell: ({ model }) => mono(model, 200) },
+    { title: 'Prompt', align: 'end', cell: ({ prompt }) => money(prompt) },
+    { title: 'Completion', align: 'end', cell: ({ completion }) => money(completion) },
+    {
+      title: 'Cached prompt',
+      align: 'end',
+      cell: ({ cached }) => (cached === null ? html`<span class="muted">as prompt</span>` : money(cached)),
+    },
+    { title: 'Changed', cell: ({ updated_at }) => ago(updated_at) },
+  ]),
+  empty: empty(
+    'No prices',
+    'Budgets count only the costs that servers report. Set prices on the server:',
+    code('latchkey prices set llama-3.1-8b --prompt 0.05 --completion 0.08', 'command'),
+  ),
+}

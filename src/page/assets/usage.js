@@ -1,0 +1,164 @@
+// Usage: totals by key, policy, subject, model, preset or day, as stacked bars with the table behind them and as CSV.
+/** @import { UsageReport, UsageRow } from '../report-types.ts' */
+/** @import { Column, Content, Page, View } from '../types.ts' */
+import { barChart } from './chart.js'
+import { get } from './client.js'
+import { downloadCsv } from './csv.js'
+import { field } from './form.js'
+import { html, nothing } from './lit-html.js'
+import { dayLabel, daysBetween } from './overview.js'
+import { at, button, callout, count, empty, loading, money, mono, stored } from './parts.js'
+import { href } from './router.js'
+import { table } from './table.js'
+
+const path = '/usage'
+const [rowsPerPage, seriesMax] = [50, 8]
+
+/** What names a row, and the columns of an export. */
+export const groupings = {
+  key: {
+    title: 'Key',
+    name: (/** @type {UsageRow} */ row) => row.key_name ?? row.key_id,
+    fields: ['key_id', 'key_name'],
+  },
+  policy: {
+    title: 'Policy',
+    name: (/** @type {UsageRow} */ row) => row.policy_name ?? row.policy_id ?? 'no policy, with the key',
+    fields: ['policy_id', 'policy_name'],
+  },
+  subject: {
+    title: 'Subject',
+    name: (/** @type {UsageRow} */ row) =>
+      row.subject === null ? 'no token, with the key' : `${row.subject} (${row.issuer_url ?? row.issuer_id})`,
+    fields: ['subject', 'issuer_id', 'issuer_url'],
+  },
+  model: { title: 'Model', name: (/** @type {UsageRow} */ row) => row.model ?? 'unknown', fields: ['model'] },
+  preset: {
+    title: 'Preset',
+    name: (/** @type {UsageRow} */ row) => row.preset_version ?? 'no preset',
+    fields: ['preset_version', 'workspace_id'],
+  },
+  upstream: {
+    title: 'Inference server',
+    name: (/** @type {UsageRow} */ row) => row.upstream ?? 'none reached',
+    fields: ['upstream'],
+  },
+  day: { title: 'Day (UTC)', name: (/** @type {UsageRow} */ row) => row.day, fields: ['day'] },
+}
+/** @typedef {keyof typeof groupings} Grouping */
+
+const measures = {
+  total_tokens: { title: 'Tokens', format: count },
+  requests: { title: 'Requests', format: count },
+  cost: { title: 'Spend', format: money },
+}
+/** @typedef {keyof typeof measures} Measure */
+
+/** What the address asks for. @param {Page} page */
+function askedBy({ query }) {
+  const days = Number(query.days ?? 30)
+  const since = new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10)
+  const by = /** @type {Grouping} */ (Object.hasOwn(groupings, query.by ?? '') ? query.by : 'key')
+  const measure = /** @type {Measure} */ (Object.hasOwn(measures, query.show ?? '') ? query.show : 'total_tokens')
+  return { by, measure, filter: { by, since, key: query.key, policy: query.policy } }
+}
+
+/** @type {View} */
+export const view = (page) => {
+  /** @type {UsageReport | undefined} */
+  let report
+  const load = async () => {
+    report = await get(path, { ...askedBy(page).filter, per_day: true, limit: rowsPerPage })
+  }
+  page.poll(load, 60)
+  const more = async () => {
+    const { data } = await get(path, { ...askedBy(page).filter, limit: rowsPerPage, offset: report?.data.length })
+    report?.data.push(...data)
+    page.update()
+  }
+  const choose = (/** @type {string} */ name) => (/** @type {string} */ value) => {
+    page.setQuery({ [name]: value })
+    void page.refresh()
+  }
+  return () => {
+    const { by, measure, filter } = askedBy(page)
+    const only = filter.key ?? filter.policy
+    const download = () => downloadCsv(path, filter, groupings[by].fields)
+    const titles = (/** @type {Record<string, { title: string }>} */ of) =>
+      Object.entries(of).map(([name, { title }]) => /** @type {[string, string]} */ ([name, title]))
+    return html`<div class="filters">
+        ${field({ label: 'Group by', name: 'by', value: by, options: titles(groupings), onInput: choose('by') })}
+        ${field({ label: 'Time', name: 'days', value: page.query.days ?? '30', options: ['7', '30', '90'].map((days) => [days, `Last ${days} days`]), onInput: choose('days') })}
+        ${field({ label: 'Show', name: 'show', value: measure, options: titles(measures), onInput: choose('show') })}
+        ${button(page, 'Download CSV', download)}
+      </div>
+      ${only === undefined ? nothing : html`<p>Only the ${filter.key === undefined ? 'policy' : 'key'} ${mono(only, 40)}: <a href=${href(['usage'], { by })}>show everything</a></p>`}
+      ${report === undefined || report.by !== by ? loading() : shown(page, report, more)}`
+  }
+}
+
+/** @param {Page} page @param {UsageReport} report @param {() => Promise<void>} more @returns {Content} */
+function shown(page, report, more) {
+  const { data, total, total_count: groups, counted_since: counted, since } = report
+  const { by, measure } = askedBy(page)
+  if (data.length === 0)
+    return empty(
+      'No usage in this time',
+      'Inference requests appear here as soon as they end.',
+      html`<a class="button" href="#/start">Show me how to send one</a>`,
+    )
+  const { title, format } = measures[measure]
+  const days = daysBetween(report)
+  return html`${counted.slice(0, 10) > since ? callout('warn', html`There are too many requests to add up: this counts those since ${at(counted)}.`) : nothing}
+    <section class="card">${barChart({
+      label: `${title} per day, ${format(total[measure])} in all`,
+      labels: days.map(dayLabel),
+      series: seriesOf(data, days, by, measure),
+      format,
+    })}</section>
+    ${table({ label: `Usage by ${groupings[by].title}`, columns: columnsOf(by), rows: data })}
+    <div class="footer">
+      <span class="muted" role="status">${count(data.length)} of ${count(groups)} rows; in all ${count(total.requests)} requests, ${count(total.total_tokens)} tokens, ${money(total.cost)}</span>
+      ${data.length < groups ? button(page, 'Show more', more) : nothing}
+    </div>`
+}
+
+/** @param {Grouping} by @returns {Column<UsageRow>[]} */
+function columnsOf(by) {
+  const { title, name } = groupings[by]
+  const number = (
+    /** @type {string} */ title,
+    /** @type {'requests' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'cost'} */ field,
+    format = count,
+  ) => /** @type {Column<UsageRow>} */ ({ title, align: 'end', cell: (row) => format(row[field]) })
+  return [
+    { title, isHeader: true, cell: (row) => stored(name(row), 200) },
+    number('Requests', 'requests'),
+    number('Prompt tokens', 'prompt_tokens'),
+    number('Completion tokens', 'completion_tokens'),
+    number('Tokens', 'total_tokens'),
+    number('Spend', 'cost', money),
+  ]
+}
+
+/** The largest groups, and the others as one. @param {UsageRow[]} rows @param {string[]} days @param {Grouping} by @param {Measure} measure */
+function seriesOf(rows, days, by, measure) {
+  if (by === 'day') {
+    const known = new Map(rows.map((row) => [row.day, row[measure]]))
+    return [{ name: measures[measure].title, values: days.map((day) => known.get(day) ?? 0) }]
+  }
+  const valuesOf = (/** @type {UsageRow[]} */ some) => {
+    /** @type {Map<string, number>} */
+    const known = new Map()
+    for (const row of some)
+      for (const each of row.days ?? []) known.set(each.day, (known.get(each.day) ?? 0) + each[measure])
+    return days.map((day) => known.get(day) ?? 0)
+  }
+  const ordered = rows.toSorted((one, other) => other[measure] - one[measure])
+  const own = ordered.length > seriesMax ? seriesMax - 1 : seriesMax
+  const rest = ordered.slice(own)
+  const named = ordered
+    .slice(0, own)
+    .map((row) => ({ name: String(groupings[by].name(row)).slice(0, 60), values: valuesOf([row]) }))
+  return rest.length === 0 ? named : [...named, { name: `${count(rest.length)} others`, values: valuesOf(rest) }]
+}
