@@ -110,7 +110,7 @@ const drawField =
   }
 
 function shown(value: unknown): string {
-  if (value === undefined) return 'default'
+  if (value === undefined || value === null) return 'not set'
   const text = printable(JSON.stringify(value))
   return text.length <= valueCharactersMax ? text : `${text.slice(0, valueCharactersMax)}…`
 }

@@ -91,6 +91,11 @@ const defaults: Readonly<Record<Kind, Entry>> = {
   },
   prices: {},
 }
+/** What a field means that an entry leaves out; null if it is then not set. */
+export function defaultOf(kind: Kind, field: string): unknown {
+  return defaults[kind][field] ?? null
+}
+
 /** Lists whose order means nothing. */
 const sets = ['models', 'allowed_models', 'allowed_presets', 'forward_headers', 'return_headers']
 

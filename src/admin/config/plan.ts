@@ -1,5 +1,5 @@
 // What a configuration document would change: each object that it names is compared with what is saved, field by field.
-import { canonicalText, type Entry, isSame, type Kind } from './document.ts'
+import { canonicalText, defaultOf, type Entry, isSame, type Kind } from './document.ts'
 
 export const actions = ['create', 'update', 'delete', 'adopt', 'conflict'] as const
 export type Action = (typeof actions)[number]
@@ -45,8 +45,8 @@ export function planCollection(
 }
 
 function planOne(kind: Kind, name: string, entry: Entry, saved: Saved | undefined, owner: string | null): Change[] {
-  if (saved === undefined) return [{ kind, name, action: 'create', fields: compare({}, entry) }]
-  const fields = compare(saved.entry, entry)
+  if (saved === undefined) return [{ kind, name, action: 'create', fields: compare({}, entry, () => undefined) }]
+  const fields = compare(saved.entry, entry, (field) => defaultOf(kind, field))
   const action = actionOn(saved.managedBy, owner)
   if (action === 'update' && fields.length === 0) return []
   return [{ ...identityOf(saved), kind, action, fields }]
@@ -61,11 +61,16 @@ function identityOf({ name, id, updatedAt, managedBy }: Saved): Pick<Change, 'na
   return { name, id, updatedAt, ...(managedBy === null ? {} : { managedBy }) }
 }
 
-function compare(before: Entry, after: Entry): FieldChange[] {
+/** A value that is left out is shown as what it means. */
+function compare(before: Entry, after: Entry, meaningOf: (field: string) => unknown): FieldChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter((field) => !isSame(before[field], after[field]))
     .toSorted()
-    .map((field) => (secretFields.includes(field) ? { field } : { field, before: before[field], after: after[field] }))
+    .map((field) =>
+      secretFields.includes(field)
+        ? { field }
+        : { field, before: before[field] ?? meaningOf(field), after: after[field] ?? meaningOf(field) },
+    )
 }
 
 /** Whether the document locks what its owner has, where that changes. */

@@ -89,14 +89,14 @@ test('an edit changes the fields that differ, and a key keeps its text', async (
       'keys',
       [
         { field: 'limit', before: 5, after: 7 },
-        { field: 'limit_reset', before: 'monthly' },
+        { field: 'limit_reset', before: 'monthly', after: null },
       ],
     ],
     [
       'presets',
       [
         { field: 'config', before: { model: 'm' }, after: { model: 'n' } },
-        { field: 'system_prompt', before: 'Be brief' },
+        { field: 'system_prompt', before: 'Be brief', after: null },
       ],
     ],
     ['upstreams', [{ field: 'base_url', before: 'http://10.0.0.5/v1', after: 'http://10.0.0.6/v1' }]],

@@ -50,7 +50,7 @@ test('a change names each field with its value before and after, and of a creden
   const after = [wanted('gpu', { priority: 2, credential: 'changed' })]
   expect(planCollection('upstreams', after, before, null)[0]?.fields).toEqual([
     { field: 'credential' },
-    { field: 'models', before: ['a'], after: undefined },
+    { field: 'models', before: ['a'], after: ['*'] },
     { field: 'priority', before: 1, after: 2 },
   ])
 })
