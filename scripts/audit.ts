@@ -112,6 +112,7 @@ function whatOf(change: Change): string {
 
 /** The fields that differ, with their values before and after. */
 function differenceOf(change: Change): string {
+  if (change.kind === 'document') return documentOf(fieldsOf(change.before), fieldsOf(change.after))
   if (change.before === null) return 'new'
   const [before, after] = [fieldsOf(change.before), fieldsOf(change.after)]
   if (before.deleted_at === null && typeof after.deleted_at === 'string') return 'deleted'
@@ -119,6 +120,13 @@ function differenceOf(change: Change): string {
     .filter(([name, value]) => name !== 'updated_at' && JSON.stringify(before[name]) !== JSON.stringify(value))
     .map(([name, value]) => `${name}: ${before[name] ?? '-'} → ${value ?? '-'}`)
     .join(', ')
+}
+
+/** The revisions of a configuration document that were applied before and now. */
+function documentOf(before: Record<string, unknown>, { revision, sha256, locked }: Record<string, unknown>): string {
+  const file = typeof sha256 === 'string' ? [`sha256: ${sha256.slice(0, 12)}…`] : []
+  const lock = (before.locked ?? false) === locked ? [] : [`owner_locks: ${locked}`]
+  return [`revision: ${before.revision ?? '-'} → ${revision ?? '-'}`, ...file, ...lock].join(', ')
 }
 
 function fieldsOf(row: object | null): Record<string, unknown> {

@@ -5,7 +5,7 @@ import { Fault } from '../src/fault.ts'
 import { socketBodyBytesMax } from '../src/limits.ts'
 import { command, dependencies, givenTo, type Options, print, withSettings } from './shared/command-line.ts'
 import { examples, titleOf } from './shared/config-examples.ts'
-import { readConfigFiles, yamlLibrary } from './shared/config-files.ts'
+import { readConfigDocuments, readConfigFiles, yamlLibrary } from './shared/config-files.ts'
 import { drawApplied, drawPlan, drawTestedDocument } from './shared/config-plan.ts'
 import { readJsonFile } from './shared/input-files.ts'
 import { inOrganization, operationCommand } from './shared/operation-command.ts'
@@ -65,7 +65,7 @@ function schemaCommand(): Command {
 }
 
 function testCommand(): Command {
-  const made = command('test <files...>', 'Lint the policies of a document and run their tests, without a server', [
+  const made = command('test <files...>', 'Lint the policies of documents and run their tests, without a server', [
     'config test latchkey.yaml',
     'config test issuers.yaml teams/*.yaml --json',
   ]).addHelpText(
@@ -74,8 +74,8 @@ function testCommand(): Command {
   )
   return made.option('--json', 'print JSON, also for errors (on standard error)').action(async (...all: unknown[]) => {
     const { words, options } = givenTo(all)
-    const { testDocument } = await import('../src/admin/config/document-test.ts')
-    const tested = await testDocument(readConfigFiles(words).document, dependencies.now())
+    const { testDocuments } = await import('../src/admin/config/document-test.ts')
+    const tested = await testDocuments(readConfigDocuments(words), dependencies.now())
     print(options.json === true ? JSON.stringify(tested, null, 2) : drawTestedDocument(tested))
     if (tested.blocked.length > 0) process.exitCode = exitCodeFailed
   })

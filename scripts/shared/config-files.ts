@@ -29,6 +29,11 @@ export function readConfigFiles(paths: readonly string[]): { document: Fields; s
   return { document: joinDocuments(paths, documents), sha256: hash('sha256', texts.join('')) }
 }
 
+/** The documents of files that need not have the same owner. @throws Fault `usage` */
+export function readConfigDocuments(paths: readonly string[]): Fields[] {
+  return paths.map((path) => readConfigText(path, readTextFile(path, socketBodyBytesMax)))
+}
+
 function joinDocuments(paths: readonly string[], [first = {}, ...others]: Fields[]): Fields {
   const joined: Fields = { ...first }
   for (const [index, document] of others.entries())

@@ -2,13 +2,14 @@
 import type { TestedDocument } from '../../src/admin/config/document-test.ts'
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import { describeDifference, drawFinding } from './findings.ts'
-import { printable } from './render.ts'
+import { few, printable } from './render.ts'
 
 type Plan = OperationResponse<'config.plan'>
 type Change = Plan['changes'][number]
 
 const marks = { create: '+', update: '~', delete: '-', adopt: '>', conflict: '!' } as const
 const valueCharactersMax = 200
+const policiesShownMax = 10
 
 export function drawPlan(plan: Plan): string {
   const { changes, differences, counts, blocked } = plan
@@ -97,7 +98,7 @@ function drawChange({ kind, name, action, managed_by, fields, policies_affected 
     ...fields.map(drawField(action)),
     ...(policies_affected.length === 0
       ? []
-      : [`    makes policies inactive: ${printable(policies_affected.join(', '))}`]),
+      : [`    makes policies inactive: ${few(policies_affected.map(printable), policiesShownMax)}`]),
   ]
 }
 

@@ -121,7 +121,15 @@ test('a document is tested without a database, and one that is too wide or fails
   const lone = write('lone.yaml', 'latchkey: 1\npolicies: [{ name: p, issuer: i, key: k, audience: a, subject: s }]\n')
   expect(await run('config', 'test', lone)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('has no issuer "i"'),
+    stderr: expect.stringContaining('no file has the issuer "i"'),
+  })
+  const shared = write(
+    'shared.yaml',
+    'latchkey: 1\nowner: other\nissuers: [{ name: i, issuer_url: https://i.example.com }]\n',
+  )
+  expect(await run('config', 'test', lone, shared)).toMatchObject({
+    code: 0,
+    stdout: '1 policies, 0 tests, 0 failed\n',
   })
   expect(existsSync(path('absent.db'))).toBe(false)
 })

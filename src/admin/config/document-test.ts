@@ -25,17 +25,18 @@ export type TestedDocument = {
 const nobody = { organizationId: '', issuerId: '', keyId: '' }
 
 /**
- * `now` in milliseconds since 1970 UTC.
+ * Tests documents, which may have several owners: a policy may name an issuer of another. `now` in milliseconds since 1970 UTC.
  * @throws Fault `invalid` for a value that is not a document, or that names the policy which cannot be saved
  */
-export async function testDocument(value: unknown, now: number): Promise<TestedDocument> {
-  const document: ConfigDocument = checkShape(documentShape, value)
-  const { policies = [] } = document
+export async function testDocuments(values: readonly unknown[], now: number): Promise<TestedDocument> {
+  const documents = values.map((value): ConfigDocument => checkShape(documentShape, value))
+  const policies = documents.flatMap(({ policies = [] }) => policies)
+  const issuers = documents.flatMap(({ issuers = [] }) => issuers)
   const tested: TestedDocument = { policies: policies.length, tests: 0, findings: [], failed_tests: [], blocked: [] }
   const pace = createPace()
   for (const policy of policies) {
     const row = draftChecked(policy, now)
-    const issuer = issuerOf(document, policy)
+    const issuer = issuerOf(issuers, policy)
     const findings = await lintAgainst(row, issuer)
     if (findings.length > 0) tested.findings.push({ policy: row.name, findings })
     const results = await runTests(row, issuer, row.tests ?? [], now)
@@ -60,14 +61,14 @@ function draftChecked(policy: EntryOf<'policies'>, now: number): Policy {
 }
 
 function issuerOf(
-  { issuers = [] }: ConfigDocument,
+  issuers: readonly EntryOf<'issuers'>[],
   { name, issuer }: EntryOf<'policies'>,
 ): LintedIssuer & TestedIssuer {
   const found = issuers.find((each) => each.name === issuer)
   if (found === undefined)
     throw new Fault(
       'invalid',
-      `policies ${JSON.stringify(name)}: the document has no issuer ${JSON.stringify(issuer)}; add its file, or use config plan`,
+      `policies ${JSON.stringify(name)}: no file has the issuer ${JSON.stringify(issuer)}; add its file, or use config plan`,
     )
   return {
     issuerUrl: found.issuer_url,
