@@ -3,7 +3,7 @@ import { and, desc, eq, getTableColumns, getTableName, gte, isNull, lt, max, or 
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { bundleSigners } from './bundle-schema.ts'
 import type { Orm } from './open.ts'
-import { type AdminChange, adminChanges, archives } from './record-schema.ts'
+import { type AdminChange, adminChanges, archives, sessions } from './record-schema.ts'
 import { createBulk, insertion, insertRows, type Statement } from './rows.ts'
 import {
   apiKeys,
@@ -26,17 +26,18 @@ export type ChangeKind = AdminChange['kind']
 export type Touched = { kind: ChangeKind; id: string }
 
 /**
- * Who makes a change: a command or the local socket, a management key over HTTP, or the server itself. With `force`, it also changes what
+ * Who makes a change: a command or the local socket, a management key over HTTP, which may use a session of the admin page, or the server
+ * itself. With `force`, it also changes what
  * a configuration document locks.
  */
 export type Actor =
   | { kind: 'local'; osUser?: string | null; sudoUser?: string | null; force?: boolean }
   | { kind: 'server' }
-  | { kind: 'key'; keyId: string; requestId: string; force?: boolean }
+  | { kind: 'key'; keyId: string; requestId: string; sessionId?: string | undefined; force?: boolean }
 
 export type NewChange = Pick<
   AdminChange,
-  'at' | 'actor' | 'actorKeyId' | 'requestId' | 'osUser' | 'sudoUser' | 'operation' | 'kind' | 'targetId'
+  'at' | 'actor' | 'actorKeyId' | 'sessionId' | 'requestId' | 'osUser' | 'sudoUser' | 'operation' | 'kind' | 'targetId'
 > & {
   /** Records with the same group belong to one change. */
   groupId?: string | undefined
@@ -58,20 +59,21 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   archive: archives,
   document: configDocuments,
   bundle_signer: bundleSigners,
+  session: sessions,
 }
 /** Kinds that belong to the installation instead of one organization. */
 const common: ChangeKind[] = ['signing_key', 'upstream', 'price', 'archive']
 /** What `targetId` is, where it is not the id. */
 const keyColumns: Partial<Record<ChangeKind, string>> = { price: 'model', archive: 'file' }
-/** Records omit ciphertext; for an upstream they show only whether it has a credential. */
-const omitted = ['private_key_encrypted']
+/** Records omit ciphertext and hashes of credentials; for an upstream they show only whether it has a credential. */
+const omitted = ['private_key_encrypted', 'token_sha256']
 const credential = { column: 'credential_encrypted', shownAs: 'has_credential' }
 
 /** Who made a change, in the columns of its record. */
 export function actorColumns(actor: Actor) {
-  const { keyId, requestId } = actor.kind === 'key' ? actor : { keyId: null, requestId: null }
+  const { keyId, requestId, sessionId = null } = actor.kind === 'key' ? actor : { keyId: null, requestId: null }
   const { osUser = null, sudoUser = null } = actor.kind === 'local' ? actor : {}
-  return { actor: actor.kind, actorKeyId: keyId, requestId, osUser, sudoUser }
+  return { actor: actor.kind, actorKeyId: keyId, sessionId, requestId, osUser, sudoUser }
 }
 
 /** Who changes rows of one kind, with each row before the change, as drizzle returns it. */
@@ -93,8 +95,9 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
   const organization = common.includes(change.kind) ? 'null' : `${name}.${owner}`
   // The join order looks rows up by their key and records them in the order of `targets`.
   const sql = `insert into ${getTableName(adminChanges)}
-    (at, actor, actor_key_id, request_id, os_user, sudo_user, operation, group_id, kind, target_id, before, organization_id, after)
-    select ?, ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
+    (at, actor, actor_key_id, session_id, request_id, os_user, sudo_user, operation, group_id, kind, target_id, before,
+      organization_id, after)
+    select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
       ${organization}, json_object(${values.join(', ')})
     from json_each(?) as target
       cross join ${name} on ${name}.${keyColumns[change.kind] ?? 'id'} = target.value ->> 'id'`
@@ -102,8 +105,9 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
     id,
     before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
   }))
-  const { at, actor, actorKeyId, requestId, osUser, sudoUser, operation, groupId = null, kind } = change
-  const params = [at, actor, actorKeyId, requestId, osUser, sudoUser, operation, groupId, kind, JSON.stringify(rows)]
+  const { at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId = null, kind } = change
+  const by = [at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId]
+  const params = [...by, kind, JSON.stringify(rows)]
   return { toSQL: () => ({ sql, params }) }
 }
 
@@ -130,6 +134,12 @@ function columnsOf(columns: [string, { name: string }][], row: object): Record<s
       return [name, typeof value === 'boolean' ? Number(value) : value]
     }),
   )
+}
+
+/** The number of the newest record; 0 where there are none yet. */
+export async function newestChangeId(orm: Orm): Promise<number> {
+  const [last] = await orm.select({ id: max(adminChanges.id) }).from(adminChanges)
+  return last?.id ?? 0
 }
 
 export type ChangeFilter = {

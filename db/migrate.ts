@@ -19,6 +19,7 @@ import configDocuments from './migrations/0015_config_documents.sql' with { type
 import keyBundles from './migrations/0016_key_bundles.sql' with { type: 'text' }
 import credentialExchange from './migrations/0017_credential_exchange.sql' with { type: 'text' }
 import nodes from './migrations/0018_nodes.sql' with { type: 'text' }
+import sessions from './migrations/0019_sessions.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -41,6 +42,7 @@ export const migrations: Migration[] = [
   { version: 16, name: 'key_bundles', statements: statementsOf(keyBundles) },
   { version: 17, name: 'credential_exchange', statements: statementsOf(credentialExchange) },
   { version: 18, name: 'nodes', statements: statementsOf(nodes) },
+  { version: 19, name: 'sessions', statements: statementsOf(sessions) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -41,6 +41,7 @@ export const changeKinds = [
   'archive',
   'document',
   'bundle_signer',
+  'session',
 ] as const
 
 export const adminChanges = sqliteTable('admin_changes', {
@@ -58,6 +59,7 @@ export const adminChanges = sqliteTable('admin_changes', {
   osUser: text('os_user'),
   sudoUser: text('sudo_user'),
   groupId: text('group_id'),
+  sessionId: text('session_id'),
 })
 
 export const usage = sqliteTable('usage', {
@@ -105,6 +107,21 @@ export const usageDays = sqliteTable(
   (table) => [primaryKey({ columns: [table.keyId, table.day] })],
 )
 
+/** Sessions of the admin page. `keyUpdatedAt`: when its key was last changed before the session began. */
+export const sessions = sqliteTable('sessions', {
+  id: text('id').primaryKey(),
+  organizationId: text('organization_id').notNull(),
+  keyId: text('key_id').notNull(),
+  keyUpdatedAt: time('key_updated_at').notNull(),
+  tokenSha256: text('token_sha256').notNull(),
+  readOnly: flag('read_only').notNull(),
+  openedBy: text('opened_by'),
+  clientAddress: text('client_address'),
+  createdAt: time('created_at').notNull(),
+  usedAt: time('used_at').notNull(),
+  endedAt: time('ended_at'),
+})
+
 /** A file that holds old rows. */
 export const archives = sqliteTable('archives', {
   id: integer('id').primaryKey(),
@@ -127,6 +144,7 @@ export const archives = sqliteTable('archives', {
   finishedAt: time('finished_at'),
 })
 
+export type SessionRow = typeof sessions.$inferSelect
 export type Archive = typeof archives.$inferSelect
 export type UsageDay = typeof usageDays.$inferSelect
 export type AdminChange = typeof adminChanges.$inferSelect

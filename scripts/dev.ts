@@ -5,6 +5,7 @@ import { isServed } from '../src/admin/transport/client.ts'
 import { type Config, socketPathFor } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
 import { raiseOutboundLimit } from '../src/runtime/outbound-limit.ts'
+import type { Server } from '../src/server.ts'
 import { stopOnSignal } from './serve.ts'
 import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 
@@ -25,6 +26,7 @@ type Facts = {
   database: string
   upstream: string
   model: string
+  admin_url: string | null
 }
 
 export function devCommand(): Command {
@@ -70,11 +72,20 @@ export function devCommand(): Command {
       database: shortest(config.databasePath),
       upstream: upstream.upstreamUrl,
       model: await findModel(upstream),
+      admin_url: await findPageLink(server),
     }
     print(options.json === true ? JSON.stringify(facts) : banner(facts))
     // A terminal that closes sends SIGHUP.
     await stopOnSignal({ stop: () => server.stop().then(stop) }, ['SIGINT', 'SIGTERM', 'SIGHUP'])
   })
+}
+
+/** A link that signs in to the admin page. */
+async function findPageLink({ pageUrl, runOperation }: Server): Promise<string | null> {
+  if (pageUrl === undefined) return null
+  const { data } = await runOperation('keys.list', {})
+  const key = data.find(({ kind, state }) => kind === 'management' && state === 'enabled')
+  return key === undefined ? pageUrl : (await runOperation('sessions.link', { key: key.id })).url
 }
 
 function shortest(path: string): string {
@@ -90,8 +101,13 @@ function programName(): string {
 }
 
 function banner(facts: Facts): string {
-  const { base_url, issuer_url, policy_id, socket, database, upstream, model, subject, audience } = facts
+  const { base_url, issuer_url, policy_id, socket, database, upstream, model, subject, audience, admin_url } = facts
+  const page =
+    admin_url === null
+      ? ''
+      : `\nAdmin page: ${admin_url}\n  signs in once, within two minutes; after that run: ${programName()} admin open --database-url 'file:${database}'\n`
   return `Latchkey dev serves ${base_url}, with a test issuer at ${issuer_url} and the upstream ${upstream}. Not for production.
+${page}
 Paste these into another terminal, in this folder:
 
 # 1. Mint a token at the test issuer, with any claims; add ?alg=ES256 for the other key

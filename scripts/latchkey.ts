@@ -11,6 +11,7 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   reload: async () => (await import('./reload.ts')).reloadCommand,
   config: async () => (await import('./config.ts')).configCommand,
   dev: async () => (await import('./dev.ts')).devCommand,
+  admin: async () => (await import('./admin.ts')).adminCommand,
   organizations: async () => (await import('./organizations.ts')).organizationsCommand,
   workspaces: async () => (await import('./organizations.ts')).workspacesCommand,
   keys: async () => (await import('./keys.ts')).keysCommand,

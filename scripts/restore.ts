@@ -82,7 +82,7 @@ type Given = Parameters<typeof import('../src/backup/restore.ts').restoreBackup>
 
 async function restore(config: Config, verification: Given): Promise<Outcome> {
   const { restoreBackup } = await import('../src/backup/restore.ts')
-  const { retryWhileOwned } = await import('../src/context.ts')
+  const { retryWhileOwned } = await import('../src/operating/retry-while-owned.ts')
   if (config.databaseServer !== undefined)
     throw new Fault('usage', 'restore puts a database file in place; set LATCHKEY_DATABASE_URL to file:PATH')
   return retryWhileOwned(async () => {

@@ -2,6 +2,7 @@
 import packageJson from '../package.json' with { type: 'json' }
 import type { RunByName } from './admin/operation/operation.ts'
 import { withTypes } from './admin/run-operation.ts'
+import { sessionEndpoints } from './admin/sessions/endpoints.ts'
 import { createAdminEndpoints } from './admin/transport/endpoints.ts'
 import type { Context } from './context.ts'
 import { exchangeDescription, jwksDescription } from './federation/openapi.ts'
@@ -29,6 +30,7 @@ export function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
     ...createKeyEndpoints(runOperation),
     ...createPresetEndpoints(runOperation),
     ...createAdminEndpoints(runByName),
+    ...sessionEndpoints,
     metricsEndpoint,
   ]
   const openapi: OperationDoc = {

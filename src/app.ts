@@ -64,7 +64,7 @@ function createFinder(basePath: string, adminPage: boolean, runByName: RunByName
 export function createApp(context: Context, runByName: RunByName): Handler {
   const basePath = new URL(context.baseUrl).pathname
   const pageAddress = `${besidePathOf(basePath)}/admin/`
-  const { find, loadAll } = createFinder(basePath, context.config.adminPage, runByName)
+  const { find, loadAll } = createFinder(basePath, context.page !== undefined, runByName)
   return async (request, peer) => {
     const startedAt = context.monotonic()
     const path = pathOf(request)
@@ -104,7 +104,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       })
       response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
     }
-    const keyId = context.callers.get(request)
+    const keyId = context.callers.get(request)?.keyId
     if (keyId !== undefined && keyId !== refusedId) context.lastUses.noteUse(keyId, context.now())
     response.headers.set('x-request-id', info.requestId)
     const revision = context.follow.revision()
@@ -149,7 +149,7 @@ function recordRequest(request: Request, response: Response, answered: Answered,
     path: template,
     status: response.status,
     milliseconds: monotonic() - startedAt,
-    keyId: callers.get(request),
+    keyId: callers.get(request)?.keyId,
     clientAddress,
   })
   accessLog.write(now(), line)

@@ -23,6 +23,7 @@ import {
   parseMasterKey,
   parseMetricsListen,
   parseNetworks,
+  parseOrigin,
 } from './setting-values.ts'
 import { configFileSetting, type Setting, type SettingName, settings } from './settings.ts'
 import type { MasterKeySource } from './tokens/master-key.ts'
@@ -60,6 +61,10 @@ export type Config = {
   metricsListen: ListenAddress | { socketPath: string } | undefined
   /** Whether the admin page is served. */
   adminPage: boolean
+  /** Where the page alone is served; undefined to serve it on `listen`. */
+  adminListen: ListenAddress | undefined
+  /** Undefined where it follows from the address. */
+  adminOrigin: string | undefined
   retention: Retention
   /** Age in days at which the signing key is rotated; undefined for never. */
   signingKeyDays: number | undefined
@@ -134,6 +139,8 @@ export function parseSettings(texts: SettingTexts): Config {
     issuerNetworks: optional('LATCHKEY_ISSUER_NETWORKS', parseNetworks),
     metricsListen: optional('LATCHKEY_METRICS_LISTEN', parseMetricsListen),
     adminPage: required('LATCHKEY_ADMIN_PAGE', parseBoolean),
+    adminListen: optional('LATCHKEY_ADMIN_LISTEN', parseListen),
+    adminOrigin: optional('LATCHKEY_ADMIN_ORIGIN', parseOrigin),
     retention: retentionOf(count, read('LATCHKEY_ARCHIVE_DIR')),
     signingKeyDays: count('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
     insecureIssuers: required('LATCHKEY_INSECURE_ISSUERS', parseBoolean),

@@ -1,5 +1,4 @@
 // The record that every handler and admin operation receives. This file opens a database as a context and closes it.
-import { setTimeout as pause } from 'node:timers/promises'
 import { putIssuerKeySet } from '../db/issuers.ts'
 import { isUsedElsewhere } from '../db/ledger-queue.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
@@ -33,7 +32,6 @@ import { nameInstallation } from './inference/upstream/forwarding-loop.ts'
 import { createReachability } from './inference/upstream/reachability.ts'
 import { createKeyRates } from './keys/key-rates.ts'
 import { createTokenCache } from './keys/token-cache.ts'
-import { databaseWaitMillisecondsMax } from './limits.ts'
 import type { Follow } from './nodes/follow.ts'
 import { loadOrRefuse, openConfigured } from './nodes/load.ts'
 import { type AccessLog, openAccessLog } from './observe/access-log.ts'
@@ -44,6 +42,7 @@ import { createReadiness } from './observe/endpoints/readiness.ts'
 import { atLevel, type Log } from './observe/log.ts'
 import { countRows, createMetrics } from './observe/metrics.ts'
 import { createWriteCheck } from './observe/write-check.ts'
+import { createPage, createSessionFinder } from './page/page.ts'
 import type { PresetContext } from './presets/endpoints.ts'
 import { createPresets } from './presets/versions.ts'
 import type { Fetch } from './runtime/outbound.ts'
@@ -156,28 +155,14 @@ export async function openContext(
 }
 
 /**
- * Retries while another process briefly owns the database, for up to `databaseWaitMillisecondsMax`.
- * @throws Fault of the last attempt
- */
-export async function retryWhileOwned<Result>(attempt: () => Promise<Result>): Promise<Result> {
-  const deadline = performance.now() + databaseWaitMillisecondsMax
-  for (;;) {
-    try {
-      return await attempt()
-    } catch (error) {
-      const isOwned = error instanceof Fault && error.reason === 'database_owned'
-      if (!isOwned || performance.now() > deadline) throw error
-      // A random delay keeps waiting processes from colliding at every attempt.
-      await pause(20 + Math.random() * 80)
-    }
-  }
-}
-
-/**
  * Adds to an open database what serving requires.
  * @throws Fault `configuration` if the database was never initialized or the master key does not match
  */
-export async function openServing(admin: AdminContext, baseUrl: string, fetch: Fetch): Promise<Context> {
+export async function openServing(
+  admin: AdminContext,
+  { baseUrl, pageUrl }: { baseUrl: string; pageUrl: string },
+  fetch: Fetch,
+): Promise<Context> {
   if (!isInitialized(admin)) throw notInitialized(admin.config)
   const rows = await listSigningKeys(admin.orm)
   const { key: masterKey, hex } = await openMasterKeyText(admin.config.masterKey, rows)
@@ -187,12 +172,15 @@ export async function openServing(admin: AdminContext, baseUrl: string, fetch: F
   const reachability = createReachability()
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
   const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
+  const page = admin.config.adminPage ? createPage(admin, pageUrl) : undefined
   const observed = { ...admin, signingKeys, reachability, readiness, accessLog }
   return {
     ...observed,
     reportMetrics: createMetricsReport(observed),
     clockDifferences: createClockDifferences(admin.registry.onDeleted),
     callers: new WeakMap(),
+    page,
+    findSession: createSessionFinder(page),
     baseUrl,
     fetch,
     exchangeRate: createRateLimiter(() => shareOf(admin.inEffect.read().rateLimit, admin.follow)),

@@ -9,6 +9,7 @@ import { listBundleSigners } from '../db/bundle-signers.ts'
 import { listConfigDocuments } from '../db/config-documents.ts'
 import type { Orm } from '../db/open.ts'
 import { listPresets, readPresets } from '../db/presets.ts'
+import { sessions } from '../db/record-schema.ts'
 import {
   type ConfigDocument,
   type Organization,
@@ -22,6 +23,7 @@ import { findPrices, listPrices } from '../db/upstreams.ts'
 import { createTrustRows, loadIssuers, loadKeys, loadPolicies, type TrustRows } from './federation/trust-rows.ts'
 import { compilePrices, type PriceList } from './inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from './inference/upstream/targets.ts'
+import { loadSessions, type SessionRows } from './page/session-rows.ts'
 import type { Preset } from './presets/drafts.ts'
 
 export type Registry = TrustRows & {
@@ -31,6 +33,8 @@ export type Registry = TrustRows & {
   /** The upstreams in use, in the order in which they are tried. */
   upstreamsInOrder: readonly Upstream[]
   priceOf: PriceList
+  /** Sessions of the admin page. */
+  sessions: SessionRows
   /** The configuration documents that were last applied. */
   configDocuments: Map<string, Readonly<ConfigDocument>>
   presets: Map<string, Preset>
@@ -47,6 +51,7 @@ export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Reg
     upstreams: new Map(),
     upstreamsInOrder: [],
     priceOf: compilePrices([]),
+    sessions: new Map(),
     configDocuments: new Map(),
     presets: new Map(),
     presetsOf: new Map(),
@@ -102,6 +107,7 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   workspace: inDatabaseOnly(workspaces),
   signing_key: inDatabaseOnly(signingKeys),
   user: inDatabaseOnly(users),
+  session: { ...inDatabaseOnly(sessions), load: loadSessions },
   document: {
     read: ({ configDocuments }) => configDocuments,
     load: async (registry, orm) => {
@@ -125,7 +131,7 @@ function isOneOf(column: SQLiteColumn, ids: string[] | undefined): SQL | undefin
 }
 
 /** Describes rows that are not kept in memory. */
-function inDatabaseOnly(table: typeof workspaces | typeof signingKeys | typeof users): Keeping {
+function inDatabaseOnly(table: typeof workspaces | typeof signingKeys | typeof users | typeof sessions): Keeping {
   return {
     read: async (_registry, orm, ids) => {
       const rows: { id: string }[] = await orm.select().from(table).where(inArray(table.id, ids))

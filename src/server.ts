@@ -1,7 +1,7 @@
 // A running Latchkey server: the service on its address, the admin interface on its local socket, and one database for
 // both.
 
-import { baseUrlFor } from './addresses.ts'
+import { baseUrlFor, pageUrlFor } from './addresses.ts'
 import type { AdminContext } from './admin/operation/context.ts'
 import type { RunByName } from './admin/operation/operation.ts'
 import type { RunOperation } from './admin/operations.ts'
@@ -11,7 +11,7 @@ import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'
 import { createApp } from './app.ts'
 import { type Config, type SettingTexts, socketPathFor } from './config.ts'
-import { type Context, closeContext, type Dependencies, openContext, openServing, retryWhileOwned } from './context.ts'
+import { type Context, closeContext, type Dependencies, openContext, openServing } from './context.ts'
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
 import {
@@ -21,13 +21,16 @@ import {
   tlsCheckMillisecondsDefault,
 } from './limits.ts'
 import { reportWhileServing } from './nodes/report.ts'
-import { createMetricsHandler } from './observe/endpoints/metrics-handler.ts'
 import { watchKeyExpiry } from './operating/key-expiry-log.ts'
+import { listenForMetrics, type MetricsAddress } from './operating/metrics-listener.ts'
 import { createReload } from './operating/reload.ts'
+import { retryWhileOwned } from './operating/retry-while-owned.ts'
 import { rotateOnSchedule } from './operating/rotation.ts'
 import { checkSocketPath } from './operating/socket-path.ts'
 import { readTlsPair } from './operating/tls-files.ts'
 import { createTlsInEffect, type TlsInEffect } from './operating/tls-in-effect.ts'
+import { listenForPage } from './page/listener.ts'
+import { withoutPage } from './page/page.ts'
 import { isSettledWithin, type Listener, listen, listenSecurely } from './runtime/listen.ts'
 import type { Handler } from './runtime/listener.ts'
 import { listenOnSocket } from './runtime/local-socket.ts'
@@ -37,9 +40,11 @@ const lastUseMilliseconds = 60_000
 
 export type Server = {
   baseUrl: string
+  /** Where browsers open the admin page, if it is served. */
+  pageUrl: string | undefined
   address: ListenAddress
   /** Where metrics are served without a credential, if anywhere. */
-  metricsAddress: ListenAddress | { socketPath: string } | undefined
+  metricsAddress: MetricsAddress | undefined
   context: Context
   runOperation: RunOperation
   runByName: RunByName
@@ -86,14 +91,13 @@ export async function startServer(
   const listeners: Listeners = { others: [], socket: undefined }
   try {
     await prepare?.(withTypes(createRunner(admin)))
-    const { context, address, listener, runByName, reload, tls } = await serve(admin, dependencies, settings)
-    listeners.others.push(listener)
+    const { context, address, runByName, reload, tls } = await serve(admin, dependencies, listeners.others, settings)
     if (socketPath !== undefined) {
       const handler = createSocketHandler(runByName, config.databasePath, admin.log)
       const socket = { path: socketPath, mode: 0o600, setting: 'LATCHKEY_DATABASE_URL' }
       listeners.socket = await listenOnSocket(socket, handler)
     }
-    const metrics = await serveMetrics(context)
+    const metrics = await listenForMetrics(context)
     if (metrics !== undefined) listeners.others.push(metrics.listener)
     const runOperation = withTypes(runByName)
     const stopReporting = await reportWhileServing(context, address)
@@ -115,58 +119,53 @@ export async function startServer(
       await stopServer(listeners, admin, stopReporting())
       context.accessLog.close()
     }
-    const { baseUrl } = context
-    return { baseUrl, address, metricsAddress: metrics?.address, context, runOperation, runByName, reload, stop }
+    const { baseUrl, page } = context
+    return {
+      baseUrl,
+      pageUrl: page?.url,
+      address,
+      metricsAddress: metrics?.address,
+      context,
+      runOperation,
+      runByName,
+      reload,
+      stop,
+    }
   } catch (error) {
     await stopServer(listeners, admin)
     throw error
   }
 }
 
-/** Listens first, because the base URL can depend on the free port that was chosen. */
-async function serve(admin: AdminContext, { fetch }: Dependencies, settings: StartOptions['settings']) {
-  let handler: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
-  const { hostname } = admin.config.listen
-  const { listener, tls } = await openListener(admin, (request, peer) => handler(request, peer))
-  try {
-    const address = { hostname, port: listener.port }
-    const context = await openServing(admin, baseUrlFor(admin.config, address), fetch)
-    const { inEffect, accessLog, readiness, log } = context
-    const { isStopping } = readiness
-    let texts = settings?.texts
-    const keep = (next: SettingTexts) => {
-      texts = next
-    }
-    const reload = settings && createReload({ ...settings, keep, inEffect, accessLog, tls, isStopping, log })
-    const runByName = createRunner({ ...context, reload, settingTexts: () => texts, tlsState: tls?.state })
-    handler = createApp(context, runByName)
-    return { context, address, listener, runByName, reload, tls }
-  } catch (error) {
-    await listener.drain()
-    throw error
-  }
-}
+const notYetServing: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
 
-/** Serves metrics if the settings enable it. */
-async function serveMetrics(
-  context: Context,
-): Promise<{ listener: Listener; address: NonNullable<Server['metricsAddress']> } | undefined> {
-  const { metricsListen } = context.config
-  const setting = 'LATCHKEY_METRICS_LISTEN'
-  if (metricsListen === undefined) return undefined
-  if ('socketPath' in metricsListen) {
-    // The collector usually runs as another user of the same group.
-    const socket = { path: metricsListen.socketPath, mode: 0o660, setting }
-    return {
-      listener: await listenOnSocket(socket, createMetricsHandler(context.reportMetrics)),
-      address: metricsListen,
-    }
+/** Listens first, because the URLs can depend on the free ports that were chosen. Adds its listeners to `listeners`. */
+async function serve(
+  admin: AdminContext,
+  { fetch }: Dependencies,
+  listeners: Listener[],
+  settings: StartOptions['settings'],
+) {
+  const { config } = admin
+  let handler = notYetServing
+  let pageHandler = notYetServing
+  const { listener, tls } = await openListener(admin, (request, peer) => handler(request, peer))
+  listeners.push(listener)
+  const pageAddress = await listenForPage(config, listeners, (request, peer) => pageHandler(request, peer))
+  const address = { hostname: config.listen.hostname, port: listener.port }
+  const baseUrl = baseUrlFor(config, address)
+  const context = await openServing(admin, { baseUrl, pageUrl: pageUrlFor(config, baseUrl, pageAddress) }, fetch)
+  const { inEffect, accessLog, readiness, log } = context
+  const { isStopping } = readiness
+  let texts = settings?.texts
+  const keep = (next: SettingTexts) => {
+    texts = next
   }
-  const listener = await listen(
-    { ...metricsListen, setting },
-    createMetricsHandler(context.reportMetrics, metricsListen),
-  )
-  return { listener, address: { ...metricsListen, port: listener.port } }
+  const reload = settings && createReload({ ...settings, keep, inEffect, accessLog, tls, isStopping, log })
+  const runByName = createRunner({ ...context, reload, settingTexts: () => texts, tlsState: tls?.state })
+  handler = createApp(pageAddress === undefined ? context : withoutPage(context), runByName)
+  if (pageAddress !== undefined) pageHandler = createApp(context, runByName)
+  return { context, address, runByName, reload, tls }
 }
 
 /**
@@ -212,9 +211,10 @@ function archiveOnSchedule({ retention, archiving }: Context): () => void {
 }
 
 /** Writes what was used once a minute. Returns a function that stops the timer; the last write is in `closeContext`. */
-function writeLastUses({ lastUses, log }: Context): () => void {
+function writeLastUses({ lastUses, page, log }: Context): () => void {
   const logFailure = (error: unknown) => log('error', 'last_uses_not_written', { reason: describeError(error) })
-  const timer = setInterval(() => lastUses.flush().catch(logFailure), lastUseMilliseconds)
+  const flush = () => Promise.all([lastUses.flush(), page?.sessions.flush()]).catch(logFailure)
+  const timer = setInterval(flush, lastUseMilliseconds)
   return () => clearInterval(timer)
 }
 

@@ -140,6 +140,13 @@ export function parseHttpUrl(name: SettingName, text: string): string {
   return trimmed
 }
 
+/** A URL without a path: scheme, host and port. */
+export function parseOrigin(name: SettingName, text: string): string {
+  const url = parseHttpUrl(name, text)
+  if (new URL(url).origin === url) return url
+  throw invalidSetting(name, text, `use scheme, host and port alone: ${new URL(url).origin}`)
+}
+
 export function parseBaseUrl(name: SettingName, text: string): string {
   const url = parseHttpUrl(name, text)
   if (new URL(url).pathname.endsWith('/v1')) return url

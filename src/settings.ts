@@ -130,6 +130,16 @@ export const settings = [
     default: 'true',
   },
   {
+    env: 'LATCHKEY_ADMIN_LISTEN',
+    value: 'ADDRESS',
+    help: 'second address and port, over plain HTTP, to which the admin page moves (default: it is on LATCHKEY_LISTEN)',
+  },
+  {
+    env: 'LATCHKEY_ADMIN_ORIGIN',
+    value: 'URL',
+    help: 'where browsers reach the admin page, for example https://admin.example.com (default: as the base URL, or http://<admin listen>)',
+  },
+  {
     env: 'LATCHKEY_RETAIN_EXCHANGES_DAYS',
     value: 'DAYS',
     help: 'age at which the server moves exchanges from the audit log to the archive folder; 0 keeps them',

@@ -6,7 +6,8 @@ import { type OperationName, operations } from '../../src/admin/operations.ts'
 import type { LocalCaller } from '../../src/admin/transport/local-user.ts'
 import { storageFault } from '../../src/admin/transport/storage-fault.ts'
 import type { Config } from '../../src/config.ts'
-import { closeContext, type Dependencies, notInitialized, openContext, retryWhileOwned } from '../../src/context.ts'
+import { closeContext, type Dependencies, notInitialized, openContext } from '../../src/context.ts'
+import { retryWhileOwned } from '../../src/operating/retry-while-owned.ts'
 
 /** An operation and its caller. */
 export type Call = { name: OperationName; input: unknown; user: LocalCaller; onProgress?: OnProgress | undefined }

@@ -21,6 +21,7 @@ import { auditOperations } from './reports/audit.ts'
 import { usageOperations } from './reports/usage.ts'
 import { usageReportOperations } from './reports/usage-report.ts'
 import { serverOperations } from './server.ts'
+import { sessionOperations } from './sessions/sessions.ts'
 import { signingKeyOperations } from './signing-keys.ts'
 import { systemOperations } from './system.ts'
 import { priceOperations } from './upstreams/prices.ts'
@@ -50,6 +51,7 @@ export const operations = {
   ...presetOperations,
   ...presetFileOperations,
   ...configOperations,
+  ...sessionOperations,
 } satisfies Record<string, Operation>
 
 type Operations = typeof operations

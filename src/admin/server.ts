@@ -31,10 +31,11 @@ async function reload({ reload: run }: OperationContext) {
  */
 async function check({ config, orm, signingKeys }: OperationContext) {
   if (signingKeys === undefined) throw new Fault('conflict', 'No server is running here')
-  const { masterKey, listen, metricsListen } = config
+  const { masterKey, listen, adminListen, metricsListen } = config
   return {
     schema: latestSchema,
     listen: formatAddress(listen),
+    admin_listen: adminListen === undefined ? null : formatAddress(adminListen),
     metrics_listen: metricsListen === undefined || 'socketPath' in metricsListen ? null : formatAddress(metricsListen),
     master_key_file: masterKey.kind === 'file' ? masterKey.path : null,
     master_key_fits: await isFittingMasterKey(masterKey, await listSigningKeys(orm)),

@@ -1,7 +1,11 @@
-// Who changes something over HTTP, for the record of the change: a management key.
+// Who changes something over HTTP, for the record of the change: a management key, and the session that uses it.
 import type { Actor } from '../../db/admin-changes.ts'
 import { isForced } from '../http/force.ts'
+import type { BearerContext } from './bearer.ts'
 
-export function actorOf(request: Request, { id: keyId }: { id: string }, requestId: string): Actor {
-  return { kind: 'key', keyId, requestId, force: isForced(request) }
+/** The request must be authenticated. */
+export function actorOf(request: Request, { callers }: Pick<BearerContext, 'callers'>, requestId: string): Actor {
+  const caller = callers.get(request)
+  if (caller === undefined) throw new Error('The request is not authenticated')
+  return { kind: 'key', ...caller, requestId, force: isForced(request) }
 }

@@ -1,5 +1,5 @@
 // Turns the Authorization header into who is calling (reference: Credentials): an API key, or an access token acting as
-// one.
+// one. For administration, a session of the admin page counts too.
 import type { Organization } from '../../db/schema.ts'
 import { Fault } from '../fault.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
@@ -23,10 +23,14 @@ export type BearerContext = {
   verifiedTokens: TokenCache
   signingKeys: SigningKeys
   baseUrl: string
-  /** The id of the key that each authenticated request acts as, for the access log. */
-  callers: WeakMap<Request, string>
+  /** The key, and the session, that each authenticated request acts as. */
+  callers: WeakMap<Request, Caller>
+  /** The session of a request that provably comes from the admin page. @throws Fault `unauthorized` when it has ended */
+  findSession: (request: Request) => { key: Key; row: { id: string } } | undefined
   now: () => number
 }
+
+export type Caller = { keyId: string; sessionId?: string }
 
 /** Who sends a request. `accessToken` is undefined when an API key was used. */
 export type Principal = { key: Key; accessToken: AccessToken | undefined }
@@ -36,7 +40,7 @@ export type Principal = { key: Key; accessToken: AccessToken | undefined }
  * @throws Fault `unauthorized` for a missing, malformed, unknown, expired or disabled credential
  */
 export async function authenticate(request: Request, context: BearerContext): Promise<Principal> {
-  const header = request.headers.get('authorization')?.trim() || headerFromKey(request)
+  const header = headerOf(request)
   if (header === undefined) {
     throw new Fault('unauthorized', 'Missing Authentication header', { headers: { 'www-authenticate': 'Bearer' } })
   }
@@ -46,8 +50,24 @@ export async function authenticate(request: Request, context: BearerContext): Pr
   const principal = isApiKeyText(credential)
     ? await fromApiKey(credential, context)
     : await fromAccessToken(credential, context)
-  context.callers.set(request, principal.key.id)
+  context.callers.set(request, { keyId: principal.key.id })
   return principal
+}
+
+/**
+ * The caller of a path that any credential may read, and the admin page. A credential in a header wins over a session.
+ * @throws Fault as `authenticate`
+ */
+export async function authenticateReader(request: Request, context: BearerContext): Promise<Principal> {
+  const session = headerOf(request) === undefined ? context.findSession(request) : undefined
+  if (session === undefined) return authenticate(request, context)
+  const { key, row } = session
+  context.callers.set(request, { keyId: key.id, sessionId: row.id })
+  return { key, accessToken: undefined }
+}
+
+function headerOf(request: Request): string | undefined {
+  return request.headers.get('authorization')?.trim() || headerFromKey(request)
 }
 
 /** Anthropic's clients send their key in this header. When both are sent, the Authorization header wins. */
@@ -76,7 +96,7 @@ export async function authenticateManagement(
   context: BearerContext,
   { writes }: { writes: boolean },
 ): Promise<Key> {
-  const { key, accessToken } = await authenticate(request, context)
+  const { key, accessToken } = await authenticateReader(request, context)
   const isManagement = accessToken === undefined && key.kind !== 'inference'
   if (!isManagement) throw new Fault('forbidden', 'Only management keys can perform this operation')
   if (writes && key.kind !== 'management') throw new Fault('forbidden', 'This management key is read-only')

@@ -98,7 +98,7 @@ function create(run: RunKeyOperation): Handle<BearerContext> {
       workspace: workspace_id ?? key.workspaceId,
       owner: key.ownerId,
     }
-    const made = await run('keys.create', input, actorOf(request, key, requestId))
+    const made = await run('keys.create', input, actorOf(request, context, requestId))
     return reply(201, { data: responseOf(made), key: made.key })
   }
 }
@@ -119,7 +119,7 @@ function update(run: RunKeyOperation): Handle<BearerContext> {
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
     const { hash } = await findKey(run, key, params.hash)
     const input = { ...fields, ...ifMatchOf(request), organization: key.organizationId, key: hash }
-    const updated = await run('keys.update', input, actorOf(request, key, requestId))
+    const updated = await run('keys.update', input, actorOf(request, context, requestId))
     const data = responseOf(updated)
     return reply(200, { data }, entityTag(data))
   }
@@ -130,7 +130,7 @@ function remove(run: RunKeyOperation): Handle<BearerContext> {
     const key = await authenticateManagement(request, context, { writes: true })
     rejectQuery(request)
     const { hash } = await findKey(run, key, params.hash)
-    await run('keys.delete', { organization: key.organizationId, key: hash }, actorOf(request, key, requestId))
+    await run('keys.delete', { organization: key.organizationId, key: hash }, actorOf(request, context, requestId))
     return reply(200, { deleted: true })
   }
 }

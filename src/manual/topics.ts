@@ -16,6 +16,7 @@ import issuers from './issuers.md' with { type: 'text' }
 import linter from './linter.md' with { type: 'text' }
 import monitoring from './monitoring.md' with { type: 'text' }
 import operating from './operating.md' with { type: 'text' }
+import page from './page.md' with { type: 'text' }
 import policies from './policies.md' with { type: 'text' }
 import presets from './presets.md' with { type: 'text' }
 import recipes from './recipes.md' with { type: 'text' }
@@ -41,6 +42,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['budgets', budgets],
   ['presets', presets],
   ['administration', administration],
+  ['page', page],
   ['config', config],
   ['configuration', configuration],
   ['operating', operating],

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { describeDenial, describeFolderDenial, shellWord } from '../../db/access.ts'
 import { inspectDatabase } from '../../db/inspect.ts'
 import { latestSchema } from '../../db/migrate.ts'
-import { baseUrlFor, formatAddress } from '../addresses.ts'
+import { baseUrlFor, formatAddress, pageUrlFor } from '../addresses.ts'
 import type { OperationResponse } from '../admin/operations.ts'
 import { askServer } from '../admin/transport/client.ts'
 import { folderProblem } from '../archive/folder.ts'
@@ -75,6 +75,7 @@ function looks(now: number): [check: string, look: Look][] {
     ['master_key', lookAtMasterKey],
     ['base_url', (config) => baseUrlFor(config, config.listen)],
     ['listen', ({ listen: address }, found) => lookAtPort(address, found?.server?.listen, 'LATCHKEY_LISTEN')],
+    ['admin_listen', lookAtAdminPort],
     ['metrics_listen', lookAtMetricsPort],
     ['tls', ({ tls, databasePath }) => tls && describePair(readTlsPair(tls, { databasePath, now }))],
     ['access_log', lookAtAccessLog],
@@ -163,6 +164,12 @@ async function lookAtPort(
   const listener = await listen({ ...address, setting }, async () => new Response(null, { status: 503 }))
   await listener.drain()
   return `${text} is free`
+}
+
+function lookAtAdminPort(config: Config, found: Found | undefined): Promise<string> | undefined {
+  if (!config.adminPage || config.adminListen === undefined) return undefined
+  pageUrlFor(config, baseUrlFor(config, config.listen))
+  return lookAtPort(config.adminListen, found?.server?.admin_listen, 'LATCHKEY_ADMIN_LISTEN')
 }
 
 function lookAtMetricsPort({ metricsListen }: Config, found: Found | undefined): Promise<string> | string | undefined {

@@ -2,6 +2,7 @@
 // is needed.
 import { createHash } from 'node:crypto'
 import { Fault } from '../fault.ts'
+import { isKnown } from '../http/conditional.ts'
 import type { Handle, ServedRoute } from '../http/endpoint.ts'
 import { rejectQuery } from '../http/input.ts'
 
@@ -52,12 +53,6 @@ async function respondWith(name: string, request: Request): Promise<Response> {
   const headers = { ...protection, etag: asset.etag }
   if (isKnown(request, asset.etag)) return new Response(null, { status: 304, headers })
   return new Response(asset.text, { headers: { ...headers, 'content-type': asset.mediaType } })
-}
-
-/** Whether the client has the response with this ETag (RFC 9110 §13.1.2). */
-function isKnown(request: Request, etag: string): boolean {
-  const given = (request.headers.get('if-none-match') ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''))
-  return given.includes(etag) || given.includes('*')
 }
 
 const showPage: Handle<unknown> = (request) => {

@@ -11,7 +11,7 @@ import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
 import { actorOf } from '../keys/actor.ts'
-import { authenticate, authenticateManagement, type BearerContext } from '../keys/bearer.ts'
+import { authenticateManagement, authenticateReader, type BearerContext } from '../keys/bearer.ts'
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
 import { giveWay } from '../scheduling/give-way.ts'
 import type { RunShared } from '../scheduling/mutex.ts'
@@ -95,7 +95,7 @@ export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetC
 
 function listing(run: (input: Within & Page) => Promise<unknown>): Handle<PresetContext> {
   return async (request, context) => {
-    const { key } = await authenticate(request, context)
+    const { key } = await authenticateReader(request, context)
     return reply(await orNotFound(run({ ...within(key), ...readQuery(request, listQuery) })))
   }
 }
@@ -103,7 +103,7 @@ function listing(run: (input: Within & Page) => Promise<unknown>): Handle<Preset
 /** Shows the preset, or the version of it, that the path names. */
 function reading(run: (input: Named) => Promise<unknown>, presetOf: (params: Params) => string): Handle<PresetContext> {
   return async (request, context, { params }) => {
-    const { key } = await authenticate(request, context)
+    const { key } = await authenticateReader(request, context)
     rejectQuery(request)
     const data = await orNotFound(run({ ...within(key), preset: presetOf(params) }))
     return reply({ data }, entityTag(data))
@@ -119,7 +119,7 @@ function changing(
     const key = await authenticateManagement(request, context, { writes: true })
     rejectQuery(request)
     const input = { ...(await readFields(request)), ...within(key), preset: slugOf(params) }
-    const data = await orNotFound(run(input, actorOf(request, key, requestId)))
+    const data = await orNotFound(run(input, actorOf(request, context, requestId)))
     return reply({ data }, entityTag(data))
   }
 }
@@ -127,7 +127,7 @@ function changing(
 /** Completes a request without sending it. */
 function complete(run: RunPresetOperation): Handle<PresetContext> {
   return async (request, context, { params }) => {
-    const { key } = await authenticate(request, context)
+    const { key } = await authenticateReader(request, context)
     rejectQuery(request)
     const slug = slugOf(params)
     const body = await readJson(request, presetBodyBytesMax)
@@ -164,7 +164,7 @@ async function save(
   checkPresetSlug(slug)
   const content = readPreset(dialect, await readJson(request, presetBodyBytesMax))
   const { organizationId, workspaceId, ownerId: creatorId } = key
-  const actor = actorOf(request, key, requestId)
+  const actor = actorOf(request, context, requestId)
   const draft = { organizationId, workspaceId, creatorId, slug, content, actor, operation: 'presets.save' }
   const { preset, version } = await context.runShared(() => context.presets.save(draft))
   return reply({ data: showDesignated(preset, version) })
@@ -172,7 +172,7 @@ async function save(
 
 /** A page of long versions is many megabytes, so each is read when the one before it is sent, and none is parsed. */
 async function listVersions(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
-  const { key } = await authenticate(request, context)
+  const { key } = await authenticateReader(request, context)
   const { offset = 0, limit = presetPageRowsDefault } = readQuery(request, pageQuery)
   const preset = context.registry.presetsOf.get(key.workspaceId)?.get(slugOf(params))
   if (preset === undefined || preset.status === 'archived') throw notFound()

@@ -1,6 +1,7 @@
 // A change waits for its turn. What its key may do is judged when the turn comes: a key that is disabled by then changes nothing.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type OperationName, operations } from '../../src/admin/operations.ts'
+import { insertLiveSession } from '../support/admin-page.ts'
 import { createPacker } from '../support/bundles.ts'
 import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
 import { createKeyPair } from '../support/subject-token.ts'
@@ -57,6 +58,8 @@ const others: OperationName[] = [
   'presets.diff',
   'presets.apply',
   'presets.export',
+  'sessions.link',
+  'sessions.list',
 ]
 
 const url = 'https://idp.example.com'
@@ -71,6 +74,8 @@ const file = (slug: string, model: string) => ({
 
 const [packer, otherPacker] = await Promise.all([createPacker(`${url}/idp`, Date.now), createPacker(url, Date.now)])
 const bundle = await packer.pack([await createKeyPair('ES256', 'es')])
+
+const sessionId = crypto.randomUUID()
 
 /** What the changes below rest on; each has a thing to itself. */
 const there: [name: OperationName, input: object][] = [
@@ -141,6 +146,7 @@ const changes: [name: OperationName, input: object, what?: string][] = [
   ['presets.restore', { preset: 'for-restore' }],
   ['config.apply', { document: { latchkey: 1, keys: [{ name: 'from a document' }] } }],
   ['signing_keys.rotate', { at_once: true }],
+  ['sessions.end', { session: sessionId }],
 ]
 
 let served: TestServer
@@ -150,6 +156,7 @@ beforeAll(async () => {
   served = await startTestServer()
   boss = await served.admin('keys.create', { name: 'boss', kind: 'management' })
   for (const [name, input] of there) await served.server.runByName(name, input)
+  await insertLiveSession(served.server.context, sessionId)
   const { writer } = served.server.context
   const { change } = writer
   writer.change = (plan) => {

@@ -48,7 +48,6 @@ export async function readOwnDocument(): Promise<OpenApiDocument> {
   const baseUrl = 'http://127.0.0.1/v1'
   const context = {
     baseUrl,
-    config: { adminPage: false },
     now: Date.now,
     monotonic: Date.now,
     inEffect: { read: () => ({ trustedProxies: { has: () => false } }) },
@@ -106,7 +105,7 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
   const isPrivate = (method: string, path: string): boolean => {
     const { security = [], responses = {} } = find(method, path) ?? {}
     const isRelayed = Object.values(responses).some(({ content }) => content?.['*/*'] !== undefined)
-    return path === '/oauth/token' || (security.length > 0 && !isRelayed)
+    return path === '/oauth/token' || path === '/admin/session' || (security.length > 0 && !isRelayed)
   }
   return Object.assign(check, {
     knows: (method: string, path: string) => find(method, path) !== undefined,

@@ -15,6 +15,7 @@ import type { Follow } from '../../nodes/follow.ts'
 import type { Readiness } from '../../observe/endpoints/readiness.ts'
 import type { Log } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
+import type { Page } from '../../page/page.ts'
 import type { Presets } from '../../presets/versions.ts'
 import type { Registry } from '../../registry.ts'
 import type { RunExclusive, RunShared } from '../../scheduling/mutex.ts'
@@ -50,6 +51,8 @@ export type AdminContext = {
   signingKeys?: SigningKeys
   readiness?: Readiness
   clockDifferences?: ClockDifferences
+  /** Only in a process that serves the admin page. */
+  page?: Page | undefined
   metrics: Metrics
   /** Whether the database takes commits. */
   isWritable: () => Promise<boolean>

@@ -7,6 +7,7 @@ import type { OnProgress } from '../../../db/slices.ts'
 import { Fault } from '../../fault.ts'
 import { isList } from '../../http/reply.ts'
 import { checkKeyState } from '../../keys/api-key.ts'
+import { sessionEnded } from '../../page/sessions.ts'
 import { checkShape, type type } from '../../values/shape.ts'
 import type { AdminContext } from './context.ts'
 
@@ -86,9 +87,11 @@ async function toPlain(response: unknown): Promise<unknown> {
   return { ...plain, data }
 }
 
-/** The key was valid when its request arrived, and must still be valid when the operation starts. */
-function checkActor(actor: Actor, { registry, now }: AdminContext): void {
-  if (actor.kind === 'key') checkKeyState(registry.keys.get(actor.keyId), now())
+/** The key, and the session, were valid when the request arrived, and must still be valid when the operation starts. */
+function checkActor(actor: Actor, { registry, page, now }: AdminContext): void {
+  if (actor.kind !== 'key') return
+  checkKeyState(registry.keys.get(actor.keyId), now())
+  if (actor.sessionId !== undefined && page?.sessions.get(actor.sessionId) === undefined) throw sessionEnded()
 }
 
 /** A unique constraint decides if two changes pass the same check. */

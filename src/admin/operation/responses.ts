@@ -172,6 +172,7 @@ export const changeResponse = type({
   actor: "'local' | 'key' | 'server'",
   actor_key_id: text,
   actor_key_name: text,
+  session_id: text,
   request_id: text,
   operation: 'string',
   group_id: text,

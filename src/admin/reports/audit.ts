@@ -4,7 +4,7 @@ import { getTableColumns } from 'drizzle-orm'
 import { listChanges } from '../../../db/admin-changes.ts'
 import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../../db/audit.ts'
 import { mapInSlices } from '../../../db/pace.ts'
-import { type AdminChange, changeKinds } from '../../../db/record-schema.ts'
+import { type AdminChange, changeKinds, sessions } from '../../../db/record-schema.ts'
 import { timeOfRequest } from '../../../db/request-time.ts'
 import { apiKeys, configDocuments, issuers, policies, signingKeys } from '../../../db/schema.ts'
 import { findUsage } from '../../../db/usage.ts'
@@ -142,6 +142,7 @@ async function showChange(row: AdminChange, names: RowNames): Promise<typeof cha
     actor: row.actor,
     actor_key_id: row.actorKeyId,
     actor_key_name: (await names.key(row.actorKeyId))?.name ?? null,
+    session_id: row.sessionId,
     request_id: row.requestId,
     operation: row.operation,
     group_id: row.groupId,
@@ -155,7 +156,7 @@ async function showChange(row: AdminChange, names: RowNames): Promise<typeof cha
 
 const flags = new Set([
   'has_credential',
-  ...[apiKeys, configDocuments, issuers, policies, signingKeys]
+  ...[apiKeys, configDocuments, issuers, policies, sessions, signingKeys]
     .flatMap((table): { name: string; dataType: string }[] => Object.values(getTableColumns(table)))
     .filter(({ dataType }) => dataType === 'boolean')
     .map(({ name }) => name),

@@ -27,6 +27,7 @@ const segments = {
   topic: segmentShape,
   bundle_signer: segmentShape,
   request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
+  session: uuidShape.configure({ says: 'Its id' }),
 }
 
 const sources: Partial<Record<string, string>> = { organization: 'the key', if_match: 'the header If-Match' }
@@ -68,7 +69,7 @@ async function handle(
   const within = ofInstallation === true ? {} : { organization: key.organizationId }
   const condition = isConditional(method) ? ifMatchOf(request) : {}
   const input = { ...given, ...params, ...within, ...condition }
-  const response = await runByName(operation, input, actorOf(request, key, requestId))
+  const response = await runByName(operation, input, actorOf(request, context, requestId))
   const body = isList === true ? response : { data: response }
   return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store', ...entityTag(response) })
 }

@@ -23,6 +23,7 @@ import type { AdminRoute } from './admin-route.ts'
 import { bundleRoutes } from './bundle-routes.ts'
 import { configRoutes } from './config-routes.ts'
 import { pastExchangeRoutes } from './past-exchange-routes.ts'
+import { sessionRoutes } from './session-routes.ts'
 
 const issuers = '/workload-identity/issuers'
 const policies = '/workload-identity/policies'
@@ -238,4 +239,5 @@ export const routes: AdminRoute[] = [
     answer: dataOf(auditedResponse),
     isReading: true,
   },
+  ...sessionRoutes,
 ]

@@ -1,0 +1,183 @@
+// Signing in to the admin page and out of it, and who is signed in. Sign-in takes a management key or a one-time link; every failure
+// has the same text.
+import { Fault } from '../../fault.ts'
+import { readJson } from '../../http/body.ts'
+import { isKnown } from '../../http/conditional.ts'
+import type { Endpoint, Handle } from '../../http/endpoint.ts'
+import { checkFields, rejectQuery } from '../../http/input.ts'
+import { errorResponses } from '../../http/operation-doc.ts'
+import { json } from '../../http/reply.ts'
+import { actorOf } from '../../keys/actor.ts'
+import type { Key } from '../../keys/api-key.ts'
+import { hashApiKey, isApiKeyText, keyStateOf } from '../../keys/api-key.ts'
+import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
+import type { Page } from '../../page/page.ts'
+import { allowsSessions, isFromPage } from '../../page/page-origin.ts'
+import { readCookie, setCookie } from '../../page/session-cookie.ts'
+import { lifetimeSecondsMax } from '../../page/sessions.ts'
+import { type } from '../../values/shape.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { dataOf } from '../operation/responses.ts'
+import { beginSession, endSession } from './begin-session.ts'
+import { configurationRevision } from './configuration-revision.ts'
+import { endedSessionResponse, identityResponse, showIdentity } from './session-response.ts'
+
+export type SessionContext = BearerContext & AdminContext
+
+const bodyBytesMax = 4_096
+const secretShape = type('0 < string <= 512')
+const signInBody = type({ '+': 'reject', 'api_key?': secretShape, 'link?': secretShape })
+
+const signIn: Handle<SessionContext> = async (request, context, { clientAddress, requestId }) => {
+  const page = pageOf(context)
+  rejectQuery(request)
+  checkIsFromPage(request, page)
+  const seconds = page.signInRate.take(clientAddress, context.now())
+  if (seconds > 0)
+    throw new Fault('rate_limited', 'Too many sign-ins from this address: try again later', {
+      headers: { 'retry-after': String(seconds) },
+    })
+  const { api_key, link } = checkFields(await readJson(request, bodyBytesMax), signInBody)
+  if ((api_key === undefined) === (link === undefined))
+    throw new Fault('invalid', 'Send api_key or link, and not the other one')
+  const grant = api_key === undefined ? fromLink(link ?? '', context, page) : fromApiKey(api_key, context)
+  const before = readCookie(request, page.origin)
+  const { row, token } = await beginSession(context, page, {
+    ...grant,
+    clientAddress,
+    requestId,
+    replaces: before === undefined ? undefined : page.sessions.find(before, { isUse: false })?.row.id,
+  })
+  context.callers.set(request, { keyId: row.keyId, sessionId: row.id })
+  const key = row.readOnly ? { ...grant.key, kind: 'management_read_only' as const } : grant.key
+  const data = await showIdentity(context, key, row)
+  return reply({ data }, { 'set-cookie': setCookie(page.origin, token, lifetimeSecondsMax) })
+}
+
+type Grant = { key: Key; readOnly: boolean; openedBy: string | null }
+
+function fromApiKey(text: string, context: SessionContext): Grant {
+  const found = isApiKeyText(text) ? context.registry.keysByHash.get(hashApiKey(text)) : undefined
+  // The value that a session compares later.
+  const key = found && context.registry.keys.get(found.id)
+  return { key: checkKey(key, context), readOnly: false, openedBy: null }
+}
+
+function fromLink(token: string, context: SessionContext, page: Page): Grant {
+  const grant = page.links.take(token)
+  const key = checkKey(grant && context.registry.keys.get(grant.keyId), context)
+  return { key, readOnly: grant?.readOnly ?? false, openedBy: grant?.openedBy ?? null }
+}
+
+/** Only the log says why. */
+function checkKey(key: Key | undefined, { now }: SessionContext): Key {
+  const state = key === undefined || key.deletedAt !== null ? 'unknown' : keyStateOf(key, now())
+  if (key !== undefined && state === 'enabled' && key.kind !== 'inference') return key
+  throw new Fault('unauthorized', 'This does not sign in: use a management key that is in use, or a new link', {
+    reason: `sign_in_refused, ${state === 'enabled' ? 'an inference key' : `the key or link is ${state}`}`,
+    headers: { 'www-authenticate': 'Bearer' },
+  })
+}
+
+function checkIsFromPage(request: Request, { origin, url }: Page): void {
+  if (!allowsSessions(origin))
+    throw new Fault('forbidden', 'Sign-in needs HTTPS: a session over plain HTTP could be read on the way')
+  if (!isFromPage(request, origin)) throw new Fault('forbidden', `Sign in on the admin page: ${url}`)
+}
+
+const showCurrent: Handle<SessionContext> = async (request, context) => {
+  const key = await authenticateManagement(request, context, { writes: false })
+  rejectQuery(request)
+  const { sessionId = '' } = context.callers.get(request) ?? {}
+  return reply({ data: await showIdentity(context, key, context.page?.sessions.get(sessionId)?.row) })
+}
+
+/** It ends the session of the browser, read-only or not. */
+const signOut: Handle<SessionContext> = async (request, context, { requestId }) => {
+  const page = pageOf(context)
+  rejectQuery(request)
+  await authenticateManagement(request, context, { writes: false })
+  const sessionId = context.callers.get(request)?.sessionId
+  if (sessionId === undefined) throw new Fault('invalid', 'An API key has no session to end')
+  const actor = actorOf(request, context, requestId)
+  await endSession({ ...context, actor, operation: 'sessions.end' }, sessionId)
+  return reply({ data: { id: sessionId, ended: true } }, { 'set-cookie': setCookie(page.origin, '', 0) })
+}
+
+/** The page polls it, so it reads one row by its number and mostly responds with a 304. */
+const showRevision: Handle<SessionContext> = async (request, context) => {
+  const key = await authenticateManagement(request, context, { writes: false })
+  rejectQuery(request)
+  const revision = await configurationRevision(context, key.organizationId)
+  const headers = { etag: `"${revision}"`, 'cache-control': 'no-store' }
+  if (isKnown(request, headers.etag)) return new Response(null, { status: 304, headers })
+  return json(200, { data: { revision } }, headers)
+}
+
+function pageOf({ page }: SessionContext): Page {
+  if (page === undefined) throw new Fault('not_found', 'Resource not found')
+  return page
+}
+
+function reply(body: unknown, headers: Record<string, string> = {}): Response {
+  return json(200, body, { ...headers, 'cache-control': 'no-store' })
+}
+
+const identity = { description: 'Who is signed in', shape: dataOf(identityResponse) }
+
+export const sessionEndpoints: Endpoint<SessionContext>[] = [
+  {
+    method: 'POST',
+    path: '/admin/session',
+    handle: signIn,
+    openapi: {
+      name: 'signIn',
+      summary: 'Sign in to the admin page, which gets a session cookie',
+      rules:
+        'Send `api_key` or `link`. Only requests of the page itself are accepted; other programs send a management key as Bearer.',
+      access: 'public',
+      body: { mediaType: 'application/json', shape: signInBody },
+      responses: { 200: identity, ...errorResponses(400, 401, 403, 404, 408, 413, 429) },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/session',
+    handle: showCurrent,
+    openapi: {
+      name: 'whoAmI',
+      summary: 'Who the caller is: organization, workspace, key, and the session of the admin page',
+      access: 'admin:read',
+      responses: { 200: identity, ...errorResponses(400, 401, 403) },
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/session',
+    handle: signOut,
+    openapi: {
+      name: 'signOut',
+      summary: 'Sign out of the admin page',
+      access: 'admin:read',
+      responses: {
+        200: { description: 'The session has ended', shape: dataOf(endedSessionResponse) },
+        ...errorResponses(400, 401, 403, 404),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/revision',
+    handle: showRevision,
+    openapi: {
+      name: 'configurationRevision',
+      summary: 'A text that changes with every administrative change; for polling with If-None-Match',
+      access: 'admin:read',
+      responses: {
+        200: { description: 'The revision', shape: dataOf(type({ revision: 'string' })) },
+        304: { description: 'Nothing has changed' },
+        ...errorResponses(400, 401, 403),
+      },
+    },
+  },
+]

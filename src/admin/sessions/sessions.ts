@@ -1,0 +1,87 @@
+// Admin operations on sessions of the admin page: one-time links, and the list. They need a server that serves the page.
+import { Fault } from '../../fault.ts'
+import { checkKeyState, keyStateOf } from '../../keys/api-key.ts'
+import type { Page } from '../../page/page.ts'
+import { type } from '../../values/shape.ts'
+import { referenceShape, uuidShape } from '../../values/shapes.ts'
+import type { AdminContext } from '../operation/context.ts'
+import { type OperationContext, operation } from '../operation/operation.ts'
+import { findKey, findOrganization, notFound, organizationInput, timeOf } from '../operation/references.ts'
+import { endSession } from './begin-session.ts'
+import { showSession } from './session-response.ts'
+
+const linkInput = type({ '+': 'reject', ...organizationInput, 'key?': referenceShape, 'read_only?': 'boolean' })
+const listInput = type({ '+': 'reject', ...organizationInput })
+const endInput = type({ '+': 'reject', ...organizationInput, session: uuidShape })
+
+export const sessionOperations = {
+  'sessions.link': operation(linkInput, createLink),
+  'sessions.list': operation(listInput, listSessions),
+  'sessions.end': operation(endInput, end, { mutates: true }),
+}
+
+/** A link is as good as its key, so only who can open the local socket gets one. */
+async function createLink(context: OperationContext, { organization, key, read_only }: typeof linkInput.infer) {
+  const page = pageOf(context)
+  if (context.actor.kind === 'key') throw new Fault('forbidden', 'Links are made on the machine of the server')
+  const { id, name } = chooseKey(context, organization, key)
+  const openedBy = context.actor.kind === 'local' ? (context.actor.sudoUser ?? context.actor.osUser ?? null) : null
+  const { token, lifetimeMilliseconds } = page.links.create({ keyId: id, readOnly: read_only ?? false, openedBy })
+  return {
+    url: `${page.url}#link=${token}`,
+    key_name: name,
+    expires_at: timeOf(context.now() + lifetimeMilliseconds),
+  }
+}
+
+/** The management key that was named, or the only one in use that may write. */
+function chooseKey({ registry, now }: AdminContext, organization: string | undefined, reference: string | undefined) {
+  const { id: organizationId } = findOrganization(registry, organization)
+  if (reference !== undefined) {
+    const key = findKey(registry, reference, organizationId)
+    if (key.kind === 'inference')
+      throw new Fault('invalid', `The key ${JSON.stringify(key.name)} is an inference key: choose a management key`)
+    const state = keyStateOf(key, now())
+    if (state !== 'enabled') throw new Fault('invalid', `The key ${JSON.stringify(key.name)} is ${state}`)
+    return checkKeyState(key, now())
+  }
+  const usable = [...registry.keys.values()].filter(
+    (key) =>
+      key.organizationId === organizationId &&
+      key.kind === 'management' &&
+      key.deletedAt === null &&
+      keyStateOf(key, now()) === 'enabled',
+  )
+  const [only, ...others] = usable
+  if (only === undefined)
+    throw new Fault('not_found', 'The organization has no management key in use', {
+      hint: '; create one: latchkey keys create --management --name NAME',
+    })
+  if (others.length === 0) return only
+  const names = usable.slice(0, 10).map(({ name }) => JSON.stringify(name))
+  throw new Fault('invalid', `There are several management keys: choose one with --key: ${names.join(', ')}`)
+}
+
+async function listSessions(context: OperationContext, { organization }: typeof listInput.infer) {
+  const { id } = findOrganization(context.registry, organization)
+  const { actor } = context
+  const currentId = actor.kind === 'key' ? actor.sessionId : undefined
+  const shown = pageOf(context)
+    .sessions.list(id)
+    .map((session) => showSession(session, { currentId, showsUsers: actor.kind !== 'key' }))
+  return { data: shown.toSorted((one, other) => (one.used_at < other.used_at ? 1 : -1)) }
+}
+
+async function end(context: OperationContext, { organization, session: id }: typeof endInput.infer) {
+  const page = pageOf(context)
+  const organizationId = findOrganization(context.registry, organization).id
+  if (!page.sessions.list(organizationId).some(({ row }) => row.id === id)) throw notFound('session', id)
+  await endSession(context, id)
+  return { id, ended: true }
+}
+
+function pageOf({ page, config }: AdminContext): Page {
+  if (page !== undefined) return page
+  const why = config.adminPage ? 'No server is running here' : 'LATCHKEY_ADMIN_PAGE turns the admin page off'
+  throw new Fault('conflict', `${why}, so there are no sessions of the admin page`)
+}

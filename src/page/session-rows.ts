@@ -1,0 +1,22 @@
+// The sessions that the registry holds, equal to the database. Each has its key as it was when the session was loaded.
+import type { Orm } from '../../db/open.ts'
+import type { SessionRow } from '../../db/record-schema.ts'
+import { listSessions } from '../../db/sessions.ts'
+import type { Key } from '../keys/api-key.ts'
+
+export type KeptSession = { row: SessionRow; key: Key }
+
+/** By the SHA-256 of the cookie. */
+export type SessionRows = Map<string, KeptSession>
+
+type Loaded = { sessions: SessionRows; keys: { get: (id: string) => Key | undefined } }
+
+/** Loads the sessions with these ids, or all. A session does not outlive a change of its key. */
+export async function loadSessions({ sessions, keys }: Loaded, orm: Orm, ids?: string[]): Promise<void> {
+  for (const row of await listSessions(orm, ids)) {
+    const key = keys.get(row.keyId)
+    const isOver = row.endedAt !== null || key?.updatedAt !== row.keyUpdatedAt
+    if (key === undefined || isOver) sessions.delete(row.tokenSha256)
+    else sessions.set(row.tokenSha256, { row, key: sessions.get(row.tokenSha256)?.key ?? key })
+  }
+}
