@@ -15,10 +15,12 @@ export function checkOrigin(headers: Headers, { port }: CallerRules): void {
       'forbidden',
       'The agent does not serve pages in browsers: the request has an Origin or Sec-Fetch-Site',
     )
+  // A browser cannot reach a Unix socket, and its clients send any host.
+  if (port === undefined) return
   const host = String(headers.host ?? '')
   const url = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : undefined
   const isOwn = url !== undefined && url.username === '' && url.pathname === '/' && isLoopback(url.hostname)
-  if (!isOwn || (port !== undefined && Number(url.port === '' ? 80 : url.port) !== port))
+  if (!isOwn || Number(url.port === '' ? 80 : url.port) !== port)
     throw new Fault('forbidden', 'The agent serves this machine alone: use its address, such as 127.0.0.1, as the host')
 }
 

@@ -61,7 +61,7 @@ test('writes the token, signals the process that reads it, and serves a socket w
   expect(readFileSync(file, 'utf8')).toMatch(/^ey[\w-]+\.[\w-]+\.[\w-]+$/)
   expect(statSync(socket).mode & 0o077).toBe(0)
   const ask = (authorization: string) =>
-    fetch('http://localhost/v1/models', { unix: socket, headers: { authorization } }).then(({ status }) => status)
+    fetch('http://any-host/v1/models', { unix: socket, headers: { authorization } }).then(({ status }) => status)
   expect([await ask('Bearer wrong'), await ask('Bearer local-secret')]).toEqual([401, 200])
   expect(await run(['--check', '--listen', `unix:${socket}`])).toEqual({ code: 0, stdout: 'ready\n', stderr: '' })
   child.kill('SIGTERM')
