@@ -28,6 +28,8 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   archive: async () => (await import('./archive.ts')).archiveCommand,
+  nodes: async () => (await import('./nodes.ts')).nodesCommand,
+  database: async () => (await import('./database.ts')).databaseCommand,
   jwks: async () => (await import('./jwks.ts')).jwksCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
   exec: async () => (await import('./exec.ts')).execCommand,

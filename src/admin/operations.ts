@@ -12,6 +12,7 @@ import { issuerOperations } from './issuers/issuers.ts'
 import { keyOperations } from './keys/keys.ts'
 import { manualOperations } from './manual.ts'
 import { masterKeyOperations } from './master-key.ts'
+import { nodeOperations } from './nodes.ts'
 import type { Operation } from './operation/operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies/policies.ts'
@@ -41,6 +42,7 @@ export const operations = {
   ...usageOperations,
   ...usageReportOperations,
   ...signingKeyOperations,
+  ...nodeOperations,
   ...serverOperations,
   ...masterKeyOperations,
   ...systemOperations,

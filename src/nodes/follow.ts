@@ -22,8 +22,6 @@ export type Follow = {
   revision: () => number | undefined
   /** How many nodes serve this database, at least one. */
   liveNodes: () => number
-  /** The last look: when it ended (monotonic milliseconds) and how long it took; undefined without any. */
-  lastLook: () => { endedAt: number; milliseconds: number } | undefined
   /** Whether a look has succeeded in the last seconds. A serving node looks every second. */
   isUpToDate: () => boolean
   /** Called after a change of the signing keys by another node. */
@@ -37,7 +35,6 @@ export function followNobody(): Follow {
     attempt: (act) => act(undefined),
     revision: () => undefined,
     liveNodes: () => 1,
-    lastLook: () => undefined,
     isUpToDate: () => true,
     onSigningKeys: [],
   }
@@ -53,6 +50,8 @@ export type FollowOptions = {
   /** What was known when memory was loaded, and of which installation. */
   start: Position & { installation: string }
   monotonic: () => number
+  /** Called after each look, with its duration. */
+  onLook: (milliseconds: number) => void
   /** Called once when the server has a different database. */
   onReplaced: (error: Error) => void
 }
@@ -69,7 +68,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
   const position: Position = { revision: start.revision, usageId: start.usageId }
   const onSigningKeys: Follow['onSigningKeys'] = []
   let liveNodes = 1
-  let lastLook: { endedAt: number; milliseconds: number } | undefined
+  let lookedAt = Number.NEGATIVE_INFINITY
   let replaced: Error | undefined
 
   async function look(): Promise<void> {
@@ -85,7 +84,8 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
     takeIn(seen)
     if (seen.revision > position.revision) await load(options, position.revision, onSigningKeys)
     position.revision = Math.max(position.revision, seen.revision)
-    lastLook = { endedAt: monotonic(), milliseconds: monotonic() - startedAt }
+    lookedAt = monotonic()
+    options.onLook(lookedAt - startedAt)
   }
 
   function takeIn(seen: Looked): void {
@@ -100,8 +100,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
     attempt: (act) => attempt(fresh, position, act),
     revision: () => position.revision,
     liveNodes: () => liveNodes,
-    lastLook: () => lastLook,
-    isUpToDate: () => lastLook !== undefined && monotonic() - lastLook.endedAt < lookAgeMillisecondsMax,
+    isUpToDate: () => monotonic() - lookedAt < lookAgeMillisecondsMax,
     onSigningKeys,
     following: {
       revision: () => position.revision,

@@ -27,7 +27,7 @@ export async function openConfigured(config: Config, create: boolean): Promise<D
   return openServerDatabase({ ...databaseServer, create, send: connectTo(databaseServer) })
 }
 
-type Loading = Pick<FollowOptions, 'monotonic' | 'onReplaced'> & { now: () => number }
+type Loading = Pick<FollowOptions, 'monotonic' | 'onLook' | 'onReplaced'> & { now: () => number }
 type Loaded = { registry: Registry; spending: Spending; follow: Follow; following?: Following }
 
 /**
@@ -56,12 +56,12 @@ export async function loadOrRefuse(database: Database, { upstreamUrl }: Config, 
 /** What is read before memory is loaded is looked up again by the first look. */
 async function loadShared(
   parts: Pick<FollowOptions, 'shared' | 'orm' | 'reload'>,
-  { now, monotonic, onReplaced }: Loading,
+  { now, monotonic, onLook, onReplaced }: Loading,
 ): Promise<Loaded> {
   const { revision, installation } = await parts.shared.look({ revision: 0, usageId: Number.MAX_SAFE_INTEGER })
   const registry = await parts.reload()
   const { spending, usageId } = await loadSharedSpending(parts.orm, now())
   const start = { revision, usageId, installation }
-  const { following, ...follow } = followOthers({ ...parts, registry, spending, start, monotonic, onReplaced })
+  const { following, ...follow } = followOthers({ ...parts, registry, spending, start, monotonic, onLook, onReplaced })
   return { registry, spending: addUncommitted(spending), follow, following }
 }

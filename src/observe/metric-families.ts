@@ -77,6 +77,13 @@ export const families = {
     'Failed fetches of the keys of an issuer.',
     'organization issuer',
   ),
+  lookDuration: histogram(
+    'look_duration_seconds',
+    'Duration of a look at the database server, on which requests wait.',
+    secondsOfCommit,
+  ),
+  revision: gauge('revision', 'Newest admin change that this node of a server database obeys.'),
+  liveNodes: gauge('live_nodes', 'Nodes that serve the same database server.'),
   commitDuration: histogram('commit_duration_seconds', 'Duration of a database commit.', secondsOfCommit),
   commitRows: histogram('commit_rows', 'Rows or statements that shared a database commit.', rowsOfCommit),
   commitFailures: counter('commit_failures', 'Database commits that failed.'),

@@ -45,6 +45,7 @@ const others: OperationName[] = [
   'archive.run',
   'archive.list',
   'archive.verify',
+  'nodes.list',
   'server.reload',
   'server.check',
   'upstreams.list',

@@ -36,6 +36,7 @@ export type MetricsContext = {
   readiness: Readiness
   /** When the newest backup was made, in milliseconds; undefined without any. */
   backupSchedule: { newestAt: () => number | undefined }
+  follow: { revision: () => number | undefined; liveNodes: () => number }
   retention: { rowsArchived: () => ReadonlyMap<string, number>; lastSuccessAt: () => number | undefined }
   now: () => number
 }
@@ -151,7 +152,9 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
   const backupAt = context.backupSchedule.newestAt()
   const { user, system } = process.cpuUsage()
   const one = (value: number, ...labels: string[]): Sample[] => [{ labels, value }]
+  const revision = context.follow.revision()
   return {
+    ...(revision !== undefined && { revision: one(revision), liveNodes: one(context.follow.liveNodes()) }),
     upstreamUp: registry.upstreamsInOrder.slice(0, labelValuesMax).flatMap((upstream) => {
       const isUp = reachability.of(upstream)
       return isUp === undefined ? [] : one(Number(isUp), upstream.name)

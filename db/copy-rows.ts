@@ -1,0 +1,100 @@
+// Copies every row of one database into another one with the same schema, and compares the two. Neither may change meanwhile.
+import { createHash } from 'node:crypto'
+import type { InValue, Row } from '@libsql/client'
+import type { Database } from './open.ts'
+import type { BoundStatement } from './rows.ts'
+
+/** A table with its columns, in an order in which rows can be inserted: what a row refers to comes first. */
+export type CopiedTable = { name: string; columns: string[]; keys: string[] }
+export type TableDigest = { table: string; rows: number; sha256: string }
+
+/** What each database has for itself. */
+const ownTables = ['schema_migrations', 'nodes', 'batches']
+const rowsAtOnce = 500
+const rowsPerStatement = 100
+/** Filled by the migrations. */
+const filledTables = ['installation']
+
+/** Reads the tables from a database file: a server may refuse the pragmas. */
+export async function listCopiedTables({ client }: Database): Promise<CopiedTable[]> {
+  const { rows } = await client.execute(
+    "select name, sql from sqlite_master where type = 'table' and name not like 'sqlite_%' order by rowid",
+  )
+  const texts = new Map(rows.map(({ name, sql }) => [String(name), String(sql)]))
+  const sorted: string[] = []
+  const add = (name: string, path: string[]) => {
+    if (sorted.includes(name) || path.includes(name) || ownTables.includes(name)) return
+    for (const [, other = ''] of (texts.get(name) ?? '').matchAll(/references "?(\w+)"?/gi)) add(other, [...path, name])
+    sorted.push(name)
+  }
+  for (const name of texts.keys()) add(name, [])
+  const tables: CopiedTable[] = []
+  for (const name of sorted) {
+    const { rows: columns } = await client.execute(`select name, pk from pragma_table_info('${name}')`)
+    const keys = columns.filter(({ pk }) => Number(pk) > 0).toSorted((one, other) => Number(one.pk) - Number(other.pk))
+    tables.push({ name, columns: columns.map(nameOf), keys: keys.length === 0 ? ['rowid'] : keys.map(nameOf) })
+  }
+  return tables
+}
+
+const nameOf = ({ name }: Row) => String(name)
+
+/** Reports whether a database has rows that a copy would mix with. */
+export async function hasRows({ client }: Database, tables: readonly CopiedTable[]): Promise<boolean> {
+  for (const { name } of tables.filter((table) => !filledTables.includes(table.name))) {
+    const { rows } = await client.execute(`select 1 from ${name} limit 1`)
+    if (rows.length > 0) return true
+  }
+  return false
+}
+
+/** Copies the rows of a table. `onProgress` gets the number of rows so far. */
+export async function copyTable(
+  from: Database,
+  to: Database,
+  table: CopiedTable,
+  onProgress: (rows: number) => void = () => {},
+): Promise<void> {
+  const { name, columns } = table
+  if (filledTables.includes(name)) await to.commit([{ sql: `delete from ${name}`, args: [] }])
+  let copied = 0
+  for await (const rows of readRows(from, table)) {
+    const statements: BoundStatement[] = []
+    for (let start = 0; start < rows.length; start += rowsPerStatement) {
+      const some = rows.slice(start, start + rowsPerStatement)
+      const tuple = `(${columns.map(() => '?').join(',')})`
+      const sql = `insert into ${name} (${columns.join(',')}) values ${some.map(() => tuple).join(',')}`
+      statements.push({ sql, args: some.flatMap((row) => columns.map((column) => row[column] as InValue)) })
+    }
+    await to.commit(statements)
+    copied += rows.length
+    onProgress(copied)
+  }
+}
+
+/** Counts the rows of a table, and hashes them in the order of their keys. */
+export async function digestTable(database: Database, table: CopiedTable): Promise<TableDigest> {
+  const hash = createHash('sha256')
+  let count = 0
+  for await (const rows of readRows(database, table)) {
+    count += rows.length
+    for (const row of rows) hash.update(JSON.stringify(table.columns.map((column) => row[column])))
+  }
+  return { table: table.name, rows: count, sha256: hash.digest('hex') }
+}
+
+async function* readRows({ client }: Database, { name, columns, keys }: CopiedTable): AsyncGenerator<Row[]> {
+  const order = keys.join(',')
+  const after = `(${order}) > (${keys.map(() => '?').join(',')})`
+  let last: Row | undefined
+  do {
+    const where = last === undefined ? '' : `where ${after}`
+    const selected = keys.includes('rowid') ? ['rowid', ...columns] : columns
+    const sql = `select ${selected.join(',')} from ${name} ${where} order by ${order} limit ${rowsAtOnce}`
+    const before: Row | undefined = last
+    const args = before === undefined ? [] : keys.map((key) => before[key] as InValue)
+    const { rows } = await client.execute({ sql, args })
+    if (rows.length > 0) yield rows
+    last = rows.length === rowsAtOnce ? rows.at(-1) : undefined
+  } while (last !== undefined)
+}
