@@ -8,7 +8,7 @@ import { examples, titleOf } from './shared/config-examples.ts'
 import { readConfigDocuments, readConfigFiles, yamlLibrary } from './shared/config-files.ts'
 import { drawApplied, drawPlan, drawTestedDocument } from './shared/config-plan.ts'
 import { readJsonFile } from './shared/input-files.ts'
-import { inOrganization, operationCommand } from './shared/operation-command.ts'
+import { forceOption, inOrganization, operationCommand, warnOf } from './shared/operation-command.ts'
 import { exitCodeFailed } from './shared/program.ts'
 import { askConfig, remoteOptions } from './shared/remote-config.ts'
 import { openSecretsFolder, writeSecrets } from './shared/secret-files.ts'
@@ -127,6 +127,7 @@ function applyCommand(): Command {
     .option('--prune', 'delete what the owner has and the document no longer names')
     .option('--adopt', 'let the owner of the document have objects that were made by hand')
     .option('--plan <file>', 'what config plan --json printed; apply only if nothing has changed since')
+    .option(...forceOption)
     .option('--revision <text>', 'revision of the document, such as a git commit, for the record of the change')
     .option('--secrets-out <folder>', 'write each new key to a file in this folder instead of printing it')
     .addHelpText(
@@ -148,6 +149,7 @@ function applyCommand(): Command {
     // A folder that cannot be written must be noticed before the keys exist.
     const folder = typeof secretsOut === 'string' ? openSecretsFolder(secretsOut) : undefined
     const { secrets, ...applied } = await askConfig('config.apply', options, input)
+    warnOf(applied)
     const kept = folder === undefined ? { secrets } : { secret_files: writeSecrets(folder, secrets) }
     print(options.json === true ? JSON.stringify({ ...applied, ...kept }, null, 2) : drawApplied(applied, kept))
   })

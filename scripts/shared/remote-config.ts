@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import { describeError, Fault, type FaultCode } from '../../src/fault.ts'
+import { forceHeader } from '../../src/http/force.ts'
 import { type CommandInput, callOperation } from './call-operation.ts'
 import { dependencies, type Options, readConfig } from './command-line.ts'
 import { readTextFile } from './input-files.ts'
@@ -32,14 +33,16 @@ export function askConfig<Name extends ConfigOperation>(
   input: CommandInput<Name>,
 ): Promise<OperationResponse<Name>> {
   const { url, keyFile } = options
+  const force = options.force === true
   if (typeof url !== 'string' && keyFile === undefined)
-    return callOperation(readConfig(options), dependencies, name, input)
+    return callOperation(readConfig(options), dependencies, name, input, { force })
   if (typeof url !== 'string' || typeof keyFile !== 'string')
     throw new Fault('usage', '--url and --key-file go together: the key must be a management key of that server')
   const { organization, ...body } = input as { organization?: unknown }
   if (organization !== undefined)
     throw new Fault('usage', 'Remove --organization: over HTTP, the management key decides the organization')
-  return post(toEndpoint(url, paths[name]), readTextFile(keyFile).trim(), body) as Promise<OperationResponse<Name>>
+  const headers = { authorization: `Bearer ${readTextFile(keyFile).trim()}`, [forceHeader]: String(force) }
+  return post(toEndpoint(url, paths[name]), headers, body) as Promise<OperationResponse<Name>>
 }
 
 /** @throws Fault `usage` for a URL to which a key must not be sent */
@@ -51,8 +54,8 @@ function toEndpoint(url: string, path: string): string {
   throw new Fault('usage', `${JSON.stringify(url)} is not a valid value for --url: use an https:// URL`)
 }
 
-async function post(url: string, key: string, input: object): Promise<unknown> {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+async function post(url: string, more: Record<string, string>, input: object): Promise<unknown> {
+  const headers = { ...more, 'content-type': 'application/json' }
   const signal = AbortSignal.timeout(responseMillisecondsMax)
   const body = JSON.stringify(input)
   let status: number

@@ -11,8 +11,9 @@ import { deletePrice, updateUpstream } from '../../../db/upstreams.ts'
 import { Fault } from '../../fault.ts'
 import { commit } from '../operation/commit.ts'
 import type { OperationContext } from '../operation/operation.ts'
+import { checkOwner } from '../operation/ownership.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
-import type { Kind } from './document.ts'
+import { commonKinds, type Kind } from './document.ts'
 import { rowKinds } from './drafts.ts'
 import type { Change } from './plan.ts'
 import type { Prepared } from './prepare.ts'
@@ -47,6 +48,7 @@ export async function applyChanges(
 ): Promise<Applied> {
   rejectUndecided(prepared, decisions)
   const applied = prepared.changes.filter(({ action }) => action !== 'delete' || decisions.prune === true)
+  if (prepared.owner === null) checkOwners(context, prepared, applied)
   const document = documentRow(context.now(), prepared, decisions)
   if (applied.length === 0 && isApplied(prepared, document)) return { applied, secrets: [], groupId: null }
   const owners = [...prepared.owners.values()]
@@ -97,6 +99,14 @@ function documentRow(now: number, prepared: Prepared, { sha256, revision }: Deci
 function isApplied({ applied, locks }: Prepared, { sha256, revision }: ConfigDocument): boolean {
   if (applied === undefined) return locks === undefined && sha256 === null && revision === null
   return locks === undefined && applied.sha256 === sha256 && applied.revision === revision
+}
+
+/** A document without an owner is an edit by hand, also of what a document with an owner locks. */
+function checkOwners(context: OperationContext, { organizationId }: Prepared, changes: readonly Change[]): void {
+  for (const { kind, name, managedBy } of changes) {
+    const within = commonKinds.includes(kind) ? {} : { organizationId }
+    if (managedBy !== undefined) checkOwner(context, rowKinds[kind], { name, managedBy, ...within })
+  }
 }
 
 function draftOf(prepared: Prepared, change: Change) {

@@ -31,5 +31,6 @@ export const appliedResponse = type({
   ...planFields,
   /** Of the records of this change; null if nothing had changed. */
   group_id: 'string | null',
+  'warnings?': 'string[]',
   secrets: type({ name: 'string', key: 'string' }).array(),
 }).configure({ title: 'AppliedConfig' })

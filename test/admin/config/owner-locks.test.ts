@@ -63,6 +63,18 @@ test.each(editsOf('open'))('%s of an object that is not locked warns', async (op
   expect(warnings).toEqual([expect.stringContaining('belongs to the configuration document of "open"')])
 })
 
+test('a document without an owner is an edit by hand: refused for a locked object, and with a warning for another', async () => {
+  const edit = (name: string) => ({ latchkey: 1, keys: [{ name, limit: 3 }], prices: [] })
+  const apply = (name: string) =>
+    managed.federation.admin<{ warnings: string[] }>('config.apply', { organization, document: edit(name) })
+  await expect(apply('locked-key')).rejects.toThrow('locks the key "locked-key"')
+  const price = { latchkey: 1, prices: [{ model: 'locked/*', prompt: 9, completion: 9 }] }
+  const priced = managed.federation.admin('config.apply', { organization, document: price })
+  await expect(priced).rejects.toThrow('locks the price "locked/*"')
+  await managed.federation.admin('config.apply', { organization, document: documentOf('noted') })
+  expect((await apply('noted-key')).warnings).toEqual([expect.stringContaining('document of "noted"')])
+})
+
 test('an object made by hand is edited without a warning', async () => {
   await managed.federation.admin('keys.create', { organization, name: 'manual' })
   expect(await managed.federation.admin('keys.update', { organization, key: 'manual', limit: 1 })).not.toHaveProperty(
