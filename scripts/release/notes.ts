@@ -14,9 +14,7 @@ export type ReleasedFile = { name: string; bytes: number; sha256: string }
 /** Returns the notes as Markdown. Fails if the changes page does not begin with this version. */
 export function writeNotes(commit: string, files: readonly ReleasedFile[]): string {
   const { version } = packageJson
-  const rows = files.map(
-    ({ name, bytes, sha256 }) => `| \`${name}\` | ${(bytes / 1e6).toFixed(1)} MB | \`${sha256}\` |`,
-  )
+  const rows = files.map(({ name, bytes, sha256 }) => `| \`${name}\` | ${size(bytes)} | \`${sha256}\` |`)
   return `# Latchkey ${version}
 
 | | |
@@ -47,4 +45,8 @@ function readChanges(version: string): string {
   const [heading, ...lines] = newest.split('\n')
   if (heading !== version) throw new Error(`src/manual/changes.md begins with ${heading}; package.json has ${version}`)
   return lines.join('\n').trim()
+}
+
+function size(bytes: number): string {
+  return bytes < 100_000 ? `${(bytes / 1e3).toFixed(0)} KB` : `${(bytes / 1e6).toFixed(1)} MB`
 }

@@ -25,9 +25,16 @@ export function createProxy({ url, token, rules }: ProxyOptions): RequestHandler
     if (request.url === '/readyz') return replyReadiness(response, token)
     checkSecret(request.headers, rules)
     const target = targetOf(request.url ?? '', url)
+    let isLeft = false
+    response.once('close', () => {
+      isLeft = true
+    })
     const body = await readBody(request)
-    const call = (accessToken: AccessToken) =>
-      openCall(() => send(target, callOptions(request, body, accessToken)), body, response)
+    const call = (accessToken: AccessToken) => {
+      // Nobody waits for the response, and it would be paid for.
+      if (isLeft) throw new Fault('timeout', 'The client closed the connection before the request was sent')
+      return openCall(() => send(target, callOptions(request, body, accessToken)), body, response)
+    }
     const first = await token.get()
     let answer = await call(first)
     const next = answer.statusCode === 401 && body.rest === undefined ? await token.replace(first) : undefined

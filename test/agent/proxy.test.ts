@@ -15,6 +15,7 @@ type Agent = LocalListener & { url: string }
 const clock = { now: 1_800_000_000_000 }
 let issued = 0
 let exchangeFault: Fault | undefined
+let exchangePause: (() => Promise<void>) | undefined
 let upstream: ScriptedUpstream
 let open: Agent
 let guarded: Agent
@@ -22,6 +23,7 @@ let guarded: Agent
 async function startAgent(baseUrl: string, secret?: string): Promise<Agent> {
   const exchange = async () => {
     if (exchangeFault !== undefined) throw exchangeFault
+    await exchangePause?.()
     issued += 1
     return { text: `token-${issued}`, issuedAt: clock.now, expiresAt: clock.now + 900_000 }
   }
@@ -45,6 +47,7 @@ beforeEach(() => {
   upstream.requests.length = 0
   upstream.answer.current = () => Response.json({ ok: true })
   exchangeFault = undefined
+  exchangePause = undefined
 })
 
 const post = (body: BodyInit, init: RequestInit = {}) =>
@@ -128,6 +131,15 @@ describe('a response', () => {
     expect((await reader?.read())?.done).toBe(true)
   })
 
+  test('without a body ends', async () => {
+    for (const status of [204, 304]) {
+      upstream.answer.current = () => new Response(null, { status })
+      expect((await fetch(`${open.url}/v1/models`, { headers: { 'if-none-match': '"a"' } })).status).toBe(status)
+    }
+    upstream.answer.current = () => Response.json({})
+    expect(await (await fetch(`${open.url}/v1/models`, { method: 'HEAD' })).text()).toBe('')
+  })
+
   test('that breaks off ends the connection of the client, so that it is not taken for a whole one', async () => {
     const broken = createHttpServer((_request, response) => {
       response.writeHead(200)
@@ -162,6 +174,26 @@ test('a client that goes away ends the call, before the response and within it',
   before.abort()
   await expect(asking).rejects.toThrow()
   await left.promise
+})
+
+test('a client that goes away while the agent waits for its token causes no call', async () => {
+  const asked = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  exchangePause = () => {
+    asked.resolve()
+    return held.promise
+  }
+  const agent = await startAgent(upstream.url)
+  const { socket } = openRawRequest(`${agent.url}/v1/models`, 'GET', {})
+  await asked.promise
+  socket.destroy()
+  // Responses on later connections prove that the agent has had time to notice.
+  for (let count = 0; count < 5; count++) await (await fetch(`${agent.url}/livez`, { keepalive: false })).text()
+  held.resolve()
+  await until('the token', async () => (await fetch(`${agent.url}/readyz`)).status === 200)
+  expect((await fetch(`${agent.url}/v1/second`)).status).toBe(200)
+  expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/second'])
+  await agent.stop(0)
 })
 
 describe('after a 401', () => {
