@@ -23,7 +23,8 @@ export function endSessions(orm: Orm, ids: readonly string[], endedAt: number): 
 /** Writes when sessions were last used, by id, in one statement. */
 export function putSessionUses(uses: ReadonlyMap<string, number>): Statement {
   const sql = `update sessions set used_at = max(used_at, use.value ->> 1) from json_each(?) as use where sessions.id = use.value ->> 0`
-  return { toSQL: () => ({ sql, params: [JSON.stringify([...uses])] }) }
+  const params = [JSON.stringify([...uses])]
+  return { toSQL: () => ({ sql, params }) }
 }
 
 /** Removes the sessions that were ended, and those that were last used or began before these times. */

@@ -1,0 +1,91 @@
+// What outlives a process: sessions in the database, and what a restart makes of them. And the page on an address of its own.
+import { expect, test } from 'bun:test'
+import { listSessions } from '../../db/sessions.ts'
+import { createSessions } from '../../src/page/sessions.ts'
+import { loadRegistry } from '../../src/registry.ts'
+import { call, fromPage, signIn } from '../support/admin-page.ts'
+import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
+
+const newKey = ({ admin }: TestServer, name: string) =>
+  admin<Row & { key: string }>('keys.create', { name, kind: 'management' })
+
+test('a restart keeps sessions, without those that ended and those whose key was changed', async () => {
+  let now = Date.now()
+  const latchkey = await startTestServer({ dependencies: { now: () => now } })
+  const { context } = latchkey.server
+  const cookies = new Map<string, string>()
+  for (const name of ['kept', 'signed out', 'disabled'])
+    cookies.set(name, await signIn(latchkey, { api_key: (await newKey(latchkey, name)).key }))
+  const cookieOf = (name: string) => ({ cookie: cookies.get(name) ?? '' })
+  await call(latchkey, '/admin/session', { method: 'DELETE', ...cookieOf('signed out') })
+  now += 60_000
+  await latchkey.admin('keys.disable', { key: 'disabled' })
+  await latchkey.admin('keys.enable', { key: 'disabled' })
+  expect((await call(latchkey, '/keys', cookieOf('kept'))).status).toBe(200)
+
+  const stored = await listSessions(context.orm)
+  expect(JSON.stringify(stored)).not.toContain(cookieOf('kept').cookie.split('=')[1] ?? '')
+  const organizationId = stored[0]?.organizationId ?? ''
+  const namesAfterRestart = async () => {
+    const sessions = createSessions({ ...context, registry: await loadRegistry(context.orm) })
+    return sessions.list(organizationId).map(({ key, row }) => [key.name, row.usedAt])
+  }
+  expect(await namesAfterRestart()).toEqual([['kept', now - 60_000]])
+  await context.page?.sessions.flush()
+  expect(await namesAfterRestart()).toEqual([['kept', now]])
+  now += 30 * 60_000
+  await context.page?.sessions.flush()
+  expect(await listSessions(context.orm)).toEqual([])
+  expect((await call(latchkey, '/keys', cookieOf('kept'))).status).toBe(401)
+  await latchkey.stop()
+})
+
+test('LATCHKEY_ADMIN_LISTEN moves the page and its sessions; the API stays on both addresses', async () => {
+  const latchkey = await startTestServer({ settings: { LATCHKEY_ADMIN_LISTEN: '127.0.0.1:0' } })
+  const { key } = await newKey(latchkey, 'boss')
+  const main = new URL(latchkey.server.baseUrl).origin
+  const { origin } = new URL(latchkey.server.pageUrl ?? '')
+  expect(origin).not.toBe(main)
+  expect((await fetch(`${origin}/admin/`)).status).toBe(200)
+  expect((await fetch(`${main}/admin/`)).status).toBe(404)
+  const signInAt = (address: string) =>
+    fetch(`${address}/v1/admin/session`, {
+      method: 'POST',
+      headers: { ...fromPage(latchkey), 'content-type': 'application/json' },
+      body: JSON.stringify({ api_key: key }),
+    })
+  expect((await signInAt(main)).status).toBe(404)
+  const response = await signInAt(origin)
+  const cookie = (response.headers.get('set-cookie') ?? '').replace(/;.*/, '')
+  const statusAt = async (address: string, headers: Record<string, string>) =>
+    (await fetch(`${address}/v1/keys`, { headers })).status
+  expect(await statusAt(origin, { ...fromPage(latchkey), cookie })).toBe(200)
+  expect(await statusAt(main, { ...fromPage(latchkey), cookie })).toBe(401)
+  for (const address of [main, origin]) expect(await statusAt(address, { authorization: `Bearer ${key}` })).toBe(200)
+  await latchkey.stop()
+})
+
+test('a second address that browsers reach over plain HTTP and a network is refused', async () => {
+  const settings = { LATCHKEY_ADMIN_LISTEN: '0.0.0.0:0' }
+  await expect(startTestServer({ settings })).rejects.toThrow('set LATCHKEY_ADMIN_ORIGIN to the https:// origin')
+  const proxied = await startTestServer({
+    settings: { ...settings, LATCHKEY_ADMIN_ORIGIN: 'https://admin.example.com' },
+  })
+  expect(proxied.server.pageUrl).toBe('https://admin.example.com/admin/')
+  await proxied.stop()
+})
+
+test('the revision changes with every change, and is a 304 while nothing changed', async () => {
+  const latchkey = await startTestServer()
+  const { key } = await newKey(latchkey, 'boss')
+  const read = (headers: Record<string, string> = {}) =>
+    fetch(`${latchkey.server.baseUrl}/admin/revision`, { headers: { authorization: `Bearer ${key}`, ...headers } })
+  const first = await read()
+  const etag = first.headers.get('etag') ?? ''
+  expect(await first.json()).toEqual({ data: { revision: etag.slice(1, -1) } })
+  expect((await read({ 'if-none-match': etag })).status).toBe(304)
+  await newKey(latchkey, 'another')
+  const second = await read({ 'if-none-match': etag })
+  expect([second.status, second.headers.get('etag') === etag]).toEqual([200, false])
+  await latchkey.stop()
+})
