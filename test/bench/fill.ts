@@ -9,6 +9,8 @@ export type Filling = {
   presets?: number
   /** Rows of the ledger, of one day and one key. */
   requests?: number
+  /** Rows of the audit, each with the claims of a job on GitLab under the first policy. */
+  exchanges?: number
 }
 
 const uuid = `(select lower(substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' || substr(h, 14, 3) || '-8' || substr(h, 18, 3)
@@ -73,6 +75,20 @@ const statements: Record<keyof Filling, { into: string; rows: string }[]> = {
       rows: `select ${now} + n.value, ${uuid}, k.organization_id, k.workspace_id, k.id, '/chat/completions', 'vendor/model', 200, 0, 1, 412, 187, 599,
        'upstream', 900
      from n, (select * from api_keys limit 1) as k`,
+    },
+  ],
+  exchanges: [
+    {
+      into: `exchange_audit (at, request_id, outcome, organization_id, policy_id, issuer_id, key_id, policy_named, subject, subject_token_id,
+       subject_token_sha256, access_token_id, access_token_expires_at, client_address, recorded_claims)`,
+      rows: `select ${now} + n.value, ${uuid}, 'issued', p.organization_id, p.id, p.issuer_id, p.key_id, p.id,
+       'project_path:acme/app-' || (n.value % 50) || ':ref_type:branch:ref:main', ${uuid}, lower(hex(randomblob(32))), ${uuid}, ${now} + n.value,
+       '192.0.2.7', '{"claims":{"aud":"latchkey-tests","namespace_id":"20","project_id":"' || (n.value % 50) || '","job_project_id":"' ||
+       (n.value % 50) || '","job_namespace_id":"20","namespace_path":"acme","project_path":"acme/app-' || (n.value % 50) ||
+       '","job_project_path":"acme/app-' || (n.value % 50) || '","job_namespace_path":"acme","ci_config_ref_uri":"gitlab.com/acme/app-' ||
+       (n.value % 50) || '//.gitlab-ci.yml@refs/heads/main","ref_protected":"true","ref":"main","ref_path":"refs/heads/main","sha":"' ||
+       lower(hex(randomblob(20))) || '","environment":"production"},"absent":["environment_protected"]}'
+     from n, (select * from policies limit 1) as p`,
     },
   ],
 }

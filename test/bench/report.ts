@@ -18,6 +18,8 @@ export const columns = {
   p50Milliseconds: { title: 'p50 ms', digits: 2 },
   p99Milliseconds: { title: 'p99 ms', digits: 2 },
   firstByteMilliseconds: { title: 'first byte ms', digits: 2 },
+  milliseconds: { title: 'ms', digits: 2 },
+  longestMilliseconds: { title: 'longest ms', digits: 1 },
   startMilliseconds: { title: 'start ms', digits: 0 },
   startCpuMilliseconds: { title: 'CPU of start ms', digits: 0 },
   rssMegabytes: { title: 'RSS MB', digits: 0 },

@@ -6,6 +6,7 @@ import { benchGrowth } from './growth.ts'
 import { rounds } from './measure.ts'
 import { benchPresets } from './presets.ts'
 import { printResults, type Result } from './report.ts'
+import { benchReview } from './review.ts'
 import { benchStart } from './start.ts'
 import { judgeTargets, printVerdicts } from './targets.ts'
 
@@ -18,6 +19,7 @@ const benches: Record<string, Bench> = {
   presets: benchPresets,
   growth: benchGrowth,
   start: benchStart,
+  review: benchReview,
 }
 const named = process.argv.slice(2).filter((name) => name !== '--json')
 const isJson = process.argv.includes('--json')

@@ -36,6 +36,15 @@ const start = (figure: FigureName, how: Target['how'], of: string, atMost: numbe
   ...{ bench: 'start', load: 'binary', concurrency: 0, figure, how, of, to: 'empty Bun.serve', atMost },
 })
 
+const review = (load: string, figure: FigureName, of: string, bound: Pick<Target, 'atLeast' | 'atMost'>): Target => ({
+  ...{ bench: 'review', load, concurrency: 0, figure, how: 'value', of, to: '' },
+  ...bound,
+})
+const recording = (concurrency: number): Target => ({
+  ...{ bench: 'review', load: 'exchange', concurrency, figure: cpu, how: 'ratio' },
+  ...{ of: 'latchkey, selected claims', to: 'latchkey, no claims', atMost: 1.05 },
+})
+
 const targets: Target[] = [
   exchange('RS256', 32, 0.62),
   exchange('ES256', 32, 0.72),
@@ -58,6 +67,14 @@ const targets: Target[] = [
   start('startMilliseconds', 'value', '100,000 policies and keys', 150),
   start('rssMegabytes', 'value', 'latchkey', 90),
   start('rssMegabytes', 'difference', 'latchkey', 30),
+  recording(1),
+  recording(32),
+  review('lint', 'milliseconds', 'a policy', { atMost: 5 }),
+  review('lint', 'milliseconds', 'the worst condition', { atMost: 50 }),
+  review('back-test', 'perSecond', 'selected claims', { atLeast: 20_000 }),
+  review('back-test', 'longestMilliseconds', 'selected claims', { atMost: 50 }),
+  review('1,000 policies', 'milliseconds', 'plan', { atMost: 3_000 }),
+  review('1,000 policies', 'milliseconds', 'apply', { atMost: 3_000 }),
   {
     ...{ bench: 'growth', load: 'exchange', concurrency: 32, figure: cpu, how: 'ratio' },
     ...{ of: '100,000 policies and keys', to: 'empty', atMost: 1.2 },

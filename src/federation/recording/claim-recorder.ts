@@ -16,6 +16,9 @@ type Needs = {
   hashFor: (organizationId: string) => ClaimHash
 }
 
+/** Recorded anyhow, or by nobody: a token has no use for `__proto__`, which an object takes for something else. */
+const kept = new Set(['sub', '__proto__', ...openClaims])
+
 /** More would take an exchange longer than the rest of it. */
 const namesMax = 256
 
@@ -33,7 +36,7 @@ export function createClaimRecorder({ registry, hashFor }: Needs): ClaimRecorder
     if (known?.size === read.size) return known.names
     const kind = ofKind.get(issuer) ?? claimsOfKind?.(issuer.issuerUrl, subject) ?? []
     ofKind.set(issuer, kind)
-    const names = [...new Set([...read, ...kind])].filter((name) => name !== 'sub' && !openClaims.includes(name))
+    const names = [...new Set([...read, ...kind])].filter((name) => !kept.has(name))
     merged.set(issuer, { size: read.size, names })
     return names
   }

@@ -17,7 +17,7 @@ export const recordedClaimsBytesMax = 4_096
 /** Always looked for and never hashed. A record without one of these says that the token lacks it. */
 export const openClaims: readonly string[] = ['aud', 'scopes', 'token_type']
 
-/** `names`: the claims to record in addition to the open ones, undefined for all. */
+/** `names`: the claims to record in addition to the open ones, undefined for all. None is `__proto__`. */
 export type Recording = { names?: readonly string[] | undefined; hash?: ClaimHash | undefined }
 
 /** Returns the text for the audit, or null if the open claims alone take too many bytes. */
@@ -30,18 +30,20 @@ export function recordClaims(payload: JsonObject, recording: Recording): string 
 /** Cheaper than `withoutSecrets`, for which every URL may hold a secret. */
 const mayHoldSecret = /sk-lk-v1-|eyj|\/\/[^\s/@"]{1,512}@/i
 
-function textOf(payload: JsonObject, recording: Recording): string {
-  const { names = namesIn(payload), hash } = recording
-  let claims = ''
-  let absent = ''
-  for (const name of openClaims)
-    if (Object.hasOwn(payload, name)) claims += `${claims === '' ? '' : ','}${memberOf(name, payload[name])}`
-  for (const name of names) {
-    if (Object.hasOwn(payload, name)) {
-      claims += `${claims === '' ? '' : ','}${memberOf(name, hash === undefined ? payload[name] : hash.hide(payload[name]))}`
-    } else absent += `${absent === '' ? '' : ','}${JSON.stringify(name)}`
+/** One object and one call: writing the text claim by claim takes several times as long. */
+function textOf(payload: JsonObject, { names, hash }: Recording): string {
+  if (names === undefined) {
+    const { sub: _sub, ...claims } = payload
+    return JSON.stringify({ claims, complete: true } satisfies RecordedClaims)
   }
-  return `{"claims":{${claims}}${endOf(absent, recording, true)}`
+  const claims: JsonObject = {}
+  const absent: string[] = []
+  for (const name of openClaims) if (Object.hasOwn(payload, name)) claims[name] = payload[name]
+  for (const name of names)
+    if (!Object.hasOwn(payload, name)) absent.push(name)
+    else claims[name] = hash === undefined ? payload[name] : hash.hide(payload[name])
+  const record: RecordedClaims = absent.length === 0 ? { claims } : { claims, absent }
+  return JSON.stringify(hash === undefined ? record : { ...record, key: hash.key })
 }
 
 /** Leaves out claims that hold a credential, and those that do not fit. Nothing says then that the token lacks them. */
