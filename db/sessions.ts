@@ -1,5 +1,5 @@
 // The sessions of the admin page. Times are in milliseconds since 1970 UTC.
-import { inArray, isNotNull, lt, or } from 'drizzle-orm'
+import { inArray, isNotNull, lte, or } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import { type SessionRow, sessions } from './record-schema.ts'
 import type { Statement } from './rows.ts'
@@ -27,11 +27,11 @@ export function putSessionUses(uses: ReadonlyMap<string, number>): Statement {
   return { toSQL: () => ({ sql, params }) }
 }
 
-/** Removes the sessions that were ended, and those that were last used or began before these times. */
+/** Removes the sessions that were ended, and those that were last used or began at these times or before. */
 export function dropSessions(
   orm: Orm,
   { usedBefore, begunBefore }: { usedBefore: number; begunBefore: number },
 ): Statement {
-  const isOver = or(isNotNull(sessions.endedAt), lt(sessions.usedAt, usedBefore), lt(sessions.createdAt, begunBefore))
+  const isOver = or(isNotNull(sessions.endedAt), lte(sessions.usedAt, usedBefore), lte(sessions.createdAt, begunBefore))
   return orm.delete(sessions).where(isOver)
 }
