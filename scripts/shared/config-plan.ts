@@ -27,10 +27,10 @@ export function drawPlan(plan: Plan): string {
     ...drawReview(plan),
     '',
     sum.join(', ').replace('to conflict', 'in conflict'),
-    ...(widened.length === 0 ? [] : [`Wider than before: ${printable(widened.join(', '))}`]),
+    ...(widened.length === 0 ? [] : [`Wider than before: ${few(widened.map(printable), policiesShownMax)}`]),
     ...(counts.adopt === 0 ? [] : ['To adopt objects that were made by hand, apply with --adopt.']),
     ...(counts.delete === 0 ? [] : ['To delete what the document no longer names, apply with --prune.']),
-    ...(blocked.length === 0 ? [] : [`Cannot be applied: ${printable(blocked.join(', '))}`]),
+    ...(blocked.length === 0 ? [] : [`Cannot be applied: ${few(blocked.map(printable), policiesShownMax)}`]),
   ].join('\n')
 }
 
