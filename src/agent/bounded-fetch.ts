@@ -33,9 +33,9 @@ export async function fetchText(
       throw new Fault('timeout', `${name} did not respond within ${milliseconds / 1000} seconds`, {
         hint: `: check the network path to ${shown(url)}`,
       })
-    throw new Fault('unavailable', `${name} could not be reached at ${shown(url)}`, {
-      hint: `: ${describeError(error)}`,
-    })
+    const reason = describeError(error)
+    const advice = /certificate/i.test(reason) ? '; with your own CA, set NODE_EXTRA_CA_CERTS to its file' : ''
+    throw new Fault('unavailable', `${name} could not be reached at ${shown(url)}`, { hint: `: ${reason}${advice}` })
   }
 }
 
