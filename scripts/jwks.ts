@@ -121,7 +121,8 @@ function packing(options: Parameters<typeof readConfig>[0]): PackDependencies {
   const { insecureIssuers, issuerNetworks } = readConfig(options)
   const { fetch, resolve, usesProxy, now } = dependencies
   const outbound = { fetch, resolve, usesProxy, insecureIssuers, privateNetworks: () => issuerNetworks }
-  return { outbound, now, readCertificateDigest }
+  // A proxy makes the connections, and its own may be the only way out.
+  return { outbound, now, readCertificateDigest: usesProxy ? async () => undefined : readCertificateDigest }
 }
 
 function writeBundles(path: string, bundles: string[]): void {
