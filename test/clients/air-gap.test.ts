@@ -11,7 +11,8 @@ const audience = 'https://llm.example.com'
 const outside = temporaryFolder()
 const isolate = ['unshare', '--user', '--map-root-user', '--net', 'sh', '-c']
 const withLoopback = 'ip link set lo up && exec "$0" "$@"'
-const canIsolate = spawnSync('unshare', [...isolate.slice(1), 'ip link set lo up && curl --version']).status === 0
+const canIsolate =
+  spawnSync('unshare', [...isolate.slice(1), 'ip link set lo up && curl --version && nsenter --version']).status === 0
 
 let provider: IdentityProvider
 let installation: Installation
@@ -44,7 +45,7 @@ test('outside, a packer makes a key that only its user can read, and signs the k
 })
 
 test.skipIf(!canIsolate)(
-  'inside, without a route, the keys are imported and an exchange succeeds (needs unshare, ip and curl)',
+  'inside, without a route, the keys are imported and an exchange succeeds (needs unshare, nsenter, ip and curl)',
   async () => {
     const program = [...isolate, withLoopback, ...fromSource]
     served = await installation.serve(program, { PATH: process.env.PATH ?? '' })
