@@ -11,6 +11,10 @@ export type Filling = {
   requests?: number
   /** Rows of the audit, each with the claims of a job on GitLab under the first policy. */
   exchanges?: number
+  /** Rows of the ledger, over all keys and the last 30 days, with the totals of their days. */
+  spread?: number
+  /** Exchanges over all policies and the last 30 days. */
+  spreadExchanges?: number
 }
 
 const uuid = `(select lower(substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' || substr(h, 14, 3) || '-8' || substr(h, 18, 3)
@@ -18,7 +22,7 @@ const uuid = `(select lower(substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' ||
 const now = 1_795_000_000_000
 
 /** One statement for each table; `n.value` counts the rows. All belong to the first organization. */
-const statements: Record<keyof Filling, { into: string; rows: string }[]> = {
+const statements: Partial<Record<keyof Filling, { into: string; rows: string }[]>> = {
   keys: [
     {
       into: `api_keys (id, organization_id, workspace_id, owner_id, name, kind, hash, label, created_at, updated_at)`,
@@ -93,6 +97,35 @@ const statements: Record<keyof Filling, { into: string; rows: string }[]> = {
   ],
 }
 
+const month = 30 * 24 * 60 * 60 * 1_000
+const fromNow = `(unixepoch() * 1000 - ${month} + n.value * (${month} / last.n))`
+const ofKeys = `n join (select max(value) as n from n) as last join (select min(rowid) as first, count(*) as size from api_keys) as r
+       join api_keys as k on k.rowid = r.first + n.value * 7919 % r.size`
+Object.assign(statements, {
+  spread: [
+    {
+      into: `usage (at, request_id, organization_id, workspace_id, key_id, policy_id, endpoint, model, status, streamed, completed, prompt_tokens,
+       completion_tokens, total_tokens, usage_source, duration_milliseconds, client_left, cost_nanodollars)`,
+      rows: `select ${fromNow}, ${uuid}, k.organization_id, k.workspace_id, k.id, null, '/chat/completions', 'vendor/model-' || (n.value % 20),
+       200, 0, 1, 412, 187, 599, 'upstream', 900, 0, 900000 from ${ofKeys}`,
+    },
+    {
+      into: `usage_days (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars)`,
+      rows: `select key_id, at / 86400000, count(*), sum(prompt_tokens), sum(completion_tokens), sum(total_tokens), sum(cost_nanodollars)
+       from usage group by 1, 2 on conflict do nothing`,
+    },
+  ],
+  spreadExchanges: [
+    {
+      into: `exchange_audit (at, request_id, outcome, reason, organization_id, policy_id)`,
+      rows: `select ${fromNow}, ${uuid}, iif(n.value % 5 = 0, 'refused', 'issued'), iif(n.value % 5 = 0, 'subject_mismatch', null),
+       p.organization_id, p.id from n join (select max(value) as n from n) as last
+       join (select min(rowid) as first, count(*) as size from policies) as r
+       join policies as p on p.rowid = r.first + n.value * 7919 % r.size`,
+    },
+  ],
+} satisfies Partial<typeof statements>)
+
 const [, , path = '', asked = '{}'] = process.argv
 const client = connect(path)
 // Nothing is lost if this process dies, and nothing refers to rows that are missing.
@@ -105,7 +138,7 @@ for (const pragma of [
 ])
   await client.execute(`pragma ${pragma}`)
 for (const [kind, count] of Object.entries(JSON.parse(asked) as Filling))
-  for (const { into, rows } of statements[kind as keyof Filling]) {
+  for (const { into, rows } of statements[kind as keyof Filling] ?? []) {
     const numbers = `with recursive n (value) as (select 1 union all select value + 1 from n where value < ${count})`
     await client.execute(`insert into ${into} ${numbers} ${rows}`)
   }
