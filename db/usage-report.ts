@@ -101,33 +101,41 @@ async function timeOf(orm: Orm, id: number): Promise<number | undefined> {
 
 const keysPerSlice = 100
 
-/** Adds up the daily totals of an organization's keys, or of one key. Days are days since 1970; it includes both. */
+export type DaysFilter = {
+  organizationId: string
+  /** Only these keys. */
+  keyIds?: readonly string[] | undefined
+  /** Days since 1970; includes both. */
+  firstDay: number
+  lastDay: number
+  /** Without it, all days are added up as the first one. */
+  perDay: boolean
+}
+
+/** Adds up the daily totals of an organization's keys. */
 export async function reportDays(
   orm: Orm,
   by: 'key' | 'day',
-  {
-    organizationId,
-    keyId,
-    firstDay,
-    lastDay,
-  }: { organizationId: string; keyId?: string | undefined; firstDay: number; lastDay: number },
+  { organizationId, keyIds, firstDay, lastDay, perDay }: DaysFilter,
 ): Promise<UsageReport> {
   const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
-  const { day, requests, promptTokens, completionTokens, totalTokens, costNanodollars } = usageDays
+  const { day, keyId, requests, promptTokens, completionTokens, totalTokens, costNanodollars } = usageDays
   const summed = [requests, promptTokens, completionTokens, totalTokens, readable(costNanodollars)].map(
     (column) => sql`sum(${column})`,
   )
-  const values = by === 'key' ? sql`json_array(${usageDays.keyId})` : sql`json_array()`
-  const groups = by === 'key' ? sql`${usageDays.keyId}, ${day}` : day
-  const isWanted = keyId === undefined ? sql`true` : sql`${apiKeys.id} = ${keyId}`
+  const values = by === 'key' ? sql`json_array(${keyId})` : sql`json_array()`
+  const groups = sql.join([...(by === 'key' ? [keyId] : []), ...(perDay ? [day] : [])], sql`, `)
+  const isWanted =
+    keyIds === undefined ? sql`true` : sql`${apiKeys.id} in (select value from json_each(${JSON.stringify(keyIds)}))`
   for (let last: string | null = ''; last !== null; ) {
     await nextSlice()
-    const keys: SQL = sql`select id from api_keys where id > ${last} and organization_id = ${organizationId} and ${isWanted} order by id limit ${keysPerSlice}`
+    const keys: SQL = sql`select id from api_keys where id > ${last} and organization_id = ${organizationId} and ${isWanted}
+      order by id limit ${keysPerSlice}`
     const [slice]: { last: string | null; sums: string }[] = await orm.all(sql`
       with some as materialized (${keys})
       select (select max(id) from some) as last, json_group_array(json(sum)) as sums from (
-        select json_array(${values}, ${day}, ${sql.join(summed, sql`, `)}) as sum
-        from some cross join usage_days on ${usageDays.keyId} = some.id
+        select json_array(${values}, ${perDay ? day : sql`${firstDay}`}, ${sql.join(summed, sql`, `)}) as sum
+        from some cross join usage_days on ${keyId} = some.id
         where ${and(gte(day, firstDay), lt(day, lastDay + 1))} group by ${groups}
       )`)
     for (const sum of JSON.parse(slice?.sums ?? '[]') as Sum[]) addSum(report, sum)

@@ -9,6 +9,7 @@ import { createCommitVersion } from './admin/operation/commit.ts'
 import { type AdminContext, isInitialized } from './admin/operation/context.ts'
 import { createExchangeCounts } from './admin/operation/exchange-counts.ts'
 import { createLastUses, noteRows } from './admin/operation/last-uses.ts'
+import { createSlowReports } from './admin/operation/slow-reports.ts'
 import { createRetention } from './archive/schedule.ts'
 import { createBackups } from './backup/backups.ts'
 import { createBackupSchedule } from './backup/schedule.ts'
@@ -150,7 +151,8 @@ export async function openContext(
   const backupSchedule = createBackupSchedule({ plan: config.backup, backups, now, log })
   const written = { database, orm, writer, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
-  const kept = { spending, presets, lastUses, exchangeCounts: createExchangeCounts(orm, now) }
+  const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
+  const kept = { spending, presets, lastUses, ...reports }
   const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
   return { ...stored, ...scheduled, metrics, isWritable, issuerKeys, outbound }
 }

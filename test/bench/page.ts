@@ -4,13 +4,13 @@ import { chromium } from 'playwright-core'
 import { fill } from './growth.ts'
 import { installLatchkey, quantile, spawnServer } from './measure.ts'
 
-const filling = { keys: 10_000, policies: 10_000, spread: 1_000_000, exchanges: 200_000 }
+const filling = { keys: 10_000, policies: 10_000, spread: 1_000_000, spreadExchanges: 200_000 }
 const [concurrency, loadMilliseconds, phases] = [8, 10_000, 3]
 
 const upstream = await spawnServer([process.execPath, 'test/bench/upstream.ts'])
 const settings = { LATCHKEY_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}/v1` }
 const { run, folder, serve } = await installLatchkey(settings)
-const { key: management } = await run('keys', 'create', '--name', 'admin', '--kind', 'management')
+const { key: management } = await run('keys', 'create', '--name', 'admin', '--management')
 const { key: caller } = await run('keys', 'create', '--name', 'caller')
 await run('issuers', 'add', '--name', 'idp', '--url', 'https://idp.example.com')
 await fill(folder, filling)
@@ -109,19 +109,33 @@ for (const path of [
 ])
   await time(path)
 
+/** What open pages ask, in the pace in which they do; the browser runs on another machine. */
+async function usePages(): Promise<void> {
+  const end = performance.now() + loadMilliseconds
+  const ask = async (path: string) =>
+    void (await (await fetch(baseUrl + path, { headers: { authorization: `Bearer ${management}` } })).text())
+  const views = [
+    ['/workload-identity/findings?installation=true', '/workload-identity/audit/counts?per=hour', '/usage?by=day'],
+    ['/keys?limit=50', '/keys?contains=9&limit=50', '/keys?contains=99&limit=50', '/keys?contains=999&limit=50'],
+    [
+      '/workload-identity/policies?limit=50&counts=true',
+      '/workload-identity/policies?contains=999&limit=50&counts=true',
+    ],
+    ['/usage?by=key&per_day=true&limit=50'],
+  ]
+  for (let turn = 0; performance.now() < end; turn++) {
+    await Promise.all((views[turn % views.length] ?? []).map(ask))
+    await Bun.sleep(1_000)
+  }
+}
+
 await load()
 const [alone, beside]: [number[], number[]] = [[], []]
+await page.goto('about:blank')
 for (let phase = 0; phase < phases; phase++) {
-  await page.goto('about:blank')
   alone.push(...(await load()))
-  const using = page.goto(`${origin}/admin/#/overview`).then(async () => {
-    for (const view of ['keys', 'policies', 'usage', 'overview']) {
-      await page.waitForTimeout(loadMilliseconds / 5)
-      await page.goto(`${origin}/admin/#/${view}`)
-    }
-  })
-  beside.push(...(await load()))
-  await using
+  const [times] = await Promise.all([load(), usePages()])
+  beside.push(...times)
 }
 for (const [name, times] of [
   ['inference alone', alone],

@@ -23,6 +23,7 @@ import type { SigningKeys } from '../../tokens/signing-keys.ts'
 import type { Validity } from '../../values/certificates.ts'
 import type { ExchangeCounts } from './exchange-counts.ts'
 import type { LastUses } from './last-uses.ts'
+import type { SlowReports } from './slow-reports.ts'
 
 export type AdminContext = {
   /** As of the start. What a reload changes is read from `inEffect`. */
@@ -40,6 +41,7 @@ export type AdminContext = {
   presets: Presets
   lastUses: LastUses
   exchangeCounts: ExchangeCounts
+  slowReports: SlowReports
   backups: Backups
   backupSchedule: BackupSchedule
   archiving: Archiving

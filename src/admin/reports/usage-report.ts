@@ -35,7 +35,13 @@ const reportInput = type({
   'limit?': `1 <= number.integer <= ${groupsMax}`,
 })
 
-export const usageReportOperations = { 'usage.report': operation(reportInput, report) }
+export const usageReportOperations = { 'usage.report': operation(reportInput, reportForCaller) }
+
+/** Open pages ask again and again, so that over HTTP a slow report is kept for a while. */
+function reportForCaller(context: OperationContext, input: typeof reportInput.infer) {
+  if (context.actor.kind !== 'key') return report(context, input)
+  return context.slowReports(`usage ${JSON.stringify(input)}`, () => report(context, input))
+}
 
 async function report(context: OperationContext, { by = 'key', ...input }: typeof reportInput.infer) {
   const { orm, registry, now, onProgress } = context
@@ -53,7 +59,16 @@ async function report(context: OperationContext, { by = 'key', ...input }: typeo
   const isOfKeys = [policyId, issuerId, subject].every((value) => value === undefined)
   const hasTotals = (by === 'key' || by === 'day') && isOfKeys
   const found = hasTotals
-    ? { ...(await reportDays(orm, by, { organizationId, keyId, firstDay, lastDay })), cutAt: undefined }
+    ? {
+        ...(await reportDays(orm, by, {
+          organizationId,
+          keyIds: keyId === undefined ? undefined : [keyId],
+          firstDay,
+          lastDay,
+          perDay: by === 'day',
+        })),
+        cutAt: undefined,
+      }
     : await reportLedger(orm, by, filter, { rowsMax: rowsReadMax, onProgress })
   // Totals are kept when rows are archived.
   const archived = hasTotals ? {} : await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
@@ -61,10 +76,23 @@ async function report(context: OperationContext, { by = 'key', ...input }: typeo
   const ordered = by === 'day' ? groups : groups.toSorted((one, other) => order(one.totals, other.totals))
   const { offset = 0, limit = groupsDefault, per_day: perDay = false } = input
   const names = createRowNames(registry)
-  const data = await mapInSlices(ordered.slice(offset, offset + limit), async ({ values, totals, days }) => ({
+  const chosenGroups = ordered.slice(offset, offset + limit)
+  // Of the keys, only those that are shown are read by day.
+  const keyIds = chosenGroups.map(({ values }) => String(values[0]))
+  const perDayOf =
+    by === 'key' && hasTotals && perDay
+      ? (await reportDays(orm, 'key', { organizationId, keyIds, firstDay, lastDay, perDay })).groups
+      : found.groups
+  const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
     ...(await groupOf(by, groupValues(by, values), names)),
     ...showTotals(totals),
-    ...(perDay ? { days: [...days].toSorted(([one], [other]) => one - other).map(showDay) } : {}),
+    ...(perDay
+      ? {
+          days: [...(perDayOf.get(JSON.stringify(values))?.days ?? [])]
+            .toSorted(([one], [other]) => one - other)
+            .map(showDay),
+        }
+      : {}),
   }))
   return {
     by,

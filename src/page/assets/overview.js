@@ -1,6 +1,6 @@
 // Overview: what needs attention, exchanges over time with why they were refused, and requests and spend. Three requests for data.
 /** @import { ExchangeCounts, Needed, UsageReport } from '../report-types.ts' */
-/** @import { View } from '../types.ts' */
+/** @import { Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
 import { get } from './client.js'
 import { html, nothing } from './lit-html.js'
@@ -33,66 +33,68 @@ export function daysBetween({ since, until }) {
 
 /** @type {View} */
 export const view = (page) => {
-  /** @type {{ findings: Needed[], counts: ExchangeCounts, usage: UsageReport } | undefined} */
-  let shown
-  const load = async () => {
-    const [findings, counts, usage] = await Promise.all([
-      get('/workload-identity/findings', { installation: true }),
-      get('/workload-identity/audit/counts', { per: page.query.per }),
-      get('/usage', { by: 'day' }),
-    ])
-    shown = { findings: findings.data.findings, counts, usage }
-  }
-  page.poll(load, 30)
+  /** @type {{ findings?: Needed[], counts?: ExchangeCounts, usage?: UsageReport }} */
+  const shown = {}
+  // Each part appears when it arrives, and rests as long as it is good for.
+  page.poll(async () => {
+    shown.counts = await get('/workload-identity/audit/counts', { per: page.query.per })
+  }, 30)
+  page.poll(async () => {
+    shown.usage = await get('/usage', { by: 'day' })
+  }, 60)
+  page.poll(async () => {
+    shown.findings = (await get('/workload-identity/findings', { installation: true })).data.findings
+  }, 120)
   const choose = (/** @type {string} */ per) => {
     page.setQuery({ per: per === 'hour' ? '' : per })
     void page.refresh()
   }
   return () => {
-    if (shown === undefined) return loading()
     const { findings, counts, usage } = shown
-    const sum = (/** @type {'issued' | 'refused'} */ name) => counts.data.reduce((all, each) => all + each[name], 0)
-    const span = counts.per === 'hour' ? '24 hours' : '30 days'
+    const span = counts?.per === 'day' ? '30 days' : '24 hours'
+    const sum = (/** @type {'issued' | 'refused'} */ name) =>
+      counts && count(counts.data.reduce((all, each) => all + each[name], 0))
     return html`${planNotice(page)}
       <dl class="tiles">
-        ${tile('Tokens issued', count(sum('issued')), span)} ${tile('Exchanges refused', count(sum('refused')), span)}
-        ${tile('Inference requests', count(usage.total.requests), '30 days')} ${tile('Spend', money(usage.total.cost), '30 days')}
+        ${tile('Tokens issued', sum('issued'), span)} ${tile('Exchanges refused', sum('refused'), span)}
+        ${tile('Inference requests', usage && count(usage.total.requests), '30 days')} ${tile('Spend', usage && money(usage.total.cost), '30 days')}
       </dl>
-      <section class="card">${heading('Needs attention')}${attention(findings)}</section>
+      <section class="card">${heading('Needs attention')}${findings === undefined ? loading() : attention(findings)}</section>
       <section class="card">
-        ${heading(
-          `Exchanges in the last ${span}`,
-          select(
-            'Time',
-            page.query.per ?? 'hour',
-            [
-              ['hour', 'Last 24 hours'],
-              ['day', 'Last 30 days'],
-            ],
-            choose,
-          ),
-        )}
-        ${barChart({
-          label: `Issued and refused per ${counts.per}`,
-          labels: counts.data.map(({ at }) => (counts.per === 'hour' ? hourLabel(at) : dayLabel(at))),
-          series: [
-            { name: 'Issued', tone: 'ok', values: counts.data.map(({ issued }) => issued) },
-            { name: 'Refused', tone: 'bad', values: counts.data.map(({ refused }) => refused) },
-          ],
-        })}
-        ${counts.counted_since > counts.since ? callout('info', 'Older exchanges of this time are too many to count.') : nothing}
-        ${reasons(counts)}
+        ${heading(`Exchanges in the last ${span}`, timeSelect(page, choose))} ${counts === undefined ? loading() : exchanges(counts)}
       </section>
       <div class="columns even">
-        <section class="card">${ofDays('Requests per day', usage, 'requests', count)}</section>
-        <section class="card">${ofDays('Spend per day', usage, 'cost', money)}</section>
+        <section class="card">${usage === undefined ? loading() : ofDays('Requests per day', usage, 'requests', count)}</section>
+        <section class="card">${usage === undefined ? loading() : ofDays('Spend per day', usage, 'cost', money)}</section>
       </div>`
   }
 }
 
-/** @param {string} name @param {string} value @param {string} span */
+/** @param {Page} page @param {(per: string) => void} choose */
+function timeSelect(page, choose) {
+  const options = /** @type {[string, string][]} */ ([
+    ['hour', 'Last 24 hours'],
+    ['day', 'Last 30 days'],
+  ])
+  return select('Time', page.query.per ?? 'hour', options, choose)
+}
+
+/** @param {ExchangeCounts} counts */
+function exchanges(counts) {
+  return html`${barChart({
+    label: `Issued and refused per ${counts.per}`,
+    labels: counts.data.map(({ at }) => (counts.per === 'hour' ? hourLabel(at) : dayLabel(at))),
+    series: [
+      { name: 'Issued', tone: 'ok', values: counts.data.map(({ issued }) => issued) },
+      { name: 'Refused', tone: 'bad', values: counts.data.map(({ refused }) => refused) },
+    ],
+  })}
+  ${counts.counted_since > counts.since ? callout('info', 'Older exchanges of this time are too many to count.') : nothing} ${reasons(counts)}`
+}
+
+/** @param {string} name @param {string | undefined} value @param {string} span */
 function tile(name, value, span) {
-  return html`<div><dt>${name}</dt><dd>${value}</dd><dd class="muted small">in the last ${span}</dd></div>`
+  return html`<div><dt>${name}</dt><dd>${value ?? '…'}</dd><dd class="muted small">in the last ${span}</dd></div>`
 }
 
 /** @param {Needed[]} findings */

@@ -103,7 +103,7 @@ function installation(page, system, keys, rotate) {
         : html`<section class="card"><details><summary>Settings in effect</summary>${table({
             label: 'Settings in effect',
             columns: [
-              { title: 'Setting', isHeader: true, cell: ([name]) => html`<span class="mono">${name}</span>` },
+              { title: 'Setting', isHeader: true, cell: ([name]) => mono(name) },
               {
                 title: 'Value',
                 cell: ([, value]) => (value === null ? html`<span class="muted">not set</span>` : mono(value, 600)),
