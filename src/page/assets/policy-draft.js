@@ -51,7 +51,16 @@ export function bodyOf(values) {
     ...body,
     max_lifetime_seconds: Number(seconds),
     lint_exceptions: exceptions.length === 0 ? null : exceptions,
-    tests: tests.trim() === '' ? null : JSON.parse(tests),
+    tests: tests.trim() === '' ? null : parse(tests),
+  }
+}
+
+/** Text that is not JSON stays text, which the server refuses. @param {string} text */
+function parse(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
   }
 }
 

@@ -28,6 +28,8 @@ export function recipes(page, { id, audience }) {
     void page.run(async () => {
       manual = await readTopic('recipes')
     })
+  // It goes into lines for a shell.
+  const safeAudience = /^[\w.:/@-]+$/.test(audience) ? audience : 'AUDIENCE'
   const base = apiUrl('')
   const chosen = page.query.client ?? 'curl'
   const heading = headings[/** @type {keyof typeof headings} */ (chosen)] ?? 'curl'
@@ -35,8 +37,8 @@ export function recipes(page, { id, audience }) {
     text
       .replaceAll(`${example}/v1`, base)
       .replaceAll(`"ANTHROPIC_BASE_URL": "${example}"`, `"ANTHROPIC_BASE_URL": "${base.replace(/\/v1$/, '')}"`)
-      .replaceAll(example, audience)
-      .replaceAll('audience: latchkey', `audience: ${audience}`)
+      .replaceAll(example, () => safeAudience)
+      .replaceAll('audience: latchkey', () => `audience: ${safeAudience}`)
       .replace(/the id of the policy(?=\n|$)|\$\{\{ vars\.LATCHKEY_POLICY \}\}/g, id)
   return html`${choice({
     label: 'Where it runs',

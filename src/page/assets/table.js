@@ -38,6 +38,7 @@ function cell({ title, cell: show, align: side, isHeader }, row) {
 }
 
 const searchDelayMilliseconds = 150
+const pagesRefreshed = 4
 
 /**
  * @template Row
@@ -60,23 +61,32 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
 
-  /** Later pages are kept while the first one is refreshed, so that nothing jumps. */
+  /** Every page that is shown, unless there are too many to ask for again and again. */
   async function reload() {
     const turn = ++asked
-    if (pages > 1) return
+    if (pages > pagesRefreshed) return
     try {
-      const loaded = await load({ search: page.query.search ?? '', cursor: undefined })
+      /** @type {Part<Row> | undefined} */
+      let loaded
+      for (let number = 0; number < pages && (number === 0 || loaded?.next !== undefined); number++)
+        loaded = await loadAfter(loaded)
       if (turn === asked) [part, failure] = [loaded, undefined]
     } catch (error) {
       if (turn === asked) failure = error
     }
   }
 
+  /** @param {Part<Row> | undefined} before @returns {Promise<Part<Row>>} */
+  async function loadAfter(before) {
+    const loaded = await load({ search: page.query.search ?? '', cursor: before?.next })
+    return { ...loaded, rows: [...(before?.rows ?? []), ...loaded.rows], total: loaded.total ?? before?.total }
+  }
+
   async function more() {
-    const loaded = await load({ search: page.query.search ?? '', cursor: part?.next })
     pages += 1
-    part = { ...loaded, rows: [...(part?.rows ?? []), ...loaded.rows], total: loaded.total ?? part?.total }
-    page.update()
+    if (pages <= pagesRefreshed) return reload()
+    asked += 1
+    part = await loadAfter(part)
   }
 
   async function restart() {
@@ -109,20 +119,23 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
       return html`${hasTools ? html`<div class="tools" role="search">${field}${tools}</div>` : nothing}
       ${failure === undefined ? nothing : problem(failure)}
       ${part === undefined ? (failure === undefined ? loading() : nothing) : table({ label, columns, rows: part.rows, empty: search === '' ? empty : nothingFound(search) })}
-      ${footer()}`
+      ${footer(part, pages <= pagesRefreshed, () => page.run(more))}`
     },
   }
+}
 
-  function footer() {
-    if (part === undefined || part.rows.length === 0) return nothing
-    const { rows, next, total } = part
-    const words =
-      total === undefined || total === rows.length ? count(rows.length) : `${count(rows.length)} of ${count(total)}`
-    return html`<div class="footer">
-      <span class="muted" role="status">${words} ${rows.length === 1 && words === '1' ? 'row' : 'rows'}</span>
-      ${next === undefined ? nothing : html`<button type="button" @click=${() => page.run(more)}>Show more</button>`}
-    </div>`
-  }
+/**
+ * @template Row
+ * @param {Part<Row> | undefined} part @param {boolean} isRefreshed @param {() => void} more
+ */
+function footer(part, isRefreshed, more) {
+  if (part === undefined || part.rows.length === 0) return nothing
+  const { rows, next, total = rows.length } = part
+  const words = total === rows.length ? count(total) : `${count(rows.length)} of ${count(total)}`
+  return html`<div class="footer">
+    <span class="muted" role="status">${words} ${total === 1 ? 'row' : 'rows'}${isRefreshed ? '' : '; so many are not refreshed'}</span>
+    ${next === undefined ? nothing : html`<button type="button" @click=${more}>Show more</button>`}
+  </div>`
 }
 
 /** @param {string} search */
