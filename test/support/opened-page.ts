@@ -1,0 +1,61 @@
+// The admin page, open in the browser of a test file. Everything that must never happen is collected while the page runs: violations of
+// the content security policy, errors in the console, and requests to other hosts.
+import { readFileSync } from 'node:fs'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { openBrowser } from './browser.ts'
+import type { TestServer } from './latchkey.ts'
+
+export type OpenedPage = Page & { problems: string[] }
+export type Opening = BrowserContextOptions & { key?: string; link?: string; hash?: string }
+
+/** Opens the admin page, and signs in where there is a key or a link. */
+export async function openAdminPage({ server }: TestServer, opening: Opening = {}): Promise<OpenedPage> {
+  const { key, link, hash = '', ...options } = opening
+  const { origin } = new URL(server.baseUrl)
+  const context = await openBrowser({ viewport: { width: 1280, height: 900 }, ...options })
+  context.setDefaultTimeout(20_000)
+  const page: OpenedPage = Object.assign(await context.newPage(), { problems: [] as string[] })
+  watch(page, origin)
+  await page.goto(`${origin}/admin/${link === undefined ? hash : `#link=${link}`}`)
+  if (key !== undefined) {
+    await page.getByLabel('Management key').fill(key)
+    await page.keyboard.press('Enter')
+  }
+  if (key !== undefined || link !== undefined) await page.locator('#navigation').waitFor({ state: 'attached' })
+  return page
+}
+
+/** The browser itself reports a response with status 400 or more as an error, which is no error of the page. */
+function watch(page: OpenedPage, origin: string): void {
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type()) && !message.text().startsWith('Failed to load resource'))
+      page.problems.push(message.text())
+  })
+  page.on('pageerror', (error) => page.problems.push(String(error)))
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`)) page.problems.push(`request to ${request.url()}`)
+  })
+}
+
+const axe = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
+
+type AxeResults = { violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[] }
+
+/** What axe-core finds on the page, by these rules or all, one line for each element. */
+export async function findBarriers(page: Page, rules?: readonly string[]): Promise<string[]> {
+  // Evaluated by the debugger, so the content security policy of the page stays as it is.
+  const hasAxe = await page.evaluate('"axe" in window')
+  if (hasAxe !== true) await page.evaluate(`${axe};undefined`)
+  const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) }
+  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResults
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(
+      ({ target, failureSummary = '' }) => `${id} at ${target.join(' ')}: ${failureSummary.replaceAll(/\s+/g, ' ')}`,
+    ),
+  )
+}
+
+/** How far the page is wider than the window, in pixels. */
+export function overflowOf(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+}
