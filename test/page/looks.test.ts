@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)('the views (needs chromium)', () => {
       'Try a token': '#/try',
       Exchanges: '#/exchanges',
       Exchange: `#/exchanges/${requestId}`,
-      Troubleshooting: '#/manual/troubleshooting',
+      'Policies and conditions': '#/manual/policies',
     }
   })
   afterAll(async () => {
