@@ -1,6 +1,6 @@
 // What the audit keeps of the claims of a verified token (reference: Recorded claims), as text, and how it is read back.
 // It knows no policies and decides nothing.
-import { withoutSecrets } from '../../fault.ts'
+import { withoutKeysAndTokens } from '../../fault.ts'
 import type { JsonObject } from '../../tokens/jwt-text.ts'
 import type { ClaimHash } from './claim-hash.ts'
 
@@ -27,8 +27,13 @@ export function recordClaims(payload: JsonObject, recording: Recording): string 
   return isShort && !mayHoldSecret.test(text) ? text : fittingTextOf(payload, recording)
 }
 
-/** Cheaper than `withoutSecrets`, for which every URL may hold a secret. */
-const mayHoldSecret = /sk-lk-v1-|eyj|\/\/[^\s/@"]{1,512}@/i
+/** User and password in a URL; `git` is no secret. GitLab has `//.gitlab-ci.yml@` in a claim, which is no URL. */
+const urlWithUser = /:\/\/(?!git@)[^\s/@"]{1,512}@/
+const mayHoldSecret = new RegExp(`sk-lk-v1-|eyj|${urlWithUser.source}`, 'i')
+
+function holdsSecret(text: string): boolean {
+  return mayHoldSecret.test(text) && (urlWithUser.test(text) || withoutKeysAndTokens(text) !== text)
+}
 
 /** One object and one call: writing the text claim by claim takes several times as long. */
 function textOf(payload: JsonObject, { names, hash }: Recording): string {
@@ -54,7 +59,7 @@ function fittingTextOf(payload: JsonObject, recording: Recording): string | null
   let bytesLeft = recordedClaimsBytesMax - Buffer.byteLength(`{"claims":{}${endOf('""', recording, true)}`)
   const add = (to: string[], piece: string): boolean => {
     const bytes = Buffer.byteLength(piece) + 1
-    if (bytes > bytesLeft || withoutSecrets(piece) !== piece) return false
+    if (bytes > bytesLeft || holdsSecret(piece)) return false
     bytesLeft -= bytes
     to.push(piece)
     return true

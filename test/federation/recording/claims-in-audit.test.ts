@@ -39,6 +39,14 @@ async function recordOfToken(token: string, policy = policyId) {
 }
 
 describe('selected claims', () => {
+  test.each([
+    'gitlab.com/acme/app//.gitlab-ci.yml@refs/heads/main',
+    'ssh://git@git.example/app',
+    'heyJude.long.enough',
+  ])('are recorded if they only look like a credential: %s', async (team) =>
+    expect((await recordOf({ team })).recorded?.claims).toMatchObject({ team }),
+  )
+
   test('are those that the policies of the issuer read, with the names of those that the token lacks', async () => {
     const { reason, recorded } = await recordOf({ team: 'a', secret: 'x', tiers: ['gold', 'blue'] })
     expect(reason).toBeNull()
@@ -89,6 +97,8 @@ describe('selected claims', () => {
       claims: { aud: 'latchkey-tests', region: 'eu' },
       absent: ['tiers'],
     })
+    const password = (await recordOf({ team: 'https://me:secret@host.example', region: 'eu' })).recorded
+    expect(password?.claims).toEqual({ aud: 'latchkey-tests', region: 'eu' })
     const long = await recordOf({ team: 'ä'.repeat(2_100), region: 'eu' })
     expect(long.recorded).toEqual({ claims: { aud: 'latchkey-tests', region: 'eu' }, absent: ['tiers'] })
     expect((await recordOf({ team: 'x'.repeat(5_000), region: 'eu' })).recorded).toBeNull()
