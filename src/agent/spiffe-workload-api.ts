@@ -83,7 +83,7 @@ function field(number: number, text: string): Buffer {
   return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), bytes])
 }
 
-/** The field `svid` of the first of `svids`; '' if there is none. */
+/** The field `svid` of the first of `svids`, '' without one. */
 function readSvid(body: Buffer): string {
   const svid = find(body.subarray(5), 1)
   return svid === undefined ? '' : (find(svid, 2)?.toString('utf8') ?? '')

@@ -1,4 +1,4 @@
-// What a JWT says of its workload, without verifying it: for messages, and to tell workloads apart. Rules only.
+// What a JWT says of its workload, without verifying it: for messages, and to distinguish workloads. Rules only.
 
 /** The claims of a JWT, or an empty record if it is damaged. */
 export function readClaims(jwt: string): Record<string, unknown> {
@@ -16,7 +16,7 @@ export function lastingClaims(jwt: string): string {
   return JSON.stringify(lasting.toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** The members of a JSON object, or an empty record if the text is none. */
+/** The members of a JSON object, or an empty record for any other text. */
 export function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)

@@ -41,7 +41,7 @@ const runShell = (shell: string, script: string, env: Record<string, string>) =>
 function fillIn(text: string, inputs: Record<string, { default?: string }>, values: Record<string, string>): string {
   return text.replaceAll(/\$(?:\{\{|\[\[) inputs\.([\w-]+) (?:\}\}|\]\])/g, (_, name: string) => {
     const input = inputs[name]
-    if (input === undefined) throw new Error(`There is no input ${name}`)
+    if (input === undefined) throw new Error(`The file has no input ${name}`)
     const value = values[name] ?? input.default
     if (value === undefined) throw new Error(`The input ${name} has no value`)
     return value
