@@ -1,6 +1,7 @@
 // Runs commands on one database like a user: each in its own process, with output parsed as JSON.
 import { expect } from 'bun:test'
 import { type Finished, runCommand } from './latchkey.ts'
+import { settingsIn } from './server-kind.ts'
 
 export type JsonObject = Record<string, unknown>
 export type CommandRunner = {
@@ -13,7 +14,7 @@ export type CommandRunner = {
 }
 
 export function createCommandRunner(folder: string): CommandRunner {
-  const env = { LATCHKEY_DATABASE_URL: `file:${folder}/latchkey.db` }
+  const env = settingsIn(folder)
   const run = (...args: string[]) => runCommand(args, { cwd: folder, env })
   return {
     env,

@@ -16,6 +16,13 @@ export function databaseFileOf(path: string): string {
   return files.get(path) ?? path
 }
 
+const settingsByFolder = new Map<string, Record<string, string>>()
+
+/** The settings for commands on the database of a test server in this folder. */
+export function settingsIn(folder: string): Record<string, string> {
+  return settingsByFolder.get(folder) ?? { LATCHKEY_DATABASE_URL: `file:${folder}/latchkey.db` }
+}
+
 /** Settings for a new server database if the environment asks for one. */
 export async function serverKindFor(folder: string): Promise<ServerKind | undefined> {
   const { LATCHKEY_TEST_DATABASE: kind, LATCHKEY_TEST_SQLD_URL: url } = process.env
@@ -27,7 +34,9 @@ export async function serverKindFor(folder: string): Promise<ServerKind | undefi
   const path = join(folder, 'server.db')
   const server: HranaServer = await startHranaServer({ path })
   files.set(server.url, path)
-  return { settings: settingsFor(server.url), close: server.close }
+  const settings = settingsFor(server.url)
+  settingsByFolder.set(folder, settings)
+  return { settings, close: server.close }
 }
 
 function settingsFor(url: string): Record<string, string> {

@@ -1,0 +1,170 @@
+// Nodes and the database server are killed under load: what was answered is in the ledger exactly once, and an acknowledged
+// change is in force exactly once. LATCHKEY_TEST_KILLS makes it larger: that many kills of nodes, and a quarter of the database.
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import type { Listener } from '../../src/runtime/listen.ts'
+import {
+  audience,
+  listenLocally,
+  mintAt,
+  postExchange,
+  runCommand,
+  type ServingProcess,
+  startServing,
+  subject,
+  temporaryFolder,
+  upstreamApiKey,
+} from '../support/latchkey.ts'
+import { testMasterKey } from '../support/server-kind.ts'
+
+const kills = Number(process.env.LATCHKEY_TEST_KILLS ?? 2)
+const nodesTotal = 2
+
+const folder = temporaryFolder()
+const file = join(folder.path, 'server.db')
+const listeners: Listener[] = []
+const env: Record<string, string> = { LATCHKEY_MASTER_KEY: testMasterKey, LATCHKEY_LISTEN: '127.0.0.1:0' }
+let database: Bun.Subprocess
+let nodes: ServingProcess[]
+let managementKey: string
+let apiKey: string
+let policyId: string
+let subjectToken: string
+let port: number
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+async function startDatabase(): Promise<void> {
+  const program = [process.execPath, join(import.meta.dirname, '../support/hrana-server.ts'), file, String(port)]
+  const child = Bun.spawn(program, { stdout: 'pipe', stderr: 'inherit' })
+  for await (const _ of child.stdout) break
+  database = child
+}
+
+const startNode = () => startServing(['serve'], { cwd: folder.path, env })
+
+async function killAndRestart(index: number): Promise<void> {
+  await nodes[index]?.stop('SIGKILL')
+  nodes[index] = await startNode()
+}
+
+async function killDatabase(): Promise<void> {
+  database.kill('SIGKILL')
+  await database.exited
+  await startDatabase()
+}
+
+const urlAt = (index: number) => `http://${nodes[index]?.facts.listening}/v1`
+
+async function post(index: number, path: string, body: object, credential: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${credential}`, 'content-type': 'application/json' }
+  return fetch(`${urlAt(index)}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+}
+
+beforeAll(async () => {
+  port = await freePort()
+  env.LATCHKEY_DATABASE_URL = `http://127.0.0.1:${port}`
+  env.LATCHKEY_BASE_URL = 'http://latchkey.example/v1'
+  env.LATCHKEY_INSECURE_ISSUERS = 'true'
+  env.LATCHKEY_RATE_LIMIT = '0'
+  let issuerUrl = ''
+  const issuer = await listenLocally(await createTestIssuer(() => issuerUrl))
+  issuerUrl = issuer.url
+  const upstream = await listenLocally(createEchoUpstream(upstreamApiKey))
+  listeners.push(issuer.listener, upstream.listener)
+  env.LATCHKEY_UPSTREAM_URL = `${upstream.url}/v1`
+  env.LATCHKEY_UPSTREAM_API_KEY = upstreamApiKey
+  await startDatabase()
+  const made = await runCommand(['init', '--json'], { cwd: folder.path, env })
+  managementKey = (JSON.parse(made.stdout) as { key: string }).key
+  nodes = await Promise.all(Array.from({ length: nodesTotal }, startNode))
+  const create = async <Made>(path: string, body: object): Promise<Made> => {
+    const response = await post(0, path, body, managementKey)
+    if (!response.ok) throw new Error(await response.text())
+    return (await response.json()) as Made
+  }
+  apiKey = (await create<{ key: string }>('/keys', { name: 'target' })).key
+  await create('/workload-identity/issuers', { name: 'idp', issuer_url: issuerUrl })
+  const named = { name: 'policy', issuer: 'idp', key: 'target', audience, subject }
+  policyId = (await create<{ data: { id: string } }>('/workload-identity/policies', named)).data.id
+  subjectToken = await mintAt(issuerUrl)
+}, 60_000)
+afterAll(async () => {
+  await Promise.all(nodes.map((node) => node.stop('SIGKILL')))
+  database.kill('SIGKILL')
+  await Promise.all(listeners.map((listener) => listener.drain()))
+  folder.remove()
+})
+
+type Answered = { exchanges: string[]; requests: string[]; changes: string[] }
+
+/** Sends until told to stop, and notes what was answered completely with success. */
+async function send(answered: Answered, index: number, isOver: () => boolean): Promise<void> {
+  const idOf = (response: Response) => response.headers.get('x-request-id') ?? ''
+  for (let count = 0; !isOver(); count++) {
+    try {
+      const exchanged = await postExchange(urlAt(index), {
+        federation_policy_id: policyId,
+        subject_token: subjectToken,
+      })
+      await exchanged.text()
+      if (exchanged.ok) answered.exchanges.push(idOf(exchanged))
+      const body = { model: 'echo', messages: [{ role: 'user', content: 'x' }], stream: count % 2 === 0 }
+      const inferred = await post(index, '/chat/completions', body, apiKey)
+      await inferred.text()
+      if (inferred.ok) answered.requests.push(idOf(inferred))
+      const name = `key-${index}-${crypto.randomUUID()}`
+      const changed = await post(index, '/keys', { name }, managementKey)
+      await changed.text()
+      if (changed.ok) answered.changes.push(name)
+    } catch {
+      // The node was killed.
+      await Bun.sleep(5)
+    }
+  }
+}
+
+test('what was answered is in the ledger once, and acknowledged changes are made once', async () => {
+  const answered: Answered = { exchanges: [], requests: [], changes: [] }
+  let isOver = false
+  const sending = [0, 1, 0, 1].map((index) => send(answered, index, () => isOver))
+  const answeredTotal = () => answered.exchanges.length + answered.requests.length + answered.changes.length
+  for (let kill = 0; kill < kills; kill++) {
+    const before = answeredTotal()
+    while (answeredTotal() < before + 20) await Bun.sleep(2)
+    if (kill % 4 === 1) await killDatabase()
+    else await killAndRestart(kill % nodesTotal)
+  }
+  const before = answeredTotal()
+  while (answeredTotal() < before + 20) await Bun.sleep(2)
+  isOver = true
+  await Promise.all(sending)
+
+  const rows = new Database(file, { readonly: true })
+  const timesOf = (sql: string, names: string[]) => {
+    const counts = new Map(rows.query<[string, number], []>(sql).values() as [string, number][])
+    return [...new Set(names.map((name) => counts.get(name) ?? 0))]
+  }
+  expect(answered.changes.length).toBeGreaterThan(0)
+  expect(timesOf('select request_id, count(*) from exchange_audit group by 1', answered.exchanges)).toEqual([1])
+  expect(timesOf('select request_id, count(*) from usage group by 1', answered.requests)).toEqual([1])
+  expect(timesOf('select name, count(*) from api_keys group by 1', answered.changes)).toEqual([1])
+  const recorded = `select json_extract(after, '$.name'), count(*) from admin_changes where kind = 'key' group by 1`
+  expect(timesOf(recorded, answered.changes)).toEqual([1])
+  const one = (sql: string) => rows.query(sql).values()[0]?.[0]
+  expect(one('select count(*) from (select request_id from usage group by 1 having count(*) > 1)')).toBe(0)
+  expect(one('select sum(requests) from usage_days')).toBe(one('select count(*) from usage'))
+  expect(one('select sum(total_tokens) from usage_days')).toBe(one('select total(total_tokens) from usage'))
+  expect(one('pragma integrity_check')).toBe('ok')
+  rows.close()
+}, 3_600_000)

@@ -1,0 +1,75 @@
+// Budgets, rates and replay protection across nodes, and key sets that nodes share.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
+import { type Nodes, startNodes, untilCounted, urlOf } from '../support/nodes.ts'
+
+let cluster: Nodes
+beforeAll(async () => {
+  cluster = await startNodes(2)
+  await untilCounted(cluster)
+})
+afterAll(() => cluster.stop())
+
+const nodeAt = (index: number) => cluster.nodes[index] as TestServer
+const infer = async (index: number, credential: string) => {
+  const response = await fetch(`${urlOf(nodeAt(index))}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'hello' }] }),
+  })
+  await response.arrayBuffer()
+  return response.status
+}
+
+describe('a budget', () => {
+  test('that is spent at one node is spent at the others, and at one that starts later', async () => {
+    await nodeAt(0).admin('prices.set', { prices: [{ model: 'echo', prompt: 1e5, completion: 1e5 }] })
+    const { key } = await nodeAt(0).admin<Row & { key: string }>('keys.create', { name: 'budget', limit: 0.0001 })
+    expect(await infer(0, key)).toBe(200)
+    expect(await infer(1, key)).toBe(402)
+    expect(await infer(0, key)).toBe(402)
+    const third = await cluster.add()
+    expect(await infer(2, key)).toBe(402)
+    await third.stop()
+    cluster.nodes.pop()
+  })
+
+  test('counts each request once on every node', async () => {
+    const { key, id } = await nodeAt(0).admin<Row & { key: string }>('keys.create', { name: 'counted', limit: 1e6 })
+    for (let count = 0; count < 10; count++) expect(await infer(count % 2, key)).toBe(200)
+    const spent = await Promise.all(
+      [0, 1].map(async (index) => {
+        const { spending, follow } = nodeAt(index).server.context
+        await follow.fresh()
+        return spending.of(id, Date.now()).ever
+      }),
+    )
+    const { client } = nodeAt(0).server.context.database
+    const total = `select sum(cost_nanodollars) as n from usage where key_id = '${id}'`
+    const stored = Number((await client.execute(total)).rows[0]?.n)
+    expect(spent).toEqual([stored, stored])
+  })
+})
+
+test('a rate is divided by the nodes that are live', async () => {
+  while (nodeAt(0).server.context.follow.liveNodes() !== 2) await nodeAt(0).server.context.follow.fresh()
+  await nodeAt(1).server.context.follow.fresh()
+  const made = await nodeAt(0).admin<Row & { key: string }>('keys.create', { name: 'rate', requests_per_minute: 20 })
+  const statuses = await Promise.all(Array.from({ length: 60 }, (_, index) => infer(index % 2, made.key)))
+  const admitted = statuses.filter((status) => status === 200).length
+  // A slow run refills a bucket meanwhile.
+  expect(admitted).toBeGreaterThanOrEqual(20)
+  expect(admitted).toBeLessThanOrEqual(22)
+})
+
+test('a token under replay protection is exchanged once, at whichever node', async () => {
+  await nodeAt(0).admin('keys.create', { name: 'target' })
+  await nodeAt(0).admin('issuers.add', { name: 'idp', issuer_url: cluster.issuerUrl })
+  const named = { name: 'once', issuer: 'idp', key: 'target', audience, subject, replay_protection: true }
+  const { id } = await nodeAt(0).admin('policies.create', named)
+  for (let round = 0; round < 5; round++) {
+    const fields = { federation_policy_id: id, subject_token: await mintAt(cluster.issuerUrl, { jti: `jti-${round}` }) }
+    const responses = await Promise.all([0, 1, 0, 1].map((index) => postExchange(urlOf(nodeAt(index)), fields)))
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1)
+  }
+})
