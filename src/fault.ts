@@ -66,11 +66,13 @@ export class Fault extends Error {
   readonly reason: string
   readonly hint: string
   readonly headers: Record<string, string>
+  /** What a refused change would have replaced; its caller may read it. */
+  readonly current: unknown
 
   constructor(
     code: FaultCode,
     publicMessage: string,
-    more: { reason?: string; hint?: string; cause?: unknown; headers?: Record<string, string> } = {},
+    more: { reason?: string; hint?: string; cause?: unknown; headers?: Record<string, string>; current?: unknown } = {},
   ) {
     super(withoutSecrets(publicMessage), more.cause === undefined ? undefined : { cause: more.cause })
     this.name = 'Fault'
@@ -78,6 +80,7 @@ export class Fault extends Error {
     this.reason = withoutSecrets(more.reason ?? publicMessage)
     this.hint = withoutSecrets(more.hint ?? '')
     this.headers = more.headers ?? {}
+    this.current = more.current
   }
 }
 

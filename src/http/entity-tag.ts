@@ -24,3 +24,14 @@ export function checkUnchanged({ updatedAt }: { updatedAt: number }, ifMatch: st
   if (known.includes('*') || known.includes(tag)) return
   throw new Fault('precondition_failed', 'Somebody changed this in the meantime: read it again and repeat the change')
 }
+
+/** Adds what is there now to the refusal of a change, so that its caller can compare, and repeat the change with the `ETag`. */
+export async function withCurrent<Result>(change: Promise<Result>, read: () => Promise<unknown>): Promise<Result> {
+  try {
+    return await change
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'precondition_failed') throw error
+    const current = await read()
+    throw new Fault(error.code, error.message, { current, headers: { ...entityTag(current) } })
+  }
+}

@@ -54,7 +54,7 @@ const errors: Record<number, string> = {
   405: 'The path has other methods, which Allow names',
   408: 'The body did not arrive in time',
   409: 'It conflicts with an existing resource',
-  412: 'It has changed since the ETag that If-Match names',
+  412: 'It has changed since the ETag that If-Match names; `data` is its current version',
   413: 'The body is too large',
   500: 'An unexpected error; the log has the details',
   502: 'The inference server cannot be reached',

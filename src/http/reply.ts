@@ -78,7 +78,8 @@ function* piecesOf({ data, ...rest }: { data: unknown[] }): Generator<string, un
 /** `{ "error": { "code": <status>, "message": <string> } }`; it has no private details (reference: Error shape). */
 export function errorReply(fault: Fault): Response {
   const status = statusOf(fault)
-  return refusal(fault, { error: { code: status, message: fault.message } })
+  const current = fault.current === undefined ? {} : { data: fault.current }
+  return refusal(fault, { error: { code: status, message: fault.message }, ...current })
 }
 
 const messagesErrorTypes: Partial<Record<number, string>> = {

@@ -5,7 +5,7 @@ import type { Actor } from '../../db/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import type { Endpoint, Handle } from '../http/endpoint.ts'
-import { entityTag, ifMatchOf } from '../http/entity-tag.ts'
+import { entityTag, ifMatchOf, withCurrent } from '../http/entity-tag.ts'
 import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
@@ -119,8 +119,8 @@ function update(run: RunKeyOperation): Handle<BearerContext> {
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
     const { hash } = await findKey(run, key, params.hash)
     const input = { ...fields, ...ifMatchOf(request), organization: key.organizationId, key: hash }
-    const updated = await run('keys.update', input, actorOf(request, context, requestId))
-    const data = responseOf(updated)
+    const change = run('keys.update', input, actorOf(request, context, requestId))
+    const data = responseOf(await withCurrent(change, async () => responseOf(await findKey(run, key, hash))))
     return reply(200, { data }, entityTag(data))
   }
 }

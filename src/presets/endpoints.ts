@@ -6,7 +6,7 @@ import { readPresetVersion } from '../../db/presets.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import type { Endpoint, Handle, RequestInfo } from '../http/endpoint.ts'
-import { entityTag, ifMatchOf } from '../http/entity-tag.ts'
+import { entityTag, ifMatchOf, withCurrent } from '../http/entity-tag.ts'
 import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
@@ -69,7 +69,11 @@ export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetC
     list: listing((input) => run('presets.list', input)),
     show: reading((input) => run('presets.show', input), slugOf),
     showVersion: reading((input) => run('presets.version', input), versionReferenceOf),
-    update: changing((input, actor) => run('presets.update', input, actor), readChanges),
+    update: changing((input, actor) => {
+      const { organization, workspace, preset } = input
+      const show = () => run('presets.show', { organization, workspace, preset })
+      return withCurrent(run('presets.update', input, actor), show)
+    }, readChanges),
     archive: changing((input, actor) => run('presets.archive', input, actor)),
     restore: changing((input, actor) => run('presets.restore', input, actor)),
   }

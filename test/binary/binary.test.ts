@@ -20,6 +20,7 @@ import {
   temporaryFolder,
   upstreamApiKey,
 } from '../support/latchkey.ts'
+import { hasPageFiles } from '../support/page-files.ts'
 
 const folder = temporaryFolder()
 const cwd = join(folder.path, 'empty')
@@ -200,6 +201,7 @@ test('the binary does the whole main job', async () => {
   await json('signing-keys', 'rotate', '--at-once')
   const { keys } = (await (await fetch(`${baseUrl}/oauth/jwks`)).json()) as { keys: unknown[] }
   expect(keys).toHaveLength(2)
+  await hasPageFiles(baseUrl.replace(/v1$/, 'admin/'))
 
   await json('policies', 'pause', 'app')
   const refused = await postExchange(baseUrl, { federation_policy_id: policy.id, subject_token: subjectToken })

@@ -9,6 +9,7 @@ import { readSettingTexts } from '../../src/config.ts'
 import { readCertificateDigest } from '../../src/runtime/peer-certificate.ts'
 import { createPacker } from '../support/bundles.ts'
 import { audience, type Federation, type Row, startTestServer, subject, temporaryFolder } from '../support/latchkey.ts'
+import { hasPageFiles } from '../support/page-files.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
 
@@ -221,6 +222,10 @@ export const scenarios: Scenario[] = [
       const document = (await (await call('GET', '/openapi.json')).json()) as { paths: Answer }
       assert.ok('/workload-identity/policies/{policy}' in document.paths)
     },
+  },
+  {
+    name: 'the admin page has the bytes of its files',
+    run: ({ server }) => hasPageFiles(server.pageUrl ?? ''),
   },
   {
     name: 'the signing key is rotated, and tokens of both keys verify',

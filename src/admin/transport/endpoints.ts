@@ -3,7 +3,7 @@
 import { Fault } from '../../fault.ts'
 import { readJson } from '../../http/body.ts'
 import type { Endpoint, RequestInfo } from '../../http/endpoint.ts'
-import { entityTag, ifMatchOf } from '../../http/entity-tag.ts'
+import { entityTag, ifMatchOf, withCurrent } from '../../http/entity-tag.ts'
 import { readParameters, rejectQuery } from '../../http/input.ts'
 import { errorResponses, type OperationDoc, type Shape } from '../../http/operation-doc.ts'
 import { jsonInSlices } from '../../http/reply.ts'
@@ -69,7 +69,11 @@ async function handle(
   const within = ofInstallation === true ? {} : { organization: key.organizationId }
   const condition = isConditional(method) ? ifMatchOf(request) : {}
   const input = { ...given, ...params, ...within, ...condition }
-  const response = await runByName(operation, input, actorOf(request, context, requestId))
+  const actor = actorOf(request, context, requestId)
+  const response = await withCurrent(runByName(operation, input, actor), async () => {
+    const reading = routes.find((route) => route.method === 'GET' && route.path === path)?.operation
+    return reading && runByName(reading, { ...params, ...within }, actor)
+  })
   const body = isList === true ? response : { data: response }
   return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store', ...entityTag(response) })
 }

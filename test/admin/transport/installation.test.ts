@@ -125,7 +125,7 @@ describe('a change that names its version', () => {
       body: body === undefined ? undefined : JSON.stringify(body),
     })
 
-  test('is refused where somebody else was first, and leaves what they saved', async () => {
+  test('is refused where somebody else was first, shows what they saved, and leaves it', async () => {
     for (const [path, change] of await things()) {
       const etag = (await send('GET', path)).headers.get('etag') ?? ''
       expect(etag).toMatch(/^"[\d-]+T[\d:.]+Z"$/)
@@ -135,7 +135,9 @@ describe('a change that names its version', () => {
       expect([path, second.status]).toEqual([path, 412])
       expect(await second.json()).toMatchObject({
         error: { code: 412, message: expect.stringContaining('read it again') },
+        data: change,
       })
+      expect(second.headers.get('etag')).toBe(first.headers.get('etag'))
       expect((await send('PATCH', path, first.headers.get('etag') ?? '', change)).status).toBe(200)
       expect((await send('PATCH', path, '*', change)).status).toBe(200)
       expect((await send('PATCH', path, undefined, { ...change, if_match: '*' })).status).toBe(400)
