@@ -1,5 +1,6 @@
 // A policy that a stranger could pass is refused when it is saved, unless an administrator says why it is right.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { loadIssuers } from '../../src/federation/trust-rows.ts'
 import type { Row } from '../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 
@@ -77,8 +78,13 @@ test('a policy that was saved before stays usable: it can be renamed, paused, re
   const { jwks } = latchkey.issuer
   await latchkey.admin('issuers.add', { name: 'moved', issuer_url: 'https://old.example.com', jwks })
   await create('old', { issuer: 'moved', ...wide })
-  // Its issuer changes, and with it what its condition admits.
-  await latchkey.admin('issuers.update', { issuer: 'moved', issuer_url: 'https://github.acme.example/_services/token' })
+  // Its issuer changed before such changes were refused, and with it what its condition admits.
+  const { database, registry } = latchkey.server.context
+  await database.client.batch(
+    ["update issuers set issuer_url = 'https://github.acme.example/_services/token' where name = 'moved'"],
+    'write',
+  )
+  await loadIssuers(registry, database.orm)
   expect((await lint({ policy: 'old' })).map(rulesOf)).toEqual([['github-environment-alone']])
   expect(await latchkey.admin<Saved>('policies.update', { policy: 'old', name: 'older', enabled: true })).toMatchObject(
     {

@@ -19,7 +19,7 @@ import {
 import { readSaved } from './entries.ts'
 import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
 import { type Change, describeState, type LockChange, planCollection, type Saved } from './plan.ts'
-import { addAffected, type Review, reviewPolicies } from './review.ts'
+import { addAffected, type Review, rejectHarmfulIssuers, reviewPolicies } from './review.ts'
 
 export type Prepared = Review & {
   organizationId: string
@@ -67,6 +67,7 @@ export async function prepare(
   }
   checkReferences(drafts.values(), changes)
   const draftOf = ({ kind, name }: Change) => drafts.get(keyOf(kind, name))
+  await rejectHarmfulIssuers(drafting, changes)
   const review = await reviewPolicies(drafting, changes, draftOf)
   const fingerprint = createHash('sha256').update(describeState(changes, locks)).digest('hex')
   const policies = new Map(

@@ -4,6 +4,7 @@ import { createPace } from '../../../db/pace.ts'
 import type { Policy } from '../../../db/schema.ts'
 import type { Difference } from '../../federation/lint/difference.ts'
 import type { AdminContext } from '../operation/context.ts'
+import { isSameToPolicies, rejectHarmfulChange } from '../policies/issuer-change.ts'
 import { readAffected } from '../policies/policy-impact.ts'
 import { compareSides, isSameToLinter, issuerOfRow, lintAgainst } from '../policies/policy-lint.ts'
 import { describeFailure, isSameToTests, runTests } from '../policies/policy-tests.ts'
@@ -36,9 +37,10 @@ export async function reviewPolicies(
     if (policy === undefined) continue
     const before = change.id === undefined ? undefined : context.registry.policies.get(change.id)
     const issuer = issuersById.get(policy.issuerId) ?? issuerOfRow(context, policy)
-    const findings = before !== undefined && isSameToLinter(before, policy) ? [] : await lintAgainst(policy, issuer)
+    const isIssuerSame = before !== undefined && isSameToPolicies(issuerOfRow(context, before), issuer)
+    const findings = isIssuerSame && isSameToLinter(before, policy) ? [] : await lintAgainst(policy, issuer)
     if (findings.length > 0) review.findings.push({ policy: policy.name, findings })
-    const tests = before !== undefined && isSameToTests(before, policy) ? [] : (policy.tests ?? [])
+    const tests = isIssuerSame && isSameToTests(before, policy) ? [] : (policy.tests ?? [])
     const failures = (await runTests(policy, issuer, tests, now)).filter(({ ok }) => !ok).map(describeFailure)
     if (failures.length > 0) review.failedTests.push({ policy: policy.name, failures })
     if (before !== undefined && change.fields.length > 0)
@@ -48,11 +50,26 @@ export async function reviewPolicies(
   return review
 }
 
+/**
+ * A policy that the plan does not change may mean something else under a changed issuer.
+ * @throws Fault `invalid` as an update of the issuer does
+ */
+export async function rejectHarmfulIssuers({ context, issuers }: Drafting, changes: readonly Change[]): Promise<void> {
+  const reviewed = new Set(changes.flatMap(({ kind, name }) => (kind === 'policies' ? [name] : [])))
+  for (const { kind, action, id, name } of changes) {
+    const before = context.registry.issuers.get(id ?? '')
+    const after = issuers.get(name)
+    if (kind !== 'issuers' || action === 'delete' || before === undefined || after === undefined) continue
+    await rejectHarmfulChange(context, { before, after }, (policy) => reviewed.has(policy.name))
+  }
+}
+
 type Compared = Parameters<typeof compareSides>[1]
 
 async function differenceOf(context: AdminContext, before: Policy, after: Compared): Promise<Difference> {
-  const [policy] = after
-  const isSame = before.enabled === policy.enabled && isSameToLinter(before, { ...before, ...policy })
+  const [policy, issuer] = after
+  const isUrlSame = issuerOfRow(context, before).issuerUrl === issuer.issuerUrl
+  const isSame = isUrlSame && before.enabled === policy.enabled && isSameToLinter(before, { ...before, ...policy })
   return isSame ? {} : compareSides([before, issuerOfRow(context, before)], after)
 }
 

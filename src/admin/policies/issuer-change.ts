@@ -15,22 +15,31 @@ const policiesLintedMax = 2_000
 
 type Change = { before: Readonly<IssuerRow>; after: IssuerRow }
 
-/** @throws Fault `invalid` for a test that passed before, or a blocking finding that is new and not accepted */
+/**
+ * Judges the saved policies of the issuer, except those that `isSkipped` names.
+ * @throws Fault `invalid` for a test that passed before, or a blocking finding that is new and not accepted
+ */
 export async function rejectHarmfulChange(
   { registry, now }: Pick<AdminContext, 'registry' | 'now'>,
   change: Change,
+  isSkipped: (policy: Policy) => boolean = () => false,
 ): Promise<void> {
   const { before, after } = change
+  if (isSameToPolicies(before, after)) return
   const isUrlSame = before.issuerUrl === after.issuerUrl
-  if (isUrlSame && timesOf(before) === timesOf(after)) return
   const pace = createPace()
   let linted = 0
   for (const policy of policiesNaming(registry, 'issuerId', new Set([before.id]))) {
-    if (policy.deletedAt !== null) continue
+    if (policy.deletedAt !== null || isSkipped(policy)) continue
     await rejectBrokenTest(policy, change, now())
     if (!isUrlSame && linted++ < policiesLintedMax) await rejectNewFinding(policy, change)
     await pace()
   }
+}
+
+/** Whether nothing differs that the tests of its policies or the linter read. */
+export function isSameToPolicies(before: IssuerRow, after: IssuerRow): boolean {
+  return before.issuerUrl === after.issuerUrl && timesOf(before) === timesOf(after)
 }
 
 function timesOf({ clockSkewSeconds, maxTokenAgeSeconds }: IssuerRow): string {

@@ -262,6 +262,26 @@ test('a key that was made elsewhere is pinned by its hash and works, and its has
   await expect(planOf(twice)).rejects.toThrow('keys "b": a key with this hash')
 })
 
+test('an issuer that changes is refused if it opens a policy of the document or of another, and reviewed with one that changes', async () => {
+  const policy = { issuer: 'shift', key: 'target', audience: 'a', condition: 'claims.environment == "production"' }
+  const issuers = [{ name: 'shift', issuer_url: 'https://shift.example.com' }]
+  const document = { latchkey: 1, owner: 'shift', issuers, policies: [{ ...policy, name: 'shifted' }] }
+  await apply(document)
+  const moved = { ...document, issuers: [{ name: 'shift', issuer_url: 'https://github.acme.example/_services/token' }] }
+  await expect(planOf(moved)).rejects.toThrow('the policy "shifted" is too wide: github-environment-alone')
+  const edited = { ...moved, policies: [{ ...policy, name: 'shifted', max_lifetime_seconds: 60 }] }
+  expect(await planOf(edited)).toMatchObject({
+    blocked: ['shifted'],
+    differences: [{ policy: 'shifted', gains: {}, loses: {} }],
+  })
+  const narrow = {
+    ...policy,
+    name: 'shifted',
+    condition: 'claims.repository_id == "1" && claims.ref == "refs/heads/main"',
+  }
+  expect((await apply({ ...moved, policies: [narrow] })).counts).toMatchObject({ update: 2 })
+})
+
 test('an issuer may take the URL of one that the document gives up', async () => {
   await apply(team('renamed'))
   const issuers = [{ name: 'renamed-new', issuer_url: 'https://renamed.example.com' }]
