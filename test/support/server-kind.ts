@@ -2,7 +2,6 @@
 // LATCHKEY_TEST_SQLD_URL uses a real server, which must belong to the tests alone and is emptied for each test server.
 import { join } from 'node:path'
 import { createClient } from '@libsql/client/http'
-import { type HranaServer, startHranaServer } from './hrana-server.ts'
 
 export const testMasterKey = 'a1'.repeat(32)
 
@@ -32,7 +31,9 @@ export async function serverKindFor(folder: string): Promise<ServerKind | undefi
   }
   if (kind !== 'server') return undefined
   const path = join(folder, 'server.db')
-  const server: HranaServer = await startHranaServer({ path })
+  // Deno has no bun:sqlite, and loads this file too.
+  const { startHranaServer } = await import('./hrana-server.ts')
+  const server = await startHranaServer({ path })
   files.set(server.url, path)
   const settings = settingsFor(server.url)
   settingsByFolder.set(folder, settings)
