@@ -54,7 +54,9 @@ export const view = (page) => {
     const span = counts?.per === 'day' ? '30 days' : '24 hours'
     const sum = (/** @type {'issued' | 'refused'} */ name) =>
       counts && count(counts.data.reduce((all, each) => all + each[name], 0))
+    const isUnused = counts?.data.every(({ issued }) => issued === 0)
     return html`${planNotice(page)}
+      ${isUnused ? callout('info', html`No token was issued in the last ${span}. <a href="#/start">Get started</a> shows the three steps to one.`) : nothing}
       <dl class="tiles">
         ${tile('Tokens issued', sum('issued'), span)} ${tile('Exchanges refused', sum('refused'), span)}
         ${tile('Inference requests', usage && count(usage.total.requests), '30 days')} ${tile('Spend', usage && money(usage.total.cost), '30 days')}

@@ -6,7 +6,7 @@ import { findingList } from './findings.js'
 import { checkbox, choice, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'
-import { ago, callout, code, count, facts, json, loading, mono, problem } from './parts.js'
+import { at, callout, code, count, facts, json, loading, mono, problem } from './parts.js'
 import { planNotice } from './plan.js'
 import { platforms } from './platforms.js'
 import {
@@ -173,7 +173,7 @@ function pastExchanges({ since, exchanges, accepted_before, accepted_after, gain
   ]
   return html`<div class="card"><h3>Past exchanges</h3>
     ${facts([
-      [`Since`, ago(since)],
+      ['Since', at(since)],
       ['Accepted', `${count(accepted_before)} of ${count(exchanges)} before, ${count(accepted_after)} after`],
     ])}
     ${changed.map(([what, number, example]) =>

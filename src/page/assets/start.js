@@ -27,6 +27,7 @@ export const view = (page) => {
     if (found === undefined) return loading()
     const { issuers, policies, exchanges } = found
     const [issuer] = issuers
+    const hasIssued = exchanges[0]?.outcome === 'issued' || policies.some(({ last_used_at: used }) => used)
     const policy = policies.find(({ id }) => id === page.query.policy) ?? policies[0]
     return html`${planNotice(page)}
       <p>A workload exchanges the token that its platform gives it for an access token that lives for at most 15 minutes. Three steps:</p>
@@ -49,7 +50,7 @@ export const view = (page) => {
       ${step(
         3,
         'Exchange a token',
-        exchanges[0] !== undefined,
+        hasIssued,
         html`<div role="status">${arrived(exchanges[0])}</div>
         ${policy === undefined ? html`<p>The lines for your platform appear here once you have a policy.</p>` : recipes(page, policy)}`,
       )}`
