@@ -99,8 +99,10 @@ async function save(edited) {
         path,
         Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)),
       )
+      const place = location.hash
       await showSecret(made.key)
-      return go(['keys', made.data.hash])
+      if (location.hash === place) go(['keys', made.data.hash])
+      return
     }
     await send('PATCH', self, body, { etag: edited.etag })
     notify('ok', 'The key was changed')

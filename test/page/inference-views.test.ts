@@ -1,0 +1,247 @@
+// The views about keys, presets, usage, servers, changes and the system in a real browser: what people do with them, hostile texts, a session
+// that only reads or ends, two editors of one key, and barriers in both color schemes and on 320 pixels.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
+import { findBarriers, type OpenedPage, openAdminPage, overflowOf } from '../support/opened-page.ts'
+
+type Key = Row & { key: string; hash: string }
+const hostile = `<img src=x onerror=alert(1)>=1+1 ${'W'.repeat(80)}`
+
+closeBrowserAfterAll()
+
+describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
+  let latchkey: Federation
+  let boss: Key
+  let page: OpenedPage
+  const go = (hash: string, one = page) => one.evaluate((to) => location.assign(to), hash)
+  /** As when somebody comes back to the tab: it asks at once instead of after its three seconds. */
+  const wake = (one: OpenedPage) => one.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  const heading = (name: string, one = page) => one.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+  const newKey = (name: string, more = {}) => latchkey.admin<Key>('keys.create', { name, ...more })
+  const button = (name: string, one = page) => one.getByRole('button', { name, exact: true })
+  const save = (slug: string, temperature: number) =>
+    latchkey.admin('presets.save', {
+      ...{ preset: slug, dialect: 'chat' },
+      body: JSON.stringify({ model: 'm', temperature, messages: [{ role: 'system', content: hostile }] }),
+    })
+  const ask = async (key: string, model: string) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'hello' }] })
+    const response = await fetch(`${latchkey.server.baseUrl}/chat/completions`, { method: 'POST', headers, body })
+    await response.text()
+    return response.status
+  }
+
+  beforeAll(async () => {
+    latchkey = await startFederation()
+    boss = await newKey('boss', { kind: 'management' })
+    await latchkey.admin('prices.set', { prices: [{ model: '*', prompt: 1_000, completion: 1_000 }] })
+    await latchkey.admin('upstreams.add', { name: hostile.slice(0, 100), base_url: 'http://127.0.0.1:1/v1' })
+    await newKey(hostile.slice(0, 100))
+    await save('support', 0.2)
+    await save('support', 0.7)
+    await latchkey.admin('presets.update', { preset: 'support', description: hostile })
+    await latchkey.exchange(await latchkey.mint({ sub: hostile }))
+    page = await openAdminPage(latchkey, { key: boss.key, acceptDownloads: true })
+  })
+  afterAll(() => latchkey.stop())
+
+  test('begins with what needs attention, the exchanges and the spend, by three requests for data', async () => {
+    const whole = async () => {
+      await heading('Overview')
+      for (const text of ['subject_mismatch', 'Backups are not scheduled', 'Spend per day'])
+        await page.getByText(text).first().waitFor()
+    }
+    await whole()
+    const asked: string[] = []
+    page.on('request', (request) => {
+      const path = new URL(request.url()).pathname
+      if (path.startsWith('/v1/') && !path.startsWith('/v1/admin/')) asked.push(path)
+    })
+    await page.reload()
+    await whole()
+    expect(asked.toSorted()).toEqual([
+      '/v1/usage',
+      '/v1/workload-identity/audit/counts',
+      '/v1/workload-identity/findings',
+    ])
+    page.removeAllListeners('request')
+  })
+
+  test('creates a key whose secret is shown once and works, with its budget as a bar', async () => {
+    await go('#/keys/new')
+    await heading('New key')
+    await page.getByLabel('Name').fill('made here')
+    await page.getByLabel('Budget in US dollars').fill('0.5')
+    await page.getByLabel('Starts again').selectOption('monthly')
+    await button('Create key').click()
+    const secret = (await page.getByRole('dialog').locator('code').textContent()) ?? ''
+    expect(secret).toMatch(/^sk-lk-v1-[0-9a-f]{64}$/)
+    await button('I have copied it').click()
+    await heading('made here')
+    expect(await page.content()).not.toContain(secret)
+    expect(await ask(secret, 'some-model')).toBe(200)
+    await page.reload()
+    await page.getByText(/of \$0.50 a month/).waitFor()
+    const filled = await page.locator('.meter rect:not(.track)').first().getAttribute('width')
+    expect(Number(filled)).toBeGreaterThan(0)
+  })
+
+  test('disables a key at once, after it said what stops', async () => {
+    await go(`#/keys/${latchkey.key.hash}`)
+    await heading('target')
+    expect(await ask(latchkey.key.key, 'm')).toBe(200)
+    await button('Disable').click()
+    await page.getByRole('dialog').getByText('New exchanges under 1 enabled policy stop too').waitFor()
+    await button('Disable key').click()
+    await button('Enable').waitFor()
+    expect(await ask(latchkey.key.key, 'm')).toBe(401)
+    await button('Enable').click()
+    await button('Disable').waitFor()
+    expect(await ask(latchkey.key.key, 'm')).toBe(200)
+  })
+
+  test('finds keys while somebody types', async () => {
+    await go('#/keys')
+    await page.getByRole('searchbox').fill('MADE')
+    await page.getByRole('link', { name: 'boss' }).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'made here' }).waitFor()
+    expect(page.url()).toContain('search=MADE')
+  })
+
+  test('shows both versions to the second of two editors, and saves over the first only when asked', async () => {
+    const key = await newKey('edited twice')
+    await go(`#/keys/${key.hash}/edit`)
+    await page.getByLabel('Requests a minute').fill('100')
+    await latchkey.admin('keys.update', { key: 'edited twice', requests_per_minute: 50 })
+    await button('Save').click()
+    const conflict = page.getByRole('alert').filter({ hasText: 'Somebody else changed this key' })
+    await conflict.waitFor()
+    expect(await conflict.locator('del, ins').allTextContents()).toEqual(['50', '100'])
+    expect(await latchkey.admin('keys.show', { key: 'edited twice' })).toMatchObject({ requests_per_minute: 50 })
+    await button('Save').click()
+    await heading('edited twice')
+    expect(await latchkey.admin('keys.show', { key: 'edited twice' })).toMatchObject({ requests_per_minute: 100 })
+  })
+
+  test('compares versions of a preset, designates one and completes a request with it', async () => {
+    await go('#/presets/support')
+    await heading('support')
+    await page.getByRole('table', { name: 'Changed fields' }).getByText('temperature').waitFor()
+    await button('Designate version 1').click()
+    await button('Designate').click()
+    await button('Designate version 2').waitFor()
+    await button('Complete the request').click()
+    await page.getByText('Completed with').waitFor()
+    expect(await page.locator('main pre').last().textContent()).toContain('"temperature": 0.2')
+    expect(await latchkey.admin('presets.show', { preset: 'support' })).toMatchObject({
+      designated_version: { version: 1 },
+    })
+  })
+
+  test('adds up usage by every field, and saves it as CSV without formulas', async () => {
+    await ask(latchkey.key.key, '=1+1')
+    await go('#/usage?by=model')
+    await heading('Usage')
+    await page
+      .getByRole('rowheader', { name: 'echo' })
+      .or(page.getByRole('rowheader', { name: '=1+1' }))
+      .first()
+      .waitFor()
+    const downloading = page.waitForEvent('download')
+    await button('Download CSV').click()
+    const download = await downloading
+    const csv = readFileSync(await download.path(), 'utf8')
+    expect(csv).toStartWith('model,requests,prompt_tokens,completion_tokens,total_tokens,cost\r\n')
+    expect(csv).not.toMatch(/(^|,)"?[=+@]/m)
+    expect(download.suggestedFilename()).toMatch(/^usage-by-model-\d{4}-\d\d-\d\d\.csv$/)
+    for (const by of ['Key', 'Policy', 'Subject', 'Preset', 'Inference server', 'Day (UTC)']) {
+      await page.getByLabel('Group by').selectOption(by)
+      await page.getByRole('table', { name: `Usage by ${by}` }).waitFor()
+    }
+  })
+
+  test('checks a server, shows who changed what, rotates the signing key and ends a session', async () => {
+    await go('#/upstreams')
+    await button('Check configured').click()
+    await page.getByText('responds').waitFor()
+    const other = await openAdminPage(latchkey, { key: boss.key })
+    await go('#/system')
+    await button('Rotate').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+    await page.getByText('signs soon').waitFor()
+    await page
+      .getByRole('row', { name: /boss read/ })
+      .first()
+      .waitFor()
+    const rows = page.getByRole('table', { name: 'Sessions of this page' }).locator('tbody tr')
+    await rows.filter({ hasNotText: 'this one' }).getByRole('button').first().click()
+    await button('End session').click()
+    await wake(other)
+    await other.getByText('Your session has ended').waitFor()
+    await other.context().close()
+    await go('#/changes')
+    await page.getByText('signing_keys.rotate').first().waitFor()
+  })
+
+  test('has no buttons for a key that only reads, and ends when the key is disabled', async () => {
+    const auditor = await newKey('auditor', { kind: 'management_read_only' })
+    const other = await openAdminPage(latchkey, { key: auditor.key })
+    for (const [hash, title] of [
+      [`#/keys/${latchkey.key.hash}`, 'target'],
+      ['#/presets/support', 'support'],
+      ['#/upstreams', 'Servers and prices'],
+      ['#/system', 'System'],
+    ] as const) {
+      await go(hash, other)
+      await heading(title, other)
+      await other.locator('.view > :not(.loading)').first().waitFor()
+      const names = await other.locator('main').getByRole('button').allTextContents()
+      expect(names.filter((name) => /Disable|Delete|Archive|Designate|Check|Rotate|End/.test(name))).toEqual([])
+    }
+    await latchkey.admin('keys.disable', { key: 'auditor' })
+    await wake(other)
+    await other.getByText('Your session has ended').waitFor()
+    expect(other.problems).toEqual([])
+    await other.context().close()
+  })
+
+  test('has no barriers in any view, light, dark and on 320 pixels, and shows hostile texts as text', async () => {
+    const made = await latchkey.admin<Key>('keys.show', { key: 'made here' })
+    const views = [
+      ...['#/overview', '#/keys', `#/keys/${latchkey.key.hash}`, `#/keys/${made.hash}/edit`, '#/presets'],
+      ...['#/presets/support', '#/presets/support/edit', '#/usage?by=subject', '#/upstreams', '#/changes', '#/system'],
+    ]
+    for (const hash of views) {
+      await go(hash)
+      await page.locator('.view > :not(.loading)').first().waitFor()
+      await page.locator('.loading').first().waitFor({ state: 'detached' })
+      for (const [colorScheme, width, rules] of [
+        ['light', 1280, undefined],
+        ['dark', 1280, ['color-contrast']],
+        ['light', 320, undefined],
+      ] as const) {
+        await page.emulateMedia({ colorScheme })
+        await page.setViewportSize({ width, height: 900 })
+        const found = { hash, width, barriers: await findBarriers(page, rules), overflow: await overflowOf(page) }
+        expect(found).toEqual({ hash, width, barriers: [], overflow: 0 })
+      }
+      expect(await page.locator('main img, main script').count()).toBe(0)
+    }
+    expect(page.problems).toEqual([])
+  }, 60_000)
+
+  test('is of one organization: another one does not see the installation', async () => {
+    await latchkey.admin('organizations.create', { name: 'other' })
+    const stranger = await newKey('stranger', { kind: 'management', organization: 'other' })
+    const other = await openAdminPage(latchkey, { key: stranger.key, hash: '#/upstreams' })
+    await other.getByText('This belongs to the whole installation').waitFor()
+    await go('#/system', other)
+    await other.getByText('This belongs to the whole installation').waitFor()
+    await other.getByRole('table', { name: 'Sessions of this page' }).getByText('stranger').waitFor()
+    expect(other.problems).toEqual([])
+    await other.context().close()
+  })
+})
