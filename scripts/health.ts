@@ -1,8 +1,9 @@
 // `latchkey health`: whether the server is ready, by exit code, for service units, containers and scripts.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
+import { formatAddress } from '../src/addresses.ts'
 import { askServer } from '../src/admin/transport/client.ts'
-import { socketPathFor } from '../src/config.ts'
+import { type Config, socketPathFor } from '../src/config.ts'
 import { describeError, Fault } from '../src/fault.ts'
 import type { Health } from '../src/observe/health.ts'
 import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
@@ -38,20 +39,27 @@ In a Containerfile:     HEALTHCHECK CMD ["latchkey", "health"]
 Without this program:   GET /livez and GET /readyz, beside /v1
 With your own CA:       NODE_EXTRA_CA_CERTS=ca.pem latchkey health --url https://llm.example.com/v1`,
     )
-  return withSettings(made, { shown: ['LATCHKEY_DATABASE_URL'] }).action(async (...all: unknown[]) => {
-    const { options } = givenTo(all)
-    const { url } = options
-    const ask = typeof url === 'string' ? askUrl(readyUrl(url)) : askSocket(socketPathOf(options))
-    const found = await askUntilReady(ask, Number(options.wait ?? 0))
-    print(options.json === true ? JSON.stringify(found, null, 2) : draw(found))
-    if (!isReady(found)) process.exitCode = exitCodeFailed
-  })
+  return withSettings(made, { shown: ['LATCHKEY_DATABASE_URL', 'LATCHKEY_LISTEN'] }).action(
+    async (...all: unknown[]) => {
+      const { options } = givenTo(all)
+      const { url } = options
+      const ask = typeof url === 'string' ? askUrl(readyUrl(url)) : askHere(readConfig(options))
+      const found = await askUntilReady(ask, Number(options.wait ?? 0))
+      print(options.json === true ? JSON.stringify(found, null, 2) : draw(found))
+      if (!isReady(found)) process.exitCode = exitCodeFailed
+    },
+  )
 }
 
-function socketPathOf(options: Parameters<typeof readConfig>[0]): string {
-  const path = socketPathFor(readConfig(options))
-  if (path !== undefined) return path
-  throw new Fault('usage', 'The nodes of a server database have no local socket: add --url with the URL of a node')
+/** A node of a server database has no socket: its listen address responds instead. */
+function askHere(config: Config): () => Promise<Found> {
+  const path = socketPathFor(config)
+  if (path !== undefined) return askSocket(path)
+  const { hostname, port } = config.listen
+  const reachable = hostname === '0.0.0.0' ? '127.0.0.1' : /^[0:]+$/.test(hostname) ? '::1' : hostname
+  return askUrl(
+    `${config.tls === undefined ? 'http' : 'https'}://${formatAddress({ hostname: reachable, port })}/readyz`,
+  )
 }
 
 function isReady({ status }: Found): boolean {

@@ -7,9 +7,11 @@ import githubAction from './deploy/github-action.yml' with { type: 'text' }
 import gitlabComponent from './deploy/gitlab-component.yml' with { type: 'text' }
 import dashboard from './deploy/grafana-dashboard.json' with { type: 'json' }
 import kubernetes from './deploy/kubernetes.yaml' with { type: 'text' }
+import kubernetesNodes from './deploy/kubernetes-nodes.yaml' with { type: 'text' }
 import sidecar from './deploy/kubernetes-sidecar.yaml' with { type: 'text' }
 import systemd from './deploy/latchkey.service' with { type: 'text' }
 import nginx from './deploy/nginx.conf' with { type: 'text' }
+import nginxNodes from './deploy/nginx-nodes.conf' with { type: 'text' }
 import alerts from './deploy/prometheus-alerts.yml' with { type: 'text' }
 import { serviceInstallCommand } from './service-install.ts'
 import { command, givenTo, group, print, runAlone, withSettings } from './shared/command-line.ts'
@@ -19,10 +21,12 @@ const files = {
   systemd: systemd.trimEnd(),
   container: container.trimEnd(),
   kubernetes: kubernetes.trimEnd(),
+  'kubernetes-nodes': kubernetesNodes.trimEnd(),
   sidecar: sidecar.trimEnd(),
   'github-action': githubAction.trimEnd(),
   'gitlab-component': gitlabComponent.trimEnd(),
   nginx: nginx.trimEnd(),
+  'nginx-nodes': nginxNodes.trimEnd(),
   caddy: caddy.trimEnd(),
   grafana: JSON.stringify(dashboard, null, 2),
   alerts: alerts.trimEnd(),
@@ -44,10 +48,12 @@ Files:
   container         a Containerfile for an image without a shell and without root
   kubernetes        manifests, with a sample workload
   helm              the same as a Helm chart (.tgz)
+  kubernetes-nodes  manifests for three nodes on a libSQL server
   sidecar           a workload in Kubernetes with the agent beside it
   github-action     an action that gives the jobs of a workflow the command latchkey
   gitlab-component  the same for GitLab CI/CD
   nginx             a server block that ends TLS
+  nginx-nodes       the same in front of three nodes
   caddy             a Caddyfile that ends TLS
   grafana           a Grafana dashboard; import it and choose the Prometheus data source
   alerts            alert rules; name the file under rule_files in the configuration of Prometheus`,

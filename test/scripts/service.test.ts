@@ -46,7 +46,7 @@ function findKind(text: string, kind: string): Manifest {
 const parse = (text: string) => (Bun.YAML.parse(text) as (Manifest | null)[]).filter((each) => each !== null)
 
 test('every file names only settings that exist', async () => {
-  for (const file of ['systemd', 'container', 'kubernetes', 'nginx', 'caddy']) {
+  for (const file of ['systemd', 'container', 'kubernetes', 'kubernetes-nodes', 'nginx', 'nginx-nodes', 'caddy']) {
     const named = settingsIn(await printed(file))
     expect(named.length).toBeGreaterThan(0)
     expect({ file, unknown: named.filter((name) => !knownSettings.includes(name)) }).toEqual({ file, unknown: [] })
@@ -124,6 +124,19 @@ test('the image runs as 65532 with a temporary folder that it names', async () =
   expect(text).toMatch(/^USER 65532:65532$/m)
   expect(text).toMatch(/^ {4}TMPDIR=\/tmp$/m)
   expect(text).toMatch(/^HEALTHCHECK .*CMD \["\/usr\/local\/bin\/latchkey", "health"\]$/m)
+})
+
+test('the manifests of several nodes share one database, and a new node is ready before an old one stops', async () => {
+  const text = await printed('kubernetes-nodes')
+  const nodes = findKind(text, 'Deployment')
+  expect(nodes.spec).toMatchObject({ replicas: 3, strategy: { rollingUpdate: { maxUnavailable: 0 } } })
+  const { spec } = nodes.spec.template as { spec: { containers: Container[]; initContainers: Container[] } }
+  const [init, serve] = [...spec.initContainers, ...spec.containers]
+  expect(serve?.env).toEqual(init?.env ?? [])
+  const env = Object.fromEntries((serve?.env ?? []).map((each) => [each.name, (each as { value?: string }).value]))
+  const service = parse(text).find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'latchkey-database')
+  expect(env.LATCHKEY_DATABASE_URL).toBe(`http://${service?.metadata.name}:8080`)
+  for (const name of ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE_TOKEN']) expect(Object.keys(env)).toContain(name)
 })
 
 describe('the manifests', () => {
