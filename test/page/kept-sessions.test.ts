@@ -5,6 +5,7 @@ import { createSessions } from '../../src/page/sessions.ts'
 import { loadRegistry } from '../../src/registry.ts'
 import { call, fromPage, signIn } from '../support/admin-page.ts'
 import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
+import { startNodes, urlOf } from '../support/nodes.ts'
 
 const newKey = ({ admin }: TestServer, name: string) =>
   admin<Row & { key: string }>('keys.create', { name, kind: 'management' })
@@ -88,4 +89,30 @@ test('the revision changes with every change, and is a 304 while nothing changed
   const second = await read({ 'if-none-match': etag })
   expect([second.status, second.headers.get('etag') === etag]).toEqual([200, false])
   await latchkey.stop()
+})
+
+test('a session counts on every node, and ends on all of them', async () => {
+  const origin = 'https://admin.example.com'
+  const nodes = await startNodes(0)
+  const first = await nodes.add({ LATCHKEY_ADMIN_ORIGIN: origin })
+  const second = await nodes.add({ LATCHKEY_ADMIN_ORIGIN: origin })
+  const { key } = await newKey(first, 'boss')
+  const send = (node: TestServer, path: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
+    fetch(urlOf(node) + path, { ...init, headers: { ...fromPage(node), ...init.headers } })
+  const response = await send(second, '/admin/session', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ api_key: key }),
+  })
+  const cookie = (response.headers.get('set-cookie') ?? '').replace(/;.*/, '')
+  const statuses = async () => {
+    const each = [first, second].map((node) => send(node, '/keys', { headers: { cookie } }))
+    return (await Promise.all(each)).map(({ status }) => status)
+  }
+  expect(await statuses()).toEqual([200, 200])
+  await second.server.context.page?.sessions.flush()
+  expect(await statuses()).toEqual([200, 200])
+  expect((await send(first, '/admin/session', { method: 'DELETE', headers: { cookie } })).status).toBe(200)
+  expect(await statuses()).toEqual([401, 401])
+  await nodes.stop()
 })
