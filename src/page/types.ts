@@ -121,6 +121,7 @@ export type Issuer = LastUse & {
   ca_pem: string | null
   ca_expires_at: string | null
   keys_stale_seconds: number
+  keys_expire_at: string | null
   keys_fetched_at: string | null
   keys_fresh_until: string | null
   keys: { kid: string | null; algorithm: string }[]

@@ -77,7 +77,9 @@ describe.skipIf(!hasChromium)('the views (needs chromium)', () => {
     for (const [title, hash] of Object.entries(views)) {
       await show(page, hash)
       if (title === 'Try a token') {
-        await page.getByLabel('Token (JWT)').fill(await latchkey.mint({ note: hostile, aud: hostile }))
+        await page
+          .getByLabel('Token (JWT)')
+          .fill(await latchkey.mint({ note: hostile + 'x'.repeat(9_000), aud: hostile }))
         await page.getByRole('button', { name: 'Check the token' }).click()
         await page.getByText('would be refused').first().waitFor()
       }

@@ -195,6 +195,19 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('policy')
   })
 
+  test('of two editors of an issuer the second one can replace what the first one saved', async () => {
+    await go(`#/issuers/${latchkey.issuer.id}/edit`)
+    await page.getByLabel('Name', { exact: true }).fill('ours')
+    await latchkey.admin('issuers.update', { issuer: 'idp', clock_skew_seconds: 5 })
+    await page.getByRole('button', { name: 'Save' }).click()
+    const alert = page.getByRole('alert').filter({ hasText: 'Somebody else changed this issuer' })
+    await alert.waitFor()
+    expect(await alert.textContent()).toContain('clock_skew_seconds')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await heading('ours')
+    expect(await latchkey.admin('issuers.show', { issuer: 'ours' })).toMatchObject({ clock_skew_seconds: 30 })
+  })
+
   test('deleting says what it stops, and Escape keeps the policy', async () => {
     await go(`#/policies/${latchkey.policy.id}`)
     await page.getByRole('button', { name: 'Delete' }).click()

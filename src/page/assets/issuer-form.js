@@ -1,6 +1,7 @@
 // The form that adds or changes an issuer. While somebody types its address, the server fetches its keys and shows them.
 /** @import { Issuer, Page, Verification } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
+import { conflict } from './diff.js'
 import { choice, createDraft, debounce, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
@@ -38,6 +39,8 @@ function createIssuerDraft(page, id) {
     /** @type {string | undefined} */
     etag: undefined,
     isReady: id === undefined,
+    /** @type {typeof blank | undefined} what another admin saved first */
+    theirs: undefined,
     draft: createDraft(page, blank, (name) => {
       if (tested.includes(name)) testSoon()
     }),
@@ -51,16 +54,18 @@ function createIssuerDraft(page, id) {
   return edited
 }
 
+/** What the fields hold. @param {Record<string, unknown>} issuer */
+function valuesOf(issuer) {
+  const text = (/** @type {unknown} */ value) => (typeof value === 'object' ? json(value) : String(value))
+  const values = Object.keys(blank).map((name) => [name, issuer[name] == null ? '' : text(issuer[name])])
+  return { ...blank, ...Object.fromEntries(values), source: String(issuer.key_source) }
+}
+
 /** @param {IssuerDraft} edited */
 async function openIssuer(edited) {
   const { data, etag } = await get(edited.self)
-  const { values } = edited.draft
-  for (const name of /** @type {(keyof typeof values)[]} */ (Object.keys(values))) {
-    const value = data[name] ?? ''
-    values[name] = typeof value === 'object' ? json(value) : String(value)
-  }
-  values.source = data.key_source
-  Object.assign(edited, { etag, isReady: true })
+  Object.assign(edited.draft.values, valuesOf(data))
+  Object.assign(edited, { etag, isReady: true, theirs: undefined })
 }
 
 /** Where the keys come from, as the API takes it. @param {IssuerDraft} edited */
@@ -121,8 +126,10 @@ async function save(edited) {
     notify('ok', isNew ? 'The issuer was added' : 'The issuer was saved')
     go(page.query.then === 'start' ? ['start'] : ['issuers', data.id])
   } catch (failure) {
-    edited.failure = failure
-    if (asProblem(failure).status === 412) edited.etag = (await get(self)).etag
+    if (asProblem(failure).status === 412) {
+      const { data, etag: newer } = await get(self)
+      Object.assign(edited, { theirs: valuesOf(data), etag: newer })
+    } else edited.failure = failure
   }
   edited.busy = false
 }
@@ -137,10 +144,11 @@ export function issuerForm(page, id) {
   return () => {
     if (!page.canWrite) return callout('info', 'This session is read-only.')
     if (!edited.isReady) return loading()
-    const { draft, busy, failure } = edited
+    const { draft, busy, failure, theirs } = edited
     return html`${planNotice(page)}<div class="columns">
       <section class="card">
         ${failure === undefined ? nothing : problem(failure)}
+        ${theirs === undefined ? nothing : conflict('issuer', theirs, draft.values, () => page.run(() => openIssuer(edited)))}
         ${form(
           {
             onSubmit: () => page.run(() => save(edited)),

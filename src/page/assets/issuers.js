@@ -28,11 +28,11 @@ function keysOf({ keys, key_source: source, keys_fetched_at: fetched, keys_fresh
   return html`${count(keys.length)}, ${ago(fetched)} ${isStale ? badge('info', 'fetched again when needed') : nothing}`
 }
 
-/** @param {Issuer} issuer */
-function caOf({ ca_pem: pem, ca_expires_at: expires }) {
-  if (pem === null) return html`<span class="muted">–</span>`
-  const left = Date.parse(expires ?? '') - Date.now()
-  return html`${left < 0 ? badge('bad', 'expired') : left < soonMilliseconds ? badge('warn', 'expires soon') : nothing} ${at(expires)}`
+/** When something expires, with a warning a month before. @param {string | null | undefined} time */
+function expiry(time) {
+  if (!time) return html`<span class="muted">–</span>`
+  const left = Date.parse(time) - Date.now()
+  return html`${left < 0 ? badge('bad', 'expired') : left < soonMilliseconds ? badge('warn', 'expires soon') : nothing} ${at(time)}`
 }
 
 /** @param {Page} page */
@@ -68,7 +68,7 @@ function list(page) {
         { title: 'URL', cell: ({ issuer_url }) => mono(issuer_url, 120) },
         { title: 'Keys from', cell: ({ key_source }) => sources[key_source] },
         { title: 'Keys', cell: keysOf },
-        { title: 'CA expires', cell: caOf },
+        { title: 'CA expires', cell: ({ ca_expires_at }) => expiry(ca_expires_at) },
         { title: 'Last used', cell: ({ last_used_at }) => ago(last_used_at) },
         {
           title: 'Last refused',
@@ -140,7 +140,8 @@ function one(page, id) {
               : html`${ago(issuer.keys_fetched_at)}${issuer.keys_fresh_until === null ? nothing : html`; fetched again after ${at(issuer.keys_fresh_until)}, or when a token names an unknown key`}`,
           ],
           ['Usable while it is down', `${count(issuer.keys_stale_seconds / 3_600)} hours`],
-          ['CA expires', caOf(issuer)],
+          ['Keys expire', expiry(issuer.keys_expire_at)],
+          ['CA expires', expiry(issuer.ca_expires_at)],
           ['Clock skew', `${issuer.clock_skew_seconds} s`],
           [
             'Longest token',

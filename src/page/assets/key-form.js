@@ -3,11 +3,11 @@
 /** @import { Page } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
 import { openDialog } from './dialog.js'
-import { fieldDiff } from './diff.js'
+import { conflict } from './diff.js'
 import { createDraft, focusFirstError, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { button, callout, code, loading, problem } from './parts.js'
+import { callout, code, loading, problem } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/keys'
@@ -172,15 +172,7 @@ function limits({ draft }) {
 function trouble(edited) {
   const { page, theirs, failure, draft } = edited
   if (theirs === undefined) return failure === undefined ? nothing : problem(failure)
-  return callout(
-    'warn',
-    html`<div class="stack">
-      <p><strong>Somebody else changed this key while you edited it.</strong> Save again to replace their version with yours.</p>
-      ${fieldDiff(bodyOf(valuesOf(theirs)), bodyOf(draft.values), ['Their version', 'Your version'])}
-      <div>${button(page, 'Take their version', () => open(edited))}</div>
-    </div>`,
-    true,
-  )
+  return conflict('key', bodyOf(valuesOf(theirs)), bodyOf(draft.values), () => page.run(() => open(edited)))
 }
 
 /** @param {string} text of a new key */

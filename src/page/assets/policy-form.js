@@ -1,7 +1,7 @@
 // The editor of policies: its fields, a picker that writes subject and condition for a platform, and beside them what the
 // server says while somebody types.
 /** @import { Backtest, Finding, Page } from '../types.ts' */
-import { fieldDiff } from './diff.js'
+import { conflict } from './diff.js'
 import { findingList } from './findings.js'
 import { checkbox, choice, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
@@ -44,26 +44,11 @@ export function policyForm(page, id) {
           disabled: !isComplete(edited) || isRefused(edited),
           cancel: href(id === undefined ? ['policies'] : ['policies', id]),
         },
-        html`${conflict(edited)}${who(edited)}${picker(edited)}${rules(edited)}${more(edited)}`,
+        html`${edited.theirs === undefined ? nothing : conflict('policy', bodyOf(valuesOf(edited.theirs)), bodyOf(edited.draft.values), () => takeTheirs(edited))}${who(edited)}${picker(edited)}${rules(edited)}${more(edited)}`,
       )}</section>
       <aside class="stack" aria-label="Checks">${checks(edited)}</aside>
     </div>`
   }
-}
-
-/** @param {PolicyDraft} edited */
-function conflict(edited) {
-  if (edited.theirs === undefined) return nothing
-  const theirs = bodyOf(valuesOf(edited.theirs))
-  return callout(
-    'warn',
-    html`<div class="stack">
-    <p><strong>Somebody else changed this policy while you edited it.</strong> Save again to replace their version with yours.</p>
-    ${fieldDiff(theirs, bodyOf(edited.draft.values), ['Their version', 'Your version'])}
-    <div><button type="button" @click=${() => takeTheirs(edited)}>Take their version</button></div>
-  </div>`,
-    true,
-  )
 }
 
 /** @param {PolicyDraft} edited */
