@@ -97,3 +97,11 @@ test('the nodes count one another', async () => {
   await untilCounted(cluster)
   expect(cluster.nodes.map(({ server }) => server.context.follow.liveNodes())).toEqual([2, 2])
 })
+
+test('a node reports its looks, its revision and the live nodes to a metrics system', async () => {
+  await untilCounted(cluster)
+  const metrics = await nodeAt(1).server.context.reportMetrics()
+  expect(metrics).toMatch(/^latchkey_look_duration_seconds_count [1-9]\d*$/m)
+  expect(metrics).toMatch(/^latchkey_revision [1-9]\d*$/m)
+  expect(metrics).toMatch(/^latchkey_live_nodes 2$/m)
+})
