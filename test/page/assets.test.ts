@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { topics } from '../../src/manual/topics.ts'
 import { withoutComments } from '../../src/page/asset-text.ts'
 import { assets } from '../../src/page/assets.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
@@ -79,6 +80,15 @@ describe('on the wire', () => {
       expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
       expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
     }
+  })
+
+  test('the manual has the texts of latchkey help', async () => {
+    const read = (path: string) => fetch(`${origin}/admin/manual${path}`)
+    expect((await (await read('')).text()).split('\n')).toEqual([...topics.keys()])
+    const response = await read('/policies')
+    expect(await response.text()).toBe(topics.get('policies') ?? '')
+    expect(response.headers.get('content-type')).toBe('text/markdown; charset=utf-8')
+    expect((await read('/secrets')).status).toBe(404)
   })
 
   test('a file that the browser has is a 304, and one that changed is sent again', async () => {
