@@ -1,5 +1,5 @@
 // The record that every handler and admin operation receives. This file opens a database as a context and closes it.
-import { putIssuerKeySet } from '../db/issuers.ts'
+import { putIssuerKeySet, readIssuerKeySet } from '../db/issuers.ts'
 import { isUsedElsewhere } from '../db/ledger-queue.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
 import { dropExpiredSubjectTokens, dropSubjectTokens, listUsedSubjectTokens } from '../db/used-subject-tokens.ts'
@@ -20,6 +20,7 @@ import { createClockDifferences } from './federation/issuer/clock-difference.ts'
 import type { Outbound } from './federation/issuer/guarded-fetch.ts'
 import { createIssuerKeys } from './federation/issuer/issuer-keys.ts'
 import { privateNetworksFor } from './federation/issuer/issuer-url.ts'
+import { adoptNewer } from './federation/issuer/stored-keys.ts'
 import { createClaimHash } from './federation/recording/claim-hash.ts'
 import { createClaimRecorder } from './federation/recording/claim-recorder.ts'
 import { createReplayGuard, type ReplayGuard } from './federation/replay.ts'
@@ -142,6 +143,9 @@ export async function openContext(
     log,
     graceMilliseconds: config.bundleGraceMilliseconds,
     afterWait: follow.fresh,
+    adopt:
+      database.shared &&
+      ((issuer, into) => adoptNewer(issuer, into, { now, monotonic, read: (id) => readIssuerKeySet(orm, id) })),
     keep: async (issuer, keySet) => {
       if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
     },

@@ -1,6 +1,15 @@
 // Budgets, rates and replay protection across nodes, and key sets that nodes share.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
+import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import {
+  audience,
+  listenLocally,
+  mintAt,
+  postExchange,
+  type Row,
+  subject,
+  type TestServer,
+} from '../support/latchkey.ts'
 import { type Nodes, startNodes, untilCounted, urlOf } from '../support/nodes.ts'
 
 let cluster: Nodes
@@ -60,6 +69,29 @@ test('a rate is divided by the nodes that are live', async () => {
   // A slow run refills a bucket meanwhile.
   expect(admitted).toBeGreaterThanOrEqual(20)
   expect(admitted).toBeLessThanOrEqual(22)
+})
+
+test('an issuer is asked once, and its keys serve at every node', async () => {
+  let fetches = 0
+  let issuerUrl = ''
+  const issuer = await createTestIssuer(() => issuerUrl)
+  const { url, listener } = await listenLocally((request, peer) => {
+    if (request.url.includes('jwks')) fetches += 1
+    return issuer(request, peer)
+  })
+  issuerUrl = url
+  await nodeAt(0).admin('keys.create', { name: 'shared' })
+  await nodeAt(0).admin('issuers.add', { name: 'shared', issuer_url: issuerUrl })
+  const named = { name: 'shared', issuer: 'shared', key: 'shared', audience, subject }
+  const { id } = await nodeAt(0).admin('policies.create', named)
+  const subjectToken = await mintAt(issuerUrl)
+  const before = fetches
+  for (const index of [0, 1])
+    expect(
+      (await postExchange(urlOf(nodeAt(index)), { federation_policy_id: id, subject_token: subjectToken })).status,
+    ).toBe(200)
+  expect(fetches).toBe(before + 1)
+  await listener.drain()
 })
 
 test('a token under replay protection is exchanged once, at whichever node', async () => {

@@ -12,7 +12,7 @@ import { type Issuer, sourceOf } from './issuer.ts'
 import { notFetched, refuseExpired } from './key-expiry.ts'
 import { type VerificationKey, writeKeySet } from './key-set.ts'
 import { isRefusalOf, pick, type Wanted } from './pick-key.ts'
-import { readStoredKeys, restoreKeys, restoreTimes } from './stored-keys.ts'
+import { type RestoredKeys, readStoredKeys, restoreKeys, restoreTimes } from './stored-keys.ts'
 
 export type IssuerKeys = {
   /**
@@ -55,6 +55,7 @@ export type IssuerKeysOptions = {
   /** How long keys stay usable after they expire. */
   graceMilliseconds: number
   afterWait?: () => Promise<void> | undefined
+  adopt?: ((issuer: Issuer, into: RestoredKeys) => Promise<boolean>) | undefined
 }
 
 /**
@@ -98,12 +99,14 @@ async function findKey(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<
   if (expired !== undefined) return expired
   const cached = entryOf(cache, issuer)
   const startedBefore = cached.fetchesStarted
+  if (cache.monotonic() >= cached.freshUntil) await cache.adopt?.(issuer, cached)
   if (cache.monotonic() >= cached.freshUntil) await renewInTime(cache, issuer, token)
   if (!isUsable(cache, issuer)) {
     const retryAfterSeconds = Math.max(1, Math.ceil((cached.retryAt - cache.monotonic()) / 1_000))
     return { ...refuse('issuer_keys_unavailable'), retryAfterSeconds }
   }
   let found = pick(cached.keys, token)
+  if (isRefusalOf(found, 'kid_unknown') && (await cache.adopt?.(issuer, cached))) found = pick(cached.keys, token)
   // A fetch that started before this request can miss a new key, so only a later fetch is conclusive.
   while (
     isRefusalOf(found, 'kid_unknown') &&

@@ -49,3 +49,20 @@ export function readStoredSequence(jwks: string): number | undefined {
     return undefined
   }
 }
+
+/** Takes over a set that was stored after the known one was fetched. Returns whether it did. */
+export async function adoptNewer(
+  issuer: Issuer,
+  into: RestoredKeys,
+  { read, ...clocks }: Clocks & { read: (issuerId: string) => Promise<Issuer['lastKeySet'] | undefined> },
+): Promise<boolean> {
+  if (issuer.jwks !== null) return false
+  const lastKeySet = await read(issuer.id)
+  const restored = lastKeySet && restoreKeys({ ...issuer, lastKeySet }, clocks)
+  // The set that this node has stored itself differs by the time of its commit.
+  if (!restored || restored.fetchedAt <= into.fetchedAt + ownSetMilliseconds) return false
+  Object.assign(into, restored)
+  return true
+}
+
+const ownSetMilliseconds = 100
