@@ -37,7 +37,7 @@ function cell({ title, cell: show, align: side, isHeader }, row) {
     : html`<td role="cell" class=${align}>${label}<div>${show(row)}</div></td>`
 }
 
-const searchDelayMilliseconds = 150
+const searchDelayMilliseconds = 80
 const pagesRefreshed = 4
 
 /**
