@@ -43,7 +43,9 @@ export function claimsIn(paths: Paths): ClaimName[] {
 }
 
 function isKnown(name: string, { sometimes, alsoKnown }: IssuerKind, stranger: Witness): boolean {
-  return common.includes(name) || name in stranger || sometimes.includes(name) || alsoKnown?.test(name) === true
+  return (
+    common.includes(name) || Object.hasOwn(stranger, name) || sometimes.includes(name) || alsoKnown?.test(name) === true
+  )
 }
 
 /** A claim that some tokens lack is excluded, and nowhere is asked whether the token has it. */

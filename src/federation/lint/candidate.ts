@@ -72,7 +72,7 @@ function fitToKind(facts: Facts, { subjects }: IssuerKind, stranger: Witness): F
 export function valueAt(claims: Witness, claim: ClaimName): unknown {
   let value: unknown = claims
   for (const member of membersOf(claim)) {
-    if (typeof value !== 'object' || value === null) return undefined
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, member)) return undefined
     value = (value as Witness)[member]
   }
   return value
@@ -80,5 +80,5 @@ export function valueAt(claims: Witness, claim: ClaimName): unknown {
 
 /** Reports whether a value says who the token is about. Flags do not. */
 export function isName(value: Scalar): boolean {
-  return typeof value === 'string' || typeof value === 'number'
+  return typeof value === 'number' || (typeof value === 'string' && !['true', 'false'].includes(value))
 }

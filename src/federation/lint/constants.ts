@@ -33,6 +33,8 @@ export function claimOf(node: ASTNode, scope: Scope): ClaimName | undefined {
 }
 
 function memberOf(object: ASTNode, name: string, scope: Scope): ClaimName | undefined {
+  // An example is an object, where a member of this name would reach the prototype of all objects.
+  if (name === '__proto__') return undefined
   if (isClaims(object)) return name
   const parent = claimOf(object, scope)
   return parent === undefined ? undefined : claimAt(parent, name)

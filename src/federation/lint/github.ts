@@ -59,11 +59,18 @@ function isRefClosed(facts: Facts): boolean {
   )
 }
 
+/** Reports whether the part of a value that is asked for has a text. */
+function contains(facts: Facts, claim: string, text: string): boolean {
+  const { prefix = '', suffix = '', contained = [] } = facts.get(claim) ?? {}
+  return [prefix, suffix, ...contained].some((part) => part.includes(text))
+}
+
 function namesPullRequest(facts: Facts): boolean {
   return (
     canBe(facts, 'sub', /:pull_request$/) ||
     canBe(facts, 'event_name', /^pull_request$/) ||
-    isOnly(facts, 'sub', /:pull_request/) ||
+    contains(facts, 'sub', ':pull') ||
+    contains(facts, 'event_name', 'pull_request') ||
     isOnly(facts, 'ref', /^refs\/pull/)
   )
 }

@@ -57,15 +57,18 @@ export const google: IssuerKind = {
 
 const entra =
   /^https:\/\/(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn|sts\.windows\.net)\//
+/** The tenant of all personal accounts. */
+const personal = '9188040d-6c67-4c5b-b112-36a304b66dad'
 export const azure: IssuerKind = {
   id: 'azure',
   title: 'Microsoft Entra',
   matches: (issuerUrl) => entra.test(issuerUrl),
-  isShared: (issuerUrl) => /\/(?:common|organizations|consumers)(?:\/|$)/.test(issuerUrl),
+  isShared: (issuerUrl) =>
+    /\/(?:common|organizations|consumers)(?:\/|$)/.test(issuerUrl) || issuerUrl.includes(personal),
   levels: [
     {
       pins: [
-        { claim: 'tid', immutable: true },
+        { claim: 'tid', immutable: true, value: new RegExp(`^(?!${personal})`) },
         { claim: 'oid', immutable: true },
         { claim: 'sub', immutable: true },
       ],
@@ -172,7 +175,9 @@ export const kubernetes: IssuerKind = {
         !isPinnedForever([account], facts) &&
         !isExactly(facts, accountName, /^(?!default$)/) &&
         !isExactly(facts, 'sub', /:(?!default$)[^:]*$/) &&
-        (isExactly(facts, 'sub', /:default$/) || isExactly(facts, accountName, /^default$/)),
+        (isExactly(facts, 'sub', /:default$/) ||
+          isExactly(facts, accountName, /^default$/) ||
+          facts.get('sub')?.suffix === ':default'),
     },
   ],
   stranger: {

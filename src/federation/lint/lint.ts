@@ -3,7 +3,7 @@
 import { conditionOf, type Policy } from '../policy.ts'
 import { findAdvice } from './advice.ts'
 import { type Candidate, candidatesOf, isName, pathsOfPolicy, subjectsIn } from './candidate.ts'
-import type { Facts } from './fact.ts'
+import { type Facts, factsOf } from './fact.ts'
 import { certaintyOf, type IssuerKind, isPinnedForever } from './issuer-kind.ts'
 import { kindOf } from './issuer-kinds.ts'
 import { type LintLevel, lintRules, type RuleName } from './rules.ts'
@@ -121,14 +121,16 @@ function strangerRuleOf(kind: IssuerKind, isShared: boolean, facts: Facts): Rule
 }
 
 /** Claims that say for what a token is, not for whom. */
-const impersonal = ['aud', 'iss', 'token_type', 'iat', 'exp', 'nbf']
+const impersonal = ['aud', 'iss', 'token_type', 'typ', 'iat', 'exp', 'nbf']
 
-/** Reports whether some claim must have a name, or contain one. */
+/** Reports whether some claim must have a name, or contain one, or be a list with such an item. */
 function isIdentified(facts: Facts): boolean {
   return [...facts].some(
     ([claim, { values, prefix, suffix, contained, items }]) =>
       !impersonal.includes(claim) &&
-      (values?.every(isName) === true || prefix + suffix + contained.join('') !== '' || items.length > 0),
+      (values?.every(isName) === true ||
+        prefix + suffix + contained.join('') !== '' ||
+        items.some((item) => isIdentified(factsOf(item) ?? new Map()))),
   )
 }
 
@@ -143,7 +145,7 @@ function detailRulesOf(kind: IssuerKind, facts: Facts): RuleName[] {
 
 function withinRuleOf({ levels, wideRule }: IssuerKind, facts: Facts): RuleName | undefined {
   const level = levels[1] ?? levels[0]
-  if (level === undefined) return isOnlyPrefixed(facts) ? 'prefix-names' : undefined
+  if (level === undefined) return isOnlyPartial(facts) ? 'prefix-names' : undefined
   const certainty = certaintyOf(level, facts)
   if (certainty === 'pinned') return undefined
   if (certainty !== 'open') return wideRule
@@ -155,11 +157,11 @@ function isPartOfName(prefix: string | undefined): boolean {
   return prefix !== undefined && /[\p{L}\p{N}]$/u.test(prefix)
 }
 
-/** Reports whether beginnings of names are all that says who the token is about. */
-function isOnlyPrefixed(facts: Facts): boolean {
+/** Reports whether parts of names are all that says who the token is about. */
+function isOnlyPartial(facts: Facts): boolean {
   const named = [...facts].filter((entry) => isIdentified(new Map([entry])))
   return named.every(
-    ([, { values, prefix, suffix, contained, items }]) =>
-      isPartOfName(prefix) && values === undefined && suffix === '' && contained.length + items.length === 0,
+    ([, { values, prefix, items }]) =>
+      values === undefined && items.length === 0 && (prefix === '' || isPartOfName(prefix)),
   )
 }

@@ -70,7 +70,7 @@ const table = {
     'End the prefix with the delimiter, such as `repo:acme/app:`, or compare the whole value.',
   ),
   'prefix-names': warning(
-    'A prefix selects every name that begins so, also names that do not exist yet.',
+    'A prefix, or another part of a name, selects every name that has it, also names that do not exist yet.',
     'Someone who may create a repository, project or account picks such a name.',
     'List the names, or make sure that only administrators create them.',
   ),

@@ -100,7 +100,11 @@ function setClaim(claims: Witness, claim: ClaimName, fact: Fact, kind: IssuerKin
     if (typeof parent[member] !== 'object' || parent[member] === null) parent[member] = {}
     parent = parent[member] as Witness
   }
-  const value = choose(parent[last], fact, claim === 'sub' ? kind.carry : undefined)
+  const value = choose(
+    Object.hasOwn(parent, last) ? parent[last] : undefined,
+    fact,
+    claim === 'sub' ? kind.carry : undefined,
+  )
   if (value === undefined) delete parent[last]
   else parent[last] = value
 }

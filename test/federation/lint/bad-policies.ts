@@ -10,6 +10,8 @@ const gitlabDocs = 'https://docs.gitlab.com/ci/secrets/id_token_authentication/'
 const kubernetesDocs = 'https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/'
 const githubChange = 'https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens/'
 
+const entraDocs = 'https://learn.microsoft.com/en-us/entra/identity-platform/id-token-claims-reference'
+
 export const badPolicies: Record<RuleName, PolicyRow[]> = {
   vacuous: [
     // No condition on sub: only the audience is compared.
@@ -31,6 +33,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'buildkite', condition: 'claims.build_branch == "main"' },
     { issuer: 'google', condition: 'claims.email_verified == true' },
     { issuer: 'entraCommon', condition: '"Latchkey.Use" in claims.roles' },
+    { issuer: 'entraPersonal', condition: 'claims.tid == "9188040d-6c67-4c5b-b112-36a304b66dad"', source: entraDocs },
     { issuer: 'github', condition: 'subject.startsWith("repo:") && claims.event_name != "pull_request"' },
   ],
   'prefix-open': [
@@ -67,6 +70,9 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'own', condition: 'claims.azp != "legacy"' },
     { issuer: 'own', condition: 'claims.azp == "batch" || !(claims.team in ["a", "b"])' },
     { issuer: 'own', condition: 'has(claims.groups)' },
+    { issuer: 'own', condition: 'claims.groups.exists(g, g != "guest")' },
+    { issuer: 'own', condition: 'claims.groups.exists(g, true)' },
+    { issuer: 'own', condition: 'claims.email_verified == "true" && claims.typ == "Bearer"' },
   ],
   dead: [
     { issuer: 'github', subject: 'repo:acme/*', source: trackr },
@@ -118,6 +124,8 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
   'prefix-names': [
     { issuer: 'github', condition: 'claims.repository.startsWith("acme/infra-") && claims.ref == "refs/heads/main"' },
     { issuer: 'own', condition: 'subject.startsWith("prod")' },
+    { issuer: 'own', condition: 'subject.contains("prod")' },
+    { issuer: 'own', condition: 'subject.startsWith("prod") && subject.endsWith("app")' },
     { issuer: 'gitlab', condition: 'claims.project_path.startsWith("acme/infra-") && claims.ref_protected == "true"' },
   ],
   'github-environment-alone': [
@@ -137,6 +145,9 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'github', condition: 'subject in ["repo:acme/app:ref:refs/heads/main", "repo:acme/app:pull_request"]' },
     { issuer: 'github', condition: 'claims.repository_id == "1" && claims.event_name in ["push", "pull_request"]' },
     { issuer: 'enterpriseServer', subject: 'repo:acme/app:pull_request' },
+    { issuer: 'github', condition: 'claims.repository_id == "1" && subject.endsWith(":pull_request")' },
+    { issuer: 'github', condition: 'claims.repository_id == "1" && claims.event_name.startsWith("pull_request")' },
+    { issuer: 'github', condition: 'subject.startsWith("repo:acme/app:pull")' },
   ],
   'github-any-ref': [
     { issuer: 'github', condition: 'claims.repository_id == "797215326"' },
@@ -200,6 +211,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'eks', condition: 'subject.startsWith("system:serviceaccount:inference:")' },
   ],
   'k8s-default-account': [
+    { issuer: 'eks', condition: 'subject.startsWith("system:serviceaccount:ml:") && subject.endsWith(":default")' },
     { issuer: 'kubernetes', subject: 'system:serviceaccount:inference:default', source: kubernetesDocs },
     {
       issuer: 'eks',

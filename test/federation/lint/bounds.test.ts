@@ -5,6 +5,15 @@ import { goodPolicies } from './good-policies.ts'
 import { findingsOf } from './linting.ts'
 import { worstConditions } from './worst-conditions.ts'
 
+test('a claim named like a member of all objects stays within the example', () => {
+  const conditions = ['claims.__proto__.admin == "x"', 'claims.a["__proto__"].admin == "x"', 'claims.toString == "x"']
+  for (const condition of conditions) {
+    const rules = findingsOf({ issuer: 'github', condition }).map(({ rule }) => rule)
+    expect(rules).toContain(condition.includes('__proto__') ? 'not-proven-narrow' : 'shared-no-tenant')
+  }
+  expect(({} as { admin?: string }).admin).toBeUndefined()
+})
+
 describe('the time of a lint', () => {
   test.each(Object.entries(worstConditions))('of %s stays below 50 ms of CPU', (_, condition) => {
     expect(findingsOf({ issuer: 'github', condition }).length).toBeGreaterThan(0)
