@@ -1,7 +1,7 @@
 // The manual, the same texts as `latchkey help`. Other views read from it: `readTopic(name)`, and `whatToDo(reason)` for
 // the line about a refusal.
 /** @import { View } from '../types.ts' */
-import { html } from './lit-html.js'
+import { html, nothing } from './lit-html.js'
 import { inline, markdown, tableRows } from './markdown.js'
 import { loading } from './parts.js'
 import { href } from './router.js'
@@ -52,7 +52,7 @@ export const view = (page) => {
       ? loading()
       : html`<div class="manual">
           <nav aria-label="Topics"><ul>
-            ${names.map((each) => html`<li><a href=${href(['manual', each])} aria-current=${each === name ? 'page' : 'false'}>${each}</a></li>`)}
+            ${names.map((each) => html`<li><a href=${href(['manual', each])} aria-current=${each === name ? 'page' : nothing}>${each}</a></li>`)}
           </ul></nav>
           <article>${markdown(text)}</article>
         </div>`
