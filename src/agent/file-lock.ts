@@ -34,13 +34,20 @@ async function take(path: string): Promise<boolean> {
     const file = await open(path, 'wx', 0o600)
     try {
       await file.writeFile(`${process.pid} ${hostname()}`)
+    } catch (error) {
+      // On a full disk, an empty lock would hold up the others.
+      await rm(path, { force: true })
+      throw error
     } finally {
       await file.close()
     }
     return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return false
+    throw new Fault('unavailable', `The lock ${path} could not be created`, {
+      hint: `: ${code}; check that the disk is not full and that this user can write to the folder`,
+    })
   }
 }
 
@@ -49,7 +56,7 @@ async function isAbandoned(path: string): Promise<boolean> {
     // A lock that is still empty was taken a moment ago.
     const [pid = '', host = ''] = (await readFile(path, 'utf8')).split(' ')
     if (host === hostname() && pid !== '' && !isRunning(Number(pid))) return true
-    return Date.now() - (await stat(path)).mtimeMs > staleMilliseconds
+    return Math.abs(Date.now() - (await stat(path)).mtimeMs) > staleMilliseconds
   } catch {
     // It was released meanwhile.
     return false

@@ -36,20 +36,20 @@ export function createProxy({ url, token, rules }: ProxyOptions): RequestHandler
       return openCall(() => send(target, callOptions(request, body, accessToken)), body, response)
     }
     const first = await token.get()
-    let answer = await call(first)
-    const next = answer.statusCode === 401 && body.rest === undefined ? await token.replace(first) : undefined
+    let sent = await call(first)
+    const next = sent.answer.statusCode === 401 && body.rest === undefined ? await token.replace(first) : undefined
     if (next !== undefined) {
-      answer.destroy()
-      answer = await call(next)
+      sent.call.destroy()
+      sent = await call(next)
     }
-    const status = answer.statusCode ?? 502
-    if (status >= 300 && status < 400 && status !== 304) {
-      answer.destroy()
-      throw new Fault('bad_gateway', 'The server responded with a redirect, which is not followed')
+    let isWhole = false
+    try {
+      await passOn(sent.answer, response)
+      isWhole = body.rest?.readableEnded ?? true
+    } finally {
+      // A server can respond before it has the whole body, of which no more is read from the client.
+      if (!isWhole) sent.call.destroy()
     }
-    response.writeHead(status, responseHeaders(answer.headers))
-    response.flushHeaders()
-    await pipeline(answer, response)
   }
   const callOptions = ({ method, headers }: IncomingMessage, { start, rest }: Body, { text }: AccessToken) => ({
     method,
@@ -60,6 +60,15 @@ export function createProxy({ url, token, rules }: ProxyOptions): RequestHandler
     },
   })
   return (request, response) => void serve(request, response).catch((error) => fail(response, error))
+}
+
+async function passOn(answer: IncomingMessage, response: ServerResponse): Promise<void> {
+  const status = answer.statusCode ?? 502
+  if (status >= 300 && status < 400 && status !== 304)
+    throw new Fault('bad_gateway', 'The server responded with a redirect, which is not followed')
+  response.writeHead(status, responseHeaders(answer.headers))
+  response.flushHeaders()
+  await pipeline(answer, response)
 }
 
 /** `rest` is what has not been read, undefined if `start` is the whole body. */
@@ -84,29 +93,35 @@ function bodyHeaders({ byteLength }: Buffer, rest: IncomingMessage | undefined):
   return declared === undefined ? { 'transfer-encoding': 'chunked' } : { 'content-length': declared }
 }
 
+/** Other failures come from a server that received the request and responded. */
+const closedCodes = ['ECONNRESET', 'EPIPE']
+
 /** Sends the request; resolves with the head of the response. Ends the call if the client goes away. */
 async function openCall(
   send: () => http.ClientRequest,
   { start, rest }: Body,
   response: ServerResponse,
-): Promise<IncomingMessage> {
+): Promise<{ call: http.ClientRequest; answer: IncomingMessage }> {
   const call = send()
   const abandon = () => call.destroy()
   response.once('close', abandon)
   try {
-    return await new Promise<IncomingMessage>((resolve, reject) => {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       call.once('response', resolve)
-      call.once('error', reject)
-      call.once('close', () => reject(new Error('the connection was closed')))
+      // Damaged responses can cause several errors, also after the head.
+      call.on('error', reject)
+      call.once('close', () => reject(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })))
       if (rest === undefined) call.end(start)
       else {
         if (start.byteLength > 0) call.write(start)
         pipeline(rest, call).catch(reject)
       }
     })
+    return { call, answer }
   } catch (error) {
     // The server closed a kept connection while the request was on its way, and sent nothing for it.
-    const isRepeatable = call.reusedSocket && rest === undefined && !response.destroyed
+    const isCut = closedCodes.includes(String((error as NodeJS.ErrnoException).code))
+    const isRepeatable = isCut && call.reusedSocket && rest === undefined && !response.destroyed
     if (isRepeatable) return openCall(send, { start, rest }, response)
     throw new Fault('bad_gateway', 'The Latchkey server could not be reached', { reason: describeError(error) })
   } finally {

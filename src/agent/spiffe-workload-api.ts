@@ -58,8 +58,16 @@ function problemOf(headers: Record<string, unknown>): Error | undefined {
   const status = headers['grpc-status']
   if (headers[':status'] !== 200) return new Error('it is not a SPIFFE Workload API')
   if (status === '0' || status === undefined) return undefined
-  const message = decodeURIComponent(String(headers['grpc-message'] ?? '')).slice(0, 300)
-  return new Error(`status ${String(status)}: ${message}`)
+  return new Error(`status ${String(status)}: ${unescaped(String(headers['grpc-message'] ?? '')).slice(0, 300)}`)
+}
+
+/** A message that is not escaped as gRPC demands stays as it is. */
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 /** A gRPC message: not compressed, its length, its bytes. */

@@ -68,7 +68,7 @@ async function removeOld(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name)
     const found = await lstat(path).catch(() => undefined)
-    if (found !== undefined && Date.now() - found.mtimeMs > keptMilliseconds) await rm(path, { force: true })
+    if (found?.isFile() && Date.now() - found.mtimeMs > keptMilliseconds) await rm(path, { force: true })
   }
 }
 

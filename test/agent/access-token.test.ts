@@ -67,3 +67,12 @@ test('a token is used until two minutes are left, and not before it was issued b
   expect([await at(0), await at(780), await at(780.001)]).toEqual(['token-1', 'token-1', 'token-2'])
   expect(await at(-10)).toBe('token-3')
 })
+
+test('a failure from before the clock was set back is not shared', async () => {
+  const { state, find } = workload((exchanges) =>
+    exchanges === 1 ? Response.json({ error: 'invalid_grant' }, { status: 400 }) : issued(900),
+  )
+  await expect(find()).rejects.toThrow('invalid_grant')
+  state.now -= 86_400_000
+  expect((await find()).text).toBe('token')
+})

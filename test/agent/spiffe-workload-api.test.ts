@@ -69,3 +69,8 @@ test('reports what the API says, a server of another kind, one that sends too mu
   await failsWith({ body: Buffer.alloc(70_000) }, 'it sent more than 64 KB')
   await expect(fetchJwtSvid(join(folder.path, 'none.sock'), 'a')).rejects.toThrow('ENOENT')
 })
+
+test('reports a message that is not escaped as it is', async () => {
+  answer = { grpcStatus: '7', grpcMessage: '100% refused' }
+  await expect(fetchJwtSvid(socket, 'a')).rejects.toThrow('status 7: 100% refused')
+})
