@@ -5,7 +5,7 @@ import { findViolations, type History } from '../support/history.ts'
 import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
 import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'
 
-const changesTotal = Number(process.env.LATCHKEY_TEST_CHANGES ?? 60)
+const changesTotal = Number(process.env.LATCHKEY_TEST_CHANGES ?? 24)
 const requestsPerChange = 10
 
 let cluster: Nodes
@@ -165,7 +165,7 @@ describe('the checker finds', () => {
       const { follow } = (cluster.nodes[2] as TestServer).server.context
       const { fresh } = follow
       follow.fresh = sabotage(fresh)
-      const history = await record(16, seeded(2), 2)
+      const history = await record(12, seeded(2), 2)
       const violations = findViolations(history)
       follow.fresh = fresh
       expect(new Set(violations.map(({ request }) => request.node))).toEqual(new Set([2]))

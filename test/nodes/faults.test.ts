@@ -33,7 +33,7 @@ describe('a connection that is cut', () => {
   for (const cut of ['before', 'after'] as const) {
     // Requests look before they commit, so that cuts of several requests hit both.
     test(`${cut} the work leaves each answered request in the ledger once`, async () => {
-      for (let round = 0; round < 4; round++) {
+      for (let round = 0; round < 2; round++) {
         const served = Promise.all([exchange(), infer()])
         await Bun.sleep(round)
         cluster.database.trouble.cuts.push(cut)
@@ -69,10 +69,10 @@ describe('while the database cannot be reached', () => {
     const ready = () => fetch(`${urlOf(node).replace('/v1', '')}/readyz`)
     expect((await ready()).status).toBe(200)
     cluster.database.trouble.isPartitioned = true
-    const refused = await infer()
+    const [refused, exchanged] = await Promise.all([infer(), exchange()])
     expect(refused.status).toBe(503)
     expect(refused.headers.get('retry-after')).toBe('1')
-    expect(await (await exchange()).json()).toMatchObject({ error: 'temporarily_unavailable' })
+    expect(await exchanged.json()).toMatchObject({ error: 'temporarily_unavailable' })
     while ((await ready()).status === 200) await Bun.sleep(100)
     cluster.database.trouble.isPartitioned = false
     while ((await ready()).status !== 200) await Bun.sleep(50)
