@@ -62,6 +62,7 @@ export async function applyChanges(
     putConfigDocument(document),
     ...deleted.map(({ kind, id = '' }) => deletion(context, kind, id, now)),
     ...owners.flatMap((owner) => owner.statements),
+    ...applied.filter(changesUrl).map(({ id = '' }) => updateIssuer(context.orm, id, { issuerUrl: `moved ${id}` })),
     ...saved.flatMap(({ draft }) => draft.save()),
   ]
   const touched: Touched[] = applied.map((change) => ({
@@ -78,6 +79,11 @@ export async function applyChanges(
     secret === undefined ? [] : [{ name, key: secret }],
   )
   return { applied, secrets, groupId }
+}
+
+/** Such issuers may take the URLs of one another. */
+function changesUrl({ kind, action, fields }: Change): boolean {
+  return kind === 'issuers' && action !== 'create' && fields.some(({ field }) => field === 'issuer_url')
 }
 
 /** The row that says what was applied for this owner. It is what every group of records begins with. */

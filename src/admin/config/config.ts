@@ -34,7 +34,7 @@ const applyInput = type({
 export const configOperations = {
   'config.export': operation(exportInput, exportAll),
   'config.plan': operation(planInput, async (context, { document, organization }) =>
-    showPlan(await prepare(context, document, organization)),
+    showPlan(await prepare(context, document, organization, true)),
   ),
   'config.apply': operation(applyInput, apply, { mutates: true }),
 }
@@ -58,7 +58,7 @@ async function exportAll(context: OperationContext, { organization, owner }: typ
 }
 
 async function apply(context: OperationContext, { document, organization, ...decisions }: typeof applyInput.infer) {
-  const prepared = await prepare(context, document, organization)
+  const prepared = await prepare(context, document, organization, decisions.prune === true)
   const { applied, secrets, groupId } = await applyChanges(context, prepared, decisions)
   return { ...showPlan({ ...prepared, changes: applied }), secrets, group_id: groupId }
 }

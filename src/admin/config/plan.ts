@@ -1,4 +1,6 @@
 // What a configuration document would change: each object that it names is compared with what is saved, field by field.
+import { createHash } from 'node:crypto'
+import { createPace, mapInSlices } from '../../../db/pace.ts'
 import { canonicalText, defaultOf, type Entry, isSame, type Kind } from './document.ts'
 
 export const actions = ['create', 'update', 'delete', 'adopt', 'conflict'] as const
@@ -30,15 +32,18 @@ const secretFields = ['credential']
  * (`conflict`) instead of updating it, and deletes what its owner has and it no longer names. A document without an owner is an edit by
  * hand: it changes what it names and deletes nothing.
  */
-export function planCollection(
+export async function planCollection(
   kind: Kind,
   wanted: readonly Wanted[],
   saved: readonly Saved[],
   owner: string | null,
-): Change[] {
+): Promise<Change[]> {
   const savedByName = new Map(saved.map((each) => [each.name, each]))
   const names = new Set(wanted.map(({ name }) => name))
-  const changes = wanted.flatMap(({ name, entry }) => planOne(kind, name, entry, savedByName.get(name), owner))
+  const planned = await mapInSlices(wanted, ({ name, entry }) =>
+    planOne(kind, name, entry, savedByName.get(name), owner),
+  )
+  const changes = planned.flat()
   const dropped = saved.filter(({ name, managedBy }) => owner !== null && managedBy === owner && !names.has(name))
   const deleted = dropped.map((each): Change => ({ ...identityOf(each), kind, action: 'delete', fields: [] }))
   return [...changes, ...deleted].toSorted((one, other) => (one.name < other.name ? -1 : 1))
@@ -76,7 +81,13 @@ function compare(before: Entry, after: Entry, meaningOf: (field: string) => unkn
 /** Whether the document locks what its owner has, where that changes. */
 export type LockChange = { before: boolean; after: boolean } | undefined
 
-/** A text that differs when the plan differs, or an object that it changes was saved since. */
-export function describeState(changes: readonly Change[], locks?: LockChange): string {
-  return canonicalText(locks === undefined ? changes : [...changes, locks])
+/** A hash that differs when the plan differs, or an object that it changes was saved since. */
+export async function fingerprintOf(changes: readonly Change[], locks?: LockChange): Promise<string> {
+  const hash = createHash('sha256')
+  const pace = createPace()
+  for (const part of locks === undefined ? changes : [...changes, locks]) {
+    hash.update(`${canonicalText(part)}\n`)
+    await pace()
+  }
+  return hash.digest('hex')
 }

@@ -1,5 +1,4 @@
 // From a document to what it would change: every entry is drafted and checked, compared with what is saved, and its policies are linted.
-import { createHash } from 'node:crypto'
 import { createPace } from '../../../db/pace.ts'
 import type { ConfigDocument as AppliedDocument } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
@@ -18,7 +17,7 @@ import {
 } from './drafts.ts'
 import { readSaved } from './entries.ts'
 import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
-import { type Change, describeState, type LockChange, planCollection, type Saved } from './plan.ts'
+import { type Change, fingerprintOf, type LockChange, planCollection, type Saved } from './plan.ts'
 import { addAffected, type Review, rejectHarmfulIssuers, reviewPolicies } from './review.ts'
 
 export type Prepared = Review & {
@@ -36,11 +35,15 @@ export type Prepared = Review & {
   owners: Drafting['owners']
 }
 
-/** @throws Fault `invalid`, `not_found` or `conflict` that names the entry which cannot be saved */
+/**
+ * `isPruned`: what the document no longer names will be deleted.
+ * @throws Fault `invalid`, `not_found` or `conflict` that names the entry which cannot be saved
+ */
 export async function prepare(
   context: OperationContext,
   document: ConfigDocument,
   organization: string | undefined,
+  isPruned: boolean,
 ): Promise<Prepared> {
   const organizationId = organizationOf(context, document, organization)
   const owner = document.owner ?? null
@@ -61,15 +64,15 @@ export async function prepare(
       throw new Fault('forbidden', `${kind} belong to the installation: change them with the command, on the server`)
     const saved = await readSaved(context, kind, organizationId)
     const drafted = await draftAll(drafting, kind, entries, saved)
-    changes.push(...planCollection(kind, drafted, saved, owner))
+    changes.push(...(await planCollection(kind, drafted, saved, owner)))
     for (const draft of drafted) drafts.set(keyOf(kind, draft.name), draft)
-    if (kind === 'issuers') checkUrls(drafting, changes)
+    if (kind === 'issuers') checkUrls(drafting, changes, isPruned)
   }
   checkReferences(drafts.values(), changes)
   const draftOf = ({ kind, name }: Change) => drafts.get(keyOf(kind, name))
-  await rejectHarmfulIssuers(drafting, changes)
+  await rejectHarmfulIssuers(drafting, changes, isPruned)
   const review = await reviewPolicies(drafting, changes, draftOf)
-  const fingerprint = createHash('sha256').update(describeState(changes, locks)).digest('hex')
+  const fingerprint = await fingerprintOf(changes, locks)
   const policies = new Map(
     [...drafts.values()].flatMap(({ policy }) => (policy ? [[policy.name, policy] as const] : [])),
   )
@@ -139,8 +142,8 @@ async function draftOne(drafting: Drafting, kind: Kind, entry: Entry, saved: Sav
 }
 
 /** One issuer URL means one issuer, after the change. */
-function checkUrls({ issuers }: Drafting, changes: readonly Change[]): void {
-  const deleted = new Set(changes.flatMap(({ action, name }) => (action === 'delete' ? [name] : [])))
+function checkUrls({ issuers }: Drafting, changes: readonly Change[], isPruned: boolean): void {
+  const deleted = new Set(changes.flatMap(({ action, name }) => (isPruned && action === 'delete' ? [name] : [])))
   const names = new Map<string, string>()
   for (const { name, issuerUrl } of issuers.values()) {
     if (deleted.has(name)) continue

@@ -51,11 +51,16 @@ export async function reviewPolicies(
 }
 
 /**
- * A policy that the plan does not change may mean something else under a changed issuer.
+ * A policy that the plan does not change, or would delete but keeps, may mean something else under a changed issuer.
  * @throws Fault `invalid` as an update of the issuer does
  */
-export async function rejectHarmfulIssuers({ context, issuers }: Drafting, changes: readonly Change[]): Promise<void> {
-  const reviewed = new Set(changes.flatMap(({ kind, name }) => (kind === 'policies' ? [name] : [])))
+export async function rejectHarmfulIssuers(
+  { context, issuers }: Drafting,
+  changes: readonly Change[],
+  isPruned: boolean,
+): Promise<void> {
+  const isJudged = ({ kind, action }: Change) => kind === 'policies' && (isPruned || action !== 'delete')
+  const reviewed = new Set(changes.filter(isJudged).map(({ name }) => name))
   for (const { kind, action, id, name } of changes) {
     const before = context.registry.issuers.get(id ?? '')
     const after = issuers.get(name)

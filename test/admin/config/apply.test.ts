@@ -282,11 +282,38 @@ test('an issuer that changes is refused if it opens a policy of the document or 
   expect((await apply({ ...moved, policies: [narrow] })).counts).toMatchObject({ update: 2 })
 })
 
+test('a policy that is not pruned counts as kept when its issuer changes', async () => {
+  const policy = { issuer: 'kept', key: 'target', audience: 'a', condition: 'claims.environment == "production"' }
+  const issuers = [{ name: 'kept', issuer_url: 'https://kept.example.com' }]
+  const document = { latchkey: 1, owner: 'kept', issuers, policies: [{ ...policy, name: 'left' }] }
+  await apply(document)
+  const url = 'https://github.kept.example/_services/token'
+  const moved = { ...document, issuers: [{ name: 'kept', issuer_url: url }], policies: [] }
+  expect(brief(await planOf(moved))).toEqual(['update issuers kept', 'delete policies left'])
+  await expect(apply(moved)).rejects.toThrow('the policy "left" is too wide: github-environment-alone')
+  expect((await apply(moved, { prune: true })).counts).toMatchObject({ update: 1, delete: 1 })
+})
+
 test('an issuer may take the URL of one that the document gives up', async () => {
   await apply(team('renamed'))
   const issuers = [{ name: 'renamed-new', issuer_url: 'https://renamed.example.com' }]
   const policies = [{ ...team('renamed').policies[0], issuer: 'renamed-new' }]
   const document = { ...team('renamed'), issuers, policies }
+  await expect(apply(document)).rejects.toThrow('renamed-idp')
   expect((await apply(document, { prune: true })).counts).toMatchObject({ create: 1, update: 1, delete: 1 })
   expect(brief(await planOf(document))).toEqual([])
+})
+
+test('two issuers of a document may swap their URLs', async () => {
+  const swap = (one: string, other: string) => ({
+    latchkey: 1,
+    owner: 'swap',
+    issuers: [
+      { name: 'one', issuer_url: `https://${one}.swap.example` },
+      { name: 'other', issuer_url: `https://${other}.swap.example` },
+    ],
+  })
+  await apply(swap('a', 'b'))
+  await apply(swap('b', 'a'))
+  expect(brief(await planOf(swap('b', 'a')))).toEqual([])
 })
