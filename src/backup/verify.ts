@@ -69,6 +69,8 @@ export async function verifyBackup(
       checks.push(made)
     }
   }
+  // Sessions that ended after the backup would live again.
+  if (!hasFailed) await known.database?.client.execute('delete from sessions')
   await known.database?.close()
   letGo()
   if (known.database !== undefined) rmSync(`${verification.scratch}-wal`, { force: true })

@@ -30,7 +30,7 @@ let made: string
 let token: string
 beforeAll(async () => {
   installation = await install()
-  const served = await installation.serve()
+  const served = await installation.serve(undefined, { LATCHKEY_ADMIN_ORIGIN: 'https://admin.example.com' })
   const trusted = await trust(served, await installation.startIssuer())
   const fields = { federation_policy_id: trusted.policyId, subject_token: trusted.subjectToken }
   const response = await postExchange(served.baseUrl, fields)
@@ -41,6 +41,17 @@ beforeAll(async () => {
     body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'one two' }] }),
   })
   await inferred.text()
+  const [, link] = (await served.ask<{ url: string }>('sessions.link')).url.split('#link=')
+  const signedIn = await fetch(`${served.baseUrl}/admin/session`, {
+    method: 'POST',
+    headers: {
+      'sec-fetch-site': 'same-origin',
+      origin: 'https://admin.example.com',
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ link }),
+  })
+  expect(signedIn.status).toBe(200)
   made = join(installation.folder, 'made.backup')
   await served.ask('backup.create', { to: made })
   await served.serving.stop()
@@ -109,6 +120,9 @@ describe('restored in an empty folder,', () => {
     expect(outcome).toMatchObject({ code: 0, ok: true, database: join(data, 'latchkey.db'), previous: null })
     expect(readdirSync(data).toSorted()).toEqual(['latchkey.db', 'master.key'])
     expect(statSync(join(data, 'latchkey.db')).mode & 0o777).toBe(0o600)
+    // A session of the admin page that ended after the backup must not live again.
+    const count = 'select count(*) as count from sessions'
+    expect([file, join(data, 'latchkey.db')].map((path) => rowsInFile(path, count)[0]?.count)).toEqual([1, 0])
     const served = await installation.serve(undefined, env)
     const listed = await fetch(`${served.baseUrl}/models`, { headers: { authorization: `Bearer ${token}` } })
     expect(listed.status).toBe(200)

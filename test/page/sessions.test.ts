@@ -138,6 +138,20 @@ describe('a sign-in', () => {
     expect(await statusWith(cookie)).toBe(401)
   })
 
+  test('ends the session of another organization without naming the new key there', async () => {
+    await latchkey.admin('organizations.create', { name: 'second' })
+    const stranger = await latchkey.admin<Row & { key: string }>('keys.create', {
+      organization: 'second',
+      name: 'stranger',
+      kind: 'management',
+    })
+    const cookie = await signIn(latchkey, { api_key: managementKey.key })
+    await call(latchkey, '/admin/session', { method: 'POST', body: { api_key: stranger.key }, cookie })
+    expect(await statusWith(cookie)).toBe(401)
+    const { data } = await latchkey.admin<{ data: Row[] }>('audit.changes', { organization: 'default', limit: 1 })
+    expect(data).toMatchObject([{ operation: 'sessions.end', actor_key_name: 'boss' }])
+  })
+
   test('is limited for each address', async () => {
     const statuses: number[] = []
     for (let count = 0; count < 12; count++) statuses.push((await signInWith({ api_key: 'x' })).status)
@@ -204,6 +218,17 @@ describe('a session', () => {
     const authorization = `Bearer ${latchkey.key.key}`
     expect(await statusWith(cookie, { authorization })).toBe(403)
     expect(await statusWith(cookie, { authorization: 'Bearer x' })).toBe(401)
+  })
+
+  test('of a link does not name the user of the machine to callers over HTTP', async () => {
+    const actor = { kind: 'local', osUser: 'alice' } as const
+    const made = await latchkey.server.runByName('sessions.link', { key: 'boss' }, actor)
+    const { url } = made as { url: string }
+    const linked = await signIn(latchkey, { link: url.slice(url.indexOf('#link=') + '#link='.length) })
+    const local = await latchkey.admin<{ data: Row[] }>('audit.changes', { limit: 1 })
+    expect(local.data).toMatchObject([{ operation: 'sessions.begin', after: { opened_by: 'alice' } }])
+    const changes = await call(latchkey, '/workload-identity/audit/changes', { cookie: linked })
+    expect(await changes.text()).not.toContain('alice')
   })
 
   test('is named in the record of its changes', async () => {

@@ -70,8 +70,9 @@ async function listExchanges(context: OperationContext, input: typeof auditInput
 async function listAdminChanges(context: OperationContext, input: typeof changesInput.infer) {
   const { orm, onProgress, actor } = context
   // Only the operators of the machine see its users.
+  const showsUsers = actor.kind !== 'key'
   const usersOf = ({ osUser, sudoUser }: AdminChange): { os_user?: string | null; sudo_user?: string | null } =>
-    actor.kind === 'key' ? {} : { os_user: osUser, sudo_user: sudoUser }
+    showsUsers ? { os_user: osUser, sudo_user: sudoUser } : {}
   const names = createRowNames(context.registry)
   const asked = pageOf(context, input)
   const isOwner = asked.organizationId !== undefined && ownsInstallation(context.registry, asked.organizationId)
@@ -79,7 +80,8 @@ async function listAdminChanges(context: OperationContext, input: typeof changes
   const withCommon = input.installation === true && isOwner
   const filter = { ...asked, withCommon, kind, targetId, groupId: input.group?.toLowerCase() }
   const rows = await listChanges(orm, filter, (row) => row, onProgress)
-  return { data: await mapInSlices(rows, async (row) => ({ ...(await showChange(row, names)), ...usersOf(row) })) }
+  const show = async (row: AdminChange) => ({ ...(await showChange(row, names, showsUsers)), ...usersOf(row) })
+  return { data: await mapInSlices(rows, show) }
 }
 
 async function showRequest(context: OperationContext, { request_id, organization }: typeof exchangeInput.infer) {
@@ -135,7 +137,11 @@ function stepOfRow(reason: string | null): StepName | null {
   return reason !== null && isReason(reason) ? stepOf(reason) : null
 }
 
-async function showChange(row: AdminChange, names: RowNames): Promise<typeof changeResponse.infer> {
+async function showChange(
+  row: AdminChange,
+  names: RowNames,
+  showsUsers: boolean,
+): Promise<typeof changeResponse.infer> {
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -149,8 +155,8 @@ async function showChange(row: AdminChange, names: RowNames): Promise<typeof cha
     organization_id: row.organizationId,
     kind: row.kind,
     target_id: row.targetId,
-    before: showChangedRow(row.before),
-    after: showChangedRow(row.after),
+    before: showChangedRow(row.before, showsUsers),
+    after: showChangedRow(row.after, showsUsers),
   }
 }
 
@@ -163,10 +169,11 @@ const flags = new Set([
 ])
 
 /** A row as SQLite wrote it, with flags and times in the usual form, and without the hash of a key. */
-function showChangedRow(text: string | null): object | null {
+function showChangedRow(text: string | null, showsUsers: boolean): object | null {
   if (text === null) return null
-  const { hash: _hash, ...row } = JSON.parse(text) as Record<string, unknown>
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => showColumn(name, value)))
+  const { hash: _hash, opened_by: user, ...row } = JSON.parse(text) as Record<string, unknown>
+  const shown = user === undefined || !showsUsers ? row : { ...row, opened_by: user }
+  return Object.fromEntries(Object.entries(shown).map(([name, value]) => showColumn(name, value)))
 }
 
 function showColumn(name: string, value: unknown): [name: string, value: unknown] {

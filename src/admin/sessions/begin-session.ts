@@ -10,11 +10,10 @@ import { type Changing, commit } from '../operation/commit.ts'
 /** When a key has more, its oldest sessions end. */
 const sessionsOfKeyMax = 20
 
-/** Whose session begins. `replaces`: the session that the same browser had. */
+/** Whose session begins. */
 export type NewSession = Pick<SessionRow, 'readOnly' | 'openedBy' | 'clientAddress'> & {
   key: Key
   requestId: string
-  replaces: string | undefined
 }
 
 type Context = Omit<Changing, 'actor' | 'operation'>
@@ -23,7 +22,7 @@ type Context = Omit<Changing, 'actor' | 'operation'>
 export async function beginSession(
   context: Context,
   { sessions }: Page,
-  { key, requestId, replaces, ...fields }: NewSession,
+  { key, requestId, ...fields }: NewSession,
 ): Promise<{ row: SessionRow; token: string }> {
   const token = createToken()
   const at = context.now()
@@ -40,8 +39,7 @@ export async function beginSession(
   }
   const ofKey = sessions.list(key.organizationId).filter((session) => session.key.id === key.id)
   const oldest = ofKey.map((session) => session.row).toSorted((one, other) => other.createdAt - one.createdAt)
-  const surplus = oldest.slice(sessionsOfKeyMax - 1).map(({ id }) => id)
-  const ended = [...new Set([...surplus, ...(replaces === undefined ? [] : [replaces])])]
+  const ended = oldest.slice(sessionsOfKeyMax - 1).map(({ id }) => id)
   const actor = { kind: 'key' as const, keyId: key.id, sessionId: row.id, requestId }
   const touched = [row.id, ...ended].map((id) => ({ kind: 'session' as const, id }))
   const ending = ended.length === 0 ? [] : [endSessions(context.orm, ended, at)]

@@ -14,7 +14,7 @@ import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts
 import type { Page } from '../../page/page.ts'
 import { allowsSessions, isFromPage } from '../../page/page-origin.ts'
 import { readCookie, setCookie } from '../../page/session-cookie.ts'
-import { lifetimeSecondsMax } from '../../page/sessions.ts'
+import { lifetimeSecondsMax, type Session } from '../../page/sessions.ts'
 import { type } from '../../values/shape.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { dataOf } from '../operation/responses.ts'
@@ -41,17 +41,20 @@ const signIn: Handle<SessionContext> = async (request, context, { clientAddress,
   if ((api_key === undefined) === (link === undefined))
     throw new Fault('invalid', 'Send api_key or link, and not the other one')
   const grant = api_key === undefined ? fromLink(link ?? '', context, page) : fromApiKey(api_key, context)
-  const before = readCookie(request, page.origin)
-  const { row, token } = await beginSession(context, page, {
-    ...grant,
-    clientAddress,
-    requestId,
-    replaces: before === undefined ? undefined : page.sessions.find(before, { isUse: false })?.row.id,
-  })
+  const cookie = readCookie(request, page.origin)
+  const before = cookie === undefined ? undefined : page.sessions.find(cookie, { isUse: false })
+  const { row, token } = await beginSession(context, page, { ...grant, clientAddress, requestId })
+  if (before !== undefined) await endAsItself(before.row, context, requestId)
   context.callers.set(request, { keyId: row.keyId, sessionId: row.id })
   const key = row.readOnly ? { ...grant.key, kind: 'management_read_only' as const } : grant.key
   const data = await showIdentity(context, key, row)
   return reply({ data }, { 'set-cookie': setCookie(page.origin, token, lifetimeSecondsMax) })
+}
+
+/** The session that the browser had may be one of another organization, whose record does not name the new key. */
+function endAsItself({ id, keyId }: Session['row'], context: SessionContext, requestId: string): Promise<void> {
+  const actor = { kind: 'key' as const, keyId, sessionId: id, requestId }
+  return endSession({ ...context, actor, operation: 'sessions.end' }, id)
 }
 
 type Grant = { key: Key; readOnly: boolean; openedBy: string | null }

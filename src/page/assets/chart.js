@@ -41,7 +41,7 @@ export function barChart({ label, labels, series, format = count, width = 720 })
       <line x1="0" x2=${width} y1=${height - bottom} y2=${height - bottom}></line>
       <text x="0" y="20">${most === 0 ? '' : format(top)}</text>
       ${labels.map((_, index) => bar(index))}
-      ${labels.map((text, index) => (index % every === 0 && index * step < width - 40 ? svg`<text x=${index * step} y=${height - 4}>${text}</text>` : nothing))}
+      ${labels.map((text, index) => (index % every === 0 && index * step < width - 60 ? svg`<text x=${index * step} y=${height - 4}>${text}</text>` : nothing))}
     </svg>
     <details><summary>Numbers</summary>${numbers(label, labels, series, format)}</details>
   </figure>`

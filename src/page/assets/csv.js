@@ -26,10 +26,10 @@ export async function downloadCsv(path, filter, names) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }
 
-/** A spreadsheet must not take a stored text for a formula. @param {unknown} value */
+/** A spreadsheet must not take a stored text for a formula, not even one that ends cells at semicolons. @param {unknown} value */
 function cell(value) {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number') return String(value)
-  const text = String(value).replace(/^[=+\-@\t\r]/, "'$&")
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  const text = String(value).replace(/(?<=^|[;\t\r\n])\s*[=+\-@\t\r＝＋－＠]/g, "'$&")
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

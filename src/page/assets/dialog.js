@@ -1,10 +1,17 @@
 // Dialogs. `await confirm({ title, body, action: 'Delete policy', isDanger: true })` returns whether it was confirmed; the
 // body says what the action will stop. `openDialog(title, (close) => template)` shows anything; call `update()` of what it
-// returns to render again. Escape closes, and the focus returns to where it was.
+// returns to render again. Escape closes, and the focus returns to where it was. `closeDialogs()` closes all.
 /** @import { Content } from '../types.ts' */
 import { icon } from './icons.js'
 import { html, nothing, render } from './lit-html.js'
 import { stored } from './parts.js'
+
+export function closeDialogs() {
+  for (const each of document.querySelectorAll('dialog')) each.close()
+}
+
+// Leaving the place closes what belongs to it. A dialog can show a secret, which a page that is kept in memory must not.
+for (const name of ['hashchange', 'pagehide']) addEventListener(name, closeDialogs)
 
 /**
  * @param {string} title @param {(close: (value?: string) => void) => Content} body
@@ -32,10 +39,6 @@ export function openDialog(title, body) {
       resolve(element.returnValue)
     })
   })
-  // Leaving the place closes what belongs to it.
-  const leave = () => close()
-  addEventListener('hashchange', leave, { once: true })
-  closed.then(() => removeEventListener('hashchange', leave))
   return { update, closed: /** @type {Promise<string>} */ (closed) }
 }
 

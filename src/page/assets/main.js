@@ -1,6 +1,7 @@
 // Starts the page: session, frame, and the view that the address names. Views get a Page (types.ts).
 /** @import { Session } from '../types.ts' */
 import { asProblem, send, whenSignedOut } from './client.js'
+import { closeDialogs } from './dialog.js'
 import { renderFrame } from './frame.js'
 import { render } from './lit-html.js'
 import { notify, prepareNotices } from './notice.js'
@@ -48,6 +49,7 @@ whenSignedOut(() => {
 })
 
 function leave() {
+  closeDialogs()
   open?.close()
   open = undefined
 }
@@ -81,6 +83,10 @@ function showPlace() {
 }
 
 prepareNotices()
+// Whoever comes back to a page that the browser kept may be signed out by now.
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) location.reload()
+})
 addEventListener('hashchange', () => {
   if (location.hash.startsWith('#link=')) void start()
   else showPlace()

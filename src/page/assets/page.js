@@ -40,7 +40,7 @@ export function createPage(session, content, title) {
       if (!isWaiting) queueMicrotask(renderNow)
       isWaiting = true
     },
-    title,
+    title: (text) => void (isClosed || title(text)),
     setQuery: (changes) => {
       query = Object.fromEntries(Object.entries({ ...query, ...changes }).filter(([, value]) => value !== ''))
       replacePlace(path, query)
@@ -57,13 +57,14 @@ export function createPage(session, content, title) {
         page.update()
       }
       polls.push(once)
-      closers.push(repeat(once, seconds))
+      // A view can arrive after somebody has left it.
+      if (!isClosed) closers.push(repeat(once, seconds))
     },
     refresh: async () => {
       await Promise.all(polls.map((each) => each()))
     },
     run: (work) => runWithNotice(work).finally(page.update),
-    onClose: (close) => closers.push(close),
+    onClose: (close) => void (isClosed ? close() : closers.push(close)),
     show: (shown) => {
       template = shown
       renderNow()

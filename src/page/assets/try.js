@@ -9,10 +9,13 @@ import { planNotice } from './plan.js'
 import { href } from './router.js'
 import { table } from './table.js'
 
+/** @param {unknown} value */
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** Header and payload, or undefined for a text that is no JWT. @param {string} token @returns {Record<string, any>[] | undefined} */
 export function decode(token) {
   try {
-    return token
+    const parts = token
       .split('.')
       .slice(0, 2)
       .map((part) => {
@@ -21,6 +24,7 @@ export function decode(token) {
         )
         return JSON.parse(new TextDecoder().decode(bytes))
       })
+    return parts.length === 2 && parts.every(isObject) ? parts : undefined
   } catch {
     return undefined
   }
@@ -77,8 +81,10 @@ export const view = (page) => {
 
 /** @param {Record<string, any>[]} decoded */
 function contents([header, payload]) {
-  const time = (/** @type {string} */ name) =>
-    Number.isFinite(payload?.[name]) ? new Date(payload?.[name] * 1_000).toISOString() : undefined
+  const time = (/** @type {string} */ name) => {
+    const at = new Date(typeof payload?.[name] === 'number' ? payload[name] * 1_000 : Number.NaN)
+    return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
+  }
   const [issued, expires] = [time('iat'), time('exp')]
   return html`${facts([
     ['Issued', issued === undefined ? '–' : at(issued)],

@@ -13,6 +13,7 @@ import { table } from './table.js'
 
 const path = '/usage'
 const [rowsPerPage, seriesMax] = [50, 8]
+const spans = ['7', '30', '90']
 
 /** What names a row, and the columns of an export. */
 export const groupings = {
@@ -56,11 +57,11 @@ const measures = {
 
 /** What the address asks for. @param {Page} page */
 function askedBy({ query }) {
-  const days = Number(query.days ?? 30)
-  const since = new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10)
+  const days = spans.find((each) => each === query.days) ?? '30'
+  const since = new Date(Date.now() - (Number(days) - 1) * 86_400_000).toISOString().slice(0, 10)
   const by = /** @type {Grouping} */ (Object.hasOwn(groupings, query.by ?? '') ? query.by : 'key')
   const measure = /** @type {Measure} */ (Object.hasOwn(measures, query.show ?? '') ? query.show : 'total_tokens')
-  return { by, measure, filter: { by, since, key: query.key, policy: query.policy } }
+  return { by, measure, days, filter: { by, since, key: query.key, policy: query.policy } }
 }
 
 /** @type {View} */
@@ -81,14 +82,14 @@ export const view = (page) => {
     void page.refresh()
   }
   return () => {
-    const { by, measure, filter } = askedBy(page)
+    const { by, measure, days, filter } = askedBy(page)
     const only = filter.key ?? filter.policy
     const download = () => downloadCsv(path, filter, groupings[by].fields)
     const titles = (/** @type {Record<string, { title: string }>} */ of) =>
       Object.entries(of).map(([name, { title }]) => /** @type {[string, string]} */ ([name, title]))
     return html`<div class="filters">
         ${field({ label: 'Group by', name: 'by', value: by, options: titles(groupings), onInput: choose('by') })}
-        ${field({ label: 'Time', name: 'days', value: page.query.days ?? '30', options: ['7', '30', '90'].map((days) => [days, `Last ${days} days`]), onInput: choose('days') })}
+        ${field({ label: 'Time', name: 'days', value: days, options: spans.map((each) => [each, `Last ${each} days`]), onInput: choose('days') })}
         ${field({ label: 'Show', name: 'show', value: measure, options: titles(measures), onInput: choose('show') })}
         ${button(page, 'Download CSV', download)}
       </div>

@@ -1,7 +1,8 @@
 // What belongs to the whole installation over HTTP: who may see and change it, and that no secret is in it. Also the manual, and changes that
 // name the version that they are based on.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Federation, type Row, startFederation, upstreamApiKey } from '../../support/latchkey.ts'
+import { ownsInstallation } from '../../../src/admin/operation/installation.ts'
+import { type Federation, type Row, startFederation, startTestServer, upstreamApiKey } from '../../support/latchkey.ts'
 import { createApiCaller } from '../../support/openapi.ts'
 
 let federation: Federation
@@ -36,6 +37,19 @@ describe('the installation', () => {
       expect(refused).toMatchObject({ status: 403, error: { message: expect.stringContaining('whole installation') } })
       expect((await call('GET', path, federation.key.key)).status).toBe(403)
     }
+  })
+
+  test('stays with its first organization when the clock is set back', async () => {
+    let now = Date.now()
+    const latchkey = await startTestServer({ dependencies: { now: () => now } })
+    now -= 86_400_000
+    await latchkey.admin('organizations.create', { name: 'later' })
+    const { organizations } = latchkey.server.context.registry
+    const owners = [...organizations.values()].filter(({ id }) =>
+      ownsInstallation(latchkey.server.context.registry, id),
+    )
+    expect(owners.map(({ name }) => name)).toEqual(['default'])
+    await latchkey.stop()
   })
 
   test('shows no credential, private key or secret setting', async () => {

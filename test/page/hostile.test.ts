@@ -1,0 +1,126 @@
+// What somebody pastes, types into the address, or leaves too early must not break the admin page or stay behind in it (needs chromium).
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Route } from 'playwright-core'
+import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
+import { type OpenedPage, openAdminPage } from '../support/opened-page.ts'
+
+closeBrowserAfterAll()
+
+describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
+  let latchkey: TestServer
+  let page: OpenedPage
+  let key: Row & { key: string }
+  const go = (hash: string) => page.evaluate((to) => location.assign(to), hash)
+  const heading = (name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+  const textOf = () => page.evaluate(() => document.documentElement.textContent ?? '')
+
+  beforeAll(async () => {
+    latchkey = await startTestServer()
+    key = await latchkey.admin('keys.create', { name: 'boss', kind: 'management' })
+    page = await openAdminPage(latchkey, { key: key.key, hash: '#/manual' })
+    await heading('Client recipes')
+  })
+  afterAll(() => latchkey.stop())
+
+  /** Holds requests for a path until the returned function is called. */
+  async function hold(pattern: string) {
+    const asked = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    await page.route(pattern, async (route: Route) => {
+      asked.resolve()
+      await released.promise
+      await route.continue()
+    })
+    const answered = page.waitForResponse(pattern)
+    return {
+      asked: asked.promise,
+      release: async () => {
+        released.resolve()
+        await (await answered).finished()
+        await page.unroute(pattern)
+      },
+    }
+  }
+
+  test('a view that was left before its module arrived asks for nothing', async () => {
+    const held = await hold('**/assets/keys.js')
+    await go('#/keys')
+    await held.asked
+    await go('#/try')
+    await heading('Try a token')
+    const paths: string[] = []
+    page.on('request', (request) => paths.push(new URL(request.url()).pathname))
+    await held.release()
+    // Its own import waits for the same module.
+    await page.evaluate(() => import(new URL('assets/keys.js', location.href).href))
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    expect(paths.filter((path) => path.endsWith('/v1/keys'))).toEqual([])
+  })
+
+  test('a view that was left before its data arrived does not take the place of the next one', async () => {
+    const held = await hold('**/v1/keys/*')
+    await go(`#/keys/${String(key.hash)}`)
+    await held.asked
+    await go('#/try')
+    await heading('Try a token')
+    await held.release()
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
+    await heading('Try a token')
+    await page.getByLabel('Token (JWT)').waitFor()
+  })
+
+  test('pasted texts that only look like a token are shown or refused', async () => {
+    const token = page.getByLabel('Token (JWT)')
+    const payload = (value: unknown) => `e30.${btoa(JSON.stringify(value))}.`
+    for (const text of ['e30', 'W10.W10', payload(null), payload('x')]) {
+      await token.fill(text)
+      await page.getByText('This is not a JWT').waitFor()
+    }
+    for (const exp of [1e20, -1e15, '1']) {
+      await token.fill(payload({ exp, ['__proto__']: 1 }))
+      await page
+        .getByRole('group', { name: 'payload' })
+        .filter({ hasText: String(exp) })
+        .waitFor()
+    }
+  })
+
+  test('an address that somebody made up opens the view as it is without it', async () => {
+    for (const query of ['days=abc', 'days=1e9', 'by=__proto__&show=constructor']) {
+      await go(`#/usage?${query}`)
+      await page.getByText('No usage in this time').waitFor()
+      expect(await page.getByLabel('Time').inputValue()).toBe('30')
+    }
+  })
+
+  test('a secret that is shown once is gone when the page is left or kept by the browser', async () => {
+    for (const leave of ['pagehide', 'sign-out elsewhere']) {
+      await go('#/keys/new')
+      await page.getByLabel('Name', { exact: true }).fill(leave)
+      await page.getByRole('button', { name: 'Create key' }).click()
+      const secret = page.getByRole('group', { name: 'key' })
+      await secret.filter({ hasText: /sk-lk-v1-[0-9a-f]{64}/ }).waitFor()
+      if (leave === 'pagehide')
+        await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })))
+      else {
+        await latchkey.admin('keys.disable', { keys: ['boss'] })
+        await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+        await page.getByText('Your session has ended').waitFor()
+      }
+      await secret.waitFor({ state: 'detached' })
+      expect(await textOf()).not.toMatch(/sk-lk-v1-[0-9a-f]{64}/)
+    }
+  })
+
+  test('it loads again when the browser had kept it', async () => {
+    const loaded = page.waitForEvent('load')
+    await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))
+    await loaded
+    await page.getByLabel('Management key').waitFor()
+  })
+
+  test('nothing failed meanwhile', () => {
+    expect(page.problems).toEqual([])
+  })
+})
