@@ -8,6 +8,7 @@ import { usage, usageDays } from './record-schema.ts'
 import { apiKeys } from './schema.ts'
 import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
 import { matching, rangeOf, readable, type UsageFilter } from './usage.ts'
+import { groupColumns } from './usage-columns.ts'
 import type { UsageGrouping } from './usage-groupings.ts'
 
 /** The summed fields, in the order in which a slice returns them. */
@@ -17,21 +18,9 @@ export type UsageTotals = Record<(typeof added)[number], number>
 export type UsageGroup = { values: (string | number | null)[]; totals: UsageTotals; days: Map<number, UsageTotals> }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
-const none: Record<string, SQLiteColumn> = {}
-/** What the requests of a group share. All of them share the day. */
-const columnsOf = {
-  key: { keyId: usage.keyId },
-  policy: { policyId: usage.policyId },
-  subject: { issuerId: usage.issuerId, subject: usage.subject },
-  model: { model: usage.model },
-  preset: { workspaceId: usage.workspaceId, presetVersion: usage.presetVersion },
-  upstream: { upstream: usage.upstream },
-  day: none,
-} satisfies Record<UsageGrouping, Record<string, SQLiteColumn>>
-
 /** The names of the values of a group. */
 export function valueNamesOf(by: UsageGrouping): string[] {
-  return Object.keys(columnsOf[by])
+  return Object.keys(groupColumns[by])
 }
 
 /** The values, the day, and the fields of `added`. */
@@ -73,7 +62,7 @@ export async function reportLedger(
   { rowsMax, onProgress }: { rowsMax: number; onProgress?: OnProgress | undefined },
 ): Promise<UsageReport & { cutAt: number | undefined }> {
   const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
-  const columns: (SQLiteColumn | SQL)[] = Object.values(columnsOf[by])
+  const columns: (SQLiteColumn | SQL)[] = Object.values(groupColumns[by])
   const day = sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
   const summed = [usage.promptTokens, usage.completionTokens, usage.totalTokens, usage.costNanodollars].map(
     (column) => sql`cast(total(${column}) as integer)`,

@@ -7,6 +7,7 @@ import { createPace, nextSlice } from './pace.ts'
 import { usage, usageDays } from './record-schema.ts'
 import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
 import { matching, rangeOf, readable, rowIdsOf, type UsageFilter } from './usage.ts'
+import { groupColumns } from './usage-columns.ts'
 import type { UsageGrouping } from './usage-groupings.ts'
 
 /** The summed fields, in the order in which a slice returns them. `unpriced` counts requests with an unknown cost. */
@@ -19,15 +20,7 @@ export type UsageSum = Record<(typeof added)[number], number> & {
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 const day = sql<number>`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
-const groups: Record<UsageGrouping, Record<string, SQLiteColumn | SQL>> = {
-  key: { keyId: usage.keyId },
-  policy: { policyId: usage.policyId },
-  subject: { issuerId: usage.issuerId, subject: usage.subject },
-  model: { model: usage.model },
-  preset: { workspaceId: usage.workspaceId, presetVersion: usage.presetVersion },
-  upstream: { upstream: usage.upstream },
-  day: { day },
-}
+const groups: Record<UsageGrouping, Record<string, SQLiteColumn | SQL>> = { ...groupColumns, day: { day } }
 
 /** SQLite's `total` returns a float, so a sum beyond the safe integers stays readable. */
 function total(column: SQLiteColumn) {

@@ -1,6 +1,6 @@
 // The files of a release that run on any JavaScript runtime: the helper for workloads, and its module for programs.
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import { root } from './compile.ts'
 import { createSbom } from './cyclonedx.ts'
@@ -17,13 +17,20 @@ const types = 'latchkey-client.d.mts'
 const sbom = 'latchkey-agent.cdx.json'
 
 /**
- * Writes the files to the folder, and moves this process to the folder of the project. Returns their names. The same
- * source gives the same bytes. Fails if a package came into the bundle, or it grew too large.
+ * Writes the files to the folder and returns their names. The same source gives the same bytes. Fails if a package came
+ * into the bundle, or it grew too large.
  */
 export async function buildPortableFiles(folder: string, commit: string): Promise<string[]> {
   mkdirSync(folder, { recursive: true })
+  const path = resolve(folder)
+  const before = process.cwd()
+  // The bundler names modules by their paths relative to the current folder.
   process.chdir(root)
-  for (const [name, entry] of Object.entries(entries)) writeFileSync(join(folder, name), await bundle(name, entry))
+  try {
+    for (const [name, entry] of Object.entries(entries)) writeFileSync(join(path, name), await bundle(name, entry))
+  } finally {
+    process.chdir(before)
+  }
   copyFileSync(join(root, 'scripts/release', types), join(folder, types))
   // Nothing of others is in the bundle, so the bill names the program alone.
   const bill = createSbom({ name: 'latchkey-agent', version: packageJson.version, commit }, [])

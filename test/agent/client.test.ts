@@ -21,9 +21,7 @@ let client: typeof source
 let env: Record<string, string>
 
 beforeAll(async () => {
-  const current = process.cwd()
   await buildPortableFiles(folder.path, 'test')
-  process.chdir(current)
   federation = await startFederation()
   writeFileSync(inFolder('jwt'), await federation.mint())
   env = {

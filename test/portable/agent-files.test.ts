@@ -23,9 +23,7 @@ let federation: Federation
 let env: Record<string, string>
 
 beforeAll(async () => {
-  const current = process.cwd()
   await buildPortableFiles(folder.path, 'test')
-  process.chdir(current)
   federation = await startFederation()
   writeFileSync(inFolder('jwt'), await federation.mint())
   env = {

@@ -17,9 +17,7 @@ let platform: Awaited<ReturnType<typeof listenLocally>>
 let runner: Record<string, string>
 
 beforeAll(async () => {
-  const current = process.cwd()
   await buildPortableFiles(folder.path, 'test')
-  process.chdir(current)
   federation = await startFederation()
   const jwt = await federation.mint()
   platform = await listenLocally(async (request) => {

@@ -14,6 +14,7 @@ import { archivedOf } from './archived.ts'
 import { traits, traitsOf } from './report-page.ts'
 import { createRowNames } from './row-names.ts'
 import { dayText, groupOf } from './usage.ts'
+import { showTotals } from './usage-figures.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 const [daysDefault, daysMax] = [30, 92]
@@ -127,16 +128,6 @@ function sumOf(all: readonly UsageTotals[]): UsageTotals {
   const sum = { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0 }
   for (const totals of all) for (const field of Object.keys(sum) as (keyof UsageTotals)[]) sum[field] += totals[field]
   return sum
-}
-
-function showTotals(totals: UsageTotals) {
-  return {
-    requests: totals.requests,
-    prompt_tokens: totals.promptTokens,
-    completion_tokens: totals.completionTokens,
-    total_tokens: totals.totalTokens,
-    cost: totals.costNanodollars / nanodollarsPerDollar,
-  }
 }
 
 function showDay([day, { requests, totalTokens, costNanodollars }]: [number, UsageTotals]) {

@@ -14,6 +14,7 @@ import type { requestResponse } from '../operation/responses.ts'
 import { archivedOf } from './archived.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
 import { createRowNames, type RowNames } from './row-names.ts'
+import { showTotals } from './usage-figures.ts'
 
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits, 'until?': timeShape })
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
@@ -104,11 +105,7 @@ export async function groupOf(by: UsageGrouping, group: UsageSum['group'], names
 
 function totalsOf(row: UsageSum) {
   return {
-    requests: row.requests,
-    prompt_tokens: row.promptTokens,
-    completion_tokens: row.completionTokens,
-    total_tokens: row.totalTokens,
-    cost: row.costNanodollars / nanodollarsPerDollar,
+    ...showTotals(row),
     requests_without_cost: row.unpriced,
     last_used_at: timeOf(row.lastUsedAt),
   }

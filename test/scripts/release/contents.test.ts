@@ -83,10 +83,8 @@ test('the license texts have a section for each component, and each standard tex
 
 test('the portable files are the same in every build, without packages, and their bill of materials is valid', async () => {
   const [one, other] = [temporaryFolder(), temporaryFolder()]
-  const current = process.cwd()
   const names = await buildPortableFiles(one.path, 'abc')
   await buildPortableFiles(other.path, 'abc')
-  process.chdir(current)
   const read = ({ path }: { path: string }, name: string) => readFileSync(join(path, name), 'utf8')
   expect(names).toContain('latchkey-agent.mjs')
   for (const name of names) expect(read(other, name)).toBe(read(one, name))

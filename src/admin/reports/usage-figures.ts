@@ -1,0 +1,14 @@
+// How reports of usage show their sums.
+import type { UsageTotals } from '../../../db/usage-report.ts'
+import { nanodollarsPerDollar } from '../../limits.ts'
+
+/** The cost is in dollars. */
+export function showTotals(totals: UsageTotals) {
+  return {
+    requests: totals.requests,
+    prompt_tokens: totals.promptTokens,
+    completion_tokens: totals.completionTokens,
+    total_tokens: totals.totalTokens,
+    cost: totals.costNanodollars / nanodollarsPerDollar,
+  }
+}
