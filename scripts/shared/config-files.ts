@@ -1,6 +1,7 @@
 // Reads configuration documents: YAML or JSON, with the files and environment variables that they name in place of values.
 import { hash } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
+import type { Document, LineCounter } from 'yaml'
 import { Fault } from '../../src/fault.ts'
 import { socketBodyBytesMax } from '../../src/limits.ts'
 import { deferLibrary } from '../../src/runtime/deferred-library.ts'
@@ -37,12 +38,12 @@ export function readConfigDocuments(paths: readonly string[]): Fields[] {
 function joinDocuments(paths: readonly string[], [first = {}, ...others]: Fields[]): Fields {
   const joined: Fields = { ...first }
   for (const [index, document] of others.entries())
-    for (const [name, value] of Object.entries(document)) {
-      const known = joined[name]
-      if (Array.isArray(known) && Array.isArray(value))
-        joined[name] = [...(known as unknown[]), ...(value as unknown[])]
-      else if (known === undefined && Array.isArray(value)) joined[name] = value
-      else if (known !== value)
+    for (const name of new Set([...Object.keys(joined), ...Object.keys(document)])) {
+      const [known, value] = [joined[name], document[name]]
+      const lists = [known ?? [], value ?? []]
+      if (known === value) continue
+      if (lists.every(Array.isArray)) joined[name] = lists.flat()
+      else
         throw new Fault(
           'usage',
           `${JSON.stringify(paths[index + 1])} and ${JSON.stringify(paths[0])} differ in ${JSON.stringify(name)}; they must have the same`,
@@ -67,16 +68,42 @@ function readConfigText(path: string, text: string): Fields {
 
 /** JSON is YAML. Aliases and equal names are refused, since a reader overlooks what they change. */
 function parseYaml(path: string, text: string): unknown {
-  const { parseDocument } = yamlLibrary()
-  const document = parseDocument(text, { uniqueKeys: true, version: '1.2', intAsBigInt: true })
+  const { LineCounter, parseDocument } = yamlLibrary()
+  const lineCounter = new LineCounter()
+  // The check of the library compares each name with each, and takes 1 and "1" for different names.
+  const document = parseDocument(text, { uniqueKeys: false, version: '1.2', intAsBigInt: true, lineCounter })
   const [problem] = [...document.errors, ...document.warnings]
   if (problem !== undefined) throw new Fault('usage', `${JSON.stringify(path)} cannot be read: ${problem.message}`)
+  if (document.directives?.yaml.version !== '1.2')
+    throw new Fault('usage', `${JSON.stringify(path)} must be YAML 1.2; remove the line %YAML`)
+  rejectEqualNames(path, document, lineCounter)
   try {
     return withNumbers(path, document.toJS({ maxAliasCount: 0 }))
   } catch (error) {
     if (error instanceof Fault) throw error
     throw new Fault('usage', `${JSON.stringify(path)} has an alias; write the value out instead`)
   }
+}
+
+/** As texts, since that is what names of JSON are. */
+function rejectEqualNames(path: string, document: Document, lineCounter: LineCounter): void {
+  const { isScalar, visit } = yamlLibrary()
+  visit(document, {
+    Map: (_key, { items }) => {
+      const names = new Set<string>()
+      for (const { key } of items) {
+        if (!isScalar(key)) continue
+        const name = String(key.value ?? '')
+        const { line, col } = lineCounter.linePos(key.range?.[0] ?? 0)
+        if (names.has(name))
+          throw new Fault(
+            'usage',
+            `${JSON.stringify(path)} has the name ${JSON.stringify(name)} twice in one map at line ${line}, column ${col}; remove one of the two`,
+          )
+        names.add(name)
+      }
+    },
+  })
 }
 
 /** Whole numbers arrive as big integers. One that a JSON number cannot hold exactly would be changed silently. */

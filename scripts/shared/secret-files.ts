@@ -1,7 +1,8 @@
 // Writes the texts of new keys to files that only the current user can read.
-import { accessSync, chmodSync, constants, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, constants, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Fault } from '../../src/fault.ts'
+import { exitCodeFailed } from './program.ts'
 
 type Secret = { name: string; key: string }
 
@@ -18,17 +19,30 @@ export function openSecretsFolder(folder: string): string {
 
 /**
  * One file per key, named after it; characters that have a meaning in paths are percent-encoded. Returns the paths.
- * A key that cannot be written is printed on standard error, since it is stored nowhere else.
+ * A key that cannot be written is printed on standard error, since it is stored nowhere else, and the exit code is 1.
  */
 export function writeSecrets(folder: string, secrets: readonly Secret[]): string[] {
-  return secrets.map(({ name, key }) => {
+  return secrets.flatMap(({ name, key }) => {
     const path = join(folder, encodeURIComponent(name))
     try {
-      writeFileSync(path, `${key}\n`, { mode: 0o600 })
-      chmodSync(path, 0o600)
+      writePrivate(path, `${key}\n`)
+      return [path]
     } catch (error) {
       process.stderr.write(`${path} cannot be written (${(error as Error).message}); the key is: ${key}\n`)
+      process.exitCode = exitCodeFailed
+      return []
     }
-    return path
   })
+}
+
+/** Replaces what is at the path, so that neither a link nor the mode of an older file has a say. */
+function writePrivate(path: string, text: string): void {
+  const made = join(dirname(path), `.${crypto.randomUUID()}`)
+  try {
+    writeFileSync(made, text, { mode: 0o600, flag: 'wx', flush: true })
+    renameSync(made, path)
+  } catch (error) {
+    rmSync(made, { force: true })
+    throw error
+  }
 }

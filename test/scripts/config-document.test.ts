@@ -1,11 +1,22 @@
 // `config plan`, `apply`, `export` and `schema` by command: files, secrets, exit codes.
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
 import { hash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import Ajv2020 from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
 import { examples } from '../../scripts/shared/config-examples.ts'
+import { readConfigFiles } from '../../scripts/shared/config-files.ts'
+import { openSecretsFolder, writeSecrets } from '../../scripts/shared/secret-files.ts'
 import { topics } from '../../src/manual/topics.ts'
 import { createCommandRunner } from '../support/command-runner.ts'
 import { runCommand } from '../support/latchkey.ts'
@@ -180,11 +191,16 @@ test('files are joined, and must agree on organization and owner', async () => {
   const two = write('two.yaml', 'latchkey: 1\nowner: us\nkeys:\n  - name: k2\n')
   const other = write('other.yaml', 'latchkey: 1\nowner: them\n')
   expect((await commands.run('config', 'plan', one, two)).stdout).toContain('2 to create')
-  expect((await commands.failure('config', 'plan', one, other)).error.message).toContain('differ in "owner"')
+  expect(() => readConfigFiles([one, other])).toThrow('differ in "owner"')
+  const none = write('none.yaml', 'latchkey: 1\nkeys:\n  - name: k3\n')
+  expect(() => readConfigFiles([one, none])).toThrow('differ in "owner"')
+  expect(() => readConfigFiles([none, one])).toThrow('differ in "owner"')
 })
 
 test.each([
   ['equal names', 'latchkey: 1\nkeys: []\nkeys: []\n', 'at line 3'],
+  ['names that are equal as text', 'latchkey: 1\nkeys: [{ 1: a, "1": b }]\n', 'the name "1" twice'],
+  ['another version of YAML', '%YAML 1.1\n---\nlatchkey: 1\nkeys: [{ name: a, disabled: no }]\n', 'YAML 1.2'],
   ['an alias', 'latchkey: 1\nkeys: &a []\npolicies: *a\n', 'has an alias'],
   [
     'a number that is too large',
@@ -198,7 +214,38 @@ test.each([
     'latchkey: 1\nupstreams:\n  - { name: a, base_url: "http://h/v1", credential: { env: NOT_SET_HERE } }\n',
     'NOT_SET_HERE',
   ],
-])('a file with %s is refused', async (name, text, message) => {
-  const { code, error } = await commands.failure('config', 'plan', write(`${name}.yaml`, text))
-  expect({ code, message: error.message }).toEqual({ code: 2, message: expect.stringContaining(message) })
+])('a file with %s is refused', (name, text, message) => {
+  const file = write(`${name}.yaml`, text)
+  expect(() => readConfigFiles([file])).toThrow(expect.objectContaining({ code: 'usage' }))
+  expect(() => readConfigFiles([file])).toThrow(message)
+})
+
+test('the digest of a file is that of its bytes, with its byte order mark', () => {
+  const file = write('marked.yaml', '\uFEFFlatchkey: 1\nkeys: []\n')
+  expect(readConfigFiles([file])).toEqual({
+    document: { latchkey: 1, keys: [] },
+    sha256: hash('sha256', readFileSync(file)),
+  })
+})
+
+test('a new key replaces a link or a readable file at its place, and one that cannot be written is not reported', () => {
+  const folder = openSecretsFolder(path('replaced'))
+  const [elsewhere, readable] = [write('elsewhere', 'kept'), join(folder, 'readable')]
+  writeFileSync(readable, 'old', { mode: 0o644 })
+  symlinkSync(elsewhere, join(folder, 'linked'))
+  mkdirSync(join(folder, 'taken', 'inside'), { recursive: true })
+  const names = ['linked', 'readable', 'taken']
+  const shown = spyOn(process.stderr, 'write').mockImplementation(() => true)
+  const paths = writeSecrets(
+    folder,
+    names.map((name) => ({ name, key: `key of ${name}` })),
+  )
+  expect(shown).toHaveBeenCalledWith(expect.stringContaining('the key is: key of taken'))
+  shown.mockRestore()
+  expect(process.exitCode).toBe(1)
+  process.exitCode = 0
+  expect(paths).toEqual([join(folder, 'linked'), readable])
+  expect(readFileSync(elsewhere, 'utf8')).toBe('kept')
+  for (const each of paths) expect(lstatSync(each).mode & 0o170777).toBe(0o100600)
+  expect(readdirSync(folder).toSorted()).toEqual(names)
 })

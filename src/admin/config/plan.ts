@@ -81,11 +81,14 @@ function compare(before: Entry, after: Entry, meaningOf: (field: string) => unkn
 /** Whether the document locks what its owner has, where that changes. */
 export type LockChange = { before: boolean; after: boolean } | undefined
 
-/** A hash that differs when the plan differs, or an object that it changes was saved since. */
-export async function fingerprintOf(changes: readonly Change[], locks?: LockChange): Promise<string> {
+/** Whose plan it is. `locks`: whether the document locks what its owner has, where that changes. */
+export type PlanScope = { organizationId: string; owner: string | null; locks: LockChange }
+
+/** A hash that differs when the plan or its scope differs, or an object that it changes was saved since. */
+export async function fingerprintOf(scope: PlanScope, changes: readonly Change[]): Promise<string> {
   const hash = createHash('sha256')
   const pace = createPace()
-  for (const part of locks === undefined ? changes : [...changes, locks]) {
+  for (const part of [scope, ...changes]) {
     hash.update(`${canonicalText(part)}\n`)
     await pace()
   }

@@ -72,7 +72,7 @@ export async function prepare(
   const draftOf = ({ kind, name }: Change) => drafts.get(keyOf(kind, name))
   await rejectHarmfulIssuers(drafting, changes, isPruned)
   const review = await reviewPolicies(drafting, changes, draftOf)
-  const fingerprint = await fingerprintOf(changes, locks)
+  const fingerprint = await fingerprintOf({ organizationId, owner, locks }, changes)
   const policies = new Map(
     [...drafts.values()].flatMap(({ policy }) => (policy ? [[policy.name, policy] as const] : [])),
   )

@@ -63,10 +63,14 @@ test('nulls, defaults and the order of sets and members make no difference', asy
   expect(await planCollection('presets', after, before, null)).toEqual([])
 })
 
-test('the state of a plan differs after an object that it changes was saved again', async () => {
+test('the fingerprint differs for another organization or owner, and after an object was saved again', async () => {
   const after = [wanted('a', { limit: 2 })]
-  const planned = async (updatedAt: number) =>
-    fingerprintOf(await planCollection('keys', after, [{ ...saved('a', null), updatedAt }], null))
-  expect(await planned(1)).toBe(await planned(1))
-  expect(await planned(1)).not.toBe(await planned(2))
+  const planned = async (updatedAt: number, scope: object = {}) => {
+    const changes = await planCollection('keys', after, [{ ...saved('a', null), updatedAt }], null)
+    return fingerprintOf({ organizationId: 'o', owner: null, locks: undefined, ...scope }, changes)
+  }
+  const fingerprint = await planned(1)
+  expect(await planned(1)).toBe(fingerprint)
+  for (const other of [planned(2), planned(1, { organizationId: 'p' }), planned(1, { owner: 'us' })])
+    expect(await other).not.toBe(fingerprint)
 })
