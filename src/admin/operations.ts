@@ -10,7 +10,6 @@ import { bundleSignerOperations } from './issuers/bundle-signers.ts'
 import { importOperations } from './issuers/import-bundles.ts'
 import { issuerOperations } from './issuers/issuers.ts'
 import { keyOperations } from './keys/keys.ts'
-import { manualOperations } from './manual.ts'
 import { masterKeyOperations } from './master-key.ts'
 import { nodeOperations } from './nodes.ts'
 import type { Operation } from './operation/operation.ts'
@@ -46,7 +45,6 @@ export const operations = {
   ...serverOperations,
   ...masterKeyOperations,
   ...systemOperations,
-  ...manualOperations,
   ...backupOperations,
   ...upstreamOperations,
   ...priceOperations,

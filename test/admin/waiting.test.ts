@@ -37,8 +37,6 @@ const others: OperationName[] = [
   'signing_keys.list',
   'health.show',
   'system.show',
-  'manual.list',
-  'manual.show',
   'doctor.examine',
   'backup.create',
   'backup.show',

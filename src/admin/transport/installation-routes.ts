@@ -1,6 +1,5 @@
 // The routes about the whole installation, and the manual. Only keys of the organization that it was set up with may call the former.
 
-import { manualResponse, topicResponse } from '../manual.ts'
 import { dataOf, listOf } from '../operation/responses.ts'
 import { signingKeyResponse } from '../signing-keys.ts'
 import { systemResponse } from '../system.ts'
@@ -78,23 +77,8 @@ const ofInstallation: AdminRoute[] = [
   },
 ]
 
-export const installationRoutes: AdminRoute[] = [
-  ...ofInstallation.map((route): AdminRoute => ({ ...route, rules, ofInstallation: true })),
-  {
-    method: 'GET',
-    path: '/manual',
-    operation: 'manual.list',
-    summary: 'List the topics of the manual',
-    answer: listOf(manualResponse),
-    isList: true,
-    isReading: true,
-  },
-  {
-    method: 'GET',
-    path: '/manual/{topic}',
-    operation: 'manual.show',
-    summary: 'Show a topic of the manual as Markdown',
-    answer: dataOf(topicResponse),
-    isReading: true,
-  },
-]
+export const installationRoutes: AdminRoute[] = ofInstallation.map((route) => ({
+  ...route,
+  rules,
+  ofInstallation: true,
+}))

@@ -105,15 +105,6 @@ describe('the installation', () => {
   })
 })
 
-test('the manual comes by topic, for every management key', async () => {
-  const { data } = await call('GET', '/manual', stranger)
-  expect(data).toContainEqual({ topic: 'policies', title: 'Policies and conditions' })
-  const { data: text } = await call('GET', '/manual/policies', reader)
-  expect(text).toMatchObject({ topic: 'policies', text: expect.stringContaining('## Create a policy') })
-  expect((await call('GET', '/manual/none', reader)).status).toBe(404)
-  expect((await call('GET', '/manual/policies', federation.key.key)).status).toBe(403)
-})
-
 describe('a change that names its version', () => {
   const presetPath = '/presets/support'
   const things = async (): Promise<[path: string, change: object][]> => {
