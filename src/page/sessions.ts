@@ -1,6 +1,7 @@
 // The sessions of the admin page, in memory. A session ends after 30 minutes without use, after 8 hours, and at once when its key changes.
 // Uses are written once a minute, so a request writes nothing.
 import type { Orm } from '../../db/open.ts'
+import { nextSlice } from '../../db/pace.ts'
 import type { SessionRow } from '../../db/record-schema.ts'
 import { dropSessions, putSessionUses } from '../../db/sessions.ts'
 import type { Writer } from '../../db/write.ts'
@@ -13,6 +14,8 @@ export const lifetimeSecondsMax = 8 * 60 * 60
 const ageMillisecondsMax = lifetimeSecondsMax * 1_000
 /** A clock that is set back by more than this ends sessions, since their age is unknown. */
 const clockBackMillisecondsMax = 60_000
+/** More would hold up requests for longer than a slice. */
+const idsPerRead = 200
 
 /** A session in use, with its key as of now. A read-only session has a key that only reads. */
 export type Session = KeptSession
@@ -87,7 +90,10 @@ export function createSessions({ orm, registry, writer, now }: Dependencies): Se
       await writer.write(statements)
       // Another node may have noted later uses.
       const ids = all().map(({ row }) => row.id)
-      await loadSessions(registry, orm, ids)
+      for (let start = 0; start < ids.length; start += idsPerRead) {
+        await loadSessions(registry, orm, ids.slice(start, start + idsPerRead))
+        await nextSlice()
+      }
       for (const [token, kept] of registry.sessions) {
         if (live(kept) !== undefined) continue
         registry.sessions.delete(token)

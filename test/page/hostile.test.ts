@@ -1,5 +1,6 @@
 // What somebody pastes, types into the address, or leaves too early must not break the admin page or stay behind in it (needs chromium).
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import type { Route } from 'playwright-core'
 import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
 import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
@@ -92,6 +93,30 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       await page.getByText('No usage in this time').waitFor()
       expect(await page.getByLabel('Time').inputValue()).toBe('30')
     }
+  })
+
+  test('a name in what to do is no link', async () => {
+    const action = "latchkey issuers refresh '[click](https://evil.example)' **now**"
+    const finding = { level: 'error', area: 'issuers', code: 'issuer_keys_stale', message: 'old', action }
+    await page.route('**/findings?*', (route) => route.fulfill({ json: { data: { findings: [finding] } } }))
+    await go('#/overview')
+    await page.getByText(`To do: ${action}`).waitFor()
+    await page.unroute('**/findings?*')
+  })
+
+  test('models and subjects are no formulas in the CSV, in spreadsheets of any language', async () => {
+    const [sums, total] = [{ requests: 1, prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, cost: 0 }, 4]
+    const data = ['=1', '\t@x', 'a;=1', '＝1'].map((model) => ({ model, ...sums }))
+    const [since, until] = ['2026-11-01', '2026-11-22']
+    const json = { data, by: 'model', since, until, counted_since: since, total: sums, total_count: total }
+    await page.route('**/v1/usage?*', (route) => route.fulfill({ json }))
+    await go('#/usage?by=model')
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download CSV' }).click()
+    const lines = readFileSync(await (await downloading).path(), 'utf8').split('\r\n')
+    await page.unroute('**/v1/usage?*')
+    const cells = lines.slice(1, -1).map((line) => line.replace(',1,1,1,2,0', ''))
+    expect(cells).toEqual(["'=1", '"\'\t@x"', '"a;\'=1"', "'＝1"])
   })
 
   test('a secret that is shown once is gone when the page is left or kept by the browser', async () => {

@@ -1,6 +1,7 @@
 // What outlives a process: sessions in the database, and what a restart makes of them. And the page on an address of its own.
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { listSessions } from '../../db/sessions.ts'
+import { loadSessions } from '../../src/page/session-rows.ts'
 import { createSessions } from '../../src/page/sessions.ts'
 import { loadRegistry } from '../../src/registry.ts'
 import { call, fromPage, signIn } from '../support/admin-page.ts'
@@ -74,6 +75,24 @@ test('a second address that browsers reach over plain HTTP and a network is refu
   })
   expect(proxied.server.pageUrl).toBe('https://admin.example.com/admin/')
   await proxied.stop()
+})
+
+test('many sessions are read in parts, so that requests do not wait for them', async () => {
+  const latchkey = await startTestServer()
+  const { context } = latchkey.server
+  await signIn(latchkey, { api_key: (await newKey(latchkey, 'boss')).key })
+  const copies = `insert into sessions select sessions.id || value, organization_id, key_id, key_updated_at, token_sha256 || value, read_only,
+    opened_by, client_address, created_at, used_at, ended_at from sessions, json_each(?)`
+  const numbers = JSON.stringify(Array.from({ length: 1_000 }, (_, number) => number))
+  await context.writer.write([{ toSQL: () => ({ sql: copies, params: [numbers] }) }])
+  await loadSessions(context.registry, context.orm)
+  const { client } = context.database
+  const execute = spyOn(client, 'execute')
+  await context.page?.sessions.flush()
+  const sizes = execute.mock.calls.map(([statement]) => JSON.stringify(statement).length)
+  expect(sizes.filter((size) => size > 20_000)).toEqual([])
+  expect(context.registry.sessions.size).toBe(1_001)
+  await latchkey.stop()
 })
 
 test('the revision changes with every change, and is a 304 while nothing changed', async () => {

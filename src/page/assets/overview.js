@@ -4,7 +4,6 @@
 import { barChart } from './chart.js'
 import { get } from './client.js'
 import { html, nothing } from './lit-html.js'
-import { inline } from './markdown.js'
 import { badge, callout, count, heading, loading, money, select, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { href } from './router.js'
@@ -105,7 +104,7 @@ function attention(findings) {
   return html`<ul class="plain">
     ${findings.map(
       ({ level, message, action }) =>
-        html`<li><p>${badge(tones[level], level)} ${stored(message, 1_000)}.</p><p class="muted">To do: ${inline(action)}</p></li>`,
+        html`<li><p>${badge(tones[level], level)} ${stored(message, 1_000)}.</p><p class="muted">To do: ${stored(action, 1_000)}</p></li>`,
     )}
   </ul>`
 }
