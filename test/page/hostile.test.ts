@@ -119,6 +119,21 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(cells).toEqual(["'=1", '"\'\t@x"', '"a;\'=1"', "'＝1"])
   })
 
+  test('a link signs in although there is a session, and the other tabs show who they act as now', async () => {
+    const linkOf = async (input: Record<string, unknown>) =>
+      (await latchkey.admin<Row & { url: string }>('sessions.link', input)).url
+    const other = await page.context().newPage()
+    const signedIn = page.getByRole('region', { name: 'Signed in' })
+    await go('#/try')
+    await page.getByLabel('Token (JWT)').waitFor()
+    await other.goto(await linkOf({ key: 'boss', read_only: true }))
+    await signedIn.getByText('read-only').waitFor()
+    await other.close()
+    await page.goto(await linkOf({ key: 'boss' }))
+    await signedIn.getByText('read-only').waitFor({ state: 'detached' })
+    await signedIn.getByText('boss').waitFor()
+  })
+
   test('a secret that is shown once is gone when the page is left or kept by the browser', async () => {
     for (const leave of ['pagehide', 'sign-out elsewhere']) {
       await go('#/keys/new')

@@ -18,6 +18,13 @@ let session
 /** @type {{ key: string, close: () => void, queryChanged: () => void } | undefined} */
 let open
 
+const tabs = new BroadcastChannel('latchkey')
+// All tabs share the cookie: this one must not show another organization or key than the one it acts as.
+tabs.addEventListener('message', async () => {
+  const now = await readSession().catch(() => undefined)
+  if (now?.key.id !== session?.key.id || now?.read_only !== session?.read_only) location.reload()
+})
+
 /** Signs in where needed, then opens the place. @param {{ hasEnded?: boolean }} [options] */
 async function start({ hasEnded = false } = {}) {
   const link = takeLink()
@@ -29,7 +36,11 @@ async function start({ hasEnded = false } = {}) {
       if (asProblem(error).status !== 401) failure = error
       return undefined
     })
-  session ??= await showSignIn(root, { link, hasEnded, failure })
+  if (link !== undefined) session = undefined
+  if (session === undefined) {
+    session = await showSignIn(root, { link, hasEnded, failure })
+    tabs.postMessage('signed in')
+  }
   showPlace()
 }
 
