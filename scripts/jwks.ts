@@ -1,10 +1,10 @@
 // `latchkey jwks`: packs the keys of issuers as signed bundles, on a machine that can reach them. It needs no database.
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
-import { basename, extname } from 'node:path'
+import { basename, extname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
 import { Fault } from '../src/fault.ts'
-import { keyBundlesAtOnceMax } from '../src/federation/issuer/key-bundle.ts'
+import { keyBundleFileCharactersMax, keyBundlesAtOnceMax } from '../src/federation/issuer/key-bundle.ts'
 import { type PackDependencies, packKeys } from '../src/federation/issuer/pack-keys.ts'
 import { createPackerKey, isBundleAlgorithm, readPackerKey } from '../src/federation/issuer/packer-key.ts'
 import { readCertificateDigest } from '../src/runtime/peer-certificate.ts'
@@ -33,6 +33,8 @@ function keygenCommand(): Command {
     const { options } = givenTo(all)
     const path = String(options.out)
     const publicPath = `${path.slice(0, path.length - extname(path).length)}.pub`
+    if (publicPath === path)
+      throw new Fault('usage', '--out names the file of the private key: choose a name that does not end in .pub')
     const { privateJwk, publicJwk, keyId, algorithm } = await createPackerKey(algorithmName(String(options.algorithm)))
     for (const each of [path, publicPath])
       if (existsSync(each)) throw notCreated(each, 'it exists; choose another name')
@@ -94,6 +96,8 @@ function packCommand(): Command {
       throw new Fault('usage', `Pack at most ${keyBundlesAtOnceMax} issuers at once`)
     if (options.jwksUrl !== undefined && issuers.length > 1) throw new Fault('usage', '--jwks-url is for one issuer')
     const keyPath = String(options.key)
+    const path = String(options.out)
+    if (resolve(path) === resolve(keyPath)) throw new Fault('usage', '--out would replace the key: choose another name')
     const key = await readPackerKey(readJsonFile(keyPath))
     const common = {
       jwksUrl: typeof options.jwksUrl === 'string' ? options.jwksUrl : null,
@@ -105,7 +109,6 @@ function packCommand(): Command {
     const packed = []
     for (const issuerUrl of issuers)
       packed.push({ issuer_url: issuerUrl, ...(await packKeys({ ...common, issuerUrl }, key, packing(options))) })
-    const path = String(options.out)
     writeBundles(
       path,
       packed.map(({ bundle }) => bundle),
@@ -126,8 +129,17 @@ function packing(options: Parameters<typeof readConfig>[0]): PackDependencies {
 }
 
 function writeBundles(path: string, bundles: string[]): void {
+  const text = `${JSON.stringify({ bundles }, null, 2)}\n`
+  if (text.length >= keyBundleFileCharactersMax)
+    throw new Fault(
+      'usage',
+      `The bundles are longer than the ${keyBundleFileCharactersMax} characters that a server imports`,
+      {
+        hint: ': pack fewer issuers at once',
+      },
+    )
   try {
-    writeFileSync(path, `${JSON.stringify({ bundles }, null, 2)}\n`)
+    writeFileSync(path, text)
     chmodSync(path, 0o644)
   } catch (error) {
     throw new Fault('usage', `${JSON.stringify(path)} cannot be written: ${(error as Error).message}`)

@@ -105,6 +105,8 @@ function report(error: unknown): number {
   return fault.code === 'usage' ? 2 : 1
 }
 
+// Node and Deno end a process that writes to a pipe without a reader. A command of `exec` would lose its agent.
+process.stderr.on('error', () => {})
 // Only this user can read the files and sockets that this process creates.
 process.umask(0o077)
 process.exitCode = await run(process.argv.slice(2)).catch(report)

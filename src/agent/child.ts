@@ -7,6 +7,9 @@ const passedOn = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2'
 /** The terminal sends these to every program in the foreground, so the child has them already. */
 const ofTerminal: readonly string[] = ['SIGINT', 'SIGQUIT']
 
+/** Input or output can be redirected while the terminal still sends its signals. */
+const isAtTerminal = () => [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
+
 /** What shells use for a program that was not found, and for one that could not be started. */
 const [notFound, notStarted] = [127, 126]
 
@@ -23,7 +26,7 @@ export function runChild(
     const child = spawn(program, args, { stdio: 'inherit', env: environment })
     const handlers = passedOn.map((signal) => {
       const handle = () => {
-        if (!(process.stdin.isTTY && ofTerminal.includes(signal))) child.kill(signal)
+        if (!(isAtTerminal() && ofTerminal.includes(signal))) child.kill(signal)
       }
       process.on(signal, handle)
       return () => process.off(signal, handle)

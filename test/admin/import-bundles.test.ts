@@ -133,6 +133,22 @@ describe('once only the bundles of a signer are accepted,', () => {
     await change({ bundle_signer: 'border' })
   })
 
+  test('a bundle of another key between two of this one does not let the older one in', async () => {
+    await change({ bundle_signer: null })
+    const file = [
+      await border.pack(keys(), { seq: 15 }),
+      await other.pack(keys(), { seq: 1_000_000 }),
+      await border.pack(keys(), { seq: 14 }),
+    ]
+    expect((await importOf(...file)).map(({ reason, outcome }) => reason ?? outcome)).toEqual([
+      'imported',
+      'imported',
+      'bundle_replayed',
+    ])
+    expect(await outcomeOf(await border.pack(keys(), { seq: 16 }))).toBe('imported')
+    await change({ bundle_signer: 'border' })
+  })
+
   test('the sequence of a key is kept when its signer is removed and added again', async () => {
     const old = await border.pack(keys(), { seq: 12 })
     const { issuers_affected } = await own.admin<{ issuers_affected: string[] }>('bundle_signers.remove', {

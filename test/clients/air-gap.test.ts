@@ -1,7 +1,7 @@
 // The air-gap drill: keys are packed outside from a real identity provider, and imported and used in a network namespace without a route.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts'
 import { type Installation, install, type Served } from '../support/installation.ts'
@@ -38,6 +38,9 @@ test('outside, a packer makes a key that only its user can read, and signs the k
   expect(statSync(join(outside.path, 'packer.key')).mode & 0o777).toBe(0o600)
   expect(readFileSync(join(outside.path, 'packer.pub'), 'utf8')).not.toContain('"d"')
   expect(await runOutside('jwks', 'keygen', '--out', 'packer.key')).toMatchObject({ code: 2, stdout: '' })
+  expect(await runOutside('jwks', 'keygen', '--out', 'shared.pub')).toMatchObject({ code: 2, stdout: '' })
+  expect(existsSync(join(outside.path, 'shared.pub'))).toBe(false)
+  expect(await pack('--out', './packer.key')).toMatchObject({ code: 2, stdout: '' })
   const packed = await pack('--out', 'keys.bundle', '--json')
   expect(packed).toMatchObject({ code: 0, stderr: '' })
   const { data } = JSON.parse(packed.stdout) as { data: { keys: { algorithm: string }[] }[] }

@@ -140,9 +140,20 @@ for (const [name, program] of programs) {
       expect(await child.exited).toBe(143)
     })
 
+    test('agent ends as usual when nobody reads its lines any more', async () => {
+      const command = [...(program ?? []), 'agent', '--listen', '127.0.0.1:0']
+      const child = Bun.spawn(command, { cwd: folder.path, env, stdin: 'ignore', stderr: 'pipe' })
+      const lines = child.stderr.getReader()
+      await lines.read()
+      await lines.cancel()
+      child.kill('SIGTERM')
+      expect(await child.exited).toBe(0)
+    })
+
     test('a missing option or command, and one that does not exist, are wrong usage', async () => {
       const wrong: [args: string[], stderr: string][] = [
         [['agent', '--listen', '0.0.0.0:1'], '--listen must not be 0.0.0.0'],
+        [['exec', '--', ''], 'The command is missing'],
         [['exec', '--inject', 'all', '--', 'true'], '"all" is not a valid value for --inject: use agent or token'],
       ]
       for (const [args, stderr] of wrong)

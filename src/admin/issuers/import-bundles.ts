@@ -76,13 +76,12 @@ async function judge(
   const found = { sha256, bundle, signer, issuer }
   if (issuer.bundleSignerId !== null && issuer.bundleSignerId !== signer.id)
     return { ...found, outcome: 'refused', ...otherSigner(issuer, signer) }
-  const before = earlier.findLast((each) => isImported(each) && each.issuer.id === issuer.id)
+  const before = earlier.filter(isImported).filter((each) => each.issuer.id === issuer.id)
   const { keyId } = signer
   const lastSequence =
-    before?.signer?.id === signer.id
-      ? before.bundle?.sequence
-      : await readBundleSequence(orm, { organizationId, keyId, issuerUrl: bundle.issuerUrl })
-  const isSame = before === undefined && issuer.keyBundle?.sha256 === sha256
+    before.findLast((each) => each.signer.id === signer.id)?.bundle.sequence ??
+    (await readBundleSequence(orm, { organizationId, keyId, issuerUrl: bundle.issuerUrl }))
+  const isSame = before.length === 0 && issuer.keyBundle?.sha256 === sha256
   const clock = { now: now(), clockSkewSeconds: issuer.clockSkewSeconds }
   const refusal = checkKeyBundle(bundle, { ...clock, lastSequence: isSame ? undefined : lastSequence })
   if (refusal !== undefined) return { ...found, outcome: 'refused', ...refusal }

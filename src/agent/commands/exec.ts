@@ -31,7 +31,7 @@ that ended it.`,
     const { inject = 'agent' } = given
     if (inject !== 'agent' && inject !== 'token')
       throw new Fault('usage', `${JSON.stringify(inject)} is not a valid value for --inject: use agent or token`)
-    if (program === undefined)
+    if (program === undefined || program === '')
       throw new Fault(
         'usage',
         'The command is missing: write it after --, for example latchkey exec -- python train.py',
