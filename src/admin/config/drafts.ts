@@ -25,6 +25,8 @@ import type { Saved } from './plan.ts'
 /** What an entry would save. `secret` is the text of a new key. */
 export type Draft = {
   entry: Entry
+  /** What the saved entry says differently, although the names are equal. */
+  was?: Entry
   id: string
   save: () => Statement[]
   policy?: Policy
@@ -175,7 +177,18 @@ export function draftPolicyEntry(drafting: Drafting, wanted: EntryOf<'policies'>
   const entry = policyEntry(row, { issuer: wanted.issuer, key: wanted.key })
   if (!isSame(entry, saved?.entry)) checkPolicyFields(row)
   const save = () => [before ? updatePolicy(orm, row.id, row) : insertPolicy(orm, row)]
-  return { entry, id: row.id, save, policy: row }
+  const was = saved && before ? namesakesOf(saved, before, wanted, row) : {}
+  return { entry, was, id: row.id, save, policy: row }
+}
+
+/** Marks an issuer or a key that the saved policy has, and that was deleted, if another one has its name now. */
+function namesakesOf({ entry }: Saved, before: Policy, wanted: EntryOf<'policies'>, row: Policy): Entry {
+  const isIssuer = entry.issuer === wanted.issuer && before.issuerId !== row.issuerId
+  const isKey = entry.key === wanted.key && before.keyId !== row.keyId
+  return {
+    ...(isIssuer ? { issuer: `${wanted.issuer} (deleted)` } : {}),
+    ...(isKey ? { key: `${wanted.key} (deleted)` } : {}),
+  }
 }
 
 export function draftPriceEntry({ managedBy, now }: Drafting, wanted: EntryOf<'prices'>, saved?: Saved): Draft {

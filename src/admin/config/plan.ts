@@ -8,7 +8,8 @@ export type Action = (typeof actions)[number]
 
 /** A saved object. `managedBy` is the owner of the document that it was made from. */
 export type Saved = { name: string; id: string; managedBy: string | null; updatedAt: number; entry: Entry }
-export type Wanted = { name: string; entry: Entry }
+/** `was`: what the saved entry says differently, although the names are equal. */
+export type Wanted = { name: string; entry: Entry; was?: Entry }
 
 export type FieldChange = { field: string; before?: unknown; after?: unknown }
 export type Change = {
@@ -40,18 +41,16 @@ export async function planCollection(
 ): Promise<Change[]> {
   const savedByName = new Map(saved.map((each) => [each.name, each]))
   const names = new Set(wanted.map(({ name }) => name))
-  const planned = await mapInSlices(wanted, ({ name, entry }) =>
-    planOne(kind, name, entry, savedByName.get(name), owner),
-  )
+  const planned = await mapInSlices(wanted, (each) => planOne(kind, each, savedByName.get(each.name), owner))
   const changes = planned.flat()
   const dropped = saved.filter(({ name, managedBy }) => owner !== null && managedBy === owner && !names.has(name))
   const deleted = dropped.map((each): Change => ({ ...identityOf(each), kind, action: 'delete', fields: [] }))
   return [...changes, ...deleted].toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-function planOne(kind: Kind, name: string, entry: Entry, saved: Saved | undefined, owner: string | null): Change[] {
+function planOne(kind: Kind, { name, entry, was }: Wanted, saved: Saved | undefined, owner: string | null): Change[] {
   if (saved === undefined) return [{ kind, name, action: 'create', fields: compare({}, entry, () => undefined) }]
-  const fields = compare(saved.entry, entry, (field) => defaultOf(kind, field))
+  const fields = compare({ ...saved.entry, ...was }, entry, (field) => defaultOf(kind, field))
   const action = actionOn(saved.managedBy, owner)
   if (action === 'update' && fields.length === 0) return []
   return [{ ...identityOf(saved), kind, action, fields }]

@@ -304,6 +304,24 @@ test('an issuer may take the URL of one that the document gives up', async () =>
   expect(brief(await planOf(document))).toEqual([])
 })
 
+test('a policy whose issuer and key were deleted takes those that have their names now', async () => {
+  const named = { name: 'bound', issuer: 'again-idp', key: 'again-key', audience: 'a', subject: 's' }
+  const document = { latchkey: 1, owner: 'bound', policies: [named] }
+  const made = { latchkey: 1, owner: 'again', issuers: team('again').issuers, keys: team('again').keys }
+  await apply(made)
+  await apply(document)
+  await apply({ ...made, issuers: [], keys: [] }, { prune: true })
+  expect(brief(await planOf(document))).toEqual([])
+  await apply(made)
+  expect((await planOf(document)).changes[0]?.fields).toEqual([
+    { field: 'issuer', before: 'again-idp (deleted)', after: 'again-idp' },
+    { field: 'key', before: 'again-key (deleted)', after: 'again-key' },
+  ])
+  await apply(document)
+  expect(await latchkey.admin('policies.show', { policy: 'bound' })).toMatchObject({ state: 'enabled' })
+  expect(brief(await planOf(document))).toEqual([])
+})
+
 test('two issuers of a document may swap their URLs', async () => {
   const swap = (one: string, other: string) => ({
     latchkey: 1,
