@@ -10,7 +10,7 @@ export type OnProgress = (done: number, total: number) => void
 
 /** Row limits of a slice, however fast the last one was: the next can contain more matches. */
 const sliceRowsFirst = 500
-const sliceRowsMin = 500
+const sliceRowsMin = 250
 const sliceRowsMax = 4_000
 /** The most rows that a listing slice returns. Returning a row costs about as much as scanning ten. */
 const sliceRowsListedMax = 100

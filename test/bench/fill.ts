@@ -123,6 +123,11 @@ Object.assign(statements, {
        join (select min(rowid) as first, count(*) as size from policies) as r
        join policies as p on p.rowid = r.first + n.value * 7919 % r.size`,
     },
+    {
+      into: `last_uses (id, used_at, refused_at, refused_reason)`,
+      rows: `select policy_id, max(iif(outcome = 'issued', at, null)), max(iif(outcome = 'refused', at, null)), max(reason)
+       from exchange_audit group by 1`,
+    },
   ],
 } satisfies Partial<typeof statements>)
 

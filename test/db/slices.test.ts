@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { listChanges } from '../../db/admin-changes.ts'
 import { findAudit, listAudit } from '../../db/audit.ts'
 import type { Orm } from '../../db/open.ts'
+import { nextSlice } from '../../db/pace.ts'
 import { readInSlices } from '../../db/slices.ts'
 import { listUsage, type UsageFilter } from '../../db/usage.ts'
 import { type UsageGrouping, usageGroupings } from '../../db/usage-groupings.ts'
@@ -83,6 +84,10 @@ const reports: [name: string, run: () => Promise<unknown>][] = [
 ]
 test.each(reports)('%s lets the event loop turn', async (_, run) => {
   expect(await turnsDuring(run)).toBeGreaterThanOrEqual(5)
+})
+
+test('between two slices the event loop turns as often as a request takes', async () => {
+  expect(await turnsDuring(nextSlice)).toBeGreaterThanOrEqual(4)
 })
 
 test('several at once take one slice a turn', async () => {

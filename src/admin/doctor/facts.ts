@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { readBudgetedKeys, readIssuingPolicies, readPolicyStates } from '../../../db/attention.ts'
+import { judgedSince, readBudgetedKeys, readPolicyStates } from '../../../db/attention.ts'
 import { readSchemaVersion } from '../../../db/facts.ts'
 import { mapInSlices } from '../../../db/pace.ts'
 import type { Organization } from '../../../db/schema.ts'
@@ -17,8 +17,8 @@ import type { BackupFacts, ServerFacts } from './server-rules.ts'
 /** The facts of all organizations, or of one. Other requests go on meanwhile. */
 export async function readOrganizations(context: AdminContext, only?: string): Promise<OrganizationFacts[]> {
   const { registry } = context
-  const { policyIds, since } = await readIssuingPolicies(context.orm)
-  const policies = await readPolicies(context, policyIds, only)
+  const since = await judgedSince(context.orm)
+  const policies = await readPolicies(context, since, only)
   const issuers = await readIssuers(context, only)
   const budgets = await readBudgets(context, only)
   const isAlone = registry.organizations.size === 1
@@ -36,18 +36,20 @@ export async function readOrganizations(context: AdminContext, only?: string): P
 type Owned = { organizationId: string }
 
 /** Names only, by problem: there can be very many policies. */
-async function readPolicies({ orm, now }: AdminContext, issuing: ReadonlySet<string>, only: string | undefined) {
+async function readPolicies({ orm, now, lastUses }: AdminContext, issuedSince: number, only: string | undefined) {
   const found = new Map<string, PolicyFacts>()
-  for await (const rows of readPolicyStates(orm, now(), only))
-    for (const { id, name, organizationId, problem } of rows) {
+  for await (const slice of readPolicyStates(orm, { now: now(), issuedSince, organizationId: only }))
+    for (const { organizationId, total, states } of slice) {
       const facts = found.get(organizationId) ?? { total: 0, names: new Map() }
       found.set(organizationId, facts)
-      facts.total += 1
-      const kind = problem ?? (issuing.has(id) ? undefined : 'never_issued')
-      if (kind === undefined) continue
-      const names = facts.names.get(kind)
-      if (names === undefined) facts.names.set(kind, [name])
-      else names.push(name)
+      facts.total += total
+      for (const [id, name, problem] of states) {
+        const kind = problem ?? ((lastUses.usedLately(id) ?? -1) >= issuedSince ? undefined : 'never_issued')
+        if (kind === undefined) continue
+        const names = facts.names.get(kind)
+        if (names === undefined) facts.names.set(kind, [name])
+        else names.push(name)
+      }
     }
   return found
 }

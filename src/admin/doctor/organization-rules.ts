@@ -22,7 +22,7 @@ export type IssuerFacts = {
 /** The names of policies by what is wrong with them; `total` includes the others. */
 export type PolicyFacts = {
   total: number
-  names: Map<NonNullable<PolicyState['problem']> | 'never_issued', string[]>
+  names: Map<NonNullable<PolicyState[2]> | 'never_issued', string[]>
 }
 
 export type OrganizationFacts = {
@@ -182,7 +182,7 @@ function judgeClock({ clockDifferences, clockSkewSeconds }: IssuerFacts, who: st
   return { level: 'note', code: 'tokens_old', message, action }
 }
 
-const problems: Record<NonNullable<PolicyState['problem']>, { why: string; action: string }> = {
+const problems: Record<NonNullable<PolicyState[2]>, { why: string; action: string }> = {
   issuer_deleted: { why: 'the issuer was deleted', action: 'latchkey policies delete POLICY' },
   key_deleted: { why: 'the key was deleted', action: 'latchkey policies update POLICY --key KEY' },
   key_disabled: { why: 'the key is disabled', action: 'latchkey keys enable KEY, or: latchkey policies pause POLICY' },

@@ -17,6 +17,8 @@ export type LastUses = {
   noteInference: (row: UsageRow) => void
   /** The last use of each of these, if known, as of now. */
   read: (ids: readonly string[]) => Promise<Map<string, LastUseRow>>
+  /** When it last worked, if that is not committed yet. Milliseconds. */
+  usedLately: (id: string) => number | undefined
   /** Commits what was noted since the last time. What could not be committed is kept. */
   flush: () => Promise<void>
 }
@@ -94,6 +96,7 @@ export function createLastUses(orm: Orm, writer: Pick<Writer, 'write'>, registry
       const stored = new Map((await readLastUses(orm, ids)).map((row) => [row.id, row]))
       return new Map(known.map((row) => [row.id, mergeUses(stored.get(row.id), row)]))
     },
+    usedLately: (id) => used.get(id) ?? committing.get(id)?.usedAt ?? undefined,
     flush: () => {
       flushing = flushing.catch(() => {}).then(flushAll)
       return flushing

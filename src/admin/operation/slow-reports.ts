@@ -1,11 +1,11 @@
-// Reports that take long are computed once for everyone who asks: while they run, and afterwards for ten times as long as they took. Open
-// pages that ask again and again take at most a tenth of one core for a report.
+// Reports that take long are computed once for everyone who asks: while they run, and afterwards for twenty times as long as they took.
+// Open pages that ask again and again take at most a twentieth of one core for a report.
 
 /** Computes a report, or returns one that is recent. `name` contains everything that it depends on. */
 export type SlowReports = <Result>(name: string, compute: () => Promise<Result>) => Promise<Result>
 
-const slowMilliseconds = 200
-const keptFactor = 10
+const slowMilliseconds = 100
+const keptFactor = 20
 const reportsKept = 50
 
 /** `monotonic` in milliseconds. */

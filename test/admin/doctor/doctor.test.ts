@@ -26,6 +26,8 @@ describe('an organization', () => {
     expect(found).toMatchObject({ level: 'note', code: 'policy_never_issued', names: ['policy'], count: 1 })
     expect((await latchkey.exchange(await latchkey.mint())).status).toBe(200)
     expect(await codes()).toEqual([])
+    await latchkey.server.context.lastUses.flush()
+    expect(await codes()).toEqual([])
   })
 
   test('has policies that cannot issue, and paused ones are as their administrator wants them', async () => {
