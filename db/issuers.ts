@@ -21,7 +21,12 @@ export function insertIssuer(orm: Orm, row: Issuer): Statement {
   return orm.insert(issuers).values(row)
 }
 
-export function updateIssuer(orm: Orm, id: string, change: Partial<Issuer>): Statement {
+/** Leaves out the id and the organization, which never change: SQLite would look for the old ones in policies and recorded exchanges. */
+export function updateIssuer(
+  orm: Orm,
+  id: string,
+  { id: _id, organizationId: _organizationId, ...change }: Partial<Issuer>,
+): Statement {
   return orm.update(issuers).set(change).where(eq(issuers.id, id))
 }
 

@@ -8,6 +8,11 @@ export function insertPolicy(orm: Orm, row: Policy): Statement {
   return orm.insert(policies).values(row)
 }
 
-export function updatePolicy(orm: Orm, id: string, change: Partial<Policy>): Statement {
+/** Leaves out the id and the organization, which never change: SQLite would look for the old id in every recorded exchange. */
+export function updatePolicy(
+  orm: Orm,
+  id: string,
+  { id: _id, organizationId: _organizationId, ...change }: Partial<Policy>,
+): Statement {
   return orm.update(policies).set(change).where(eq(policies.id, id))
 }
