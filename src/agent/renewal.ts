@@ -12,22 +12,39 @@ export function createReport(log: (line: string) => void, now: () => number): Re
   return (event, fields = {}) => log(JSON.stringify({ time: new Date(now()).toISOString(), event, ...fields }))
 }
 
-/** Holds a token of the source. `onRenewal` may throw a fault, which is reported. */
+type HoldingOptions = {
+  report: Report
+  onRenewal?: (token: AccessToken) => Promise<void>
+  pauseMilliseconds?: number
+}
+
+const writePauseMilliseconds = 10_000
+
+/**
+ * Holds a token of the source. `onRenewal` may throw a fault, which is reported; it is called again after a pause until it
+ * succeeds or the token is replaced.
+ */
 export function holdSource(
   source: TokenSource,
   dependencies: AgentDependencies,
-  { report, onRenewal }: { report: Report; onRenewal?: (token: AccessToken) => Promise<void> },
+  { report, onRenewal, pauseMilliseconds = writePauseMilliseconds }: HoldingOptions,
 ): HeldToken {
-  return holdToken({
+  const handOver = (token: AccessToken) =>
+    void onRenewal?.(token).catch((error) => {
+      report('write_failed', { message: textOf(error) })
+      setTimeout(() => (held.current() === token ? handOver(token) : undefined), pauseMilliseconds).unref()
+    })
+  const held = holdToken({
     exchange: () => exchangeIdentity(source, dependencies),
     now: dependencies.now,
     onRenewal: (token) => {
       report('token_renewed', { expires_at: isoTime(token.expiresAt) })
-      void onRenewal?.(token).catch((error) => report('write_failed', { message: textOf(error) }))
+      handOver(token)
     },
     onFailure: (error, attemptAt) =>
       report('renewal_failed', { message: textOf(error), next_attempt_at: isoTime(attemptAt) }),
   })
+  return held
 }
 
 /** A computer that slept, or whose clock was set, is noticed within this time. */

@@ -58,8 +58,9 @@ export async function readKeyBundle<Signer extends KnownSigner>(
     return refuseBundle('bundle_too_large', `The bundle has more than ${keyBundleBytesMax} bytes`)
   const jwt = parseJwtText(text)
   if (jwt === undefined || jwt.hasDuplicateMembers || !isSignatureWhole(text)) return damaged
-  const { typ, alg, kid } = jwt.header
-  if (typ !== keyBundleType || typeof kid !== 'string')
+  const { typ, alg, kid, crit } = jwt.header
+  // No extension is understood here; one of them, b64, would change how the payload is read (RFC 7797 §7).
+  if (typ !== keyBundleType || typeof kid !== 'string' || crit !== undefined)
     return refuseBundle('bundle_malformed', `The bundle is not a JWS with the type ${keyBundleType} and a kid`)
   const signer = findSigner(kid)
   if (signer === undefined)

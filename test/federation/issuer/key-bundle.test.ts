@@ -1,6 +1,7 @@
 // Signed bundles as rules: what is packed is read back, and a change of any part is refused.
 import { beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { CompactSign, importJWK } from 'jose'
 import { checkKeyBundle, readKeyBundle, splitBundleFile } from '../../../src/federation/issuer/key-bundle.ts'
 import { expiryWarningOf, refuseExpired } from '../../../src/federation/issuer/key-expiry.ts'
 import { packKeys } from '../../../src/federation/issuer/pack-keys.ts'
@@ -132,6 +133,16 @@ describe('a bundle is refused', () => {
     expect(await read(`${header.toString('base64url')}.${payload}.${signature}`)).toMatchObject({
       refused: 'bundle_malformed',
     })
+  })
+
+  test('with an extension, which the signer meant to be understood', async () => {
+    const [{ key } = await createPacker(issuerUrl, () => now)] = packers
+    const [, payload = ''] = ((await packers[0]?.pack(pairs)) ?? '').split('.')
+    const header = { alg: key.algorithm, typ: 'jwk-set+jwt', kid: key.keyId, b64: true, crit: ['b64'] }
+    const bundle = await new CompactSign(Buffer.from(payload, 'base64url'))
+      .setProtectedHeader(header)
+      .sign(await importJWK(key.privateJwk, key.algorithm))
+    expect(await read(bundle)).toMatchObject({ refused: 'bundle_malformed' })
   })
 
   test.each(['', '   ', '{"bundles":[]}', '{"bundles":["eyJ', '{"bundles":[1]}', '{"keys":[]}'])(
