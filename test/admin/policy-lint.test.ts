@@ -1,6 +1,9 @@
 // A policy that a stranger could pass is refused when it is saved, unless an administrator says why it is right.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { compareSides } from '../../src/admin/policies/policy-lint.ts'
+import { conditionEnvironment } from '../../src/federation/condition/compile.ts'
 import { loadIssuers } from '../../src/federation/trust-rows.ts'
+import { worstConditions } from '../federation/lint/worst-conditions.ts'
 import type { Row } from '../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 
@@ -157,4 +160,30 @@ describe('policies.lint', () => {
     expect(response.status).toBe(200)
     expect(await response.json()).toMatchObject({ data: [{ policy_id: null, findings: [{ rule: 'vacuous' }] }] })
   })
+})
+
+test('other work comes in between the two searches of a review', async () => {
+  const { 'alternatives joined by and': one, 'conditional expressions': other } = worstConditions
+  const sideOf = (condition: string | undefined): Parameters<typeof compareSides>[0] => [
+    {
+      ...{
+        audience: 'a',
+        subject: null,
+        condition: condition ?? '',
+        conditionEnvironment,
+        issuerId: '',
+        enabled: true,
+      },
+      ...{ requiredScope: null, requiredTokenType: null, lintExceptions: null },
+    },
+    { issuerUrl: 'https://idp.example.com', maxTokenAgeSeconds: null },
+  ]
+  // The first comparison loads what it needs.
+  await compareSides(sideOf('true'), sideOf('false'))
+  let hasTurned = false
+  setImmediate(() => {
+    hasTurned = true
+  })
+  await compareSides(sideOf(one), sideOf(other))
+  expect(hasTurned).toBe(true)
 })

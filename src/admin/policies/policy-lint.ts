@@ -39,16 +39,19 @@ export function compareRows(context: AdminContext, before: Compared, after: Comp
   return compareSides([before, issuerOfRow(context, before)], [after, issuerOfRow(context, after)])
 }
 
-/** The same for policies whose issuers may not be saved. */
+/** The same for policies whose issuers may not be saved. Other work comes in between. */
 export async function compareSides(
   [before, issuerBefore]: [Compared, LintedIssuer],
   [after, issuerAfter]: [Compared, LintedIssuer],
 ): Promise<Difference> {
-  const { findDifference } = await import('../../federation/lint/difference.ts')
-  return findDifference(
-    { policy: before, issuer: issuerBefore, isPaused: !before.enabled },
-    { policy: after, issuer: issuerAfter, isPaused: !after.enabled },
-  )
+  const { findAcceptedOnlyBy } = await import('../../federation/lint/difference.ts')
+  const old = { policy: before, issuer: issuerBefore, isPaused: !before.enabled }
+  const edited = { policy: after, issuer: issuerAfter, isPaused: !after.enabled }
+  const pace = createPace()
+  const gains = findAcceptedOnlyBy(edited, old)
+  await pace()
+  const loses = findAcceptedOnlyBy(old, edited)
+  return { ...(gains === undefined ? {} : { gains }), ...(loses === undefined ? {} : { loses }) }
 }
 
 export function issuerOfRow({ registry }: AdminContext, { issuerId }: Row): Issuer {

@@ -30,14 +30,8 @@ export type Difference = { gains?: Witness; loses?: Witness }
 /** Tokens that are tried in each direction. */
 const tokensMax = 64
 
-/** Returns a token that only the new policy accepts, and one that only the old policy accepts, as far as one is found. */
-export function findDifference(before: Side, after: Side): Difference {
-  const gains = findAcceptedOnlyBy(after, before)
-  const loses = findAcceptedOnlyBy(before, after)
-  return { ...(gains === undefined ? {} : { gains }), ...(loses === undefined ? {} : { loses }) }
-}
-
-function findAcceptedOnlyBy(accepting: Side, refusing: Side): Witness | undefined {
+/** Returns the claims of a token that the first policy accepts and the second refuses, if one is found. */
+export function findAcceptedOnlyBy(accepting: Side, refusing: Side): Witness | undefined {
   const { policy, issuer } = accepting
   if (accepting.isPaused === true) return undefined
   const condition = conditionOf(policy as Policy)
