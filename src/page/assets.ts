@@ -1,7 +1,7 @@
 // The files of the admin page as text, the same on every runtime. Only the first request for one of them loads this file.
 // @ts-expect-error It is imported as text, and its declarations describe the module.
 import litHtml from '../../node_modules/lit-html/lit-html.js' with { type: 'text' }
-import { withoutComments } from './asset-text.ts'
+import { squeezedCss, withoutComments } from './asset-text.ts'
 import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
@@ -67,7 +67,6 @@ const ours = {
   'manual.js': manualJs,
   'markdown.js': markdownJs,
   'notice.js': noticeJs,
-  'page.css': pageCss,
   'page.js': pageJs,
   'parts.js': partsJs,
   'plan.js': planJs,
@@ -98,5 +97,6 @@ const ours = {
 /** By the name under which the page asks for it. */
 export const assets: ReadonlyMap<string, string> = new Map([
   ...Object.entries(ours).map(([name, text]) => [name, withoutComments(text)] as const),
+  ['page.css', squeezedCss(pageCss)],
   ['lit-html.js', String(litHtml)],
 ])

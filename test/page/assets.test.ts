@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { topics } from '../../src/manual/topics.ts'
-import { withoutComments } from '../../src/page/asset-text.ts'
+import { squeezedCss, withoutComments } from '../../src/page/asset-text.ts'
 import { assets } from '../../src/page/assets.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 
@@ -15,7 +15,10 @@ describe('the assets', () => {
   test('are all files of the folder, and lit-html', () => {
     const files = readdirSync(folder).filter((name) => !name.endsWith('.d.ts'))
     expect([...assets.keys()].toSorted()).toEqual([...files, 'lit-html.js'].toSorted())
-    for (const name of files) expect(assets.get(name)).toBe(withoutComments(readFileSync(join(folder, name), 'utf8')))
+    for (const name of files) {
+      const shorten = name.endsWith('.css') ? squeezedCss : withoutComments
+      expect(assets.get(name)).toBe(shorten(readFileSync(join(folder, name), 'utf8')))
+    }
     expect(assets.get('lit-html.js')).toBe(readFileSync(litHtml, 'utf8'))
   })
 
@@ -29,6 +32,12 @@ describe('the assets', () => {
     }
     expect(modules.length).toBeGreaterThan(20)
     expect(codeOf('/** @param x */\nf( 1 )')).toBe(codeOf('f(1)'))
+  })
+
+  test('the style sheet keeps the spaces that count', () => {
+    const css =
+      'a > b :is(c, d) {\n  margin: 0 calc(1px + 2px);\n  font: 1em "A B", serif;\n}\n@media (x: 1px) {\n  a { b: c; }\n}\n'
+    expect(squeezedCss(css)).toBe('a>b :is(c,d){margin:0 calc(1px + 2px);font:1em "A B",serif;}@media (x:1px){a{b:c;}}')
   })
 
   test('are smaller than 172 KB together', () => {

@@ -75,10 +75,15 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await heading('New key')
     await page.getByLabel('Name').fill('made here')
     await page.getByLabel('Budget in US dollars').fill('0.5')
-    await page.getByLabel('Starts again').selectOption('monthly')
+    await page.getByLabel('Budget resets').selectOption('monthly')
     await button('Create key').click()
     const secret = (await page.getByRole('dialog').locator('code').textContent()) ?? ''
     expect(secret).toMatch(/^sk-lk-v1-[0-9a-f]{64}$/)
+    const [dialog, copy] = await Promise.all([
+      page.getByRole('dialog').boundingBox(),
+      button('Copy the key').boundingBox(),
+    ])
+    expect((copy?.x ?? 9_999) + (copy?.width ?? 0)).toBeLessThan((dialog?.x ?? 0) + (dialog?.width ?? 0))
     await button('I have copied it').click()
     await heading('made here')
     expect(await page.content()).not.toContain(secret)
@@ -156,7 +161,12 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const csv = readFileSync(await download.path(), 'utf8')
     expect(csv).toStartWith('model,requests,prompt_tokens,completion_tokens,total_tokens,cost\r\n')
     expect(csv).not.toMatch(/(^|,)"?[=+@]/m)
-    expect(download.suggestedFilename()).toMatch(/^usage-by-model-\d{4}-\d\d-\d\d\.csv$/)
+    expect(download.suggestedFilename()).toMatch(/^usage-by-model-\d{4}-\d\d-\d\d-to-\d{4}-\d\d-\d\d\.csv$/)
+    await page.getByLabel('Time').selectOption('Last month')
+    const ofLastMonth = page.waitForEvent('download')
+    await button('Download CSV').click()
+    expect((await ofLastMonth).suggestedFilename()).toMatch(/-(\d{4}-\d\d)-01-to-\1-(28|29|30|31)\.csv$/)
+    await page.getByLabel('Time').selectOption('This month')
     for (const by of ['Key', 'Policy', 'Subject', 'Preset', 'Inference server', 'Day (UTC)']) {
       await page.getByLabel('Group by').selectOption(by)
       await page.getByRole('table', { name: `Usage by ${by}` }).waitFor()
@@ -243,6 +253,17 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await other.getByText('This belongs to the whole installation').waitFor()
     await other.getByRole('table', { name: 'Sessions of this page' }).getByText('stranger').waitFor()
     expect(other.problems).toEqual([])
+    await other.context().close()
+  })
+
+  test('signs out everywhere, the own session last', async () => {
+    const other = await openAdminPage(latchkey, { key: boss.key })
+    await go('#/system')
+    await button('Sign out everywhere').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click()
+    await page.getByText('Your session has ended').waitFor()
+    await wake(other)
+    await other.getByText('Your session has ended').waitFor()
     await other.context().close()
   })
 })

@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.keyboard.type('deploy')
     await page.keyboard.press('Tab')
     await page.keyboard.type('github')
-    for (let presses = 0; presses < 4; presses++) await page.keyboard.press('Tab')
+    for (let presses = 0; presses < 5; presses++) await page.keyboard.press('Tab')
     await page.keyboard.type('acme')
     await page.keyboard.press('Tab')
     await page.keyboard.type('app')

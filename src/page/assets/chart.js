@@ -9,10 +9,11 @@ const [height, bottom] = [160, 20]
 /**
  * @param {{ label: string, labels: readonly string[], series: readonly { name: string, values: readonly number[], tone?: 'ok' | 'bad' }[],
  *   format?: (value: number) => string, width?: number }} options `label` names the chart, `labels` its bars; a chart in
- *   half a column has half the `width`, so that its text stays readable
+ *   half a column has half the `width`, and one on a narrow screen less, so that its text stays readable
  * @returns {Content}
  */
-export function barChart({ label, labels, series, format = count, width = 720 }) {
+export function barChart({ label, labels, series, format = count, width: widthMax = 720 }) {
+  const width = Math.min(widthMax, Math.max(innerWidth - 64, 240))
   const totals = labels.map((_, index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0))
   const most = Math.max(...totals, 0)
   const top = niceTop(most)
@@ -39,7 +40,7 @@ export function barChart({ label, labels, series, format = count, width = 720 })
     <svg viewBox="0 0 ${width} ${height}" role="img" aria-label=${`${label}; the table below has the numbers`}>
       <line x1="0" x2=${width} y1="8" y2="8"></line>
       <line x1="0" x2=${width} y1=${height - bottom} y2=${height - bottom}></line>
-      <text x="0" y="20">${most === 0 ? '' : format(top)}</text>
+      ${most === 0 ? svg`<text x=${width / 2} y=${height / 2 - 6} text-anchor="middle">Nothing in this time</text>` : svg`<text x="0" y="20">${format(top)}</text>`}
       ${labels.map((_, index) => bar(index))}
       ${labels.map((text, index) => (index % every === 0 && index * step < width - 60 ? svg`<text x=${index * step} y=${height - 4}>${text}</text>` : nothing))}
     </svg>

@@ -4,7 +4,7 @@ import { get } from './client.js'
 const [rowsMax, rowsPerPage] = [10_000, 1_000]
 const sums = ['requests', 'prompt_tokens', 'completion_tokens', 'total_tokens', 'cost']
 
-/** @param {string} path @param {{ by: string, since: string }} filter @param {readonly string[]} names the fields that name a group */
+/** @param {string} path @param {{ by: string, since: string, until: string }} filter @param {readonly string[]} names the fields that name a group */
 export async function downloadCsv(path, filter, names) {
   /** @type {Record<string, unknown>[]} */
   const rows = []
@@ -21,7 +21,7 @@ export async function downloadCsv(path, filter, names) {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
   Object.assign(document.createElement('a'), {
     href: url,
-    download: `usage-by-${filter.by}-${filter.since}.csv`,
+    download: `usage-by-${filter.by}-${filter.since}-to-${filter.until}.csv`,
   }).click()
   setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

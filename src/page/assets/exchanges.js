@@ -65,6 +65,9 @@ function list(page) {
     const id = new FormData(/** @type {HTMLFormElement} */ (event.target)).get('request')
     if (id) go(['exchanges', String(id).trim()])
   }
+  const jump = (/** @type {string} */ text) => {
+    if (/^\s*[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\s*$/i.test(text)) go(['exchanges', text.trim()])
+  }
   const { query } = page
   return () => html`${planNotice(page)}
     <div class="filters">
@@ -86,7 +89,7 @@ function list(page) {
       ].map(([name = '', label = '']) =>
         field({ label, name, value: page.query[name] ?? query[name] ?? '', onInput: () => {}, onChange: filter(name) }),
       )}
-      <form role="search" @submit=${find}>${field({ label: 'Request id', name: 'request', value: '', onInput: () => {}, mono: true, placeholder: 'of a response' })}</form>
+      <form role="search" @submit=${find}>${field({ label: 'Request id', name: 'request', value: '', onInput: jump, mono: true, placeholder: 'paste one' })}</form>
     </div>
     ${listing.show({
       label: 'Exchanges',
@@ -136,6 +139,7 @@ function one(page, id) {
           ],
           ['Client address', mono(found.client_address)],
         ])}
+        ${reason === null ? nothing : html`<a class="button" href=${href(['try'], { policy })}>Try a token</a>`}
       </section>`
   }
 }

@@ -5,7 +5,7 @@ import { conflict } from './diff.js'
 import { choice, createDraft, debounce, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { badge, callout, count, empty, heading, json, loading, mono, problem, stored } from './parts.js'
+import { badge, callout, count, empty, heading, json, loading, mono, problem, readOnly, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
@@ -142,7 +142,7 @@ export function issuerForm(page, id) {
     if (!edited.isReady) await openIssuer(edited)
   }, 86_400)
   return () => {
-    if (!page.canWrite) return callout('info', 'This session is read-only.')
+    if (!page.canWrite) return readOnly()
     if (!edited.isReady) return loading()
     const { draft, busy, failure, theirs } = edited
     return html`${planNotice(page)}<div class="columns">
@@ -194,19 +194,22 @@ function fields({ id, draft }) {
 function preview(edited) {
   const found = edited.preview
   return html`${heading('Test', html`<button type="button" @click=${() => edited.page.run(() => test(edited))}>Test now</button>`)}
-    ${found === undefined ? html`<p class="muted">The server fetches the discovery document and the keys as an exchange would, and saves nothing.</p>` : html`${verified(found)}${keyTable(found.keys)}`}`
+    ${found === undefined ? html`<p class="muted">The server fetches the discovery document and the keys as an exchange would, and saves nothing.</p>` : html`${verified(found)}${found.keys.length > 0 ? keyTable(found.keys) : nothing}`}`
 }
 
 /** @param {Verification} result */
 export function verified({ ok, checks, keys }) {
   return html`<div class="stack" role="status">
-    ${callout(ok ? 'ok' : 'bad', ok ? `The issuer works: ${count(keys.length)} usable ${keys.length === 1 ? 'key' : 'keys'}.` : 'The issuer does not work yet.')}
+    ${callout(ok ? 'ok' : 'bad', ok ? `The issuer works: ${count(keys.length)} usable ${keys.length === 1 ? 'key' : 'keys'}.` : 'The issuer does not work yet. If the server cannot reach it, choose “Pasted key set”.')}
     ${table({
       label: 'Checks',
       rows: checks,
       columns: [
-        { title: 'Check', isHeader: true, cell: ({ step }) => step },
-        { title: 'Outcome', cell: (check) => (check.ok ? badge('ok', 'passed') : badge('bad', 'failed')) },
+        {
+          title: 'Check',
+          isHeader: true,
+          cell: (check) => html`${check.step}<br />${check.ok ? badge('ok', 'passed') : badge('bad', 'failed')}`,
+        },
         { title: 'Detail', cell: ({ detail }) => stored(detail, 1_000) },
       ],
     })}

@@ -7,7 +7,7 @@ import { conflict } from './diff.js'
 import { createDraft, focusFirstError, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { callout, code, loading, problem } from './parts.js'
+import { code, loading, problem, readOnly } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/keys'
@@ -129,7 +129,7 @@ export function keyForm(page, hash) {
   }, 86_400)
   return () => {
     const { draft, busy, isManagement, isReady } = edited
-    if (!page.canWrite) return callout('info', 'This session is read-only.')
+    if (!page.canWrite) return readOnly()
     if (!isReady) return loading()
     const asked = {
       onSubmit: () => void save(edited),
@@ -152,7 +152,7 @@ function limits({ draft }) {
   const lines = { required: false, rows: 3, mono: true, help: 'One per line; * stands for any text. Empty allows all.' }
   return html`<div class="fields">
       ${draft.field('limit', 'Budget in US dollars', number)}
-      ${draft.field('limit_reset', 'Starts again', {
+      ${draft.field('limit_reset', 'Budget resets', {
         options: [
           ['', 'never'],
           ['daily', 'every day'],
@@ -181,7 +181,7 @@ async function showSecret(text) {
     'The new key',
     (
       close,
-    ) => html`<div class="body"><p>This is the only time that it is shown. Copy it to where it is used, such as a secret of your CI.</p>
+    ) => html`<div class="body"><p>This is the only time that it is shown. Copy it to where it is used. Workloads that a policy lets in do not need it.</p>
         ${code(text, 'key')}</div>
       <div class="buttons"><button type="button" class="primary" @click=${() => close()}>I have copied it</button></div>`,
   ).closed

@@ -49,7 +49,7 @@ function stateBadge({ state, kind }) {
 function budget({ kind, limit, limit_reset: reset, usage, usage_daily, usage_weekly, usage_monthly }) {
   if (kind !== 'inference') return html`<span class="muted">–</span>`
   const used = reset === null ? usage : { daily: usage_daily, weekly: usage_weekly, monthly: usage_monthly }[reset]
-  if (limit === null) return html`${money(used)} <span class="muted">without a limit</span>`
+  if (limit === null) return html`${money(used)} <span class="muted">no limit</span>`
   return meter(used, limit, html`${money(used)} of ${money(limit)}${reset === null ? nothing : ` ${periods[reset]}`}`)
 }
 
@@ -161,7 +161,7 @@ function one(page, hash) {
         ]
       : []
     return html`<section class="card">${heading(stateBadge(key), ...actions)}${details(key)}</section>
-      ${kind === 'inference' ? usedBy(users, hash) : nothing}
+      ${kind === 'inference' ? usedBy(users, hash, key.id) : nothing}
       <p><a href=${href(['usage'], { by: 'model', key: hash })}>Usage of this key</a>, <a href=${href(['changes'], { target: key.id })}>changes</a></p>`
   }
 }
@@ -188,8 +188,8 @@ function details(key) {
   ])
 }
 
-/** @param {{ data: Policy[], total_count: number }} users @param {string} hash */
-function usedBy({ data, total_count: total }, hash) {
+/** @param {{ data: Policy[], total_count: number }} users @param {string} hash @param {string} key its id */
+function usedBy({ data, total_count: total }, hash, key) {
   return html`<section class="stack">
     ${heading('Policies that act as this key', total > data.length ? html`<a href=${href(['policies'], { key: hash })}>All ${count(total)}</a>` : nothing)}
     ${table({
@@ -208,7 +208,7 @@ function usedBy({ data, total_count: total }, hash) {
         { title: 'Last issued', cell: ({ last_used_at }) => ago(last_used_at) },
       ],
       rows: data,
-      empty: html`<p class="muted">None. Only who has the text of the key can use it.</p>`,
+      empty: html`<p class="muted">None yet: <a href=${href(['policies', 'new'], { key })}>create a policy</a> to let workloads act as this key.</p>`,
     })}
   </section>`
 }

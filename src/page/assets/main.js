@@ -4,7 +4,7 @@ import { asProblem, send, whenSignedOut } from './client.js'
 import { closeDialogs } from './dialog.js'
 import { renderFrame } from './frame.js'
 import { render } from './lit-html.js'
-import { notify, prepareNotices } from './notice.js'
+import { clearNotices, notify, prepareNotices } from './notice.js'
 import { createPage } from './page.js'
 import { empty, loading, problem } from './parts.js'
 import { go, readPlace } from './router.js'
@@ -45,6 +45,7 @@ async function start({ hasEnded = false } = {}) {
 }
 
 async function signOut() {
+  clearNotices()
   await send('DELETE', '/admin/session', undefined, { staysSignedIn: true }).catch((error) =>
     notify('bad', problem(error)),
   )
@@ -55,6 +56,7 @@ async function signOut() {
 
 whenSignedOut(() => {
   if (session === undefined) return
+  clearNotices()
   session = undefined
   void start({ hasEnded: true })
 })

@@ -16,6 +16,12 @@ export function notify(tone, content) {
   if (tone !== 'bad') setTimeout(() => remove(notice), secondsShown * 1_000)
 }
 
+/** For another person who signs in. */
+export function clearNotices() {
+  shown = []
+  show()
+}
+
 /** @param {typeof shown[number]} notice */
 function remove(notice) {
   shown = shown.filter((each) => each !== notice)

@@ -107,9 +107,9 @@ export function meter(used, limit, words) {
   const tone = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'ok'
   return html`<span class="meter"
     ><svg class=${tone} viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-      <rect class="track" width="100" height="6" rx="3"></rect>
-      <rect width=${share * 100} height="6" rx="3"></rect></svg
-    ><span>${words} <span class="muted">(${Math.floor(share * 100)} %)</span></span></span
+      <rect class="track" width="100" height="6"></rect>
+      <rect width=${share * 100} height="6"></rect></svg
+    ><span>${words} <span class="muted">(${count(Math.floor((limit > 0 ? used / limit : 1) * 100))}%)</span></span></span
   >`
 }
 
@@ -127,6 +127,11 @@ export function problem(error) {
 /** A box with something to know. @param {Tone} tone @param {Content} content @param {boolean} [isAlert] */
 export function callout(tone, content, isAlert = false) {
   return html`<div class="callout ${tone}" role=${isAlert ? 'alert' : nothing}>${icon(tone)}<div>${content}</div></div>`
+}
+
+/** What a form shows to who may not save it. */
+export function readOnly() {
+  return callout('info', 'This session is read-only: sign in with a management key that may change things.')
 }
 
 /** What stands where nothing is yet: says what to do. @param {string} title @param {Content} what @param {Content} [action] */

@@ -24,7 +24,7 @@ export const platforms = {
         name: 'repositoryId',
         label: 'Repository id',
         placeholder: '797215326',
-        help: 'Survives a rename, and nobody else can get it: `gh api repos/acme/app --jq .id`',
+        help: 'Survives a rename. To print it: `gh api repos/acme/app --jq .id`',
       },
       {
         name: 'kind',

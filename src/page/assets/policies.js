@@ -168,7 +168,8 @@ function checksOf({ required_scope: scope, required_token_type: type }) {
 /** @param {Page} page @param {Policy} policy @param {any} more */
 function details(page, policy, { exchanges, counts, findings, remove }) {
   const actions = page.canWrite
-    ? html`<span class="actions">${enabledSwitch(page, policy)} <span aria-hidden="true">Enabled</span></span>
+    ? html`<label class="actions">${enabledSwitch(page, policy)} Enabled</label>
+        <a class="button" href=${href(['try'], { policy: policy.id })}>Try a token</a>
         <a class="button" href=${href(['policies', policy.id, 'edit'])}>Edit</a>
         <button type="button" class="danger" @click=${() => page.run(remove)}>Delete</button>`
     : nothing
@@ -184,7 +185,7 @@ function details(page, policy, { exchanges, counts, findings, remove }) {
         ['Subject', policy.subject === null ? none : mono(policy.subject, 600)],
         ['Condition', policy.condition === null ? none : code(policy.condition, 'condition')],
         ['Claim checks', checksOf(policy)],
-        ['Acts as key', stored(policy.key_name)],
+        ['Acts as key', html`<a href=${href(['keys'], { search: policy.key_name })}>${stored(policy.key_name)}</a>`],
         [
           'Models and presets',
           [...(policy.allowed_models ?? []), ...(policy.allowed_presets ?? [])].join(', ') ||
@@ -192,9 +193,12 @@ function details(page, policy, { exchanges, counts, findings, remove }) {
         ],
         [
           'Access token',
-          `at most ${policy.max_lifetime_seconds} s${policy.replay_protection ? '; each subject token is accepted once' : ''}`,
+          `at most ${count(policy.max_lifetime_seconds / 60)} minutes${policy.replay_protection ? '; each subject token is accepted once' : ''}`,
         ],
-        ['Changed', at(policy.updated_at)],
+        [
+          'Changed',
+          html`<p>${at(policy.updated_at)}, <a href=${href(['changes'], { target: policy.id })}>by whom</a></p>`,
+        ],
       ])}
     </section>
     ${

@@ -6,7 +6,7 @@ import { findingList } from './findings.js'
 import { checkbox, choice, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'
-import { at, callout, code, count, facts, json, loading, mono, problem } from './parts.js'
+import { at, code, count, facts, json, loading, mono, problem, readOnly } from './parts.js'
 import { planNotice } from './plan.js'
 import { platforms } from './platforms.js'
 import {
@@ -33,7 +33,7 @@ export function policyForm(page, id) {
     if (edited.choices === undefined) await openDraft(edited)
   }, 86_400)
   return () => {
-    if (!page.canWrite) return callout('info', 'This session is read-only.')
+    if (!page.canWrite) return readOnly()
     if (edited.choices === undefined) return loading()
     return html`${planNotice(page)}<div class="columns">
       <section class="card">${form(
@@ -65,10 +65,13 @@ function who({ draft, choices }) {
   return html`<div class="fields">
     ${draft.field('name', 'Name')}
     ${draft.field('issuer', 'Issuer', { ...choose(issuers), help: issuers.length === 0 ? html`No issuers yet: <a href="#/issuers/new">add one</a>` : 'Who signs the tokens' })}
-    ${draft.field('key', 'Acts as key', { ...choose(keys), help: keys.length === 0 ? html`No inference keys yet: <a href="#/keys">create one</a>` : 'Its budget, rates and models apply' })}
+    ${draft.field('key', 'Acts as key', { ...choose(keys), help: keys.length === 0 ? html`No inference keys yet: <a href="#/keys/new">create one</a>` : html`Its budget, rates and models apply. <a href="#/keys/new" target="_blank">Create a key</a>` })}
     ${draft.field('audience', 'Audience', { mono: true, help: 'The workload requests its token for exactly this audience' })}
   </div>`
 }
+
+/** @type {Record<string, string>} */
+const valueLabels = { branch: 'Branch', tag: 'Tag', environment: 'Environment' }
 
 /** @param {PolicyDraft} edited */
 function picker(edited) {
@@ -87,6 +90,7 @@ function picker(edited) {
   <div class="fields" ?hidden=${questions.length === 0}>${questions.map(({ name, help, ...question }) =>
     field({
       ...question,
+      label: name === 'value' ? (valueLabels[edited.answers.kind ?? 'branch'] ?? question.label) : question.label,
       name: `answer-${name}`,
       value: edited.answers[name] ?? '',
       onInput: (value) => answer(edited, { [name]: value }),

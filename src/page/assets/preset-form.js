@@ -4,7 +4,7 @@ import { get, segment, send } from './client.js'
 import { createDraft, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { callout, json, problem } from './parts.js'
+import { json, problem, readOnly } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/presets'
@@ -42,7 +42,7 @@ export function presetForm(page, slug) {
     const name = draft.values.slug.trim()
     try {
       await send('POST', `${path}/${segment(name)}/chat/completions`, parseBody(draft.values.body))
-      notify('ok', 'The version was created and is designated')
+      notify('ok', slug === undefined ? 'The preset was created' : 'The version was created and is designated')
       go(['presets', name])
     } catch (error) {
       failure = error
@@ -51,7 +51,7 @@ export function presetForm(page, slug) {
     page.update()
   }
   return () => {
-    if (!page.canWrite) return callout('info', 'This session is read-only.')
+    if (!page.canWrite) return readOnly()
     const asked = {
       onSubmit: () => void save(),
       submit: slug === undefined ? 'Create preset' : 'Create version',
@@ -66,7 +66,7 @@ export function presetForm(page, slug) {
         ${draft.field('body', 'Body of a chat completions request', {
           rows: 16,
           mono: true,
-          help: html`Model, settings, tools and the text of system messages are kept, the rest belongs to one request: <a href="#/manual/presets">what a preset stores</a>`,
+          help: html`Model, settings, tools and the text of system messages are kept, the rest belongs to one request: <a href="#/manual/presets">what a preset stores</a>.${slug === undefined ? nothing : ' Callers who name no version get the new one at once.'}`,
         })}`,
     )}</section>`
   }

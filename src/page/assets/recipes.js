@@ -6,6 +6,7 @@ import { html } from './lit-html.js'
 import { readTopic } from './manual.js'
 import { markdown, sectionOf } from './markdown.js'
 import { code, loading } from './parts.js'
+import { guessPlatform } from './platforms.js'
 
 /** The names of the choices, with the headings of the manual. */
 const headings = {
@@ -18,12 +19,14 @@ const headings = {
   'Claude Code': 'Claude Code',
   'Codex CLI': 'Codex CLI',
 }
+/** @type {Record<string, string>} The usual choice for a platform. */
+const clients = { github: 'GitHub Actions', gitlab: 'GitLab', kubernetes: 'Kubernetes' }
 const withScript = ['Claude Code', 'Codex CLI']
 
 let manual = ''
 
-/** @param {Page} page @param {Pick<Policy, 'id' | 'audience'>} policy */
-export function recipes(page, { id, audience }) {
+/** @param {Page} page @param {Pick<Policy, 'id' | 'audience' | 'issuer_url'>} policy */
+export function recipes(page, { id, audience, issuer_url: issuer }) {
   if (manual === '')
     void page.run(async () => {
       manual = await readTopic('recipes')
@@ -31,7 +34,7 @@ export function recipes(page, { id, audience }) {
   // It goes into lines for a shell.
   const safeAudience = /^[\w.:/@-]+$/.test(audience) ? audience : 'AUDIENCE'
   const base = apiUrl('')
-  const chosen = page.query.client ?? 'curl'
+  const chosen = page.query.client ?? clients[guessPlatform(issuer)] ?? 'curl'
   const heading = headings[/** @type {keyof typeof headings} */ (chosen)] ?? 'curl'
   const fill = (/** @type {string} */ text) =>
     text

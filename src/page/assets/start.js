@@ -14,7 +14,7 @@ export const view = (page) => {
   let found
   page.poll(async () => {
     const [issuers, policies, exchanges] = await Promise.all([
-      get('/workload-identity/issuers', { limit: 1 }),
+      get('/workload-identity/issuers', { limit: 20 }),
       get('/workload-identity/policies', { limit: 20 }),
       get('/workload-identity/audit', { limit: 1 }),
     ])
@@ -36,14 +36,14 @@ export const view = (page) => {
         'Trust an issuer',
         issuer !== undefined,
         html`<p>The identity provider that signs the tokens of your workloads: GitHub Actions, GitLab, a Kubernetes cluster, Keycloak.</p>
-        ${issuer === undefined ? nothing : html`<p>You trust <a href=${href(['issuers', issuer.id])}>${stored(issuer.name, 80)}</a>.</p>`}
+        ${issuer === undefined ? nothing : html`<p>You trust ${list(issuers, 'issuers')}.</p>`}
         ${link('#/issuers/new?then=start', issuer === undefined ? 'Add issuer' : 'Add another', issuer === undefined)}`,
       )}
       ${step(
         2,
         'Create a policy',
         policy !== undefined,
-        html`<p>It states which tokens may act as which key. The editor asks for organization and repository, or namespace and account, and writes the rules.</p>
+        html`<p>It states which tokens may act as which key. The key holds budget and models: ${page.canWrite ? html`<a href="#/keys/new">create one</a>` : 'one'} for each workload. The editor asks for organization and repository, or namespace and account, and writes the rules.</p>
         ${policy === undefined ? nothing : html`<p><a href=${href(['policies', policy.id])}>${stored(policy.name, 80)}</a> acts as ${stored(policy.key_name, 80)}.</p>`}
         ${issuer === undefined ? nothing : link('#/policies/new', policy === undefined ? 'Create policy' : 'Create another', policy === undefined)}`,
       )}
@@ -51,10 +51,18 @@ export const view = (page) => {
         3,
         'Exchange a token',
         hasIssued,
-        html`<div role="status">${arrived(exchanges[0])}</div>
-        ${policy === undefined ? html`<p>The lines for your platform appear here once you have a policy.</p>` : recipes(page, policy)}`,
+        policy === undefined
+          ? html`<p>The lines for your platform appear here once you have a policy.</p>`
+          : html`<div role="status">${arrived(exchanges[0])}</div>${recipes(page, policy)}`,
       )}`
   }
+}
+
+/** @param {readonly { id: string, name: string }[]} rows @param {string} view */
+function list(rows, view) {
+  return rows.map(
+    ({ id, name }, index) => html`${index === 0 ? nothing : ', '}<a href=${href([view, id])}>${stored(name, 80)}</a>`,
+  )
 }
 
 /** @param {number} number @param {string} title @param {boolean} isDone @param {Content} content */

@@ -53,8 +53,16 @@ export const view = (page) => {
     notify('ok', 'The session has ended')
     await load()
   }
+  const endAll = async () => {
+    const body = html`<p>Every browser that is signed in to ${stored(page.session.organization.name, 80)} is signed out at once, this one too. Keys and access tokens keep working.</p>`
+    if (!(await confirm({ title: 'Sign out everywhere?', body, action: 'Sign out everywhere', isDanger: true }))) return
+    const rows = /** @type {SignedIn[]} */ ((await get('/admin/sessions')).data)
+    for (const { id } of rows.toSorted((one, other) => Number(one.current) - Number(other.current)))
+      await send('DELETE', `/admin/sessions/${segment(id)}`)
+    await load()
+  }
   return () => html`${refused ?? (system === undefined ? loading() : installation(page, system, keys, rotate))}
-    ${sessions === undefined ? nothing : sessionList(page, sessions, end)}
+    ${sessions === undefined ? nothing : sessionList(page, sessions, end, endAll)}
     <p><a href="#/manual/operating">How to operate the server</a>, <a href="#/manual/backup">backups</a>, <a href="#/manual/disaster">after a failure</a></p>`
 }
 
@@ -159,11 +167,11 @@ function backups({
   ${failure === null ? nothing : html`<p class="muted">Failed ${ago(failedAt)}: ${stored(failure, 600)}</p>`}`
 }
 
-/** @param {Page} page @param {SignedIn[]} sessions @param {(session: SignedIn) => Promise<void>} end */
-function sessionList(page, sessions, end) {
+/** @param {Page} page @param {SignedIn[]} sessions @param {(session: SignedIn) => Promise<void>} end @param {() => Promise<void>} endAll */
+function sessionList(page, sessions, end, endAll) {
   const action = (/** @type {SignedIn} */ session) =>
     button(page, 'End', () => end(session), '', `End the session of ${session.key_name.slice(0, 100)}`)
-  return html`<section class="stack">${heading('Sessions of this page')}
+  return html`<section class="stack">${heading('Sessions of this page', page.canWrite ? button(page, 'Sign out everywhere', endAll, 'danger') : nothing)}
     ${table({
       label: 'Sessions of this page',
       columns: [

@@ -1,7 +1,6 @@
 // Tables. `table({ label, columns, rows, empty })` shows rows. `createListing(page, { load })` adds search, paging and
 // refreshing: `load({ search, cursor })` returns `{ rows, next, total }`, `next` being the cursor of the next page; show it
-// with `listing.show({ label, columns, empty })`, and run `listing.restart()` when a filter changes. `pageOfWhole` cuts a
-// list that came whole.
+// with `listing.show({ label, columns, empty })`, and run `listing.restart()` when a filter changes.
 /** @import { Column, Content, Page } from '../types.ts' */
 import { get } from './client.js'
 import { html, nothing } from './lit-html.js'
@@ -158,19 +157,4 @@ export async function partOf(path, filters, { search, cursor = 0 }, limit = 50) 
   })
   const end = Number(cursor) + rows.length
   return { rows, next: end < total ? end : undefined, total }
-}
-
-/**
- * One part of a list that came whole.
- * @template Row
- * @param {readonly Row[]} rows @param {(row: Row) => string} textOf what the search reads
- * @param {{ search: string, cursor: string | number | undefined }} asked
- * @returns {Part<Row>}
- */
-export function pageOfWhole(rows, textOf, { search, cursor }, size = 50) {
-  const wanted = search.toLowerCase()
-  const found = wanted === '' ? rows : rows.filter((row) => textOf(row).toLowerCase().includes(wanted))
-  const start = Number(cursor ?? 0)
-  const next = start + size < found.length ? start + size : undefined
-  return { rows: found.slice(start, start + size), next, total: found.length }
 }

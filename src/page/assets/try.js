@@ -73,7 +73,7 @@ export const view = (page) => {
       <section class="card">${heading('Decoded')}${decoded === undefined ? html`<p class="muted">Paste a token to see what it says.</p>` : contents(decoded)}</section>
     </div>
     ${failure === undefined ? nothing : problem(failure)}
-    <div class="stack" role="status">
+    <div class="view" role="status">
       ${explanations?.length === 0 ? callout('warn', 'There is no policy yet that could accept it.') : nothing} ${explanations?.map(explained)}
     </div>`
   }

@@ -13,7 +13,13 @@ import { table } from './table.js'
 
 const path = '/usage'
 const [rowsPerPage, seriesMax] = [50, 8]
-const spans = ['7', '30', '90']
+const spans = {
+  7: 'Last 7 days',
+  30: 'Last 30 days',
+  90: 'Last 90 days',
+  month: 'This month',
+  'last-month': 'Last month',
+}
 
 /** What names a row, and the columns of an export. */
 export const groupings = {
@@ -57,11 +63,20 @@ const measures = {
 
 /** What the address asks for. @param {Page} page */
 function askedBy({ query }) {
-  const days = spans.find((each) => each === query.days) ?? '30'
-  const since = new Date(Date.now() - (Number(days) - 1) * 86_400_000).toISOString().slice(0, 10)
+  const days = Object.hasOwn(spans, query.days ?? '') ? String(query.days) : '30'
   const by = /** @type {Grouping} */ (Object.hasOwn(groupings, query.by ?? '') ? query.by : 'key')
   const measure = /** @type {Measure} */ (Object.hasOwn(measures, query.show ?? '') ? query.show : 'total_tokens')
-  return { by, measure, days, filter: { by, since, key: query.key, policy: query.policy } }
+  return { by, measure, days, filter: { by, ...period(days), key: query.key, policy: query.policy } }
+}
+
+/** First and last day in UTC. @param {string} span */
+function period(span) {
+  const now = new Date()
+  const day = (/** @type {number} */ months, /** @type {number} */ date) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, date)).toISOString().slice(0, 10)
+  const today = now.getUTCDate()
+  if (span === 'last-month') return { since: day(-1, 1), until: day(0, 0) }
+  return { since: span === 'month' ? day(0, 1) : day(0, today + 1 - Number(span)), until: day(0, today) }
 }
 
 /** @type {View} */
@@ -89,7 +104,7 @@ export const view = (page) => {
       Object.entries(of).map(([name, { title }]) => /** @type {[string, string]} */ ([name, title]))
     return html`<div class="filters">
         ${field({ label: 'Group by', name: 'by', value: by, options: titles(groupings), onInput: choose('by') })}
-        ${field({ label: 'Time', name: 'days', value: days, options: spans.map((each) => [each, `Last ${each} days`]), onInput: choose('days') })}
+        ${field({ label: 'Time', name: 'days', value: days, options: Object.entries(spans), onInput: choose('days') })}
         ${field({ label: 'Show', name: 'show', value: measure, options: titles(measures), onInput: choose('show') })}
         ${button(page, 'Download CSV', download)}
       </div>
