@@ -1,5 +1,6 @@
 // Commits admin changes. Changes queued in the same turn of the event loop share a transaction, and each fails alone.
 import { setImmediate } from 'node:timers'
+import { isUnknownOutcome, isUnreachable } from './commit-once.ts'
 import { isStale, staleError } from './look.ts'
 import { isBusy } from './open.ts'
 import { type Bulk, mergeBulks, type Statement } from './rows.ts'
@@ -132,8 +133,13 @@ async function retry(
       return failAll(unreachable)
     }
     await commitTogether(committing, group, attempt + 1)
-  } else if (group.length === 1 || isBusy(error) || isStale(error)) failAll(error)
+  } else if (group.length === 1 || isFinal(error)) failAll(error)
   else for (const waiting of group) await commitTogether(committing, [waiting])
+}
+
+/** Whether sending each change alone is useless, or would make one twice. */
+function isFinal(error: unknown): boolean {
+  return isBusy(error) || isStale(error) || isUnreachable(error) || isUnknownOutcome(error)
 }
 
 function planAll(group: Waiting[], revision: number): PlannedOf[] {

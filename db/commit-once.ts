@@ -7,33 +7,93 @@ import type { BoundStatement } from './rows.ts'
 
 /** The code of errors of a database server that did not respond. */
 export const unreachableCode = 'DATABASE_UNREACHABLE'
+const unknownCode = 'COMMIT_OUTCOME_UNKNOWN'
 /** What a server reports when it has not committed, and a repeated commit can succeed. */
 const repeatable = /^(DATABASE_UNREACHABLE|SQLITE_BUSY|SQLITE_LOCKED|TRANSACTION_|SERVER_ERROR|HRANA_|STREAM_|UNKNOWN$)/
+/** Among them, what proves that this attempt was not committed. */
+const refused = /^(SQLITE_BUSY|SQLITE_LOCKED)/
 const pauseMillisecondsMax = 500
+/** How long a commit is repeated that was certainly not made, and how long its caller waits before others are refused. */
+const commitMillisecondsMax = 10_000
+/** How long a commit is repeated whose outcome is unknown: no client waits longer, and the ids of commits live longer. */
+const outcomeMillisecondsMax = 30 * 60 * 1_000
 
 export type Send = (statements: BoundStatement[]) => Promise<ResultSet[]>
 
-/**
- * Commits the statements exactly once. Repeats while the outcome is unknown, for at most `patienceMilliseconds`. Returns
- * their results, or undefined if an attempt was committed whose response was lost.
- * @throws the error of the server, which has not committed; after the time, one that is `isUnreachable`
- */
-export async function commitOnce(
-  send: Send,
-  statements: readonly BoundStatement[],
-  patienceMilliseconds: number,
-): Promise<ResultSet[] | undefined> {
-  const batch = [{ sql: insertBatch, args: [newBatchId()] }, ...statements]
-  const giveUpAt = performance.now() + patienceMilliseconds
-  for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, pauseMillisecondsMax)) {
-    try {
-      return (await send(batch)).slice(1)
-    } catch (error) {
-      if (isRepeated(error)) return undefined
-      if (!isRepeatable(error)) throw error
-      if (performance.now() + milliseconds > giveUpAt) throw asUnreachable(error)
+export type Commits = {
+  /**
+   * Commits the statements exactly once. Repeats until the outcome is known. Returns their results, or undefined if an
+   * attempt was committed whose response was lost.
+   * @throws the error of the server, which has not committed; one that is `isUnreachable` if it did not commit in time;
+   * one that is `isUnknownOutcome` after `beginEnd`, or after half an hour
+   */
+  commit: (statements: readonly BoundStatement[]) => Promise<ResultSet[] | undefined>
+  /** Whether the outcome of a commit has been unknown for so long that new requests would only wait as well. */
+  isOverdue: () => boolean
+  /** From now on, commits are repeated for ten seconds at most. */
+  beginEnd: () => void
+  /** Resolves when no commit is running. */
+  settle: () => Promise<void>
+}
+
+export type CommitOptions = {
+  send: Send
+  monotonic: () => number
+  /** Called when a commit is repeated no longer although its outcome is unknown. */
+  onUnknown: (batchId: string, error: LibsqlError) => void
+}
+
+type Running = { startedAt: number; isUnknown: boolean }
+
+export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Commits {
+  const running = new Map<Running, Promise<unknown>>()
+  let endsAt = Number.POSITIVE_INFINITY
+
+  async function repeat(batch: BoundStatement[], own: Running): Promise<ResultSet[] | undefined> {
+    for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, pauseMillisecondsMax)) {
+      try {
+        return (await send(batch)).slice(1)
+      } catch (error) {
+        if (isRepeated(error)) return undefined
+        if (!isRepeatable(error)) throw error
+        own.isUnknown ||= !refused.test(error.code)
+        const patience = own.isUnknown ? outcomeMillisecondsMax : commitMillisecondsMax
+        if (monotonic() > Math.min(endsAt, own.startedAt + patience)) throw asUnreachable(error)
+      }
+      await pause(milliseconds)
     }
-    await pause(milliseconds)
+  }
+
+  async function commit(statements: readonly BoundStatement[], own: Running): Promise<ResultSet[] | undefined> {
+    const id = newBatchId()
+    try {
+      return await repeat([{ sql: insertBatch, args: [id] }, ...statements], own)
+    } catch (error) {
+      if (!own.isUnknown || !isUnreachable(error)) throw error
+      const unknown = unknownOutcome(id, error)
+      onUnknown(id, unknown)
+      throw unknown
+    } finally {
+      running.delete(own)
+    }
+  }
+
+  return {
+    commit: (statements) => {
+      const own = { startedAt: monotonic(), isUnknown: false }
+      const committed = commit(statements, own)
+      running.set(own, committed)
+      return committed
+    },
+    isOverdue: () => {
+      for (const { isUnknown, startedAt } of running.keys())
+        if (isUnknown && monotonic() - startedAt > commitMillisecondsMax) return true
+      return false
+    },
+    beginEnd: () => {
+      endsAt = Math.min(endsAt, monotonic() + commitMillisecondsMax)
+    },
+    settle: async () => void (await Promise.allSettled(running.values())),
   }
 }
 
@@ -44,7 +104,7 @@ function newBatchId(): string {
 
 const insertBatch = `insert into batches (id, at) values (?, ${databaseTime})`
 /** Much longer than a commit is repeated. */
-const batchMilliseconds = 10 * 60 * 1_000
+const batchMilliseconds = 2 * outcomeMillisecondsMax
 
 /** Removes the ids of old commits, a few thousand at a time. */
 export const dropOldBatches: BoundStatement = {
@@ -57,13 +117,23 @@ function isRepeated(error: unknown): boolean {
   return error instanceof LibsqlError && /UNIQUE constraint failed: batches\.id/.test(error.message)
 }
 
-function isRepeatable(error: unknown): boolean {
+function isRepeatable(error: unknown): error is LibsqlError {
   return error instanceof LibsqlError && repeatable.test(error.code)
 }
 
-/** Reports whether a database server did not respond, so that the outcome of a commit can be unknown. */
-export function isUnreachable(error: unknown): boolean {
+/** Reports whether a database server did not respond. A commit that fails so was not made, unless `isUnknownOutcome`. */
+export function isUnreachable(error: unknown): error is LibsqlError {
   return error instanceof LibsqlError && error.code === unreachableCode
+}
+
+/** Reports whether nobody can say if a commit was made. */
+export function isUnknownOutcome(error: unknown): boolean {
+  return error instanceof LibsqlError && error.code === unknownCode
+}
+
+function unknownOutcome(batchId: string, cause: LibsqlError): LibsqlError {
+  const message = `The commit ${batchId} was sent, and whether it was made is unknown: ${cause.message}`
+  return new LibsqlError(message, unknownCode, undefined, undefined, cause)
 }
 
 export function asUnreachable(cause: unknown): LibsqlError {

@@ -2,6 +2,7 @@
 // commit, and each fails alone.
 import { setImmediate } from 'node:timers'
 import { getTableColumns, getTableName } from 'drizzle-orm'
+import { isUnknownOutcome, isUnreachable } from './commit-once.ts'
 import { databaseTime } from './node-schema.ts'
 import { isBusy } from './open.ts'
 import { type AuditRow, exchangeAudit, type UsageDay, type UsageRow, usage, usageDays } from './record-schema.ts'
@@ -80,7 +81,9 @@ async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
     await commit(statements, rows.length)
     for (const row of rows) row.done()
   } catch (error) {
-    if (rows.length === 1 || isBusy(error)) for (const row of rows) row.failed(error)
+    // Rows of a commit that can have been made are not sent again: they would be written twice.
+    const isFinal = isBusy(error) || isUnreachable(error) || isUnknownOutcome(error)
+    if (rows.length === 1 || isFinal) for (const row of rows) row.failed(error)
     else
       for (const { ledger, rows } of groups)
         for (const row of rows) await commitGroups(commit, [{ ledger, rows: [row] }])

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, type InArgs, type InStatement, LibsqlError, type ResultSet } from '@libsql/client'
 import { createClient } from '@libsql/client/http'
-import { asUnreachable, commitOnce, isUnreachable, unreachableCode } from './commit-once.ts'
+import { asUnreachable, type CommitOptions, createCommits, isUnreachable, unreachableCode } from './commit-once.ts'
 import type { Inspected } from './inspect.ts'
 import { expectRevision, lookAt, readRevision } from './look.ts'
 import { createMigrations, latestSchema, migrations, readSchema } from './migrate.ts'
@@ -20,12 +20,10 @@ export type ServerOptions = {
   /** Whether to create the tables in an empty database. */
   create: boolean
   send: SendRequest
-}
+} & Partial<Omit<CommitOptions, 'send'>>
 
 /** How long one HTTP request may take. A server ends a transaction after about as long. */
 const requestMillisecondsMax = 5_000
-/** How long a commit is repeated until its outcome is known. */
-const commitMillisecondsMax = 10_000
 /** How long a read is repeated when its connection breaks. */
 const readMillisecondsMax = 2_000
 const readPauseMillisecondsMax = 100
@@ -41,7 +39,7 @@ export async function openServerDatabase(options: ServerOptions): Promise<Databa
     if (found > latestSchema) return refuse(client, 'newer_schema', newerSchema(found))
     if (found === 0 && !create) return refuse(client, 'missing', `The database ${url} has no tables`)
     await migrate(client, found)
-    return toDatabase(client, url, found > 0 && found < latestSchema ? found : undefined)
+    return toDatabase(client, options, found > 0 && found < latestSchema ? found : undefined)
   } catch (error) {
     client?.close()
     return refusalOf(error, url)
@@ -106,8 +104,10 @@ function refuse(client: Client, refused: OpenRefusal['refused'], message: string
   return { refused, message }
 }
 
-function toDatabase(client: Client, url: string, migratedFrom: number | undefined): Database {
+function toDatabase(client: Client, options: ServerOptions, migratedFrom: number | undefined): Database {
+  const { url, monotonic = () => performance.now(), onUnknown = () => {} } = options
   const send = (statements: BoundStatement[]) => client.batch(statements, 'write')
+  const { commit, isOverdue, beginEnd, settle } = createCommits({ send, monotonic, onUnknown })
   const none = async () => {}
   return {
     kind: 'server',
@@ -115,24 +115,28 @@ function toDatabase(client: Client, url: string, migratedFrom: number | undefine
     orm: createOrm(client),
     path: url,
     migratedFrom,
-    commit: async (statements) => void (await commitOnce(send, statements, commitMillisecondsMax)),
+    commit: async (statements) => void (await commit(statements)),
     shared: {
       commitChange: async (statements, basis) => {
-        const results = await commitOnce(
-          send,
-          [expectRevision(basis), ...statements, readRevision],
-          commitMillisecondsMax,
-        )
+        const results = await commit([expectRevision(basis), ...statements, readRevision])
         const revision = results?.at(-1)?.rows[0]?.revision
         return revision === undefined ? undefined : Number(revision)
       },
-      look: (position) => within(readMillisecondsMax, lookAt(client, position)),
+      look: async (position) => {
+        if (isOverdue()) throw new LibsqlError('The database server does not confirm commits', unreachableCode)
+        return within(readMillisecondsMax, lookAt(client, position))
+      },
+      beginEnd,
     },
     // The server runs its own checkpoints, and backups are its snapshots.
     checkpoint: none,
     holdCheckpoints: async () => none,
     giveBackPages: async () => 0,
-    close: async () => client.close(),
+    close: async () => {
+      beginEnd()
+      await settle()
+      client.close()
+    },
   }
 }
 

@@ -21,6 +21,8 @@ export type SharedDatabase = {
    * @throws an error that is `isStale` after a change by another node
    */
   commitChange: (statements: readonly BoundStatement[], basis: number) => Promise<number | undefined>
-  /** @throws an error that is `isUnreachable` if it does not respond in time */
+  /** @throws an error that is `isUnreachable` if it does not respond in time, or has not confirmed a commit for long */
   look: (position: Position) => Promise<Looked>
+  /** Call it before the last commits: from now on, each is repeated for ten seconds at most. */
+  beginEnd: () => void
 }

@@ -102,7 +102,9 @@ export async function openContext(
   const { now, monotonic, random, fetch, resolve, usesProxy, onBroken } = dependencies
   const inEffect = createSettingsInEffect(config)
   const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
-  const database = await openConfigured(config, create)
+  const onUnknown = (batch: string, error: Error) =>
+    log('error', 'commit_outcome_unknown', { batch, reason: describeError(error) })
+  const database = await openConfigured(config, create, { monotonic, onUnknown })
   if ('refused' in database) {
     throw new Fault(codeOfRefusal[database.refused], `${database.message}${hints[database.refused]}`, {
       reason: `database_${database.refused}`,
@@ -129,9 +131,7 @@ export async function openContext(
   const counted = countRows(createWriter(database, reportBroken, reportCommit, following), metrics, now)
   const lastUses = createLastUses(orm, counted, registry)
   const writer = noteRows(counted, lastUses)
-  // A probe of a server that does not respond takes long.
-  const isWritable = async () =>
-    follow.isUpToDate() && writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
+  const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
   registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
   const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
   const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers: config.insecureIssuers, privateNetworks }
@@ -234,6 +234,7 @@ export function notInitialized({ databasePath }: Config): Fault {
 
 /** Stops a running backup and archive run, commits queued rows, then closes the database. */
 export async function closeContext({ backups, archiving, lastUses, writer, database }: AdminContext): Promise<void> {
+  database.shared?.beginEnd()
   await backups.stop()
   await archiving.stop()
   // After a failed commit the times are not exact, which must not keep the database open.

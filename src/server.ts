@@ -234,6 +234,7 @@ async function stopServer(
   await isSettledWithin(drained, drainMillisecondsMax)
   const rest = Math.max(0, drainMillisecondsMax - (performance.now() - startedAt))
   await Promise.all([drained, socket?.drain(rest)])
+  admin.database.shared?.beginEnd()
   await reporting
   await closeContext(admin)
 }

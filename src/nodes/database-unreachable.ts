@@ -1,11 +1,19 @@
 // The error for callers while the database server does not respond.
 import { Fault } from '../fault.ts'
 
-/** The outcome of a change can be unknown, so it says nothing of it. */
+/** Only for a commit that was certainly not made. */
 export function databaseUnreachable(cause: unknown): Fault {
   return new Fault('unavailable', 'The database server does not respond; try again later', {
     reason: 'database_unreachable',
     headers: { 'retry-after': '1' },
+    cause,
+  })
+}
+
+/** For a server that stops before the database responds. */
+export function outcomeUnknown(cause: unknown): Fault {
+  return new Fault('unavailable', 'The service is stopping; this request can have taken effect', {
+    reason: 'commit_outcome_unknown',
     cause,
   })
 }

@@ -1,7 +1,7 @@
 // Opens the database of the settings, a file or one on a server, and loads what requests look up.
 import { dirname } from 'node:path'
 import type { Following } from '../../db/change-queue.ts'
-import { isUnreachable } from '../../db/commit-once.ts'
+import { type CommitOptions, isUnreachable } from '../../db/commit-once.ts'
 import { type Database, type OpenRefusal, openDatabase } from '../../db/open.ts'
 import { listSpentDays } from '../../db/usage.ts'
 import type { Config } from '../config.ts'
@@ -15,8 +15,12 @@ import { type Follow, type FollowOptions, followNobody, followOthers } from './f
 import { connectTo } from './server-connection.ts'
 import { loadSharedSpending } from './shared-spending.ts'
 
-/** Opens the database that the settings name. With `create`, creates what is missing. */
-export async function openConfigured(config: Config, create: boolean): Promise<Database | OpenRefusal> {
+/** Opens the database that the settings name. With `create`, creates what is missing. `commits` are for a server. */
+export async function openConfigured(
+  config: Config,
+  create: boolean,
+  commits: Partial<Omit<CommitOptions, 'send'>> = {},
+): Promise<Database | OpenRefusal> {
   const { databasePath, databaseServer, databaseSynchronous } = config
   if (databaseServer === undefined) {
     if (create) createDataFolder(dirname(databasePath))
@@ -24,7 +28,7 @@ export async function openConfigured(config: Config, create: boolean): Promise<D
   }
   // A database file needs none of it.
   const { openServerDatabase } = await import('../../db/server-database.ts')
-  return openServerDatabase({ ...databaseServer, create, send: connectTo(databaseServer) })
+  return openServerDatabase({ ...databaseServer, ...commits, create, send: connectTo(databaseServer) })
 }
 
 type Loading = Pick<FollowOptions, 'monotonic' | 'onLook' | 'onReplaced'> & { now: () => number }

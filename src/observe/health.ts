@@ -3,6 +3,8 @@
 /** What a check found. Counts are of upstreams and issuers in use. */
 export type HealthFacts = {
   isStopping: boolean
+  /** Whether a look at a database server succeeded a moment ago. */
+  isDatabaseReached: boolean
   /** Whether a commit succeeded a moment ago. */
   isWritable: boolean
   hasSigningKey: boolean
@@ -15,7 +17,7 @@ export type HealthFacts = {
   isRetentionFailing: boolean
 }
 
-export const failingChecks = ['stopping', 'writer', 'signing_key', 'registry'] as const
+export const failingChecks = ['stopping', 'database', 'writer', 'signing_key', 'registry'] as const
 export const degradedChecks = ['upstreams', 'issuers', 'backup', 'retention'] as const
 
 /** Only the names of checks, since anyone may ask. */
@@ -29,6 +31,7 @@ export type Health = {
 export function judgeHealth(facts: HealthFacts): Health {
   const fails: Record<Health['failing'][number], boolean> = {
     stopping: facts.isStopping,
+    database: !facts.isDatabaseReached,
     writer: !facts.isWritable,
     signing_key: !facts.hasSigningKey,
     registry: !facts.isRegistryLoaded,

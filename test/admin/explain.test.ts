@@ -158,8 +158,12 @@ describe('a check', () => {
 
 test('the row of a request is found among many, and one that is not there is told', async () => {
   const token = await latchkey.sign({ sub: 'many' })
-  const answers = await Promise.all(Array.from({ length: 300 }, () => latchkey.exchange(token)))
-  const ids = answers.map((response) => response.headers.get('x-request-id'))
+  const ids: (string | null)[] = []
+  // A process sends 256 requests at a time. On a server database, the server under test needs some of them.
+  for (let wave = 0; wave < 2; wave++) {
+    const answers = await Promise.all(Array.from({ length: 150 }, () => latchkey.exchange(token)))
+    ids.push(...answers.map((response) => response.headers.get('x-request-id')))
+  }
   for (const request_id of [ids[0], ids[150], ids[299]])
     expect(await latchkey.admin('audit.show', { request_id })).toMatchObject({ request_id })
   const missing = '01a1feb6-0bde-7947-b3a3-0ae6b3f500f6'

@@ -6,6 +6,7 @@ import { createWriteCheck } from '../../src/observe/write-check.ts'
 
 const good: HealthFacts = {
   isStopping: false,
+  isDatabaseReached: true,
   isWritable: true,
   hasSigningKey: true,
   isRegistryLoaded: true,
@@ -19,6 +20,7 @@ describe('a server is', () => {
   const rows: [facts: Partial<HealthFacts>, expected: ReturnType<typeof judgeHealth>][] = [
     [{}, { status: 'ready', failing: [], degraded: [] }],
     [{ isStopping: true }, { status: 'not_ready', failing: ['stopping'], degraded: [] }],
+    [{ isDatabaseReached: false }, { status: 'not_ready', failing: ['database'], degraded: [] }],
     [{ isWritable: false }, { status: 'not_ready', failing: ['writer'], degraded: [] }],
     [{ hasSigningKey: false }, { status: 'not_ready', failing: ['signing_key'], degraded: [] }],
     [{ isRegistryLoaded: false }, { status: 'not_ready', failing: ['registry'], degraded: [] }],

@@ -1,6 +1,6 @@
 // What the logs say of a request: its trace, the client's address, and one line of the access log, without anything secret.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { linkSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { linkSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Inference, question, startInference } from '../support/inference.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
@@ -59,11 +59,12 @@ describe('the access log', () => {
   })
 
   test('is never the database, not even by another name: closing it would give up the lock', async () => {
-    const { config } = await start()
+    const databasePath = join(folder.path, 'latchkey.db')
+    writeFileSync(databasePath, '')
     const { openAccessLog } = await import('../../src/observe/access-log.ts')
     const path = join(folder.path, 'other-name.log')
-    linkSync(config.databasePath, path)
-    const open = () => openAccessLog({ kind: 'file', path }, { databasePath: config.databasePath, log: () => {} })
+    linkSync(databasePath, path)
+    const open = () => openAccessLog({ kind: 'file', path }, { databasePath, log: () => {} })
     expect(open).toThrow('it is the database')
   })
 

@@ -110,6 +110,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
   test('finds keys while somebody types', async () => {
     await go('#/keys')
+    await page.getByRole('link', { name: 'boss' }).waitFor()
     await page.getByRole('searchbox').fill('MADE')
     await page.getByRole('link', { name: 'boss' }).waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'made here' }).waitFor()

@@ -1,5 +1,6 @@
 // The text of a scrape: what was counted, and the state of the server at this moment, under names instead of ids.
 import { statSync } from 'node:fs'
+import type { Database } from '../../../db/open.ts'
 import { createPace } from '../../../db/pace.ts'
 import type { Organization } from '../../../db/schema.ts'
 import packageJson from '../../../package.json' with { type: 'json' }
@@ -27,7 +28,7 @@ export type MetricsContext = {
     readonly keys: ReadonlyMap<string, Key>
     readonly issuers: ReadonlyMap<string, Issuer>
   }
-  database: { path: string }
+  database: Pick<Database, 'kind' | 'path'>
   accessLog: Pick<AccessLog, 'dropped'>
   spending: Spending
   signingKeys: Pick<SigningKeys, 'current'>
@@ -160,7 +161,9 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
       return isUp === undefined ? [] : one(Number(isUp), upstream.name)
     }),
     logLinesDropped: [...one(standardError.dropped(), 'stderr'), ...one(accessLog.dropped(), 'access_log_file')],
-    walBytes: one(statSync(`${database.path}-wal`, { throwIfNoEntry: false })?.size ?? 0),
+    // The log of a database server is on its own machine.
+    walBytes:
+      database.kind === 'file' ? one(statSync(`${database.path}-wal`, { throwIfNoEntry: false })?.size ?? 0) : [],
     archivedRows: [...retention.rowsArchived()].map(([kind, value]) => ({ labels: [kind], value })),
     retentionLastSuccess: [retention.lastSuccessAt()].flatMap((at) => (at === undefined ? [] : one(at / 1_000))),
     signingKeyAge: signingKeyAge(context),

@@ -15,6 +15,7 @@ export type ReadinessContext = {
     readonly issuers: ReadonlyMap<string, Issuer>
   }
   isWritable: () => Promise<boolean>
+  follow: { isUpToDate: () => boolean }
   signingKeys: Pick<SigningKeys, 'current'>
   issuerKeys: Pick<IssuerKeys, 'stateOf'>
   reachability: Reachability
@@ -35,15 +36,18 @@ export type Readiness = {
 }
 
 export function createReadiness(context: ReadinessContext): Readiness {
-  const { registry, isWritable, retention, log } = context
+  const { registry, follow, isWritable, retention, log } = context
   const countFailing = createFailureCount(context)
   let isStopping = false
   let before = 'ready'
   return {
     check: async () => {
+      const isDatabaseReached = follow.isUpToDate()
       const health = judgeHealth({
         isStopping,
-        isWritable: await isWritable(),
+        isDatabaseReached,
+        // A probe of a server that does not respond takes long.
+        isWritable: !isDatabaseReached || (await isWritable()),
         hasSigningKey: hasSigningKey(context),
         isRegistryLoaded: registry.organizations.size > 0,
         ...countFailing(),
