@@ -110,7 +110,7 @@ test('the revision changes with every change, and is a 304 while nothing changed
   await latchkey.stop()
 })
 
-test('a session counts on every node, and ends on all of them', async () => {
+test('a session counts on every node, and ends on all of them, with its key too', async () => {
   const origin = 'https://admin.example.com'
   const nodes = await startNodes(0)
   const first = await nodes.add({ LATCHKEY_ADMIN_ORIGIN: origin })
@@ -118,12 +118,15 @@ test('a session counts on every node, and ends on all of them', async () => {
   const { key } = await newKey(first, 'boss')
   const send = (node: TestServer, path: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
     fetch(urlOf(node) + path, { ...init, headers: { ...fromPage(node), ...init.headers } })
-  const response = await send(second, '/admin/session', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ api_key: key }),
-  })
-  const cookie = (response.headers.get('set-cookie') ?? '').replace(/;.*/, '')
+  const signInAtSecond = async () => {
+    const response = await send(second, '/admin/session', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ api_key: key }),
+    })
+    return (response.headers.get('set-cookie') ?? '').replace(/;.*/, '')
+  }
+  let cookie = await signInAtSecond()
   const statuses = async () => {
     const each = [first, second].map((node) => send(node, '/keys', { headers: { cookie } }))
     return (await Promise.all(each)).map(({ status }) => status)
@@ -132,6 +135,10 @@ test('a session counts on every node, and ends on all of them', async () => {
   await second.server.context.page?.sessions.flush()
   expect(await statuses()).toEqual([200, 200])
   expect((await send(first, '/admin/session', { method: 'DELETE', headers: { cookie } })).status).toBe(200)
+  expect(await statuses()).toEqual([401, 401])
+  cookie = await signInAtSecond()
+  expect(await statuses()).toEqual([200, 200])
+  await first.admin('keys.disable', { key: 'boss' })
   expect(await statuses()).toEqual([401, 401])
   await nodes.stop()
 })

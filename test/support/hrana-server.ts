@@ -1,6 +1,7 @@
 // A stand-in for a libSQL server: it speaks Hrana pipelines (versions 2 and 3, JSON) over a SQLite file. It can delay
 // responses and cut connections before or after the work. It runs in a test's own process, or alone so that it can be killed.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createStreams, type StreamRequest } from './hrana-streams.ts'
@@ -11,6 +12,8 @@ export type Trouble = {
   delayMilliseconds: number
   /** How the next requests end without a response, in order: before or after the work. */
   cuts: ('before' | 'after')[]
+  /** The next request that contains this text ends without a response, and from then on every request does. */
+  awayAt: { text: string; cut: 'before' | 'after' } | undefined
   /** Whether every connection is closed without a response. */
   isPartitioned: boolean
 }
@@ -23,22 +26,31 @@ export type HranaServer = {
   close: () => Promise<void>
 }
 
-export type HranaOptions = { path: string; port?: number; token?: string }
+export type HranaOptions = { path: string; port?: number; token?: string; tls?: { cert: string; key: string } }
 
-export async function startHranaServer({ path, port = 0, token }: HranaOptions): Promise<HranaServer> {
-  const trouble: Trouble = { delayMilliseconds: 0, cuts: [], isPartitioned: false }
+export async function startHranaServer({ path, port = 0, token, tls }: HranaOptions): Promise<HranaServer> {
+  const trouble: Trouble = { delayMilliseconds: 0, cuts: [], awayAt: undefined, isPartitioned: false }
   const counts = { pipelines: 0, batches: 0 }
   const streams = createStreams(path)
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readText(request)
-    const cut = trouble.isPartitioned ? 'before' : trouble.cuts.shift()
+    const cut = takeCut(body)
     if (trouble.delayMilliseconds > 0) await pause(trouble.delayMilliseconds / 2)
     if (cut === 'before') return void request.socket.destroy()
     const { status, content } = respond(request, body)
     if (trouble.delayMilliseconds > 0) await pause(trouble.delayMilliseconds / 2)
     if (cut === 'after') return void request.socket.destroy()
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(content))
+  }
+
+  function takeCut(body: string): 'before' | 'after' | undefined {
+    if (trouble.isPartitioned) return 'before'
+    const { awayAt } = trouble
+    if (awayAt === undefined || !body.includes(awayAt.text)) return trouble.cuts.shift()
+    trouble.awayAt = undefined
+    trouble.isPartitioned = true
+    return awayAt.cut
   }
 
   function respond({ method, url, headers }: IncomingMessage, body: string): { status: number; content: object } {
@@ -52,17 +64,18 @@ export async function startHranaServer({ path, port = 0, token }: HranaOptions):
     return streams.run(baton ?? undefined, requests)
   }
 
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     answer(request, response).catch((error: unknown) => {
       response.writeHead(500, { 'content-type': 'text/plain' }).end(String(error))
     })
-  })
+  }
+  const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, '127.0.0.1', resolve)
   })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http${tls === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     trouble,
     counts,
     close: async () => {

@@ -1,4 +1,5 @@
 // Several nodes on one server database, in the test's own process, with an issuer and an upstream that all of them use.
+import type { Dependencies } from '../../src/context.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { type HranaServer, startHranaServer } from './hrana-server.ts'
@@ -21,7 +22,7 @@ export type Nodes = {
   nodes: TestServer[]
   issuerUrl: string
   /** Starts one more node. `settings` are added to those that all have. */
-  add: (settings?: Partial<Record<string, string>>) => Promise<TestServer>
+  add: (settings?: Partial<Record<string, string>>, dependencies?: Partial<Dependencies>) => Promise<TestServer>
   stop: () => Promise<void>
 }
 
@@ -34,7 +35,7 @@ export async function startNodes(count: number, around?: (url: string) => string
   issuerUrl = issuer.url
   const upstream = await listenLocally(createEchoUpstream(upstreamApiKey))
   const nodes: TestServer[] = []
-  const add: Nodes['add'] = async (settings = {}) => {
+  const add: Nodes['add'] = async (settings = {}, dependencies = {}) => {
     const node = await startTestServer({
       upstreamUrl: `${upstream.url}/v1`,
       settings: {
@@ -43,6 +44,7 @@ export async function startNodes(count: number, around?: (url: string) => string
         LATCHKEY_BASE_URL: baseUrl,
         ...settings,
       },
+      dependencies,
       start: nodes.length === 0 ? {} : { create: false, prepare: async () => {} },
     })
     nodes.push(node)

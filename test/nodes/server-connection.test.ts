@@ -1,0 +1,81 @@
+// How a node connects to a database server: TLS with a private certificate, a token, and migrations that several nodes begin at once.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createClient } from '@libsql/client/http'
+import { createMigrations, latestSchema, migrations } from '../../db/migrate.ts'
+import { openServerDatabase } from '../../db/server-database.ts'
+import { rowsInFile } from '../support/database-file.ts'
+import { startHranaServer } from '../support/hrana-server.ts'
+import { startTestServer, temporaryFolder } from '../support/latchkey.ts'
+import { masterKey, urlOf } from '../support/nodes.ts'
+import { hasOpenssl, makeCertificate } from '../support/tls.ts'
+
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+
+describe.skipIf(!hasOpenssl)('a database server with its own certificate and a token (needs openssl)', () => {
+  const token = 'database-token'
+  const start = async (settings: Record<string, string>) => {
+    const { certFile, keyFile } = makeCertificate(folder.path, 'database')
+    const tls = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
+    const database = await startHranaServer({ path: join(folder.path, 'secure.db'), token, tls })
+    const tokenFile = join(folder.path, 'token')
+    writeFileSync(tokenFile, `${token}\n`)
+    const all = {
+      LATCHKEY_DATABASE_URL: database.url,
+      LATCHKEY_MASTER_KEY: masterKey,
+      LATCHKEY_DATABASE_CA_FILE: certFile,
+      LATCHKEY_DATABASE_TOKEN_FILE: tokenFile,
+    }
+    try {
+      const node = await startTestServer({ settings: { ...all, ...settings } })
+      const { status } = await fetch(`${urlOf(node)}/oauth/jwks`)
+      await node.stop()
+      return status
+    } finally {
+      await database.close()
+    }
+  }
+
+  test('serves a node that has both', async () => {
+    expect(await start({})).toBe(200)
+  })
+
+  test('is refused without the certificate', async () => {
+    const otherFile = makeCertificate(folder.path, 'other').certFile
+    await expect(start({ LATCHKEY_DATABASE_CA_FILE: otherFile })).rejects.toThrow(/cannot be opened: .*certificate/)
+  })
+
+  test('refuses a node with another token', async () => {
+    const otherFile = join(folder.path, 'other-token')
+    writeFileSync(otherFile, 'other')
+    await expect(start({ LATCHKEY_DATABASE_TOKEN_FILE: otherFile })).rejects.toThrow('401')
+  })
+})
+
+test('nodes that start at once on an older schema run each migration once', async () => {
+  const path = join(folder.path, 'older.db')
+  const database = await startHranaServer({ path })
+  const older = migrations.slice(0, -3)
+  const client = createClient({ url: database.url })
+  for (const { version, name, statements } of older) {
+    const record = {
+      sql: 'insert into schema_migrations (version, name, applied_at) values (?, ?, 0)',
+      args: [version, name],
+    }
+    await client.batch([createMigrations, record, ...statements], 'write')
+  }
+  client.close()
+  const open = () =>
+    openServerDatabase({ url: database.url, token: undefined, create: false, send: (request) => fetch(request) })
+  const opened = await Promise.all([open(), open(), open()])
+  expect(opened.map((each) => ('refused' in each ? each.message : each.migratedFrom))).toEqual(
+    opened.map(() => older.at(-1)?.version),
+  )
+  const rows = rowsInFile(path, 'select version from schema_migrations order by version')
+  expect(rows.map(({ version }) => version)).toEqual(migrations.map(({ version }) => version))
+  expect(rows).toHaveLength(latestSchema)
+  for (const each of opened) if (!('refused' in each)) await each.close()
+  await database.close()
+})
