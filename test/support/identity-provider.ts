@@ -44,6 +44,8 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
   let handle: (request: IncomingMessage, response: ServerResponse) => unknown = (_, response) => response.end()
   let isOut = false
   const server = createServer((request, response) => (isOut ? request.socket.destroy() : handle(request, response)))
+  // A client's request must not meet the close of an idle connection, which a busy machine makes likely.
+  server.keepAliveTimeout = 60_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const issuerUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
