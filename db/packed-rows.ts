@@ -10,7 +10,7 @@ const rowsAtOnce = 2_000
 /** The label of every key has an ellipsis, for which the whole text would take two bytes for each character. */
 const [ellipsis, placeholder] = ['…', '\u0001']
 
-/** How the rows of one table are packed. `first` names the fields whose values begin the text, which must be text without escapes. */
+/** How the rows of one table are packed. `first` names the fields whose values begin the text; those that `packedValue` reads must be text without escapes. */
 export type Packing<Row> = {
   /** Reads the rows that `where` selects, or all, in the order in which they were inserted, many at a time. */
   read: (orm: Orm, where?: SQL) => AsyncGenerator<string[]>

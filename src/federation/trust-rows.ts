@@ -10,6 +10,7 @@ import { compileKey, type Key } from '../keys/api-key.ts'
 import { createPackedMap, type PackedMap } from '../values/packed-map.ts'
 import type { Issuer } from './issuer/issuer.ts'
 import type { Policy } from './policy.ts'
+import { headOfKey, keyHeadFields, policyHeadFields } from './row-heads.ts'
 
 /** A key or policy stays packed as text until it is first used. */
 export type TrustRows = {
@@ -34,14 +35,20 @@ export type DeletedRows = {
   keyWithHash: (hash: string) => Promise<Key | undefined>
 }
 
-const packedKeys = packing(apiKeys, ['id', 'hash'])
-const packedPolicies = packing(policies, ['id', 'keyId', 'issuerId'])
+const packedKeys = packing(apiKeys, keyHeadFields)
+const packedPolicies = packing(policies, policyHeadFields)
 /** Where a packed policy has what it names. */
 const places = { keyId: 1, issuerId: 2 } as const
 export type Naming = keyof typeof places
 
 export function createTrustRows(orm: Orm): TrustRows {
-  const keys = createPackedMap((text) => compileKey(packedKeys.unpack(text)))
+  const keys = createPackedMap(
+    (text) => compileKey(packedKeys.unpack(text)),
+    (held) => {
+      const { createdAt, name } = headOfKey(held)
+      return [createdAt, name]
+    },
+  )
   const keyIdsByHash = new Map<string, string>()
   return {
     keys,

@@ -1,4 +1,5 @@
 // A map that keeps values as text until they are used, because most rows of a large installation are not.
+import { createKeyOrder, type SortBy } from './key-order.ts'
 
 /** Iterating unpacks a value without keeping it: only `get` does, so that a value in use stays the same. */
 export type PackedMap<Value extends object> = ReadonlyMap<string, Value> & {
@@ -7,12 +8,27 @@ export type PackedMap<Value extends object> = ReadonlyMap<string, Value> & {
   delete: (key: string) => boolean
   /** The values whose text passes a quick check, and all that are not packed. */
   valuesWith: (mayFit: (text: string) => boolean) => Iterable<Value>
+  /** A value as it is held: as text while it is packed. */
+  held: (key: string) => Value | string | undefined
+  /** Unpacks a value without keeping it. */
+  peek: (key: string) => Value | undefined
+  /** A copy of the keys, in the order that the map was made with, or else of insertion. */
+  keysInOrder: () => string[]
 }
 
-export function createPackedMap<Value extends object>(unpack: (text: string) => Value): PackedMap<Value> {
+export function createPackedMap<Value extends object>(
+  unpack: (text: string) => Value,
+  sortByOf?: (held: Value | string) => SortBy,
+): PackedMap<Value> {
   const entries = new Map<string, Value | string>()
+  const order = sortByOf && createKeyOrder(entries, sortByOf)
   const toValue = (entry: Value | string) => (typeof entry === 'string' ? unpack(entry) : entry)
 
+  function put(key: string, entry: Value | string): void {
+    order?.beforeRemoval(key)
+    entries.set(key, entry)
+    order?.afterAddition(key)
+  }
   function* iterate(): Generator<[string, Value], undefined> {
     for (const [key, entry] of entries) yield [key, toValue(entry)]
   }
@@ -33,9 +49,12 @@ export function createPackedMap<Value extends object>(unpack: (text: string) => 
       entries.set(key, value)
       return value
     },
-    set: (key, value) => void entries.set(key, value),
-    setPacked: (key, text) => void entries.set(key, text),
-    delete: (key) => entries.delete(key),
+    set: put,
+    setPacked: put,
+    delete: (key) => {
+      order?.beforeRemoval(key)
+      return entries.delete(key)
+    },
     has: (key) => entries.has(key),
     get size() {
       return entries.size
@@ -43,6 +62,12 @@ export function createPackedMap<Value extends object>(unpack: (text: string) => 
     keys: () => entries.keys(),
     values,
     valuesWith,
+    held: (key) => entries.get(key),
+    peek: (key) => {
+      const entry = entries.get(key)
+      return entry === undefined ? undefined : toValue(entry)
+    },
+    keysInOrder: () => order?.keys() ?? [...entries.keys()],
     entries: iterate,
     [Symbol.iterator]: iterate,
     forEach: (act) => {

@@ -6,13 +6,14 @@ import { createPace, filterInSlices } from '../../../db/pace.ts'
 import { mayHave } from '../../../db/packed-rows.ts'
 import type { ApiKey } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
+import { headOfKey } from '../../federation/row-heads.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
 import { findOrDraftOwner } from '../../keys/owner.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
-import { containsText, mayContainText, showPage } from '../operation/list-page.ts'
+import { containsText, showPage } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from '../operation/references.ts'
 import { type Affected, readAffected } from '../policies/policy-impact.ts'
@@ -50,21 +51,23 @@ async function listKeys(context: AdminContext, input: typeof listInput.infer) {
   if (owner !== undefined && ownedBy === undefined)
     throw new Fault('not_found', `There is no owner ${JSON.stringify(owner)}`, { hint: '; see: latchkey keys list' })
   const workspaceId = await workspaceIdOf(context, organizationId, input.workspace)
-  const [mayBeTheirs, mayFit] = [mayHave(ownedBy?.id ?? organizationId), mayContainText(contains)]
-  const fits = containsText(contains)
-  const found = await filterInSlices(
-    context.registry.keys.valuesWith((packed) => mayBeTheirs(packed) && mayFit(packed)),
-    (key) =>
-      key.organizationId === organizationId &&
-      key.deletedAt === null &&
-      (ownedBy === undefined || key.ownerId === ownedBy.id) &&
-      (workspaceId ?? key.workspaceId) === key.workspaceId &&
-      (kind ?? key.kind) === key.kind &&
-      (includesDisabled || !key.disabled) &&
-      fits(key.name) &&
-      (state === undefined || keyStateOf(key, context.now()) === state),
-  )
-  const listed = found.toSorted((one, other) => one.createdAt - other.createdAt || (one.name < other.name ? -1 : 1))
+  const { keys } = context.registry
+  const isWanted = (key: Readonly<ApiKey>) =>
+    (ownedBy === undefined || key.ownerId === ownedBy.id) &&
+    (workspaceId ?? key.workspaceId) === key.workspaceId &&
+    (kind ?? key.kind) === key.kind &&
+    (includesDisabled || !key.disabled) &&
+    (state === undefined || keyStateOf(key, context.now()) === state)
+  const isPlain = [owner, workspaceId, kind, state].every((each) => each === undefined) && includesDisabled
+  const [mayBeTheirs, fits] = [mayHave(ownedBy?.id ?? organizationId), containsText(contains)]
+  const listed = await filterInSlices(keys.keysInOrder(), (id) => {
+    const held = keys.held(id)
+    if (held === undefined || (typeof held === 'string' && !mayBeTheirs(held))) return false
+    const head = headOfKey(held)
+    if (head.organizationId !== organizationId || head.isDeleted || !fits(head.name)) return false
+    const key = isPlain ? undefined : keys.peek(id)
+    return key === undefined || isWanted(key)
+  })
   return showPage(context, listed, input, (some) => showSome(context, some))
 }
 
@@ -74,11 +77,11 @@ async function workspaceIdOf({ orm }: AdminContext, organizationId: string, refe
   return (await findWorkspace(orm, organizationId, reference))?.id ?? reference
 }
 
-async function showSome(context: AdminContext, keys: readonly Readonly<ApiKey>[]) {
+async function showSome(context: AdminContext, all: readonly string[]) {
   const pace = createPace()
   const shown: KeyShown[] = []
-  for (let start = 0; start < keys.length; start += keysPerStatement) {
-    const ids = keys.slice(start, start + keysPerStatement).map(({ id }) => id)
+  for (let start = 0; start < all.length; start += keysPerStatement) {
+    const ids = all.slice(start, start + keysPerStatement)
     const rows = new Map((await listApiKeys(context.orm, ids)).map((row) => [row.key.id, row]))
     for (const id of ids) {
       const row = rows.get(id)

@@ -2,11 +2,13 @@
 import { hourMilliseconds } from '../../../db/exchange-counts.ts'
 import { filterInSlices, mapInSlices } from '../../../db/pace.ts'
 import { mayHave } from '../../../db/packed-rows.ts'
+import type { Policy } from '../../federation/policy.ts'
+import { headOfPolicy } from '../../federation/row-heads.ts'
 import { type } from '../../values/shape.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { totalsOfOutcomes } from '../operation/exchange-counts.ts'
 import { unusedInput } from '../operation/last-use-response.ts'
-import { containsText, listPage, mayContainText, showPage } from '../operation/list-page.ts'
+import { containsText, listPage, showPage } from '../operation/list-page.ts'
 import { findIssuerIdEver, findKeyIdEver, findOrganization, organizationInput } from '../operation/references.ts'
 import { type policyResponse, policyStates } from '../operation/responses.ts'
 import { issuerShape, keyShape } from '../reports/report-page.ts'
@@ -31,20 +33,32 @@ export async function listPolicies(context: AdminContext, input: typeof policyLi
   const { id } = findOrganization(registry, organization)
   const keyId = key === undefined ? undefined : await findKeyIdEver(registry, key, organization)
   const issuerId = issuer === undefined ? undefined : await findIssuerIdEver(registry, issuer, organization)
-  const [mayBeTheirs, mayFit] = [mayHave(keyId ?? issuerId ?? id), mayContainText(contains)]
-  const fits = containsText(contains)
-  const rows = await filterInSlices(
-    registry.policies.valuesWith((packed) => mayBeTheirs(packed) && mayFit(packed)),
-    (row) =>
-      row.organizationId === id &&
-      row.deletedAt === null &&
-      (keyId ?? row.keyId) === row.keyId &&
-      (issuerId ?? row.issuerId) === row.issuerId &&
-      fits(row.name) &&
-      (state === undefined || show(context, row).state === state),
-  )
-  const listed = await showPage(context, rows, input, (some) => mapInSlices(some, (row) => show(context, row)))
+  const { policies } = registry
+  const isWanted = (row: Policy) =>
+    (keyId ?? row.keyId) === row.keyId &&
+    (issuerId ?? row.issuerId) === row.issuerId &&
+    (state === undefined || show(context, row).state === state)
+  const isPlain = [keyId, issuerId, state].every((each) => each === undefined)
+  const [mayBeTheirs, fits] = [mayHave(keyId ?? issuerId ?? id), containsText(contains)]
+  const found = await filterInSlices(policies.keysInOrder(), (policyId) => {
+    const held = policies.held(policyId)
+    if (held === undefined || (typeof held === 'string' && !mayBeTheirs(held))) return false
+    const head = headOfPolicy(held)
+    if (head.organizationId !== id || !fits(head.name)) return false
+    const row = isPlain ? undefined : policies.peek(policyId)
+    return row === undefined || isWanted(row)
+  })
+  const listed = await showPage(context, found, input, (some) => showSome(context, some))
   return input.counts === true ? { ...listed, data: await withCounts(context, listed.data) } : listed
+}
+
+/** Policies that were deleted while others were read are left out. */
+async function showSome(context: AdminContext, ids: readonly string[]): Promise<(typeof policyResponse.infer)[]> {
+  const shown = await mapInSlices(ids, (id) => {
+    const row = context.registry.policies.peek(id)
+    return row && show(context, row)
+  })
+  return shown.filter((each) => each !== undefined)
 }
 
 const hoursOfDay = 24

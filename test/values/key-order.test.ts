@@ -1,0 +1,72 @@
+// The keys of a map in order: as a sort of all entries would have them, after any additions, changes and removals.
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { headOfKey, headOfPolicy } from '../../src/federation/row-heads.ts'
+import { createPackedMap } from '../../src/values/packed-map.ts'
+
+type Row = { at: number; name: string }
+
+const createRows = () =>
+  createPackedMap<Row>(
+    (text) => JSON.parse(text) as Row,
+    (held) => {
+      const { at, name } = typeof held === 'string' ? (JSON.parse(held) as Row) : held
+      return [at, name]
+    },
+  )
+
+test('a row that is created, renamed or deleted has its place at once', () => {
+  const rows = createRows()
+  rows.setPacked('1', JSON.stringify({ at: 5, name: 'b' }))
+  rows.setPacked('2', JSON.stringify({ at: 5, name: 'a' }))
+  rows.set('3', { at: 1, name: 'z' })
+  expect(rows.keysInOrder()).toEqual(['3', '2', '1'])
+  rows.set('4', { at: 5, name: 'aa' })
+  expect(rows.keysInOrder()).toEqual(['3', '2', '4', '1'])
+  rows.set('2', { at: 5, name: 'c' })
+  expect(rows.keysInOrder()).toEqual(['3', '4', '1', '2'])
+  rows.delete('4')
+  rows.delete('9')
+  expect(rows.keysInOrder()).toEqual(['3', '1', '2'])
+})
+
+test('any changes leave the order of a sort', () => {
+  const change = fc.record({
+    key: fc.integer({ min: 0, max: 12 }).map(String),
+    at: fc.integer({ min: 0, max: 2 }),
+    name: fc.constantFrom('a', 'b', 'c'),
+    how: fc.constantFrom('set', 'setPacked', 'delete', 'get'),
+  })
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
+      const rows = createRows()
+      rows.keysInOrder()
+      for (const { key, at, name, how } of changes)
+        if (how === 'set') rows.set(key, { at, name })
+        else if (how === 'setPacked') rows.setPacked(key, JSON.stringify({ at, name }))
+        else if (how === 'get') rows.get(key)
+        else rows.delete(key)
+      const sorted = [...rows].toSorted(
+        ([key, one], [otherKey, other]) =>
+          one.at - other.at || one.name.localeCompare(other.name) || (key < otherKey ? -1 : 1),
+      )
+      expect(rows.keysInOrder()).toEqual(sorted.map(([key]) => key))
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('the head of a packed row has any name', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (name) => {
+      const key = JSON.stringify(['id', 'hash', 'org', 1_795_000_000_000, null, name, 'label'])
+      expect(headOfKey(key)).toEqual({ organizationId: 'org', createdAt: 1_795_000_000_000, isDeleted: false, name })
+      expect(headOfPolicy(JSON.stringify(['id', 'key', 'issuer', 'org', name, null]))).toEqual({
+        organizationId: 'org',
+        name,
+      })
+    }),
+    { numRuns: 100 },
+  )
+  expect(headOfKey('["id","hash","org",1,2,"gone"]').isDeleted).toBe(true)
+})
