@@ -97,11 +97,14 @@ function createLedger(into: Insertion, more: StatementsOf = () => [], first: Sta
   return { waiting: [], statementsFor: (rows) => [...first(rows), ...insertsOf(into, rows), ...more(rows)] }
 }
 
-/** Removes uses under the same ids whose tokens have expired. */
+/** Removes uses under the same ids whose tokens have expired. The same token expires at the same time, so its use stays. */
 function dropExpiredOf(rows: Row[]): BoundStatement[] {
-  const ids = (rows as UsedSubjectToken[]).map(({ issuerId, tokenIdSha256 }) => [issuerId, tokenIdSha256])
+  const uses = rows as UsedSubjectToken[]
+  const ids = uses.map(({ issuerId, tokenIdSha256, expiresAt }) => [issuerId, tokenIdSha256, expiresAt])
   const sql = `delete from used_subject_tokens where expires_at <= ${databaseTime}
-    and (issuer_id, token_id_sha256) in (select value ->> 0, value ->> 1 from json_each(?))`
+    and (issuer_id, token_id_sha256) in (
+      select value ->> 0, value ->> 1 from json_each(?) where used_subject_tokens.expires_at < value ->> 2
+    )`
   return [{ sql, args: [JSON.stringify(ids)] }]
 }
 

@@ -1,5 +1,6 @@
 // Subject tokens used under replay protection. write.ts adds rows, and expired tokens are deleted.
-import { and, eq, gt, lte } from 'drizzle-orm'
+import { and, eq, gt, lte, sql } from 'drizzle-orm'
+import { databaseTime } from './node-schema.ts'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
@@ -24,17 +25,27 @@ export async function findUsedSubjectToken(
   return row
 }
 
-/** Deletes tokens by primary key, so the cost depends only on the number of tokens. */
-export function dropSubjectTokens(tokens: { issuerId: string; tokenIdSha256: string }[]): Statement[] {
+/**
+ * Deletes tokens by primary key, so the cost depends only on the number of tokens. `isShared`: only those that have expired by the clock of
+ * the database, because the clock of this node can be ahead.
+ */
+export function dropSubjectTokens(
+  tokens: { issuerId: string; tokenIdSha256: string }[],
+  { isShared = false } = {},
+): Statement[] {
   const ofIssuers = Map.groupBy(tokens, ({ issuerId }) => issuerId)
   return [...ofIssuers].map(([issuerId, ofIssuer]) => {
     const sql = `delete from used_subject_tokens
-      where issuer_id = ? and token_id_sha256 in (select value from json_each(?))`
+      where issuer_id = ? and token_id_sha256 in (select value from json_each(?))
+      ${isShared ? `and expires_at <= ${databaseTime}` : ''}`
     const params = [issuerId, JSON.stringify(ofIssuer.map(({ tokenIdSha256 }) => tokenIdSha256))]
     return { toSQL: () => ({ sql, params }) }
   })
 }
 
-export function dropExpiredSubjectTokens(orm: Orm, now: number): Statement {
-  return orm.delete(usedSubjectTokens).where(lte(usedSubjectTokens.expiresAt, now))
+/** `isShared`: as for `dropSubjectTokens`. */
+export function dropExpiredSubjectTokens(orm: Orm, now: number, { isShared = false } = {}): Statement {
+  const { expiresAt } = usedSubjectTokens
+  const hasExpired = isShared ? lte(expiresAt, sql.raw(databaseTime)) : undefined
+  return orm.delete(usedSubjectTokens).where(and(lte(expiresAt, now), hasExpired))
 }

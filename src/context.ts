@@ -207,8 +207,9 @@ function shareOf(limit: RateLimit | undefined, { liveNodes }: Follow): RateLimit
   return limit === undefined || nodes === 1 ? limit : { ...limit, perMinute: limit.perMinute / nodes }
 }
 
-async function openReplayGuard({ orm, writer, now, monotonic }: AdminContext): Promise<ReplayGuard> {
-  await writer.write([dropExpiredSubjectTokens(orm, now())])
+async function openReplayGuard({ database, orm, writer, now, monotonic }: AdminContext): Promise<ReplayGuard> {
+  const isShared = database.shared !== undefined
+  await writer.write([dropExpiredSubjectTokens(orm, now(), { isShared })])
   return createReplayGuard({
     known: await listUsedSubjectTokens(orm, now()),
     keep: (row) =>
@@ -219,7 +220,7 @@ async function openReplayGuard({ orm, writer, now, monotonic }: AdminContext): P
           throw error
         },
       ),
-    drop: (tokens) => writer.write(dropSubjectTokens(tokens)),
+    drop: (tokens) => writer.write(dropSubjectTokens(tokens, { isShared })),
     now: now(),
     monotonic,
   })

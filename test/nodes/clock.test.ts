@@ -55,21 +55,32 @@ test('a rate is divided between them', async () => {
   expect(admitted).toBeLessThanOrEqual(22)
 })
 
+const exchangeAt = async (node: TestServer, policyId: string, claims: object = {}) => {
+  const subject_token = await mintAt(cluster.issuerUrl, { ...claims })
+  const response = await postExchange(urlOf(node), { federation_policy_id: policyId, subject_token })
+  return ((await response.json()) as { access_token?: string }).access_token ?? ''
+}
+
 test('access tokens are good only where they were issued, and subject tokens that live an hour only at the right node', async () => {
   await newKey('target')
   await right.admin('issuers.add', { name: 'idp', issuer_url: cluster.issuerUrl })
   const { id } = await right.admin('policies.create', { name: 'p', issuer: 'idp', key: 'target', audience, subject })
-  const exchangeAt = async (node: TestServer, claims: object = {}) => {
-    const subject_token = await mintAt(cluster.issuerUrl, { ...claims })
-    const response = await postExchange(urlOf(node), { federation_policy_id: id, subject_token })
-    return ((await response.json()) as { access_token?: string }).access_token ?? ''
-  }
   const longLived = { exp: Math.floor((Date.now() + 3 * hour) / 1_000) }
-  const [ofRight, ofAhead] = [await exchangeAt(right), await exchangeAt(ahead, longLived)]
+  const [ofRight, ofAhead] = [await exchangeAt(right, id), await exchangeAt(ahead, id, longLived)]
   const statuses = [right, ahead].map((node) => Promise.all([ofRight, ofAhead].map((token) => infer(node, token))))
   expect(await Promise.all(statuses)).toEqual([
     [200, 401],
     [401, 200],
   ])
-  expect(await exchangeAt(ahead, { exp: Math.floor(Date.now() / 1_000) + 1_800 })).toBe('')
+  expect(await exchangeAt(ahead, id, { exp: Math.floor(Date.now() / 1_000) + 1_800 })).toBe('')
+})
+
+test('a start with the wrong clock forgets no subject token that was exchanged under replay protection', async () => {
+  const named = { name: 'once', issuer: 'idp', key: 'target', audience, subject, replay_protection: true }
+  const { id } = await right.admin('policies.create', named)
+  const claims = { jti: 'once', exp: Math.floor(Date.now() / 1_000) + 1_800 }
+  expect(await exchangeAt(right, id, claims)).not.toBe('')
+  await cluster.add({}, { now: () => Date.now() + hour, monotonic: () => performance.now() })
+  const later = await cluster.add()
+  expect(await exchangeAt(later, id, claims)).toBe('')
 })
