@@ -132,7 +132,7 @@ export function isUnknownOutcome(error: unknown): boolean {
 }
 
 function unknownOutcome(batchId: string, cause: LibsqlError): LibsqlError {
-  const message = `The commit ${batchId} was sent, and whether it was made is unknown: ${cause.message}`
+  const message = `The commit ${batchId} was sent, and whether it was made is unknown`
   return new LibsqlError(message, unknownCode, undefined, undefined, cause)
 }
 
