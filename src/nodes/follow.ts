@@ -1,5 +1,5 @@
 // Keeps what this node holds in memory equal to a database that other nodes change too. Before a request is judged, a
-// look that started after its arrival has told what changed, and it was loaded. A process that owns its database makes
+// look that started after its arrival has shown what changed, and it was loaded. A process that owns its database makes
 // every change itself and looks at nothing.
 import { setImmediate } from 'node:timers/promises'
 import type { ChangeKind } from '../../db/admin-changes.ts'

@@ -33,7 +33,7 @@ export function allowsSessions({ isSecure, isLoopback }: PageOrigin): boolean {
  */
 export function isFromPage({ method, headers }: Request, page: PageOrigin): boolean {
   if (!allowsSessions(page) || headers.get('sec-fetch-site') !== 'same-origin') return false
-  // A proxy in front may replace Host, but over plain HTTP there is none.
+  // A proxy in front may replace Host, but plain HTTP comes without one.
   if (!page.isSecure && !isSameOrigin(`http://${headers.get('host')}`, page)) return false
   const origin = headers.get('origin')
   return origin === null ? method === 'GET' || method === 'HEAD' : isSameOrigin(origin, page)

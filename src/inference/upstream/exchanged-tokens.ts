@@ -8,7 +8,7 @@ import { exchangeToken } from './token-exchange.ts'
 
 export type ExchangedTokens = {
   /**
-   * A token that has not expired. It waits only if there is none.
+   * A token that has not expired. It waits only if none is at hand.
    * @throws Fault `bad_gateway` if the exchange fails
    */
   find: (upstream: Upstream, exchange: CredentialExchange) => Promise<string>
