@@ -30,6 +30,8 @@ export function makeAgentCommand(described: AgentCommand): Command {
         return value === undefined ? [] : [[flag, String(value)]]
       }),
     )
+    // A pipe without a reader must not end an agent.
+    process.stderr.on('error', () => {})
     process.exitCode = await described.run(given, words, context)
   })
 }

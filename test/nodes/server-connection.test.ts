@@ -9,6 +9,7 @@ import { rowsInFile } from '../support/database-file.ts'
 import { startHranaServer } from '../support/hrana-server.ts'
 import { startTestServer, temporaryFolder } from '../support/latchkey.ts'
 import { masterKey, urlOf } from '../support/nodes.ts'
+import { rejectionOf } from '../support/rejection.ts'
 import { hasOpenssl, makeCertificate } from '../support/tls.ts'
 
 const folder = temporaryFolder()
@@ -44,13 +45,14 @@ describe.skipIf(!hasOpenssl)('a database server with its own certificate and a t
 
   test('is refused without the certificate', async () => {
     const otherFile = makeCertificate(folder.path, 'other').certFile
-    await expect(start({ LATCHKEY_DATABASE_CA_FILE: otherFile })).rejects.toThrow(/cannot be opened: .*certificate/)
+    const { message } = await rejectionOf(start({ LATCHKEY_DATABASE_CA_FILE: otherFile }))
+    expect(message).toMatch(/cannot be opened: .*certificate/)
   })
 
   test('refuses a node with another token', async () => {
     const otherFile = join(folder.path, 'other-token')
     writeFileSync(otherFile, 'other')
-    await expect(start({ LATCHKEY_DATABASE_TOKEN_FILE: otherFile })).rejects.toThrow('401')
+    expect((await rejectionOf(start({ LATCHKEY_DATABASE_TOKEN_FILE: otherFile }))).message).toContain('401')
   })
 })
 
@@ -70,8 +72,9 @@ test('nodes that start at once on an older schema run each migration once', asyn
   const open = () =>
     openServerDatabase({ url: database.url, token: undefined, create: false, send: (request) => fetch(request) })
   const opened = await Promise.all([open(), open(), open()])
-  expect(opened.map((each) => ('refused' in each ? each.message : each.migratedFrom))).toEqual(
-    opened.map(() => older.at(-1)?.version),
+  // Each names the schema that it met, which another can have raised already.
+  expect(opened.map((each) => ('refused' in each ? each.message : typeof each.migratedFrom))).toEqual(
+    opened.map(() => 'number'),
   )
   const rows = rowsInFile(path, 'select version from schema_migrations order by version')
   expect(rows.map(({ version }) => version)).toEqual(migrations.map(({ version }) => version))
