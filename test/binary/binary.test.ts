@@ -54,12 +54,16 @@ function build(outfile: string, source = root) {
   })
 }
 
+/** The packages of tests and checks are no part of the program. */
+const unused = ['.cache', '@deno', '@biomejs', '@typescript', ...Object.keys(packageJson.devDependencies)]
+const unusedPaths = new Set(unused.map((name) => join(root, 'node_modules', name)))
+
 /** Copies the files that make the program to a folder without a history. */
 function copySource(to: string): void {
   for (const name of ['package.json', 'bun.lock', 'tsconfig.json', 'src', 'db', 'scripts', 'node_modules'])
     cpSync(join(root, name), join(to, name), {
       recursive: true,
-      filter: (path) => !/node_modules\/(?:\.cache|deno|typescript|@deno|@biomejs|@typescript)(?:\/|$)/.test(path),
+      filter: (path) => !unusedPaths.has(path),
     })
 }
 
