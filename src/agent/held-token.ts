@@ -8,15 +8,15 @@ export type HeldToken = {
    * waits for one only if no usable token is held. Rejects with the fault of the exchange.
    */
   get: () => Promise<AccessToken>
-  /** Returns a token that replaces one that the server refused; undefined if a new one would not help. */
-  replace: (refused: AccessToken) => Promise<AccessToken | undefined>
+  /** Returns a token that replaces one that the server refused; undefined if a new one would not help or cannot be had. */
+  replace: (refused: string) => Promise<AccessToken | undefined>
   /** The token, if one is held that has not expired. Starts nothing. */
   current: () => AccessToken | undefined
-  /** When the next exchange is due, in milliseconds since 1970. */
+  /** When the next exchange is due, as `now` counts. */
   dueAt: () => number
 }
 
-/** `now` is in milliseconds since 1970. The callbacks report every exchange; `attemptAt` is when the next one may start. */
+/** `now` is in milliseconds, since 1970 or monotonic. The callbacks report every exchange; `attemptAt` is when the next one may start. */
 export type HeldTokenDependencies = {
   exchange: () => Promise<AccessToken>
   now: () => number
@@ -72,8 +72,9 @@ export function holdToken({ exchange, now, onRenewal, onFailure }: HeldTokenDepe
     },
     replace: async (refused) => {
       const usable = current()
-      if (usable !== undefined && usable !== refused) return usable
-      if (isBetween(now(), refused.issuedAt, refused.issuedAt + replacedMillisecondsMin)) return undefined
+      if (usable !== undefined && usable.text !== refused) return usable
+      if (usable !== undefined && isBetween(now(), usable.issuedAt, usable.issuedAt + replacedMillisecondsMin))
+        return undefined
       return renew().catch(() => undefined)
     },
   }

@@ -37,7 +37,7 @@ export function createProxy({ url, token, rules }: ProxyOptions): RequestHandler
     }
     const first = await token.get()
     let sent = await call(first)
-    const next = sent.answer.statusCode === 401 && body.rest === undefined ? await token.replace(first) : undefined
+    const next = sent.answer.statusCode === 401 && body.rest === undefined ? await token.replace(first.text) : undefined
     if (next !== undefined) {
       sent.call.destroy()
       sent = await call(next)

@@ -6,8 +6,8 @@ import { configuredUpstreamName, type Upstream } from './targets.ts'
 export type Credentials = {
   /** The credential for an upstream, if it needs one. @throws Fault `bad_gateway` if it is exchanged for a token and that fails */
   of: (upstream: Upstream) => Promise<string | undefined>
-  /** Whether the upstream gets a new credential after it refused this one. */
-  replaces: (upstream: Upstream, refused: string) => boolean
+  /** A new credential for an upstream that refused this one, if it can have one. */
+  replace: (upstream: Upstream, refused: string) => Promise<string | undefined>
 }
 
 /** The credential of the configured upstream is read for each request. */
@@ -19,17 +19,20 @@ export type CredentialOptions = ExchangedTokensOptions & {
 /** Decrypted credentials, kept by the immutable value of an upstream: an edit makes a new value. */
 export function createCredentials({ masterKey, inEffect, ...outbound }: CredentialOptions): Credentials {
   const opened = new WeakMap<Upstream, Promise<string>>()
-  const exchanged = createExchangedTokens(outbound)
+  const tokenOf = createExchangedTokens(outbound)
   return {
     of: async (upstream) => {
       if (upstream.id === configuredUpstreamName) return inEffect.read().upstreamApiKey
-      if (upstream.credentialExchange !== null) return exchanged.find(upstream, upstream.credentialExchange)
+      if (upstream.credentialExchange !== null) return (await tokenOf(upstream, upstream.credentialExchange).get()).text
       if (upstream.credentialEncrypted === null) return undefined
       const known = opened.get(upstream) ?? openCredential(masterKey, upstream.id, upstream.credentialEncrypted)
       opened.set(upstream, known)
       return known
     },
-    replaces: (upstream, refused) => upstream.credentialExchange !== null && exchanged.drop(upstream, refused),
+    replace: async (upstream, refused) => {
+      if (upstream.credentialExchange === null) return undefined
+      return (await tokenOf(upstream, upstream.credentialExchange).replace(refused))?.text
+    },
   }
 }
 

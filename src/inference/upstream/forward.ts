@@ -134,9 +134,10 @@ async function hasNewCredential(
   { credentials }: UpstreamContext,
 ): Promise<boolean> {
   const refused = headers.authorization?.slice(bearerPrefix.length)
-  if (refused === undefined || !credentials.replaces(upstream, refused)) return false
-  headers.authorization = `${bearerPrefix}${await credentials.of(upstream)}`
-  return headers.authorization !== bearerPrefix + refused
+  const credential = refused === undefined ? undefined : await credentials.replace(upstream, refused)
+  if (credential === undefined) return false
+  headers.authorization = bearerPrefix + credential
+  return true
 }
 
 /**
