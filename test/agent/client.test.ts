@@ -9,6 +9,7 @@ import { topics } from '../../src/manual/topics.ts'
 import { type Federation, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
 import { codeUnder } from '../support/manual.ts'
 import { runtimes } from '../support/runtimes.ts'
+import { workloadEnv } from '../support/workload-env.ts'
 
 type Declared = typeof import('../../scripts/release/latchkey-client.mjs')
 /** Compiles only while the types of the release are those of the source. */
@@ -23,12 +24,7 @@ let env: Record<string, string>
 beforeAll(async () => {
   await buildPortableFiles(folder.path, 'test')
   federation = await startFederation()
-  writeFileSync(inFolder('jwt'), await federation.mint())
-  env = {
-    LATCHKEY_URL: federation.server.baseUrl,
-    LATCHKEY_POLICY: federation.policy.id,
-    LATCHKEY_IDENTITY: `file:${inFolder('jwt')}`,
-  }
+  env = await workloadEnv(federation, inFolder('jwt'))
   client = (await import(inFolder('latchkey-client.mjs'))) as typeof source
 })
 afterAll(async () => {

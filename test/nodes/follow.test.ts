@@ -1,6 +1,6 @@
 // What one node changes is obeyed by the others from the acknowledgement on.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { audience, mintAt, postExchange, type Row, subject } from '../support/latchkey.ts'
+import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
 import { type Nodes, startNodes, untilCounted, urlOf } from '../support/nodes.ts'
 
 let cluster: Nodes
@@ -8,15 +8,18 @@ let key: Row & { key: string }
 let policy: Row
 beforeAll(async () => {
   cluster = await startNodes(2)
-  const [first] = cluster.nodes
-  if (first === undefined) throw new Error('No node')
+  const first = nodeAt(0)
   key = await first.admin<Row & { key: string }>('keys.create', { name: 'target' })
   await first.admin('issuers.add', { name: 'idp', issuer_url: cluster.issuerUrl })
   policy = await first.admin('policies.create', { name: 'policy', issuer: 'idp', key: 'target', audience, subject })
 })
 afterAll(() => cluster.stop())
 
-const nodeAt = (index: number) => cluster.nodes[index] ?? cluster.nodes[0] ?? (undefined as never)
+function nodeAt(index: number): TestServer {
+  const node = cluster.nodes[index]
+  if (node === undefined) throw new Error(`There are ${cluster.nodes.length} nodes`)
+  return node
+}
 const exchangeAt = async (index: number) =>
   postExchange(urlOf(nodeAt(index)), {
     federation_policy_id: policy.id,

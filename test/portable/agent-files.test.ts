@@ -1,6 +1,6 @@
 // The helper of a workload as users run it: the program itself, and the portable file on Bun, Node and Deno.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import { OpenRouter } from '@openrouter/sdk'
@@ -15,6 +15,7 @@ import { type Federation, runCommand, startFederation, temporaryFolder } from '.
 import { openRawRequest } from '../support/raw-request.ts'
 import { runtimes } from '../support/runtimes.ts'
 import { until } from '../support/until.ts'
+import { workloadEnv } from '../support/workload-env.ts'
 
 const folder = temporaryFolder()
 const inFolder = (name: string) => join(folder.path, name)
@@ -25,14 +26,11 @@ let env: Record<string, string>
 beforeAll(async () => {
   await buildPortableFiles(folder.path, 'test')
   federation = await startFederation()
-  writeFileSync(inFolder('jwt'), await federation.mint())
   env = {
     PATH: process.env.PATH ?? '',
     HOME: folder.path,
     XDG_RUNTIME_DIR: folder.path,
-    LATCHKEY_URL: federation.server.baseUrl,
-    LATCHKEY_POLICY: federation.policy.id,
-    LATCHKEY_IDENTITY: `file:${inFolder('jwt')}`,
+    ...(await workloadEnv(federation, inFolder('jwt'))),
     ANTHROPIC_API_KEY: 'of-another-service',
   }
 })

@@ -1,10 +1,11 @@
 // `latchkey agent` as a service runs it: what it writes and signals, its socket, its secret, and a server that is not there yet.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { type Federation, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
 import { until } from '../support/until.ts'
+import { workloadEnv } from '../support/workload-env.ts'
 
 const folder = temporaryFolder()
 const inFolder = (name: string) => join(folder.path, name)
@@ -13,12 +14,9 @@ let env: Record<string, string>
 
 beforeAll(async () => {
   federation = await startFederation()
-  writeFileSync(inFolder('jwt'), await federation.mint())
   env = {
     PATH: process.env.PATH ?? '',
-    LATCHKEY_URL: federation.server.baseUrl,
-    LATCHKEY_POLICY: federation.policy.id,
-    LATCHKEY_IDENTITY: `file:${inFolder('jwt')}`,
+    ...(await workloadEnv(federation, inFolder('jwt'))),
     LOCAL_SECRET: 'local-secret',
   }
 })

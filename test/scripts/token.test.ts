@@ -23,6 +23,7 @@ import {
   subject,
   temporaryFolder,
 } from '../support/latchkey.ts'
+import { workloadEnv } from '../support/workload-env.ts'
 
 const accessToken = /^ey[\w-]+\.[\w-]+\.[\w-]+\n$/
 let federation: Federation
@@ -35,13 +36,10 @@ beforeAll(async () => {
 afterAll(() => federation.stop())
 beforeEach(async () => {
   folder = temporaryFolder()
-  writeFileSync(inFolder('jwt'), `${await federation.mint()}\n`)
   env = {
     PATH: process.env.PATH ?? '',
     XDG_RUNTIME_DIR: folder.path,
-    LATCHKEY_URL: federation.server.baseUrl,
-    LATCHKEY_POLICY: federation.policy.id,
-    LATCHKEY_IDENTITY: `file:${inFolder('jwt')}`,
+    ...(await workloadEnv(federation, inFolder('jwt'))),
   }
 })
 afterEach(() => folder.remove())
