@@ -1,5 +1,6 @@
-// Nodes and the database server are killed under load: what was answered is in the ledger exactly once, and an acknowledged
-// change is in force exactly once. LATCHKEY_TEST_KILLS makes it larger: that many kills of nodes, and a quarter of the database.
+// Nodes and the database server are killed under load, while responses are late and connections are cut before and after
+// commits: what was answered is in the ledger exactly once, and an acknowledged change is in force exactly once.
+// LATCHKEY_TEST_KILLS makes it larger: of so many kills, every fifth is of the database. It then prints what it counted.
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
@@ -7,6 +8,7 @@ import { join } from 'node:path'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
+import type { Cut, Trouble } from '../support/hrana-server.ts'
 import {
   audience,
   listenLocally,
@@ -21,7 +23,8 @@ import {
 } from '../support/latchkey.ts'
 import { testMasterKey } from '../support/server-kind.ts'
 
-const kills = Number(process.env.LATCHKEY_TEST_KILLS ?? 2)
+const killsUsual = 2
+const kills = Number(process.env.LATCHKEY_TEST_KILLS ?? killsUsual)
 const nodesTotal = 2
 
 const folder = temporaryFolder()
@@ -44,9 +47,14 @@ async function freePort(): Promise<number> {
   return port
 }
 
+const commitCuts: Record<Cut, number> = { before: 0, after: 0 }
+
 async function startDatabase(): Promise<void> {
   const program = [process.execPath, join(import.meta.dirname, '../support/hrana-server.ts'), file, String(port)]
-  const child = Bun.spawn(program, { stdout: 'pipe', stderr: 'inherit' })
+  const ipc = (cut: Cut) => {
+    commitCuts[cut] += 1
+  }
+  const child = Bun.spawn(program, { stdout: 'pipe', stderr: 'inherit', ipc })
   for await (const _ of child.stdout) break
   database = child
 }
@@ -56,6 +64,16 @@ const startNode = () => startServing(['serve'], { cwd: folder.path, env })
 async function killAndRestart(index: number): Promise<void> {
   await nodes[index]?.stop('SIGKILL')
   nodes[index] = await startNode()
+}
+
+/** Cuts the connections of the next three commits, and delays every response. */
+function makeTrouble(kill: number): void {
+  const delays = [0, 10, 40]
+  const trouble: Partial<Trouble> = {
+    delayMilliseconds: delays[kill % delays.length] ?? 0,
+    commitCuts: kill % 2 === 0 ? ['after', 'before', 'after'] : ['before', 'after', 'before'],
+  }
+  database.send(trouble)
 }
 
 async function killDatabase(): Promise<void> {
@@ -140,15 +158,19 @@ test('what was answered is in the ledger once, and acknowledged changes are made
   const sending = [0, 1, 0, 1].map((index) => send(answered, index, () => isOver))
   const answeredTotal = () => answered.exchanges.length + answered.requests.length + answered.changes.length
   for (let kill = 0; kill < kills; kill++) {
+    makeTrouble(kill)
     const before = answeredTotal()
     while (answeredTotal() < before + 20) await Bun.sleep(2)
-    if (kill % 4 === 1) await killDatabase()
+    if (kill % 5 === 1) await killDatabase()
     else await killAndRestart(kill % nodesTotal)
   }
+  makeTrouble(kills)
   const before = answeredTotal()
   while (answeredTotal() < before + 20) await Bun.sleep(2)
   isOver = true
   await Promise.all(sending)
+  const verified = await runCommand(['usage', 'verify'], { cwd: folder.path, env })
+  expect(verified.code).toBe(0)
 
   const rows = new Database(file, { readonly: true })
   const timesOf = (sql: string, names: string[]) => {
@@ -156,6 +178,8 @@ test('what was answered is in the ledger once, and acknowledged changes are made
     return [...new Set(names.map((name) => counts.get(name) ?? 0))]
   }
   expect(answered.changes.length).toBeGreaterThan(0)
+  expect(commitCuts.before).toBeGreaterThan(0)
+  expect(commitCuts.after).toBeGreaterThan(0)
   expect(timesOf('select request_id, count(*) from exchange_audit group by 1', answered.exchanges)).toEqual([1])
   expect(timesOf('select request_id, count(*) from usage group by 1', answered.requests)).toEqual([1])
   expect(timesOf('select name, count(*) from api_keys group by 1', answered.changes)).toEqual([1])
@@ -167,4 +191,13 @@ test('what was answered is in the ledger once, and acknowledged changes are made
   expect(one('select sum(total_tokens) from usage_days')).toBe(one('select total(total_tokens) from usage'))
   expect(one('pragma integrity_check')).toBe('ok')
   rows.close()
+  if (kills > killsUsual)
+    console.log({
+      kills,
+      commitCuts,
+      exchanges: answered.exchanges.length,
+      requests: answered.requests.length,
+      changes: answered.changes.length,
+      verified: verified.stdout,
+    })
 }, 3_600_000)

@@ -6,14 +6,19 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createStreams, type StreamRequest } from './hrana-streams.ts'
 
+/** How a request ends without a response: before or after the work. */
+export type Cut = 'before' | 'after'
+
 /** What the server does to the next requests. */
 export type Trouble = {
   /** Added to each request, half before the work and half after it. */
   delayMilliseconds: number
-  /** How the next requests end without a response, in order: before or after the work. */
-  cuts: ('before' | 'after')[]
+  /** How the next requests end, in order. */
+  cuts: Cut[]
+  /** How the next commits of nodes end, in order. */
+  commitCuts: Cut[]
   /** The next request that contains this text ends without a response, and from then on every request does. */
-  awayAt: { text: string; cut: 'before' | 'after' } | undefined
+  awayAt: { text: string; cut: Cut } | undefined
   /** Whether every connection is closed without a response. */
   isPartitioned: boolean
 }
@@ -26,10 +31,17 @@ export type HranaServer = {
   close: () => Promise<void>
 }
 
-export type HranaOptions = { path: string; port?: number; token?: string; tls?: { cert: string; key: string } }
+export type HranaOptions = {
+  path: string
+  port?: number
+  token?: string
+  tls?: { cert: string; key: string }
+  onCommitCut?: (cut: Cut) => void
+}
 
-export async function startHranaServer({ path, port = 0, token, tls }: HranaOptions): Promise<HranaServer> {
-  const trouble: Trouble = { delayMilliseconds: 0, cuts: [], awayAt: undefined, isPartitioned: false }
+export async function startHranaServer(options: HranaOptions): Promise<HranaServer> {
+  const { path, port = 0, token, tls, onCommitCut } = options
+  const trouble: Trouble = { delayMilliseconds: 0, cuts: [], commitCuts: [], awayAt: undefined, isPartitioned: false }
   const counts = { pipelines: 0, batches: 0 }
   const streams = createStreams(path)
 
@@ -44,9 +56,14 @@ export async function startHranaServer({ path, port = 0, token, tls }: HranaOpti
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(content))
   }
 
-  function takeCut(body: string): 'before' | 'after' | undefined {
+  function takeCut(body: string): Cut | undefined {
     if (trouble.isPartitioned) return 'before'
-    const { awayAt } = trouble
+    const { awayAt, commitCuts } = trouble
+    if (commitCuts.length > 0 && body.includes('insert into batches')) {
+      const cut = commitCuts.shift()
+      if (cut !== undefined) onCommitCut?.(cut)
+      return cut
+    }
     if (awayAt === undefined || !body.includes(awayAt.text)) return trouble.cuts.shift()
     trouble.awayAt = undefined
     trouble.isPartitioned = true
@@ -94,6 +111,8 @@ async function readText(request: IncomingMessage): Promise<string> {
 
 if (import.meta.main) {
   const [path = '', port = '0'] = process.argv.slice(2)
-  const { url } = await startHranaServer({ path, port: Number(port) })
+  const onCommitCut = (cut: Cut) => process.send?.(cut)
+  const { url, trouble } = await startHranaServer({ path, port: Number(port), onCommitCut })
+  process.on('message', (message: Partial<Trouble>) => Object.assign(trouble, message))
   process.stdout.write(`${url}\n`)
 }
