@@ -193,7 +193,7 @@ export async function openServing(
     exchangeRate: createRateLimiter(() => shareOf(admin.inEffect.read().rateLimit, admin.follow)),
     replayGuard: await openReplayGuard(admin),
     claimRecorder: createClaimRecorder({ registry, hashFor: (id) => createClaimHash(hex, id) }),
-    keyRates: createKeyRates(registry.onDeleted, admin.follow.liveNodes),
+    keyRates: createKeyRates(registry.onDeleted, { liveNodes: admin.follow.liveNodes, since: admin.now() }),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
     via: nameInstallation(admin.registry),

@@ -91,7 +91,12 @@ export async function startServer(
   const listeners: Listeners = { others: [], socket: undefined }
   try {
     await prepare?.(withTypes(createRunner(admin)))
-    const { context, address, runByName, reload, tls } = await serve(admin, dependencies, listeners.others, settings)
+    const { context, address, runByName, reload, tls, stopReporting } = await serve(
+      admin,
+      dependencies,
+      listeners.others,
+      settings,
+    )
     if (socketPath !== undefined) {
       const handler = createSocketHandler(runByName, config.databasePath, admin.log)
       const socket = { path: socketPath, mode: 0o600, setting: 'LATCHKEY_DATABASE_URL' }
@@ -100,7 +105,6 @@ export async function startServer(
     const metrics = await listenForMetrics(context)
     if (metrics !== undefined) listeners.others.push(metrics.listener)
     const runOperation = withTypes(runByName)
-    const stopReporting = await reportWhileServing(context, address)
     const stopRotating = await rotateOnSchedule(context, runOperation)
     const stopWatching = watchTls(tls, tlsCheckMilliseconds)
     const stopBackups = backUpOnSchedule(context)
@@ -163,9 +167,11 @@ async function serve(
   }
   const reload = settings && createReload({ ...settings, keep, inEffect, accessLog, tls, isStopping, log })
   const runByName = createRunner({ ...context, reload, settingTexts: () => texts, tlsState: tls?.state })
+  // Requests that arrive before this node is counted would be admitted as if the others were all.
+  const stopReporting = await reportWhileServing(context, address)
   handler = createApp(pageAddress === undefined ? context : withoutPage(context), runByName)
   if (pageAddress !== undefined) pageHandler = createApp(context, runByName)
-  return { context, address, runByName, reload, tls }
+  return { context, address, runByName, reload, tls, stopReporting }
 }
 
 /**

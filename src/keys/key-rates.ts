@@ -1,9 +1,11 @@
 // The rate limits of keys, requests and tokens per minute: one bucket each, which refills over time.
 import type { ApiKey } from '../../db/schema.ts'
 
+type RatedKey = Pick<ApiKey, 'id' | 'requestsPerMinute' | 'tokensPerMinute' | 'createdAt'>
+
 export type KeyRates = {
   /** Takes one request; returns 0, or the number of seconds until the key may retry. `now` in milliseconds. */
-  take: (key: Pick<ApiKey, 'id' | 'requestsPerMinute' | 'tokensPerMinute'>, now: number) => number
+  take: (key: RatedKey, now: number) => number
   /**
    * Takes the tokens that a response used. They are unknown until then, so a bucket may end below zero, but never so
    * far that the key waits for more than a minute.
@@ -13,25 +15,45 @@ export type KeyRates = {
   size: () => number
 }
 
-type Bucket = { left: number; at: number; perMinute: number }
+/** The nodes that share the limits, and since when this one is among them, in milliseconds. */
+export type Sharing = { liveNodes: () => number; since: number }
+
+/** `share` is the part of the limit that this node admits each minute. */
+type Bucket = { left: number; at: number; limit: number; share: number }
+type Buckets = Map<string, Bucket>
 
 /**
  * Adds to `onDeleted` how to forget a deleted key. Where several nodes serve, each admits its part of a limit, but at
  * least one request at a time.
  */
-export function createKeyRates(onDeleted: ((id: string) => void)[] = [], liveNodes: () => number = () => 1): KeyRates {
-  const shareOf = (perMinute: number) => perMinute / liveNodes()
-  const requests = new Map<string, Bucket>()
-  const tokens = new Map<string, Bucket>()
+export function createKeyRates(
+  onDeleted: ((id: string) => void)[] = [],
+  { liveNodes, since }: Sharing = { liveNodes: () => 1, since: 0 },
+): KeyRates {
+  const requests: Buckets = new Map()
+  const tokens: Buckets = new Map()
   onDeleted.push((id) => {
     requests.delete(id)
     tokens.delete(id)
   })
+
+  function bucketOf(buckets: Buckets, { id, createdAt }: RatedKey, limit: number, now: number): Bucket {
+    const nodes = liveNodes()
+    const share = limit / nodes
+    // Other nodes have admitted the whole limit until they counted this one.
+    const isNewcomer = nodes > 1 && createdAt < since
+    const start = isNewcomer ? { left: 1, at: since } : { left: Math.max(1, share), at: now }
+    const bucket = buckets.get(id) ?? { ...start, limit, share }
+    buckets.set(id, bucket)
+    return refill(bucket, limit, nodes, now)
+  }
+
   return {
     size: () => requests.size + tokens.size,
-    take: ({ id, requestsPerMinute, tokensPerMinute }, now) => {
-      const asked = requestsPerMinute === null ? undefined : refilled(requests, id, shareOf(requestsPerMinute), now)
-      const used = tokensPerMinute === null ? undefined : refilled(tokens, id, shareOf(tokensPerMinute), now)
+    take: (key, now) => {
+      const { requestsPerMinute, tokensPerMinute } = key
+      const asked = requestsPerMinute === null ? undefined : bucketOf(requests, key, requestsPerMinute, now)
+      const used = tokensPerMinute === null ? undefined : bucketOf(tokens, key, tokensPerMinute, now)
       const wait = Math.max(
         asked === undefined ? 0 : secondsUntilOne(asked),
         used === undefined ? 0 : secondsUntilOne(used),
@@ -42,25 +64,29 @@ export function createKeyRates(onDeleted: ((id: string) => void)[] = [], liveNod
     use: (keyId, count, now) => {
       const bucket = tokens.get(keyId)
       if (bucket === undefined) return
-      const { left, perMinute } = refilled(tokens, keyId, bucket.perMinute, now)
-      // A minute refills `perMinute`, and one token is needed to pass.
-      bucket.left = Math.max(left - count, 1 - perMinute)
+      const { left, share } = refill(bucket, bucket.limit, liveNodes(), now)
+      bucket.left = Math.max(left - count, leastOf(share))
     },
   }
 }
 
-/** Raising a limit adds the difference to the bucket; lowering it caps the bucket. */
-function refilled(buckets: Map<string, Bucket>, id: string, perMinute: number, now: number): Bucket {
-  const full = Math.max(1, perMinute)
-  const bucket = buckets.get(id) ?? { left: full, at: now, perMinute }
-  const raisedBy = Math.max(0, perMinute - bucket.perMinute)
-  const gained = (Math.max(0, now - bucket.at) * perMinute) / 60_000
-  const left = Math.min(full, bucket.left + raisedBy + gained)
-  Object.assign(bucket, { left: Math.max(left, 1 - perMinute), at: now, perMinute })
-  buckets.set(id, bucket)
-  return bucket
+/**
+ * Raising a limit adds the difference to the bucket; lowering it caps the bucket. A node that joins or leaves adds
+ * nothing: only the speed changes, so that all nodes together admit the limit.
+ */
+function refill(bucket: Bucket, limit: number, nodes: number, now: number): Bucket {
+  const share = limit / nodes
+  const raisedBy = Math.max(0, limit - bucket.limit) / nodes
+  const gained = (Math.max(0, now - bucket.at) * share) / 60_000
+  const left = Math.min(Math.max(1, share), bucket.left + raisedBy + gained)
+  return Object.assign(bucket, { left: Math.max(left, leastOf(share)), at: now, limit, share })
 }
 
-function secondsUntilOne({ left, perMinute }: Bucket): number {
-  return left >= 1 ? 0 : Math.max(1, Math.ceil(((1 - left) * 60) / perMinute))
+/** A minute refills `share`, and one is needed to pass. A share below one takes longer than a minute. */
+function leastOf(share: number): number {
+  return Math.min(0, 1 - share)
+}
+
+function secondsUntilOne({ left, share }: Bucket): number {
+  return left >= 1 ? 0 : Math.max(1, Math.ceil(((1 - left) * 60) / share))
 }

@@ -148,7 +148,7 @@ describe('of replay protection', () => {
 
 describe('of rates', () => {
   const now = 1_800_000_000_000
-  const key = { id: 'key', requestsPerMinute: 2, tokensPerMinute: null }
+  const key = { id: 'key', requestsPerMinute: 2, tokensPerMinute: null, createdAt: now }
 
   test('a client that was heard while it was ahead waits no longer than any other', () => {
     const limiter = createRateLimiter(() => ({ perMinute: 60, burst: 1 }))

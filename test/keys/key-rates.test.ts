@@ -1,12 +1,13 @@
 // Requests and tokens a minute of one key: at once up to the bound, then as fast as the bucket refills.
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { createKeyRates } from '../../src/keys/key-rates.ts'
+import { createKeyRates, type KeyRates } from '../../src/keys/key-rates.ts'
 
 const key = (requestsPerMinute: number | null, tokensPerMinute: number | null, id = 'k') => ({
   id,
   requestsPerMinute,
   tokensPerMinute,
+  createdAt: 0,
 })
 
 test('a key without bounds is never held up', () => {
@@ -60,6 +61,60 @@ test('a lowered bound counts at once, and asks for a minute at most, whatever wa
   rates.use('k', 60_000, 0)
   expect(rates.take(key(null, 100), 0)).toBe(60)
   expect(rates.take(key(null, 100), 60_000)).toBe(0)
+})
+
+describe('of several nodes', () => {
+  const minute = 60_000
+  const startNode = (since: number): KeyRates => createKeyRates([], { liveNodes: () => nodes.length, since })
+  let nodes: KeyRates[] = []
+
+  /** How many requests of a limit pass between two times, when each node gets more than it admits. */
+  function admit(perMinute: number, from: number, until: number): number {
+    let admitted = 0
+    for (let now = from; now < until; now += 50)
+      for (const node of nodes) while (node.take(key(perMinute, null), now) === 0) admitted += 1
+    return admitted
+  }
+
+  for (const perMinute of [20, 60, 600])
+    test(`${perMinute} a minute pass, also while nodes join and leave`, () => {
+      nodes = []
+      for (let count = 1; count <= 3; count++) nodes.push(startNode(-minute))
+      expect(admit(perMinute, 0, 50)).toBeWithin(0.9 * perMinute, 1.1 * perMinute + 2)
+      expect(admit(perMinute, 50, minute)).toBeWithin(0.9 * perMinute - 1, 1.1 * perMinute)
+      nodes.pop()
+      nodes.push(startNode(minute))
+      expect(admit(perMinute, minute, 2 * minute)).toBeWithin(0.9 * perMinute - 1, 1.1 * perMinute + 1)
+      nodes.push(startNode(2 * minute))
+      expect(admit(perMinute, 2 * minute, 3 * minute)).toBeWithin(0.9 * perMinute - 1, 1.1 * perMinute + 1)
+      nodes.splice(1)
+      expect(admit(perMinute, 3 * minute, 4 * minute)).toBeWithin(0.9 * perMinute - 1, 1.1 * perMinute + 1)
+    })
+
+  test('a limit below the number of nodes holds after the first requests', () => {
+    nodes = []
+    for (let count = 1; count <= 3; count++) nodes.push(startNode(-minute))
+    expect(admit(1, 0, 50)).toBe(3)
+    expect(admit(1, 50, 30 * minute)).toBeWithin(27, 33)
+  })
+
+  test('a key that is new gets its whole part at a node that has just joined', () => {
+    nodes = []
+    nodes.push(startNode(-minute), startNode(-1))
+    expect(admit(20, 0, 50)).toBe(20)
+  })
+
+  test('tokens that a node used are earned at the speed of its part', () => {
+    nodes = []
+    nodes.push(startNode(-minute), startNode(-minute))
+    const [node] = nodes
+    expect(node?.take(key(null, 120), 0)).toBe(0)
+    node?.use('k', 60, 0)
+    expect(node?.take(key(null, 120), 0)).toBe(1)
+    nodes.pop()
+    node?.use('k', 100, 1_000)
+    expect(node?.take(key(null, 120), 1_000)).toBe(50)
+  })
 })
 
 test('no sequence of bounds, requests and answers asks for more than a minute', () => {
