@@ -7,16 +7,24 @@ import type { BoundStatement } from './rows.ts'
 
 /** The code of errors of a database server that did not respond. */
 export const unreachableCode = 'DATABASE_UNREACHABLE'
+/** The same, where nothing was sent to it. */
+const notReachedCode = 'DATABASE_NOT_REACHED'
 const unknownCode = 'COMMIT_OUTCOME_UNKNOWN'
 /** What a server reports when it has not committed, and a repeated commit can succeed. */
-const repeatable = /^(DATABASE_UNREACHABLE|SQLITE_BUSY|SQLITE_LOCKED|TRANSACTION_|SERVER_ERROR|HRANA_|STREAM_|UNKNOWN$)/
+const repeatable =
+  /^(DATABASE_UNREACHABLE|DATABASE_NOT_REACHED|SQLITE_BUSY|SQLITE_LOCKED|TRANSACTION_|SERVER_ERROR|HRANA_|STREAM_|UNKNOWN$)/
 /** Among them, what proves that this attempt was not committed. */
-const refused = /^(SQLITE_BUSY|SQLITE_LOCKED)/
+const refused = /^(SQLITE_BUSY|SQLITE_LOCKED|DATABASE_NOT_REACHED)/
 const pauseMillisecondsMax = 500
-/** How long a commit is repeated that was certainly not made, and how long its caller waits before others are refused. */
+/** How long a commit is repeated that was never sent, and a read that fails. */
+export const connectMillisecondsMax = 2_000
+/** How long a commit is repeated that the server refuses, and how long its caller waits before others are refused. */
 const commitMillisecondsMax = 10_000
 /** How long a commit is repeated whose outcome is unknown: no client waits longer, and the ids of commits live longer. */
 const outcomeMillisecondsMax = 30 * 60 * 1_000
+
+/** `isPatient`: a commit that was never sent is repeated for ten seconds, because what it records has happened. */
+export type Patience = { isPatient: boolean }
 
 export type Send = (statements: BoundStatement[]) => Promise<ResultSet[]>
 
@@ -27,7 +35,7 @@ export type Commits = {
    * @throws the error of the server, which has not committed; one that is `isUnreachable` if it did not commit in time;
    * one that is `isUnknownOutcome` after `beginEnd`, or after half an hour
    */
-  commit: (statements: readonly BoundStatement[]) => Promise<ResultSet[] | undefined>
+  commit: (statements: readonly BoundStatement[], patience?: Patience) => Promise<ResultSet[] | undefined>
   /** Whether the outcome of a commit has been unknown for so long that new requests would only wait as well. */
   isOverdue: () => boolean
   /** From now on, commits are repeated for ten seconds at most. */
@@ -43,7 +51,7 @@ export type CommitOptions = {
   onUnknown: (batchId: string, error: LibsqlError) => void
 }
 
-type Running = { startedAt: number; isUnknown: boolean }
+type Running = Patience & { startedAt: number; isUnknown: boolean }
 
 export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Commits {
   const running = new Map<Running, Promise<unknown>>()
@@ -57,8 +65,7 @@ export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Co
         if (isRepeated(error)) return undefined
         if (!isRepeatable(error)) throw error
         own.isUnknown ||= !refused.test(error.code)
-        const patience = own.isUnknown ? outcomeMillisecondsMax : commitMillisecondsMax
-        if (monotonic() > Math.min(endsAt, own.startedAt + patience)) throw asUnreachable(error)
+        if (monotonic() > Math.min(endsAt, own.startedAt + patienceFor(error, own))) throw asUnreachable(error)
       }
       await pause(milliseconds)
     }
@@ -79,8 +86,8 @@ export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Co
   }
 
   return {
-    commit: (statements) => {
-      const own = { startedAt: monotonic(), isUnknown: false }
+    commit: (statements, { isPatient } = { isPatient: false }) => {
+      const own = { startedAt: monotonic(), isUnknown: false, isPatient }
       const committed = commit(statements, own)
       running.set(own, committed)
       return committed
@@ -95,6 +102,11 @@ export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Co
     },
     settle: async () => void (await Promise.allSettled(running.values())),
   }
+}
+
+function patienceFor({ code }: LibsqlError, { isUnknown, isPatient }: Running): number {
+  if (isUnknown) return outcomeMillisecondsMax
+  return code === notReachedCode && !isPatient ? connectMillisecondsMax : commitMillisecondsMax
 }
 
 /** Begins with its time, so that new ids share a page of the index. */
@@ -123,7 +135,7 @@ function isRepeatable(error: unknown): error is LibsqlError {
 
 /** Reports whether a database server did not respond. A commit that fails so was not made, unless `isUnknownOutcome`. */
 export function isUnreachable(error: unknown): error is LibsqlError {
-  return error instanceof LibsqlError && error.code === unreachableCode
+  return error instanceof LibsqlError && (error.code === unreachableCode || error.code === notReachedCode)
 }
 
 /** Reports whether nobody can say if a commit was made. */
@@ -137,8 +149,16 @@ function unknownOutcome(batchId: string, cause: LibsqlError): LibsqlError {
 }
 
 export function asUnreachable(cause: unknown): LibsqlError {
-  if (cause instanceof LibsqlError && cause.code === unreachableCode) return cause
+  return isUnreachable(cause) ? cause : unreachable(unreachableCode, cause)
+}
+
+/** For a request of which certainly nothing was sent: a commit in it was not made. */
+export function asNotReached(cause: unknown): LibsqlError {
+  return unreachable(notReachedCode, cause)
+}
+
+function unreachable(code: string, cause: unknown): LibsqlError {
   const said = cause instanceof Error ? cause.message : String(cause)
   const error = cause instanceof Error ? cause : undefined
-  return new LibsqlError(`The database server cannot be reached: ${said}`, unreachableCode, undefined, undefined, error)
+  return new LibsqlError(`The database server cannot be reached: ${said}`, code, undefined, undefined, error)
 }

@@ -2,7 +2,7 @@
 // commit, and each fails alone.
 import { setImmediate } from 'node:timers'
 import { getTableColumns, getTableName } from 'drizzle-orm'
-import { isUnknownOutcome, isUnreachable } from './commit-once.ts'
+import { isUnknownOutcome, isUnreachable, type Patience } from './commit-once.ts'
 import { databaseTime } from './node-schema.ts'
 import { isBusy } from './open.ts'
 import { type AuditRow, exchangeAudit, type UsageDay, type UsageRow, usage, usageDays } from './record-schema.ts'
@@ -11,7 +11,7 @@ import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
 
 type Row = AuditRow | UsageRow | UsedSubjectToken
 type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
-type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: Waiting[] }
+type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: Waiting[]; isPatient: boolean }
 
 /** Rows per insert statement. 250 rows of 20 columns stay far below SQLite's limit of 32,766 parameters. */
 const rowsPerStatement = 250
@@ -23,13 +23,14 @@ export type LedgerQueue = {
   close: () => Promise<void>
 }
 type Group = { ledger: Ledger; rows: Waiting[] }
-type Commit = (statements: BoundStatement[], rows: number) => Promise<void>
+type Commit = (statements: BoundStatement[], rows: number, patience: Patience) => Promise<void>
 
 /** `isShared`: other nodes write too, so a used token that one of them has recorded fails. */
 export function createLedgerQueue(commit: Commit, { isShared = false } = {}): LedgerQueue {
   const ledgers = {
     audit: createLedger(insertion(exchangeAudit)),
-    usage: createLedger(insertion(usage), (rows) => [totalsOf(rows as UsageRow[])]),
+    // The upstream has done its work.
+    usage: { ...createLedger(insertion(usage), (rows) => [totalsOf(rows as UsageRow[])]), isPatient: true },
     usedTokens: isShared
       ? createLedger(insertion(usedSubjectTokens), () => [], dropExpiredOf)
       : createLedger(insertion(usedSubjectTokens, 'insert or replace')),
@@ -78,7 +79,7 @@ async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
   const rows = groups.flatMap((group) => group.rows)
   try {
     const statements = groups.flatMap(({ ledger, rows }) => ledger.statementsFor(rows.map(({ row }) => row)))
-    await commit(statements, rows.length)
+    await commit(statements, rows.length, { isPatient: groups.some(({ ledger }) => ledger.isPatient) })
     for (const row of rows) row.done()
   } catch (error) {
     // Rows of a commit that can have been made are not sent again: they would be written twice.
@@ -94,7 +95,8 @@ type StatementsOf = (rows: Row[]) => BoundStatement[]
 
 /** `more` returns further statements for the commit of these rows, and `first` those that run before their inserts. */
 function createLedger(into: Insertion, more: StatementsOf = () => [], first: StatementsOf = () => []): Ledger {
-  return { waiting: [], statementsFor: (rows) => [...first(rows), ...insertsOf(into, rows), ...more(rows)] }
+  const statementsFor = (rows: Row[]) => [...first(rows), ...insertsOf(into, rows), ...more(rows)]
+  return { waiting: [], statementsFor, isPatient: false }
 }
 
 /** Removes uses under the same ids whose tokens have expired. The same token expires at the same time, so its use stays. */

@@ -4,6 +4,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import { type Client, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import { describeDenial } from './access.ts'
+import type { Patience } from './commit-once.ts'
 import { type Connected, connect } from './connection.ts'
 import { latestSchema, migrate, readVersion } from './migrate.ts'
 import * as shared from './node-schema.ts'
@@ -28,7 +29,7 @@ export type Database = {
   /** The schema version that the file had, if this call migrated it; undefined for a new file too. */
   migratedFrom: number | undefined
   /** Commits all statements or none, in order. They return no rows. Only write.ts calls it. */
-  commit: (statements: readonly BoundStatement[]) => Promise<void>
+  commit: (statements: readonly BoundStatement[], patience?: Patience) => Promise<void>
   /** Moves the write-ahead log into the main file, unless checkpoints are held. Call it when the server is idle. */
   checkpoint: () => Promise<void>
   /**

@@ -3,14 +3,24 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, type InArgs, type InStatement, LibsqlError, type ResultSet } from '@libsql/client'
 import { createClient } from '@libsql/client/http'
-import { asUnreachable, type CommitOptions, createCommits, isUnreachable, unreachableCode } from './commit-once.ts'
+import {
+  asUnreachable,
+  type CommitOptions,
+  connectMillisecondsMax,
+  createCommits,
+  isUnreachable,
+  unreachableCode,
+} from './commit-once.ts'
 import type { Inspected } from './inspect.ts'
 import { expectRevision, lookAt, readRevision } from './look.ts'
 import { createMigrations, latestSchema, migrations, readSchema } from './migrate.ts'
 import { createOrm, type Database, isForeign, type OpenRefusal } from './open.ts'
 import type { BoundStatement } from './rows.ts'
 
-/** Sends one HTTP request. `db` knows no settings, so the caller adds trust in a private CA. */
+/**
+ * Sends one HTTP request. `db` knows no settings, so the caller adds trust in a private CA.
+ * @throws `asNotReached` where it is certain that nothing was sent
+ */
 export type SendRequest = (request: Request, signal: AbortSignal) => Promise<Response>
 
 export type ServerOptions = {
@@ -24,8 +34,6 @@ export type ServerOptions = {
 
 /** How long one HTTP request may take. A server ends a transaction after about as long. */
 const requestMillisecondsMax = 5_000
-/** How long a read is repeated when its connection breaks. */
-const readMillisecondsMax = 2_000
 const readPauseMillisecondsMax = 100
 const migrationMillisecondsMax = 60_000
 
@@ -72,7 +80,7 @@ function connect({ url, token, send }: Omit<ServerOptions, 'create'>): Client {
 }
 
 async function readUntilReached(read: () => Promise<ResultSet>): Promise<ResultSet> {
-  const giveUpAt = performance.now() + readMillisecondsMax
+  const giveUpAt = performance.now() + connectMillisecondsMax
   for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, readPauseMillisecondsMax)) {
     try {
       return await read()
@@ -115,7 +123,7 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
     orm: createOrm(client),
     path: url,
     migratedFrom,
-    commit: async (statements) => void (await commit(statements)),
+    commit: async (statements, patience) => void (await commit(statements, patience)),
     shared: {
       commitChange: async (statements, basis) => {
         const results = await commit([expectRevision(basis), ...statements, readRevision])
@@ -124,7 +132,7 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
       },
       look: async (position) => {
         if (isOverdue()) throw new LibsqlError('The database server does not confirm commits', unreachableCode)
-        return within(readMillisecondsMax, lookAt(client, position))
+        return within(connectMillisecondsMax, lookAt(client, position))
       },
       beginEnd,
     },
@@ -144,7 +152,7 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
 function sendWith(send: SendRequest): typeof fetch {
   const sendOnce = async (request: Request): Promise<Response> => {
     const { status, body, headers } = await receive(send, request)
-    if (status >= 400 && request.method === 'POST') {
+    if (status >= 300 && request.method === 'POST') {
       const said = body.byteLength === 0 ? '' : `: ${Buffer.from(body).toString().slice(0, 200)}`
       throw asUnreachable(new Error(`status ${status}${said}`))
     }

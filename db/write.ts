@@ -96,9 +96,10 @@ export function createWriter(
     return commit(statements.map(toStatement), statements.length, send)
   }
   const changes = createChangeQueue(commitChange, following)
-  const ledgers = createLedgerQueue((statements, rows) => commit(statements, rows, database.commit), {
-    isShared: shared !== undefined,
-  })
+  const ledgers = createLedgerQueue(
+    (statements, rows, patience) => commit(statements, rows, (bound) => database.commit(bound, patience)),
+    { isShared: shared !== undefined },
+  )
 
   return {
     write,

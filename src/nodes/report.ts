@@ -1,4 +1,4 @@
-// Tells the other nodes of a server database that this one is alive, once a second. A database file has one process.
+// Reports to the other nodes of a server database that this one is alive, once a second. A database file has one process.
 import { hostname } from 'node:os'
 import { latestSchema } from '../../db/migrate.ts'
 import { dropNode, reportNode } from '../../db/nodes.ts'

@@ -1,4 +1,5 @@
-// Sends the requests of the database client to a database server.
+// Sends the requests of the database client to a database server, and reports which of them were certainly not sent.
+import { asNotReached } from '../../db/commit-once.ts'
 import type { SendRequest } from '../../db/server-database.ts'
 import { type DatabaseServer, readText } from '../database-server.ts'
 import { outboundFetch } from '../runtime/outbound.ts'
@@ -7,12 +8,36 @@ import { outboundFetch } from '../runtime/outbound.ts'
  * Sends the requests of the database client.
  * @throws Fault `configuration` if the certificates cannot be read
  */
-export function connectTo({ caFile }: DatabaseServer): SendRequest {
+export function connectTo({ caFile }: Pick<DatabaseServer, 'caFile'>): SendRequest {
   const ca = caFile === undefined ? undefined : readText('LATCHKEY_DATABASE_CA_FILE', caFile)
   return async (request, signal) => {
     const { url, method } = request
     const body = method === 'GET' ? undefined : await request.arrayBuffer()
     const headers = Object.fromEntries(request.headers)
-    return outboundFetch(url, { method, headers, signal, ...(body && { body }), ...(ca !== undefined && { ca }) })
+    // After a redirect, an error could be that of the second request.
+    const init = { method, headers, signal, redirect: 'manual' as const, ...(body && { body }) }
+    try {
+      return await outboundFetch(url, { ...init, ...(ca !== undefined && { ca }) })
+    } catch (error) {
+      throw isNotSent(error) ? asNotReached(error) : error
+    }
   }
+}
+
+/** What Bun reports when it rejects the certificate of a server, which is before it writes the request. */
+const rejectedCertificate = new Set([
+  ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
+  ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+])
+
+/**
+ * Whether the error of a POST proves that nothing was sent: no address, no connection, or a rejected certificate. Bun
+ * reports a reused connection that breaks as ECONNRESET and does not send a POST again. Deno sends it again, and then
+ * reports the refused second connection, so its errors, which have no code, prove nothing. The same holds for a failed
+ * handshake (EPROTO), which can follow the request.
+ */
+function isNotSent(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code = '', syscall } = error as NodeJS.ErrnoException
+  return code === 'ECONNREFUSED' || syscall === 'getaddrinfo' || rejectedCertificate.has(code)
 }

@@ -1,12 +1,20 @@
 // When a commit over a connection that breaks is repeated, and what is reported of it in the end. Its clock is the test's.
 import { expect, test } from 'bun:test'
 import { LibsqlError } from '@libsql/client'
-import { asUnreachable, createCommits, isUnknownOutcome, isUnreachable, type Send } from '../../db/commit-once.ts'
+import {
+  asNotReached,
+  asUnreachable,
+  createCommits,
+  isUnknownOutcome,
+  isUnreachable,
+  type Send,
+} from '../../db/commit-once.ts'
 import { createLedgerQueue } from '../../db/ledger-queue.ts'
 import { until } from '../support/until.ts'
 
 const second = 1_000
 const lost = () => asUnreachable(new Error('The socket was closed'))
+const refused = () => asNotReached(new Error('ECONNREFUSED'))
 const locked = () => new LibsqlError('database is locked', 'SQLITE_BUSY')
 const repeated = () => new LibsqlError('UNIQUE constraint failed: batches.id', 'SQLITE_CONSTRAINT')
 
@@ -56,6 +64,33 @@ test('a commit that the server keeps refusing fails after ten seconds, and was c
   state.now = 11 * second
   const error = await failed
   expect([isUnreachable(error), isUnknownOutcome(error), state.unknown]).toEqual([true, false, []])
+})
+
+for (const [what, isPatient, seconds] of [
+  ['', false, 2],
+  [' and records what has happened', true, 10],
+] as const)
+  test(`a commit that was never sent${what} fails after ${seconds} seconds, and was certainly not made`, async () => {
+    const { state, commits, attempt } = start(refused)
+    const failed = commits.commit([], { isPatient }).catch((error: unknown) => error)
+    state.now = seconds * second - 1
+    await attempt()
+    await attempt()
+    state.now = seconds * second + 1
+    const error = await failed
+    expect([isUnreachable(error), isUnknownOutcome(error), state.unknown]).toEqual([true, false, []])
+  })
+
+test('a refused connection after a lost response leaves the outcome unknown', async () => {
+  const { state, commits, attempt } = start(lost)
+  const committed = commits.commit([])
+  await attempt()
+  state.outcome = refused
+  state.now = 11 * second
+  await attempt()
+  expect(commits.isOverdue()).toBe(true)
+  state.outcome = repeated
+  expect(await committed).toBeUndefined()
 })
 
 test('an error of the server after a lost response is its outcome', async () => {

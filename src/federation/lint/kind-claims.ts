@@ -2,7 +2,7 @@
 import { membersOf } from './atom.ts'
 import { kindOf } from './issuer-kinds.ts'
 
-/** Returns the outermost claims. `subject` is that of a token, which tells kinds apart that can have any URL. */
+/** Returns the outermost claims. `subject` is that of a token: it distinguishes kinds that can have any URL. */
 export function claimsOfKind(issuerUrl: string, subject: string): readonly string[] {
   const { levels, checkedClaims = [] } = kindOf(issuerUrl, [subject])
   const pinned = levels.flatMap(({ pins }) => pins.map(({ claim }) => claim))
