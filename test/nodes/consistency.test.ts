@@ -28,7 +28,7 @@ const infer = (node: TestServer, credential: string) =>
 const exchange = (node: TestServer, policyId: string) =>
   postExchange(urlOf(node), { federation_policy_id: policyId, subject_token: subjectToken })
 
-/** Two keys, a policy and an organization, each with another way to be refused. */
+/** Keys and policies that are disabled, limited, paused and deleted, and an organization that loses its entitlement. */
 async function addTargets(node: TestServer, index: number): Promise<void> {
   const organization = `organization-${index}`
   await node.admin('organizations.create', { name: organization })
@@ -66,7 +66,51 @@ async function addTargets(node: TestServer, index: number): Promise<void> {
         at.admin('organizations.plan', { organization: entitled, plan: allows ? 'enterprise' : 'free' }),
       request: (at) => exchange(at, policy.id),
     },
+    await budgetTarget(node, organization, index),
+    await deletedKeyTarget(node, organization, index),
+    await deletedPolicyTarget(node, named, index),
   )
+}
+
+/** A key that has spent something: a smaller limit refuses it. */
+async function budgetTarget(node: TestServer, organization: string, index: number): Promise<Target> {
+  await node.admin('prices.set', { prices: [{ model: 'echo', prompt: 1, completion: 1 }] })
+  const { key } = await node.admin<Row & { key: string }>('keys.create', { organization, name: 'budget' })
+  const spent = await infer(node, key)
+  await spent.arrayBuffer()
+  return {
+    name: `budget ${index}`,
+    change: (at, allows) => at.admin('keys.update', { organization, key: 'budget', limit: allows ? null : 1e-9 }),
+    request: (at) => infer(at, key),
+  }
+}
+
+/** A key that is deleted and made again: requests use the newest one. */
+async function deletedKeyTarget(node: TestServer, organization: string, index: number): Promise<Target> {
+  const create = (at: TestServer) => at.admin<Row & { key: string }>('keys.create', { organization, name: 'deleted' })
+  let { key } = await create(node)
+  return {
+    name: `deleted key ${index}`,
+    change: async (at, allows) => {
+      if (allows) key = (await create(at)).key
+      else await at.admin('keys.delete', { organization, key: 'deleted' })
+    },
+    request: (at) => infer(at, key),
+  }
+}
+
+/** A policy that is deleted and made again: requests use the newest one. */
+async function deletedPolicyTarget(node: TestServer, named: { organization: string }, index: number): Promise<Target> {
+  const create = (at: TestServer) => at.admin('policies.create', { ...named, name: 'deleted' })
+  let { id } = await create(node)
+  return {
+    name: `deleted policy ${index}`,
+    change: async (at, allows) => {
+      if (allows) id = (await create(at)).id
+      else await at.admin('policies.delete', { organization: named.organization, policy: 'deleted' })
+    },
+    request: (at) => exchange(at, id),
+  }
 }
 
 /** Counts requests that began after a time. */
@@ -165,7 +209,7 @@ describe('the checker finds', () => {
       const { follow } = (cluster.nodes[2] as TestServer).server.context
       const { fresh } = follow
       follow.fresh = sabotage(fresh)
-      const history = await record(12, seeded(2), 2)
+      const history = await record(2 * targets.length, seeded(2), 2)
       const violations = findViolations(history)
       follow.fresh = fresh
       expect(new Set(violations.map(({ request }) => request.node))).toEqual(new Set([2]))
