@@ -20,8 +20,8 @@ const pauseMillisecondsMax = 500
 export const connectMillisecondsMax = 2_000
 /** How long a commit is repeated that the server refuses, and how long its caller waits before others are refused. */
 const commitMillisecondsMax = 10_000
-/** How long a commit is repeated whose outcome is unknown: no client waits longer, and the ids of commits live longer. */
-const outcomeMillisecondsMax = 30 * 60 * 1_000
+/** How long a commit of a server is repeated whose outcome is unknown: no client waits longer. */
+const outcomeMillisecondsDefault = 30 * 60 * 1_000
 
 /** `isPatient`: a commit that was never sent is repeated for ten seconds, because what it records has happened. */
 export type Patience = { isPatient: boolean }
@@ -33,7 +33,7 @@ export type Commits = {
    * Commits the statements exactly once. Repeats until the outcome is known. Returns their results, or undefined if an
    * attempt was committed whose response was lost.
    * @throws the error of the server, which has not committed; one that is `isUnreachable` if it did not commit in time;
-   * one that is `isUnknownOutcome` after `beginEnd`, or after half an hour
+   * one that is `isUnknownOutcome` after `beginEnd`, or after `outcomeMillisecondsMax`
    */
   commit: (statements: readonly BoundStatement[], patience?: Patience) => Promise<ResultSet[] | undefined>
   /** Whether the outcome of a commit has been unknown for so long that new requests would only wait as well. */
@@ -49,11 +49,16 @@ export type CommitOptions = {
   monotonic: () => number
   /** Called when a commit is repeated no longer although its outcome is unknown. */
   onUnknown: (batchId: string, error: LibsqlError) => void
+  /** Called when a commit begins. What it returns is called when the commit has ended. */
+  watch?: (() => () => void) | undefined
+  /** How long a commit is repeated whose outcome is unknown: half an hour at most, and by default. */
+  outcomeMillisecondsMax?: number | undefined
 }
 
 type Running = Patience & { startedAt: number; isUnknown: boolean }
 
-export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Commits {
+export function createCommits(options: CommitOptions): Commits {
+  const { send, monotonic, onUnknown, watch, outcomeMillisecondsMax = outcomeMillisecondsDefault } = options
   const running = new Map<Running, Promise<unknown>>()
   let endsAt = Number.POSITIVE_INFINITY
 
@@ -65,7 +70,8 @@ export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Co
         if (isRepeated(error)) return undefined
         if (!isRepeatable(error)) throw error
         own.isUnknown ||= !refused.test(error.code)
-        if (monotonic() > Math.min(endsAt, own.startedAt + patienceFor(error, own))) throw asUnreachable(error)
+        if (monotonic() > Math.min(endsAt, own.startedAt + patienceFor(error, own, outcomeMillisecondsMax)))
+          throw asUnreachable(error)
       }
       await pause(milliseconds)
     }
@@ -73,6 +79,7 @@ export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Co
 
   async function commit(statements: readonly BoundStatement[], own: Running): Promise<ResultSet[] | undefined> {
     const id = newBatchId()
+    const unwatch = watch?.()
     try {
       return await repeat([{ sql: insertBatch, args: [id] }, ...statements], own)
     } catch (error) {
@@ -82,6 +89,7 @@ export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Co
       throw unknown
     } finally {
       running.delete(own)
+      unwatch?.()
     }
   }
 
@@ -104,8 +112,8 @@ export function createCommits({ send, monotonic, onUnknown }: CommitOptions): Co
   }
 }
 
-function patienceFor({ code }: LibsqlError, { isUnknown, isPatient }: Running): number {
-  if (isUnknown) return outcomeMillisecondsMax
+function patienceFor({ code }: LibsqlError, { isUnknown, isPatient }: Running, ofUnknown: number): number {
+  if (isUnknown) return ofUnknown
   return code === notReachedCode && !isPatient ? connectMillisecondsMax : commitMillisecondsMax
 }
 
@@ -116,7 +124,7 @@ function newBatchId(): string {
 
 const insertBatch = `insert into batches (id, at) values (?, ${databaseTime})`
 /** Much longer than a commit is repeated. */
-const batchMilliseconds = 2 * outcomeMillisecondsMax
+const batchMilliseconds = 2 * outcomeMillisecondsDefault
 
 /** Removes the ids of old commits, a few thousand at a time. */
 export const dropOldBatches: BoundStatement = {

@@ -113,9 +113,15 @@ function refuse(client: Client, refused: OpenRefusal['refused'], message: string
 }
 
 function toDatabase(client: Client, options: ServerOptions, migratedFrom: number | undefined): Database {
-  const { url, monotonic = () => performance.now(), onUnknown = () => {} } = options
+  const { url, monotonic = () => performance.now(), onUnknown = () => {}, watch, outcomeMillisecondsMax } = options
   const send = (statements: BoundStatement[]) => client.batch(statements, 'write')
-  const { commit, isOverdue, beginEnd, settle } = createCommits({ send, monotonic, onUnknown })
+  const { commit, isOverdue, beginEnd, settle } = createCommits({
+    send,
+    monotonic,
+    onUnknown,
+    watch,
+    outcomeMillisecondsMax,
+  })
   const none = async () => {}
   return {
     kind: 'server',

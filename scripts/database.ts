@@ -6,6 +6,7 @@ import type { CopiedDatabase } from '../src/nodes/copy-database.ts'
 import { command, givenTo, group, print, runAlone, settingSources, withSettings } from './shared/command-line.ts'
 import { printable } from './shared/render.ts'
 import { table } from './shared/table.ts'
+import { watchedCommits } from './shared/watched-commits.ts'
 
 export function databaseCommand(): Command {
   return group('database', 'Move an installation between a database file and a database server', [copyCommand()])
@@ -35,7 +36,8 @@ node. Stop all servers first. Afterward, set LATCHKEY_DATABASE_URL to the target
       const config = parseSettings({ ...texts, ...unused, LATCHKEY_DATABASE_URL: url })
       return {
         url,
-        open: async (create: boolean) => (await import('../src/nodes/load.ts')).openConfigured(config, create),
+        open: async (create: boolean) =>
+          (await import('../src/nodes/load.ts')).openConfigured(config, create, watchedCommits),
       }
     }
     const { copyDatabase } = await import('../src/nodes/copy-database.ts')

@@ -1,4 +1,5 @@
 // The record that every handler and admin operation receives. This file opens a database as a context and closes it.
+import type { CommitOptions } from '../db/commit-once.ts'
 import { putIssuerKeySet, readIssuerKeySet } from '../db/issuers.ts'
 import { isUsedElsewhere } from '../db/ledger-queue.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
@@ -91,20 +92,21 @@ const hints = {
 }
 
 /**
- * Opens the database as its only owner. With `create`, creates a missing file and its folder.
+ * Opens the database, a file as its only owner. With `create`, creates a missing file and its folder. `commits` are for
+ * a server database.
  * @throws Fault `configuration`, or `conflict` while another process owns the file
  */
 export async function openContext(
   config: Config,
   dependencies: Dependencies,
-  { create }: { create: boolean },
+  { create, commits }: { create: boolean; commits?: Pick<CommitOptions, 'watch' | 'outcomeMillisecondsMax'> },
 ): Promise<AdminContext> {
   const { now, monotonic, random, fetch, resolve, usesProxy, onBroken } = dependencies
   const inEffect = createSettingsInEffect(config)
   const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
   const onUnknown = (batch: string, error: Error) =>
     log('error', 'commit_outcome_unknown', { batch, reason: describeError(error) })
-  const database = await openConfigured(config, create, { monotonic, onUnknown })
+  const database = await openConfigured(config, create, { monotonic, onUnknown, ...commits })
   if ('refused' in database) {
     throw new Fault(codeOfRefusal[database.refused], `${database.message}${hints[database.refused]}`, {
       reason: `database_${database.refused}`,

@@ -1,4 +1,5 @@
 // Runs an admin operation in this process, which owns the database meanwhile.
+import { isUnknownOutcome, isUnreachable } from '../../db/commit-once.ts'
 import type { OnProgress } from '../../db/slices.ts'
 import { isInitialized } from '../../src/admin/operation/context.ts'
 import { createOperationRunner } from '../../src/admin/operation/operation.ts'
@@ -7,7 +8,10 @@ import type { LocalCaller } from '../../src/admin/transport/local-user.ts'
 import { storageFault } from '../../src/admin/transport/storage-fault.ts'
 import type { Config } from '../../src/config.ts'
 import { closeContext, type Dependencies, notInitialized, openContext } from '../../src/context.ts'
+import type { Fault } from '../../src/fault.ts'
+import { commandOutcomeUnknown, databaseUnreachable } from '../../src/nodes/database-unreachable.ts'
 import { retryWhileOwned } from '../../src/operating/retry-while-owned.ts'
+import { watchedCommits } from './watched-commits.ts'
 
 /** An operation and its caller. */
 export type Call = { name: OperationName; input: unknown; user: LocalCaller; onProgress?: OnProgress | undefined }
@@ -31,13 +35,19 @@ export async function runInProcess(
 
 async function runOnce(config: Config, dependencies: Dependencies, call: Call): Promise<unknown> {
   const { name, input, user, onProgress } = call
-  const context = await openContext(config, dependencies, { create: name === 'init' })
+  const context = await openContext(config, dependencies, { create: name === 'init', commits: watchedCommits })
   try {
     if (name !== 'init' && !isInitialized(context)) throw notInitialized(config)
     return await createOperationRunner(operations, context)(name, input, { kind: 'local', ...user }, onProgress)
   } catch (error) {
-    throw storageFault(error, config.databasePath) ?? error
+    throw storageFault(error, config.databasePath) ?? serverFault(error) ?? error
   } finally {
     await closeContext(context)
   }
+}
+
+function serverFault(error: unknown): Fault | undefined {
+  if (isUnknownOutcome(error))
+    return commandOutcomeUnknown('The database server did not respond for two minutes', error)
+  return isUnreachable(error) ? databaseUnreachable(error) : undefined
 }

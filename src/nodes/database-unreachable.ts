@@ -10,9 +10,17 @@ export function databaseUnreachable(cause: unknown): Fault {
   })
 }
 
-/** For a server that stops before the database responds. */
+/** For a server that stops before the database responds, or after half an hour. */
 export function outcomeUnknown(cause: unknown): Fault {
   return new Fault('unavailable', 'The service is stopping; this request can have taken effect', {
+    reason: 'commit_outcome_unknown',
+    cause,
+  })
+}
+
+/** For a command that ends before the database responds. `why` is a sentence without a full stop. */
+export function commandOutcomeUnknown(why: string, cause?: unknown): Fault {
+  return new Fault('unavailable', `${why}; the change can have taken effect: look before you repeat it`, {
     reason: 'commit_outcome_unknown',
     cause,
   })

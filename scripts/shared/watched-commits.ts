@@ -1,0 +1,61 @@
+// How commands commit to a database server that may not respond: the wait is shown, it is bounded, and whoever ends it
+// is informed that the change can have taken effect.
+import type { CommitOptions } from '../../db/commit-once.ts'
+import { commandOutcomeUnknown } from '../../src/nodes/database-unreachable.ts'
+import { reportError } from './program.ts'
+
+type Commits = Required<Pick<CommitOptions, 'watch' | 'outcomeMillisecondsMax'>>
+type Watching = {
+  stream: { isTTY?: boolean; write: (text: string) => unknown }
+  signals: Pick<NodeJS.Process, 'on' | 'off'>
+  /** Called once at SIGINT or SIGTERM during a commit. It ends the process. */
+  interrupt: () => void
+  silentMilliseconds?: number
+}
+
+/** A command gives up after two minutes. */
+const outcomeMillisecondsMax = 2 * 60_000
+const signalNames = ['SIGINT', 'SIGTERM'] as const
+
+/** Shows on a terminal how long a commit takes, and catches signals until the commit has ended. */
+export function createWatch({
+  stream,
+  signals,
+  interrupt,
+  silentMilliseconds = 3_000,
+}: Watching): NonNullable<Commits['watch']> {
+  return () => {
+    const startedAt = performance.now()
+    let isDrawn = false
+    const draw = () => {
+      isDrawn = true
+      const seconds = Math.round((performance.now() - startedAt) / 1_000)
+      stream.write(`\rWaiting ${seconds} s for the database server to confirm. Ctrl-C ends the command\x1b[K`)
+    }
+    let timer = stream.isTTY === true ? setTimeout(redraw, silentMilliseconds) : undefined
+    function redraw() {
+      draw()
+      timer = setTimeout(redraw, 1_000)
+    }
+    for (const name of signalNames) signals.on(name, interrupt)
+    return () => {
+      clearTimeout(timer)
+      for (const name of signalNames) signals.off(name, interrupt)
+      if (isDrawn) stream.write('\r\x1b[K')
+    }
+  }
+}
+
+/** For the commands of this process. */
+export const watchedCommits: Commits = {
+  outcomeMillisecondsMax,
+  watch: createWatch({
+    stream: process.stderr,
+    signals: process,
+    interrupt: () => {
+      if (process.stderr.isTTY) process.stderr.write('\n')
+      const fault = commandOutcomeUnknown('The command was interrupted during a commit')
+      void reportError(fault, process.argv.includes('--json')).then((code) => process.exit(code))
+    },
+  }),
+}
