@@ -34,7 +34,8 @@ export async function checkConfig(readConfig: () => Config, now: number): Promis
   const rest = looks(now)
   if (config === undefined)
     return [settings, ...['database', ...rest.map(([check]) => check)].map((check) => skip(check, mustPassFirst))]
-  const [database, found] = await look('database', () => findDatabase(config), describeDatabase)
+  const describe = (result: Found) => describeDatabase(result, config)
+  const [database, found] = await look('database', () => findDatabase(config), describe)
   const checks = [settings, database]
   for (const [check, run] of rest) {
     const [made, detail] = await look(check, () => run(config, found), String)
@@ -110,10 +111,11 @@ async function inspect({ databasePath, databaseServer }: Config) {
   return inspectServerDatabase({ ...databaseServer, send: connectTo(databaseServer) })
 }
 
-function describeDatabase({ schema, server }: Found): string {
-  const where = server === undefined ? 'no server runs' : 'the running server reads it'
+function describeDatabase({ schema, server }: Found, { databaseServer }: Config): string {
+  const ofFile = server === undefined ? ', no server runs' : ', the running server reads it'
+  const where = databaseServer === undefined ? ofFile : ''
   const upgrade = schema < latestSchema ? `; the next start migrates it to ${latestSchema}` : ''
-  return `schema version ${schema}, ${where}${upgrade}`
+  return `schema version ${schema}${where}${upgrade}`
 }
 
 function lookAtSocketPath(config: Config): string | undefined {

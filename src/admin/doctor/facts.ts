@@ -4,6 +4,7 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { judgedSince, readBudgetedKeys, readPolicyStates } from '../../../db/attention.ts'
 import { readSchemaVersion } from '../../../db/facts.ts'
+import { listNodes } from '../../../db/nodes.ts'
 import { mapInSlices } from '../../../db/pace.ts'
 import type { Organization } from '../../../db/schema.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
@@ -105,14 +106,16 @@ function validityIn(pem: string | null): Validity | undefined {
 }
 
 export async function readServer(context: AdminContext): Promise<ServerFacts> {
-  const { config, database, tlsState, signingKeys } = context
+  const { config, database, orm, tlsState, signingKeys } = context
   const { masterKey } = config
+  const isFile = database.kind === 'file'
   const folder = dirname(database.path)
-  const space = await readSpace(folder)
+  const space = isFile ? await readSpace(folder) : undefined
   return {
-    isServing: signingKeys !== undefined,
+    isServing: signingKeys !== undefined || (await listNodes(orm)).some(({ isLive }) => isLive),
     disk: space && { folder, ...space, database: sizeOf(database.path) },
-    backup: await readBackup(context),
+    // A server database has its own snapshots.
+    backup: isFile ? await readBackup(context) : undefined,
     isArchiveFailing: context.retention.isFailing(),
     masterKeyFile: masterKey.kind === 'file' ? { path: masterKey.path, mode: modeOf(masterKey.path) } : undefined,
     tls: tlsState?.(),

@@ -6,9 +6,10 @@ import { judgeExpiry } from './organization-rules.ts'
 
 export type ServerFacts = {
   isServing: boolean
-  /** Undefined where the system does not say. Bytes. */
+  /** Undefined where the system does not say, and for a server database. Bytes. */
   disk: { folder: string; free: number; total: number; database: number } | undefined
-  backup: BackupFacts
+  /** Undefined for a server database. */
+  backup: BackupFacts | undefined
   /** Whether the last scheduled archive run failed. */
   isArchiveFailing: boolean
   /** Undefined where the key is a value. `mode` is undefined for a file that is missing or out of reach. */
@@ -33,8 +34,8 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
   const found: [area: Finding['area'], about: About | undefined][] = [
     ['server', facts.isServing ? undefined : notServing],
     ['disk', judgeDisk(facts)],
-    ['backup', judgeBackup(facts.backup, now)],
-    ['backup', judgeBackupDisk(facts)],
+    ['backup', facts.backup && judgeBackup(facts.backup, now)],
+    ['backup', facts.backup && judgeBackupDisk(facts.backup, facts.disk)],
     ['archive', facts.isArchiveFailing ? archiveFailing : undefined],
     ['master_key', judgeMasterKeyFile(facts)],
     ['tls', judgeTls(facts, now)],
@@ -89,7 +90,7 @@ function judgeBackup({ folder, everyMilliseconds, newestAt, failure }: BackupFac
   return { level: 'warning', code: 'backup_old', message, action }
 }
 
-function judgeBackupDisk({ backup: { folder, free }, disk }: ServerFacts): About | undefined {
+function judgeBackupDisk({ folder, free }: BackupFacts, disk: ServerFacts['disk']): About | undefined {
   if (folder === undefined || free === undefined || disk === undefined || free > disk.database) return undefined
   const message = `The disk of the backups in ${JSON.stringify(folder)} has ${bytesText(free)} free, less than the database takes (${bytesText(disk.database)})`
   const action = 'Free some space, use another disk, or lower LATCHKEY_BACKUP_KEEP'

@@ -8,7 +8,7 @@ import {
   judgeUpstream,
   type OrganizationFacts,
 } from '../../../src/admin/doctor/organization-rules.ts'
-import { judgeSchema, judgeServer, type ServerFacts } from '../../../src/admin/doctor/server-rules.ts'
+import { type BackupFacts, judgeSchema, judgeServer, type ServerFacts } from '../../../src/admin/doctor/server-rules.ts'
 
 const now = Date.parse('2027-01-31T00:00:00Z')
 const [hour, day] = [60 * 60 * 1_000, 24 * 60 * 60 * 1_000]
@@ -29,7 +29,7 @@ const fineOrganization: OrganizationFacts = {
   exchangesSince: now - 20 * day,
   budgets: [],
 }
-const fineServer: ServerFacts = {
+const fineServer: ServerFacts & { backup: BackupFacts } = {
   isServing: true,
   disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9 },
   backup: { folder: '/backups', everyMilliseconds: day, newestAt: now - day, failure: undefined, free: 50e9 },
@@ -44,7 +44,7 @@ const ofIssuer = (facts: Partial<IssuerFacts>) =>
   judgeOrganization({ ...fineOrganization, issuers: [{ ...fineIssuer, ...facts }] }, now)
 const ofOrganization = (facts: Partial<OrganizationFacts>) => judgeOrganization({ ...fineOrganization, ...facts }, now)
 const ofServer = (facts: Partial<ServerFacts>) => judgeServer({ ...fineServer, ...facts }, now)
-const backup = (facts: Partial<ServerFacts['backup']>) => ofServer({ backup: { ...fineServer.backup, ...facts } })
+const backup = (facts: Partial<BackupFacts>) => ofServer({ backup: { ...fineServer.backup, ...facts } })
 const disk = (facts: Partial<NonNullable<ServerFacts['disk']>>) =>
   ofServer({ disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9, ...facts } })
 const keys = (usableHours: number, failures: number) =>
@@ -85,6 +85,7 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
     ['error budget_spent', 'warning budget_nearly_spent'],
   ],
   ['a server in order', () => ofServer({}), []],
+  ['a server database, which has no files', () => ofServer({ backup: undefined, disk: undefined }), []],
   ['no server', () => ofServer({ isServing: false }), ['warning server_stopped']],
   ['a disk with less room than the database takes', () => disk({ free: 4e9 }), ['warning disk_nearly_full']],
   ['a disk with less than a gigabyte', () => disk({ free: 0.9e9, database: 1 }), ['warning disk_nearly_full']],
