@@ -12,8 +12,8 @@ export type TableDigest = { table: string; rows: number; sha256: string }
 const ownTables = ['schema_migrations', 'nodes', 'batches']
 const rowsAtOnce = 500
 const rowsPerStatement = 100
-/** Filled by the migrations. */
-const filledTables = ['installation']
+/** Filled by the migrations, and copied last: a database without it is refused as unfinished. */
+const identityTable = 'installation'
 
 /** Reads the tables from a database file: a server may refuse the pragmas. */
 export async function listCopiedTables({ client }: Database): Promise<CopiedTable[]> {
@@ -41,23 +41,40 @@ const nameOf = ({ name }: Row) => String(name)
 
 /** Reports whether a database has rows that a copy would mix with. */
 export async function hasRows({ client }: Database, tables: readonly CopiedTable[]): Promise<boolean> {
-  for (const { name } of tables.filter((table) => !filledTables.includes(table.name))) {
+  for (const { name } of tables.filter(({ name }) => name !== identityTable)) {
     const { rows } = await client.execute(`select 1 from ${name} limit 1`)
     if (rows.length > 0) return true
   }
   return false
 }
 
-/** Copies the rows of a table. `onProgress` gets the number of rows so far. */
+/** Takes the identity that the migrations made. Until the one of the source is copied, nothing opens the target. */
+export async function clearIdentity(to: Database): Promise<void> {
+  await to.commit([{ sql: `delete from ${identityTable}`, args: [] }])
+}
+
+export function isIdentity({ name }: CopiedTable): boolean {
+  return name === identityTable
+}
+
+/** Counts the rows of all tables. */
+export async function countRows({ client }: Database, tables: readonly CopiedTable[]): Promise<number> {
+  let count = 0
+  for (const { name } of tables) {
+    const { rows } = await client.execute(`select count(*) as n from ${name}`)
+    count += Number(rows[0]?.n)
+  }
+  return count
+}
+
+/** Copies the rows of a table. `onRows` gets the number of rows of each commit. */
 export async function copyTable(
   from: Database,
   to: Database,
   table: CopiedTable,
-  onProgress: (rows: number) => void = () => {},
+  onRows: (rows: number) => void,
 ): Promise<void> {
   const { name, columns } = table
-  if (filledTables.includes(name)) await to.commit([{ sql: `delete from ${name}`, args: [] }])
-  let copied = 0
   for await (const rows of readRows(from, table)) {
     const statements: BoundStatement[] = []
     for (let start = 0; start < rows.length; start += rowsPerStatement) {
@@ -67,17 +84,21 @@ export async function copyTable(
       statements.push({ sql, args: some.flatMap((row) => columns.map((column) => row[column] as InValue)) })
     }
     await to.commit(statements)
-    copied += rows.length
-    onProgress(copied)
+    onRows(rows.length)
   }
 }
 
 /** Counts the rows of a table, and hashes them in the order of their keys. */
-export async function digestTable(database: Database, table: CopiedTable): Promise<TableDigest> {
+export async function digestTable(
+  database: Database,
+  table: CopiedTable,
+  onRows: (rows: number) => void = () => {},
+): Promise<TableDigest> {
   const hash = createHash('sha256')
   let count = 0
   for await (const rows of readRows(database, table)) {
     count += rows.length
+    onRows(rows.length)
     for (const row of rows) hash.update(JSON.stringify(table.columns.map((column) => row[column])))
   }
   return { table: table.name, rows: count, sha256: hash.digest('hex') }

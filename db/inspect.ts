@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { describeDenial } from './access.ts'
 import { connect } from './connection.ts'
-import { latestSchema } from './migrate.ts'
+import { latestSchema, newerSchema } from './migrate.ts'
 import { isForeign, letGo, type OpenRefusal, refusalOf } from './open.ts'
 
 /**
@@ -25,10 +25,7 @@ export async function inspectDatabase(path: string): Promise<Inspected | OpenRef
       return { refused: 'unreadable', message: `The file ${JSON.stringify(path)} is another program's database` }
     const { rows: versions } = await client.execute('select max(version) from schema_migrations')
     const schema = Number(versions[0]?.[0] ?? 0)
-    if (schema > latestSchema) {
-      const message = `The database has schema version ${schema}, this program supports up to ${latestSchema}; use the newer program that made it`
-      return { refused: 'newer_schema', message }
-    }
+    if (schema > latestSchema) return { refused: 'newer_schema', message: newerSchema(schema) }
     const { rows } = await client.execute('select id, private_key_encrypted from signing_keys')
     return { schema, signingKeys: rows.map((row) => ({ id: String(row[0]), privateKeyEncrypted: String(row[1]) })) }
   } catch (error) {

@@ -78,6 +78,18 @@ export async function readSchema(client: Client): Promise<number> {
   return Number(rows[0]?.version ?? 0)
 }
 
+export function newerSchema(found: number): string {
+  return `The database has schema version ${found}, this program supports up to ${latestSchema}; use the newer program that made it`
+}
+
+/** Whether a copy into this database was interrupted: its identity is copied last. */
+export async function isUnfinishedCopy(client: Client): Promise<boolean> {
+  const { rows } = await client.execute('select id from installation')
+  return rows.length === 0
+}
+
+export const unfinishedCopy = 'is a copy that was interrupted; remove it and copy again'
+
 /** The schema version of a file; 0 for a new one, which it prepares for migrations. */
 export async function readVersion(client: Client): Promise<number> {
   await client.batch([createMigrations], 'write')

@@ -6,7 +6,7 @@ import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import { describeDenial } from './access.ts'
 import type { Patience } from './commit-once.ts'
 import { type Connected, connect } from './connection.ts'
-import { latestSchema, migrate, readVersion } from './migrate.ts'
+import { isUnfinishedCopy, latestSchema, migrate, newerSchema, readVersion, unfinishedCopy } from './migrate.ts'
 import * as shared from './node-schema.ts'
 import * as records from './record-schema.ts'
 import type { BoundStatement } from './rows.ts'
@@ -50,11 +50,11 @@ export type Database = {
 }
 
 /**
- * Why a file was not opened: it is missing, another process owns it, a newer program migrated it, or it is damaged or
- * not a database.
+ * Why a database was not opened: it is missing, another process owns it, a newer program migrated it, only a node may
+ * migrate it, or it is damaged or not a database.
  */
 export type OpenRefusal = {
-  refused: 'missing' | 'owned' | 'newer_schema' | 'unreadable' | 'unreachable'
+  refused: 'missing' | 'owned' | 'newer_schema' | 'older_schema' | 'unreadable' | 'unreachable'
   message: string
   cause?: unknown
 }
@@ -107,13 +107,11 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     // A log that grew while checkpoints were held is cut when it starts from the beginning.
     await setPragma(client, 'journal_size_limit', String(logBytes), logBytes)
     const found = await readVersion(client)
-    if (found > latestSchema) {
-      client.close()
-      const message = `The database has schema version ${found}, this program supports up to ${latestSchema}; use the newer program that made it`
-      return { refused: 'newer_schema', message }
-    }
+    if (found > latestSchema) return refuse(client, 'newer_schema', newerSchema(found))
     await migrate(client, found)
     if (found > 0 && found < latestSchema) migratedFrom = found
+    if (await isUnfinishedCopy(client))
+      return refuse(client, 'unreadable', `The database ${JSON.stringify(options.path)} ${unfinishedCopy}`)
   } catch (error) {
     client?.close()
     client = undefined
@@ -153,6 +151,12 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
       }
     },
   }
+}
+
+/** Closes a database that is not used. */
+export function refuse(client: Client, refused: OpenRefusal['refused'], message: string): OpenRefusal {
+  client.close()
+  return { refused, message }
 }
 
 const ownFile = { kind: 'file', shared: undefined } as const

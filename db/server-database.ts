@@ -13,8 +13,16 @@ import {
 } from './commit-once.ts'
 import type { Inspected } from './inspect.ts'
 import { expectRevision, lookAt, readRevision } from './look.ts'
-import { createMigrations, latestSchema, migrations, readSchema } from './migrate.ts'
-import { createOrm, type Database, isForeign, type OpenRefusal } from './open.ts'
+import {
+  createMigrations,
+  isUnfinishedCopy,
+  latestSchema,
+  migrations,
+  newerSchema,
+  readSchema,
+  unfinishedCopy,
+} from './migrate.ts'
+import { createOrm, type Database, isForeign, type OpenRefusal, refuse } from './open.ts'
 import type { BoundStatement } from './rows.ts'
 
 /**
@@ -29,6 +37,8 @@ export type ServerOptions = {
   token: string | undefined
   /** Whether to create the tables in an empty database. */
   create: boolean
+  /** Whether to migrate an older schema (default: true). */
+  migrates?: boolean | undefined
   send: SendRequest
 } & Partial<Omit<CommitOptions, 'send'>>
 
@@ -46,7 +56,10 @@ export async function openServerDatabase(options: ServerOptions): Promise<Databa
     const found = await readSchema(client)
     if (found > latestSchema) return refuse(client, 'newer_schema', newerSchema(found))
     if (found === 0 && !create) return refuse(client, 'missing', `The database ${url} has no tables`)
+    if (0 < found && found < latestSchema && options.migrates === false)
+      return refuse(client, 'older_schema', olderSchema(url, found))
     await migrate(client, found)
+    if (await isUnfinishedCopy(client)) return refuse(client, 'unreadable', `The database ${url} ${unfinishedCopy}`)
     return toDatabase(client, options, found > 0 && found < latestSchema ? found : undefined)
   } catch (error) {
     client?.close()
@@ -91,8 +104,8 @@ async function readUntilReached(read: () => Promise<ResultSet>): Promise<ResultS
   }
 }
 
-function newerSchema(found: number): string {
-  return `The database has schema version ${found}, this program supports up to ${latestSchema}; use the newer program that made it`
+function olderSchema(url: string, found: number): string {
+  return `The database ${url} has schema version ${found}, and the first node of this program migrates it to ${latestSchema}; until then, use the program of its nodes`
 }
 
 function refusalOf(error: unknown, url: string): OpenRefusal {
@@ -105,11 +118,6 @@ function refusalOf(error: unknown, url: string): OpenRefusal {
     message: `The database ${url} cannot be opened: ${why}`,
     cause: error,
   }
-}
-
-function refuse(client: Client, refused: OpenRefusal['refused'], message: string): OpenRefusal {
-  client.close()
-  return { refused, message }
 }
 
 function toDatabase(client: Client, options: ServerOptions, migratedFrom: number | undefined): Database {

@@ -3,7 +3,17 @@ import type { Command } from 'commander'
 import { parseSettings, readSettingTexts } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
 import type { CopiedDatabase } from '../src/nodes/copy-database.ts'
-import { command, givenTo, group, print, runAlone, settingSources, withSettings } from './shared/command-line.ts'
+import {
+  command,
+  dependencies,
+  givenTo,
+  group,
+  print,
+  runAlone,
+  settingSources,
+  withSettings,
+} from './shared/command-line.ts'
+import { createProgress } from './shared/progress.ts'
 import { printable } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { watchedCommits } from './shared/watched-commits.ts'
@@ -37,11 +47,15 @@ node. Stop all servers first. Afterward, set LATCHKEY_DATABASE_URL to the target
       return {
         url,
         open: async (create: boolean) =>
-          (await import('../src/nodes/load.ts')).openConfigured(config, create, watchedCommits),
+          (await import('../src/nodes/load.ts')).openConfigured(config, create, {
+            ...watchedCommits,
+            migrates: create,
+          }),
       }
     }
     const { copyDatabase } = await import('../src/nodes/copy-database.ts')
-    const copied = await copyDatabase(sideOf(from), sideOf(to), () => {})
+    const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic)
+    const copied = await copyDatabase(sideOf(from), sideOf(to), onProgress).finally(end)
     print(options.json === true ? JSON.stringify({ from, to, ...copied }, null, 2) : draw(copied, to))
   })
 }

@@ -1,5 +1,4 @@
 // The record that every handler and admin operation receives. This file opens a database as a context and closes it.
-import type { CommitOptions } from '../db/commit-once.ts'
 import { putIssuerKeySet, readIssuerKeySet } from '../db/issuers.ts'
 import { isUsedElsewhere } from '../db/ledger-queue.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
@@ -36,7 +35,7 @@ import { createReachability } from './inference/upstream/reachability.ts'
 import { createKeyRates } from './keys/key-rates.ts'
 import { createTokenCache } from './keys/token-cache.ts'
 import type { Follow } from './nodes/follow.ts'
-import { loadOrRefuse, openConfigured } from './nodes/load.ts'
+import { loadOrRefuse, openConfigured, type ServerRules } from './nodes/load.ts'
 import { type AccessLog, openAccessLog } from './observe/access-log.ts'
 import type { HealthContext } from './observe/endpoints/health-endpoints.ts'
 import type { MetricsEndpointContext } from './observe/endpoints/metrics-endpoint.ts'
@@ -80,6 +79,7 @@ const codeOfRefusal = {
   missing: 'configuration',
   owned: 'conflict',
   newer_schema: 'configuration',
+  older_schema: 'configuration',
   unreadable: 'configuration',
 } as const satisfies Record<string, FaultCode>
 
@@ -88,25 +88,26 @@ const hints = {
   missing: '; run: latchkey init',
   owned: '; while that is a server, run commands as its user, with the same LATCHKEY_DATABASE_URL',
   newer_schema: '',
+  older_schema: '',
   unreadable: '',
 }
 
 /**
- * Opens the database, a file as its only owner. With `create`, creates a missing file and its folder. `commits` are for
+ * Opens the database, a file as its only owner. With `create`, creates a missing file and its folder. `rules` are for
  * a server database.
  * @throws Fault `configuration`, or `conflict` while another process owns the file
  */
 export async function openContext(
   config: Config,
   dependencies: Dependencies,
-  { create, commits }: { create: boolean; commits?: Pick<CommitOptions, 'watch' | 'outcomeMillisecondsMax'> },
+  { create, rules }: { create: boolean; rules?: ServerRules },
 ): Promise<AdminContext> {
   const { now, monotonic, random, fetch, resolve, usesProxy, onBroken } = dependencies
   const inEffect = createSettingsInEffect(config)
   const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
   const onUnknown = (batch: string, error: Error) =>
     log('error', 'commit_outcome_unknown', { batch, reason: describeError(error) })
-  const database = await openConfigured(config, create, { monotonic, onUnknown, ...commits })
+  const database = await openConfigured(config, create, { monotonic, onUnknown, ...rules })
   if ('refused' in database) {
     throw new Fault(codeOfRefusal[database.refused], `${database.message}${hints[database.refused]}`, {
       reason: `database_${database.refused}`,

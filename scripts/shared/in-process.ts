@@ -35,7 +35,10 @@ export async function runInProcess(
 
 async function runOnce(config: Config, dependencies: Dependencies, call: Call): Promise<unknown> {
   const { name, input, user, onProgress } = call
-  const context = await openContext(config, dependencies, { create: name === 'init', commits: watchedCommits })
+  const context = await openContext(config, dependencies, {
+    create: name === 'init',
+    rules: { ...watchedCommits, migrates: name === 'init' },
+  })
   try {
     if (name !== 'init' && !isInitialized(context)) throw notInitialized(config)
     return await createOperationRunner(operations, context)(name, input, { kind: 'local', ...user }, onProgress)

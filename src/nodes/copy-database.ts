@@ -1,18 +1,30 @@
 // Copies an installation from a database file to a database server, or back, and proves that the copy is equal.
-import { type CopiedTable, copyTable, digestTable, hasRows, listCopiedTables } from '../../db/copy-rows.ts'
+import {
+  type CopiedTable,
+  clearIdentity,
+  copyTable,
+  countRows,
+  digestTable,
+  hasRows,
+  isIdentity,
+  listCopiedTables,
+  type TableDigest,
+} from '../../db/copy-rows.ts'
 import { listNodes } from '../../db/nodes.ts'
 import type { Database, OpenRefusal } from '../../db/open.ts'
+import type { OnProgress } from '../../db/slices.ts'
 import { Fault } from '../fault.ts'
 
-export type CopiedDatabase = { tables: { table: string; rows: number; sha256: string }[]; rows: number }
+export type CopiedDatabase = { tables: TableDigest[]; rows: number }
 
 type Side = { open: (create: boolean) => Promise<Database | OpenRefusal>; url: string }
 
 /**
  * Copies everything, then compares the number and the SHA-256 of the rows of each table. Exactly one side is a file.
+ * An interrupted copy is refused by every program that opens it.
  * @throws Fault `conflict` if nodes serve either database, the target is not empty or the copy differs
  */
-export async function copyDatabase(from: Side, to: Side, onTable: (name: string) => void): Promise<CopiedDatabase> {
+export async function copyDatabase(from: Side, to: Side, onProgress: OnProgress): Promise<CopiedDatabase> {
   const source = await openSide(from, false)
   try {
     await refuseLiveNodes(source, from.url)
@@ -21,11 +33,14 @@ export async function copyDatabase(from: Side, to: Side, onTable: (name: string)
       const tables = await listCopiedTables(source.kind === 'file' ? source : target)
       if (await hasRows(target, tables))
         throw new Fault('conflict', `The target ${to.url} is not empty; name a new database`)
-      for (const table of tables) {
-        onTable(table.name)
-        await copyTable(source, target, table)
+      await clearIdentity(target)
+      const onRows = halfBy(await countRows(source, tables), onProgress)
+      const digests: TableDigest[] = []
+      for (const part of [tables.filter((table) => !isIdentity(table)), tables.filter(isIdentity)]) {
+        for (const table of part) await copyTable(source, target, table, onRows)
+        for (const table of part) digests.push(await compare(source, target, table, onRows))
       }
-      return await compare(source, target, tables)
+      return { tables: digests, rows: digests.reduce((sum, { rows }) => sum + rows, 0) }
     } finally {
       await target.close()
     }
@@ -34,15 +49,20 @@ export async function copyDatabase(from: Side, to: Side, onTable: (name: string)
   }
 }
 
-async function compare(source: Database, target: Database, tables: CopiedTable[]): Promise<CopiedDatabase> {
-  const digests: CopiedDatabase['tables'] = []
-  for (const table of tables) {
-    const [one, other] = [await digestTable(source, table), await digestTable(target, table)]
-    if (one.rows !== other.rows || one.sha256 !== other.sha256)
-      throw new Fault('conflict', `The copy of ${table.name} differs from its source; remove the target and copy again`)
-    digests.push(one)
+/** Copying is half of the work, comparing the other half. */
+function halfBy(total: number, onProgress: OnProgress): (rows: number) => void {
+  let done = 0
+  return (rows) => {
+    done += rows / 2
+    onProgress(done, total)
   }
-  return { tables: digests, rows: digests.reduce((sum, { rows }) => sum + rows, 0) }
+}
+
+async function compare(source: Database, target: Database, table: CopiedTable, onRows: (rows: number) => void) {
+  const [one, other] = await Promise.all([digestTable(source, table, onRows), digestTable(target, table)])
+  if (one.rows !== other.rows || one.sha256 !== other.sha256)
+    throw new Fault('conflict', `The copy of ${table.name} differs from its source; remove the target and copy again`)
+  return one
 }
 
 async function openSide({ open }: Side, create: boolean): Promise<Database> {

@@ -1,8 +1,9 @@
 // Opens the database of the settings, a file or one on a server, and loads what requests look up.
 import { dirname } from 'node:path'
 import type { Following } from '../../db/change-queue.ts'
-import { type CommitOptions, isUnreachable } from '../../db/commit-once.ts'
+import { isUnreachable } from '../../db/commit-once.ts'
 import { type Database, type OpenRefusal, openDatabase } from '../../db/open.ts'
+import type { ServerOptions } from '../../db/server-database.ts'
 import { listSpentDays } from '../../db/usage.ts'
 import type { Config } from '../config.ts'
 import { Fault } from '../fault.ts'
@@ -15,11 +16,14 @@ import { type Follow, type FollowOptions, followNobody, followOthers } from './f
 import { connectTo } from './server-connection.ts'
 import { loadSharedSpending } from './shared-spending.ts'
 
-/** Opens the database that the settings name. With `create`, creates what is missing. `commits` are for a server. */
+/** What only a server database has: how long a commit may take, and whether to migrate an older schema. */
+export type ServerRules = Partial<Omit<ServerOptions, 'url' | 'token' | 'create' | 'send'>>
+
+/** Opens the database that the settings name. With `create`, creates what is missing. */
 export async function openConfigured(
   config: Config,
   create: boolean,
-  commits: Partial<Omit<CommitOptions, 'send'>> = {},
+  rules: ServerRules = {},
 ): Promise<Database | OpenRefusal> {
   const { databasePath, databaseServer, databaseSynchronous } = config
   if (databaseServer === undefined) {
@@ -28,7 +32,7 @@ export async function openConfigured(
   }
   // A database file needs none of it.
   const { openServerDatabase } = await import('../../db/server-database.ts')
-  return openServerDatabase({ ...databaseServer, ...commits, create, send: connectTo(databaseServer) })
+  return openServerDatabase({ ...databaseServer, ...rules, create, send: connectTo(databaseServer) })
 }
 
 type Loading = Pick<FollowOptions, 'monotonic' | 'onLook' | 'onReplaced'> & { now: () => number }

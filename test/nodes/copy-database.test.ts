@@ -1,24 +1,24 @@
 // An installation moves from a database file to a server and back, and every row comes along.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { dependencies } from '../../scripts/shared/command-line.ts'
+import { runInProcess } from '../../scripts/shared/in-process.ts'
+import type { OperationResponse } from '../../src/admin/operations.ts'
 import { loadConfig } from '../../src/config.ts'
 import { copyDatabase } from '../../src/nodes/copy-database.ts'
 import { openConfigured } from '../../src/nodes/load.ts'
 import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
 import { startTestServer, type TestServer, temporaryFolder } from '../support/latchkey.ts'
+import { rejectionOf } from '../support/rejection.ts'
 import { testMasterKey } from '../support/server-kind.ts'
 
 const folder = temporaryFolder()
 let database: HranaServer
 let server: TestServer
-const sideOf = (url: string) => ({
-  url,
-  open: (create: boolean) =>
-    openConfigured(
-      loadConfig({ flags: { LATCHKEY_DATABASE_URL: url, LATCHKEY_MASTER_KEY: testMasterKey }, environment: {} }),
-      create,
-    ),
-})
+const configOf = (url: string) =>
+  loadConfig({ flags: { LATCHKEY_DATABASE_URL: url, LATCHKEY_MASTER_KEY: testMasterKey }, environment: {} })
+const sideOf = (url: string) => ({ url, open: (create: boolean) => openConfigured(configOf(url), create) })
+type Examined = OperationResponse<'doctor.examine'>
 
 beforeAll(async () => {
   database = await startHranaServer({ path: join(folder.path, 'server.db') })
@@ -36,6 +36,16 @@ afterAll(async () => {
   folder.remove()
 })
 
+test('a command examines the nodes, and expects no backups of a file', async () => {
+  const examine = async () => {
+    const config = configOf(database.url)
+    const call = { name: 'doctor.examine', input: {}, user: { osUser: 'root', sudoUser: null } } as const
+    const { findings } = (await runInProcess(config, dependencies, call, async () => undefined)) as Examined
+    return findings.filter(({ area }) => area === 'server' || area === 'backup').map(({ code }) => code)
+  }
+  expect(await examine()).toEqual([])
+})
+
 test('a running node keeps its database from being copied, a stopped one does not', async () => {
   const file = `file:${join(folder.path, 'copy.db')}`
   const copy = () => copyDatabase(sideOf(database.url), sideOf(file), () => {})
@@ -49,4 +59,15 @@ test('a running node keeps its database from being copied, a stopped one does no
 
 test('a target with rows is refused', async () => {
   await expect(copyDatabase(sideOf(database.url), sideOf(database.url), () => {})).rejects.toThrow('is not empty')
+})
+
+test('an interrupted copy is refused by whoever opens it', async () => {
+  const target = await startHranaServer({ path: join(folder.path, 'half.db') })
+  const half = sideOf(target.url)
+  const copy = copyDatabase(sideOf(database.url), half, () => {
+    throw new Error('interrupted')
+  })
+  expect((await rejectionOf(copy)).message).toBe('interrupted')
+  expect(await half.open(false)).toMatchObject({ message: expect.stringContaining('interrupted') })
+  await target.close()
 })

@@ -56,7 +56,7 @@ describe.skipIf(!hasOpenssl)('a database server with its own certificate and a t
   })
 })
 
-test('nodes that start at once on an older schema run each migration once', async () => {
+test('a command leaves an older schema alone, and nodes that start at once run each migration once', async () => {
   const path = join(folder.path, 'older.db')
   const database = await startHranaServer({ path })
   const older = migrations.slice(0, -3)
@@ -69,8 +69,16 @@ test('nodes that start at once on an older schema run each migration once', asyn
     await client.batch([createMigrations, record, ...statements], 'write')
   }
   client.close()
-  const open = () =>
-    openServerDatabase({ url: database.url, token: undefined, create: false, send: (request) => fetch(request) })
+  const open = (migrates?: boolean) =>
+    openServerDatabase({
+      url: database.url,
+      token: undefined,
+      create: false,
+      migrates,
+      send: (request) => fetch(request),
+    })
+  expect(await open(false)).toMatchObject({ refused: 'older_schema' })
+  expect(rowsInFile(path, 'select version from schema_migrations')).toHaveLength(older.length)
   const opened = await Promise.all([open(), open(), open()])
   // Each names the schema that it met, which another can have raised already.
   expect(opened.map((each) => ('refused' in each ? each.message : typeof each.migratedFrom))).toEqual(
