@@ -42,7 +42,7 @@ export function createKeyRates(
     const share = limit / nodes
     // Other nodes have admitted the whole limit until they counted this one.
     const isNewcomer = nodes > 1 && createdAt < since
-    const start = isNewcomer ? { left: 1, at: since } : { left: Math.max(1, share), at: now }
+    const start = isNewcomer ? { left: 1, at: since } : { left: fullOf(share), at: now }
     const bucket = buckets.get(id) ?? { ...start, limit, share }
     buckets.set(id, bucket)
     return refill(bucket, limit, nodes, now)
@@ -78,8 +78,13 @@ function refill(bucket: Bucket, limit: number, nodes: number, now: number): Buck
   const share = limit / nodes
   const raisedBy = Math.max(0, limit - bucket.limit) / nodes
   const gained = (Math.max(0, now - bucket.at) * share) / 60_000
-  const left = Math.min(Math.max(1, share), bucket.left + raisedBy + gained)
+  const left = Math.min(fullOf(share), bucket.left + raisedBy + gained)
   return Object.assign(bucket, { left: Math.max(left, leastOf(share)), at: now, limit, share })
+}
+
+/** Whole requests, because three nodes with 6.7 each would admit 18 of 20 at once. */
+function fullOf(share: number): number {
+  return Math.max(1, Math.round(share))
 }
 
 /** A minute refills `share`, and one is needed to pass. A share below one takes longer than a minute. */

@@ -20,6 +20,8 @@ export type Contest<Arm extends Contestant> = {
   warmUpMilliseconds: number
   /** One request. Returns the milliseconds to its first byte, where these are of interest. */
   act: (arm: Arm, cell: Cell, index: number) => Promise<number | undefined>
+  /** Called before an arm is loaded. What it returns is called after it, and gives more figures of so many requests. */
+  watch?: (arm: Arm, cell: Cell) => Promise<(done: number) => Promise<Figures>>
   /** Called for an arm of others that failed and is left out from then on. */
   onFailure: (arm: string, error: unknown) => void
 }
@@ -57,7 +59,7 @@ export async function contest<Arm extends Contestant>(options: Contest<Arm>): Pr
     for (const cell of cells)
       for (const arm of orderOf(arms, round))
         await attempt(arm, async () => {
-          const figures = await measureArm(arm, cell, options.act)
+          const figures = await measureArm(arm, cell, options)
           const { load, concurrency } = cell
           const name = [load, concurrency, arm.name].join()
           const result = results.get(name) ?? { bench, load, concurrency, arm: arm.name, figures: {} }
@@ -77,13 +79,16 @@ function orderOf<Arm>(arms: Arm[], round: number): Arm[] {
   return round % 2 === 0 ? rotated : rotated.toReversed()
 }
 
-type Act<Arm extends Contestant> = Contest<Arm>['act']
-
-async function measureArm<Arm extends Contestant>(arm: Arm, cell: Cell, act: Act<Arm>): Promise<Figures> {
+async function measureArm<Arm extends Contestant>(
+  arm: Arm,
+  cell: Cell,
+  { act, watch }: Pick<Contest<Arm>, 'act' | 'watch'>,
+): Promise<Figures> {
   Bun.gc(true)
-  const before = cpuMicroseconds(arm.pid)
+  const report = await watch?.(arm, cell)
+  const before = cpuOf(arm)
   const { seconds, latencies, firstBytes } = await drive(arm, cell, act)
-  const used = cpuMicroseconds(arm.pid) - before
+  const used = cpuOf(arm) - before
   const done = latencies.length * (arm.each ?? 1)
   return {
     cpuMicroseconds: used / done,
@@ -92,14 +97,19 @@ async function measureArm<Arm extends Contestant>(arm: Arm, cell: Cell, act: Act
     p99Milliseconds: quantile(latencies, 0.99),
     ...(firstBytes.length > 0 ? { firstByteMilliseconds: median(firstBytes) } : {}),
     rssMegabytes: residentMegabytes(arm.pid),
+    ...(await report?.(done)),
   }
 }
 
+function cpuOf({ pid, others = [] }: Contestant): number {
+  return [pid, ...others].reduce((sum, each) => sum + cpuMicroseconds(each), 0)
+}
+
 /** Sends requests, so many at once, until the time is over; those that have begun end. */
-async function drive<Arm extends Contestant>(
+export async function drive<Arm extends Contestant>(
   arm: Arm,
   cell: Cell,
-  act: Act<Arm>,
+  act: Contest<Arm>['act'],
 ): Promise<{ seconds: number; latencies: number[]; firstBytes: number[] }> {
   const latencies: number[] = []
   const firstBytes: number[] = []

@@ -13,6 +13,8 @@ export const concurrencies = process.env.BENCH_CONCURRENCY?.split(',').map(Numbe
 export type Contestant = {
   name: string
   pid: number
+  /** Further processes whose CPU time counts. */
+  others?: number[]
   stop: () => Promise<unknown>
   /** How much of what is measured one request does, if more than one. */
   each?: number
@@ -31,16 +33,23 @@ export function benchFolder(): string {
   return path
 }
 
-export type Spawned = { pid: number; port: number; stop: () => Promise<unknown> }
+export type Spawned = { pid: number; port: number; send: (message: object) => void; stop: () => Promise<unknown> }
 
-/** Starts a server that prints its port, or that is to listen on `port`, and waits until it listens. */
-export async function spawnServer(command: string[], { port = 0, env = {} } = {}): Promise<Spawned> {
+/**
+ * Starts a server that prints its port, or that is to listen on `port`, and waits until it listens. `send` is for one
+ * that takes messages.
+ */
+export async function spawnServer(
+  command: string[],
+  { port = 0, env = {}, takesMessages = false } = {},
+): Promise<Spawned> {
   const child = Bun.spawn(command, {
     cwd: repository,
     env: { ...process.env, ...env },
     stdin: 'ignore',
     stdout: port === 0 ? 'pipe' : 'ignore',
     stderr: 'ignore',
+    ...(takesMessages && { ipc: () => {} }),
   })
   endings.push(() => child.kill())
   const stop = () => {
@@ -48,7 +57,8 @@ export async function spawnServer(command: string[], { port = 0, env = {} } = {}
     return child.exited
   }
   if (port > 0) await untilAnswered(`http://127.0.0.1:${port}/`, child)
-  return { pid: child.pid, port: port || (await readPort(child.stdout as ReadableStream<Uint8Array>)), stop }
+  const listening = port || (await readPort(child.stdout as ReadableStream<Uint8Array>))
+  return { pid: child.pid, port: listening, send: (message) => child.send(message), stop }
 }
 
 async function readPort(stdout: ReadableStream<Uint8Array>): Promise<number> {
@@ -81,7 +91,15 @@ export type Installed = {
   serve: () => Promise<Served>
 }
 
-export type Served = { baseUrl: string; pid: number; stop: () => Promise<unknown> }
+export type Served = {
+  baseUrl: string
+  /** Where it listens, whatever its base URL. */
+  listening: string
+  /** The URL of its metrics, if the settings have an address for them. */
+  metrics: string | undefined
+  pid: number
+  stop: (signal?: NodeJS.Signals) => Promise<unknown>
+}
 
 /** An initialized Latchkey that trusts http issuers on this machine and limits nobody's rate; its folder goes with the bench. */
 export async function installLatchkey(settings: Record<string, string> = {}): Promise<Installed> {
@@ -100,8 +118,8 @@ export async function installLatchkey(settings: Record<string, string> = {}): Pr
 export async function serveFolder(folder: string, settings: Record<string, string> = {}): Promise<Served> {
   const serving = await startServing(['serve'], { cwd: folder, env: { ...forBenches, ...settings } })
   endings.push(() => serving.process.kill('SIGKILL'))
-  const { base_url: baseUrl = '' } = serving.facts
-  return { baseUrl, pid: serving.process.pid, stop: () => serving.stop() }
+  const { base_url: baseUrl = '', listening = '', metrics } = serving.facts
+  return { baseUrl, listening, metrics, pid: serving.process.pid, stop: serving.stop }
 }
 
 const { symbols: libc } = dlopen('libc.so.6', { clock_gettime: { args: ['i32', 'ptr'], returns: 'i32' } })

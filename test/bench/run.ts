@@ -1,9 +1,10 @@
-// `bun run bench`: what an exchange, an inference request, a preset and a large installation cost, beside bare limits and other programs that
+// `bun run bench`: what an exchange, an inference request, a preset, several nodes and a large installation cost, beside bare limits and other programs that
 // are measured in the same run. `bun run bench gateway` measures one of them, `--json` prints JSON. Linux only, by its CPU times.
 import { benchExchange } from './exchange.ts'
 import { benchGateway } from './gateway.ts'
 import { benchGrowth } from './growth.ts'
 import { rounds } from './measure.ts'
+import { benchNodes } from './nodes.ts'
 import { benchPresets } from './presets.ts'
 import { printResults, type Result } from './report.ts'
 import { benchReview } from './review.ts'
@@ -17,6 +18,7 @@ const benches: Record<string, Bench> = {
   exchange: benchExchange,
   gateway: benchGateway,
   presets: benchPresets,
+  nodes: benchNodes,
   growth: benchGrowth,
   start: benchStart,
   review: benchReview,

@@ -45,6 +45,28 @@ const recording = (concurrency: number): Target => ({
   ...{ of: 'latchkey, selected claims', to: 'latchkey, no claims', atMost: 1.05 },
 })
 
+const file = 'latchkey on a file'
+/** What the first node on a server costs beyond a file, and what the database adds 5 ms away. */
+const onServer = (load: string, concurrency: number): Target[] => {
+  const compared = { bench: 'nodes', concurrency, of: 'latchkey, 1 node', to: file } as const
+  return [
+    { ...compared, load, figure: cpu, how: 'ratio' },
+    { ...compared, load, figure: 'p50Milliseconds', how: 'difference' },
+    { ...compared, load, figure: 'p99Milliseconds', how: 'difference' },
+    { ...compared, load: `${load}, database 5 ms away`, figure: 'p99Milliseconds', how: 'difference' },
+  ]
+}
+const rate = (load: string, of: string): Target => ({
+  ...{ bench: 'nodes', load, concurrency: 0, figure: 'admittedPercent', how: 'value', of, to: '' },
+  ...{ atLeast: 90, atMost: 110 },
+})
+const rates = [20, 60, 600].flatMap((perMinute) => [
+  ...['1 node', '2 nodes', '3 nodes'].flatMap((nodes) =>
+    ['', ', at once'].map((what) => rate(`${perMinute} a minute${what}`, `latchkey, ${nodes}`)),
+  ),
+  rate(`${perMinute} a minute while nodes change`, 'latchkey, 3 nodes'),
+])
+
 const targets: Target[] = [
   exchange('RS256', 32, 0.62),
   exchange('ES256', 32, 0.72),
@@ -75,6 +97,12 @@ const targets: Target[] = [
   review('back-test', 'longestMilliseconds', 'selected claims', { atMost: 50 }),
   review('1,000 policies', 'milliseconds', 'plan', { atMost: 3_000 }),
   review('1,000 policies', 'milliseconds', 'apply', { atMost: 3_000 }),
+  ...['exchange', 'inference'].flatMap((load) => [8, 64].flatMap((concurrency) => onServer(load, concurrency))),
+  {
+    ...{ bench: 'nodes', load: 'budget of 200 requests', concurrency: 64, figure: 'overshoot', how: 'difference' },
+    ...{ of: 'latchkey, 3 nodes', to: file },
+  },
+  ...rates,
   {
     ...{ bench: 'growth', load: 'exchange', concurrency: 32, figure: cpu, how: 'ratio' },
     ...{ of: '100,000 policies and keys', to: 'empty', atMost: 1.2 },
@@ -132,6 +160,7 @@ function describe({ load, concurrency, figure, how, of, to }: Target): string {
 }
 
 function describeBound({ atLeast, atMost }: Target): string {
+  if (atLeast !== undefined && atMost !== undefined) return `${atLeast} to ${atMost}`
   if (atLeast !== undefined) return `at least ${atLeast}`
   return atMost === undefined ? '' : `at most ${atMost}`
 }
