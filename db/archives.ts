@@ -70,16 +70,20 @@ export function removeArchivedRows(orm: Orm, archive: Archive, slice: RowRange):
 export function insertArchive(
   orm: Orm,
   planned: PlannedArchive,
-  place: Pick<Archive, 'folder' | 'file' | 'createdAt'>,
+  place: Pick<Archive, 'folder' | 'file' | 'node' | 'createdAt'>,
 ): Statement {
   return orm.insert(archives).values({ ...planned, ...place, state: 'writing' })
 }
 
 /** An archive that is not verified yet can be written elsewhere. */
-export function moveUnverified(orm: Orm, { id }: Archive, folder: string): Statement {
+export function moveUnverified(
+  orm: Orm,
+  { id }: Archive,
+  { folder, file, node }: Pick<Archive, 'folder' | 'file' | 'node'>,
+): Statement {
   return orm
     .update(archives)
-    .set({ folder })
+    .set({ folder, file, node })
     .where(and(eq(archives.id, id), eq(archives.state, 'writing')))
 }
 

@@ -9,7 +9,7 @@ export type CopiedTable = { name: string; columns: string[]; keys: string[] }
 export type TableDigest = { table: string; rows: number; sha256: string }
 
 /** What each database has for itself. */
-const ownTables = ['schema_migrations', 'nodes', 'batches']
+const ownTables = ['schema_migrations', 'nodes', 'batches', 'archive_lease', 'sign_in_links']
 const rowsAtOnce = 500
 const rowsPerStatement = 100
 /** Filled by the migrations, and copied last: a database without it is refused as unfinished. */

@@ -20,6 +20,7 @@ import keyBundles from './migrations/0016_key_bundles.sql' with { type: 'text' }
 import credentialExchange from './migrations/0017_credential_exchange.sql' with { type: 'text' }
 import nodes from './migrations/0018_nodes.sql' with { type: 'text' }
 import sessions from './migrations/0019_sessions.sql' with { type: 'text' }
+import betweenNodes from './migrations/0020_between_nodes.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -43,6 +44,7 @@ export const migrations: Migration[] = [
   { version: 17, name: 'credential_exchange', statements: statementsOf(credentialExchange) },
   { version: 18, name: 'nodes', statements: statementsOf(nodes) },
   { version: 19, name: 'sessions', statements: statementsOf(sessions) },
+  { version: 20, name: 'between_nodes', statements: statementsOf(betweenNodes) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -19,6 +19,17 @@ export const nodes = sqliteTable('nodes', {
   lastSeenAt: time('last_seen_at').notNull(),
   /** The newest admin change that the node obeys. */
   revision: integer('revision').notNull(),
+  /** Null for a program without it, as is the offset. */
+  baseUrl: text('base_url'),
+  /** How many milliseconds the clock of the node is ahead of the database. */
+  clockOffset: integer('clock_offset'),
+})
+
+/** Who archives old rows of a server database. */
+export const archiveLease = sqliteTable('archive_lease', {
+  id: integer('id').primaryKey(),
+  holder: text('holder').notNull(),
+  until: time('until').notNull(),
 })
 
 /** A commit that was sent with this id. */

@@ -122,6 +122,17 @@ export const sessions = sqliteTable('sessions', {
   endedAt: time('ended_at'),
 })
 
+/** One-time links to the admin page. Times are by the clock of the database. */
+export const signInLinks = sqliteTable('sign_in_links', {
+  codeSha256: text('code_sha256').primaryKey(),
+  keyId: text('key_id').notNull(),
+  readOnly: flag('read_only').notNull(),
+  openedBy: text('opened_by'),
+  createdAt: time('created_at').notNull(),
+  expiresAt: time('expires_at').notNull(),
+  usedAt: time('used_at'),
+})
+
 /** A file that holds old rows. */
 export const archives = sqliteTable('archives', {
   id: integer('id').primaryKey(),
@@ -142,6 +153,8 @@ export const archives = sqliteTable('archives', {
   sha256: text('sha256'),
   createdAt: time('created_at').notNull(),
   finishedAt: time('finished_at'),
+  /** The host that wrote the file; null in a database file. */
+  node: text('node'),
 })
 
 export type SessionRow = typeof sessions.$inferSelect

@@ -76,6 +76,8 @@ function verifyCommand(): Command {
   })
 }
 
+const nodeColumn: [string, (row: Archives[number]) => string] = ['NODE', (row) => row.node ?? '']
+
 function draw(rows: Archives, given: Arguments = { words: [], options: {} }): string {
   return drawReport(
     rows,
@@ -88,12 +90,13 @@ function draw(rows: Archives, given: Arguments = { words: [], options: {} }): st
       ['BYTES', (row) => row.bytes],
       ['FILE', (row) => row.file],
       ['FOLDER', (row) => row.folder],
+      ...(rows.some(({ node }) => node !== null) ? [nodeColumn] : []),
     ],
     given,
   )
 }
 
-function drawVerified({ ok, data, unknown_files }: Verified): string {
+function drawVerified({ ok, data, unknown_files, elsewhere }: Verified): string {
   const rows = data.map((row) => ({ ...row, result: row.ok ? 'ok' : 'failed' }))
   const failed = data.flatMap(({ problem }) => (problem === null ? [] : [printable(problem)]))
   return [
@@ -105,10 +108,11 @@ function drawVerified({ ok, data, unknown_files }: Verified): string {
         ['FILE', (row) => row.file],
         ['FOLDER', (row) => row.folder],
       ],
-      'No archives yet',
+      elsewhere.length === 0 ? 'No archives yet' : 'No archives on this machine',
     ),
     ...(ok ? [] : failed),
     ...unknown_files.map((path) => `This database did not write ${printable(path)}`),
+    ...elsewhere.map(({ file, node }) => `${printable(file)} is on ${printable(node ?? '')}: verify it there`),
   ].join('\n')
 }
 

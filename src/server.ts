@@ -168,7 +168,7 @@ async function serve(
   const reload = settings && createReload({ ...settings, keep, inEffect, accessLog, tls, isStopping, log })
   const runByName = createRunner({ ...context, reload, settingTexts: () => texts, tlsState: tls?.state })
   // Requests that arrive before this node is counted would be admitted as if the others were all.
-  const stopReporting = await reportWhileServing(context, address)
+  const stopReporting = await reportWhileServing(context, { port: address.port, baseUrl })
   handler = createApp(pageAddress === undefined ? context : withoutPage(context), runByName)
   if (pageAddress !== undefined) pageHandler = createApp(context, runByName)
   return { context, address, runByName, reload, tls, stopReporting }

@@ -1,5 +1,8 @@
 // Admin operations on archives: move old rows into files, list the files, and check them. They are for commands only: over HTTP, nobody
 // chooses a folder of the server.
+import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { archiveKinds } from '../../db/archive-kinds.ts'
 import { listArchives } from '../../db/archives.ts'
 import type { Archive } from '../../db/record-schema.ts'
@@ -60,16 +63,26 @@ async function verify(context: OperationContext, { from, kind }: typeof verifyIn
   const total = archives.reduce((sum, { rowCount }) => sum + rowCount, 0)
   let done = 0
   const data = []
+  const elsewhere = []
   for (const archive of archives) {
     const folder = from ?? archive.folder
+    if (from === undefined && isElsewhere(archive)) {
+      elsewhere.push({ file: archive.file, node: archive.node })
+      continue
+    }
     const problem = await verifyArchive(archive, folder, database.path)
     data.push({ ...showArchive(archive), folder, ok: problem === null, problem })
     done += archive.rowCount
     onProgress(done, total)
   }
-  const folders = from === undefined ? archives.map(({ folder }) => folder) : [from]
+  const folders = from === undefined ? data.map(({ folder }) => folder) : [from]
   const unknown_files = await findUnknownFiles(orm, new Set(folders))
-  return { ok: data.every(({ ok }) => ok), data, unknown_files }
+  return { ok: data.every(({ ok }) => ok), data, unknown_files, elsewhere }
+}
+
+/** Whether only another node has the file: each has its own disk, unless they share a folder. */
+function isElsewhere({ node, folder, file }: Archive): boolean {
+  return node !== null && node !== hostname() && !existsSync(join(folder, file))
 }
 
 function showArchive(row: Archive) {
@@ -90,5 +103,6 @@ function showArchive(row: Archive) {
     sha256: row.sha256,
     created_at: timeOf(row.createdAt),
     finished_at: timeOf(row.finishedAt),
+    node: row.node,
   }
 }

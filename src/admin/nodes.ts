@@ -24,6 +24,9 @@ async function list({ orm }: OperationContext) {
       started_at: timeOf(row.startedAt),
       last_seen_at: timeOf(row.lastSeenAt),
       idle_milliseconds: row.idleMilliseconds,
+      base_url: row.baseUrl,
+      /** How far its clock is ahead of the database. */
+      clock_offset_milliseconds: row.clockOffset,
     })),
   }
 }

@@ -1,6 +1,7 @@
 // Moves old rows into files, from top to bottom: plan, write, read back and compare, remove. A row leaves the database only when it is in a
 // verified file, and whatever stops this between two steps, the next run continues there.
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Actor, actorColumns, recordChanges } from '../../db/admin-changes.ts'
@@ -22,6 +23,7 @@ import type { Archive } from '../../db/record-schema.ts'
 import type { Statement } from '../../db/rows.ts'
 import { type OnProgress, readInSlices } from '../../db/slices.ts'
 import type { Writer } from '../../db/write.ts'
+import { Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import { readArchiveFile, unreadable, type Written, writeArchiveFile, writeTextFile } from './archive-file.ts'
 import { manifestFileOf, manifestOf } from './manifest.ts'
@@ -29,6 +31,8 @@ import { type ArchivePace, withRests } from './pace.ts'
 
 export type ArchiveContext = {
   database: Database
+  /** This machine, where several share a database. */
+  node: string | null
   orm: Orm
   writer: Pick<Writer, 'write'>
   pace: ArchivePace
@@ -70,17 +74,20 @@ export async function archiveRows(
 
 /** Its name is taken before the file exists, so that no other archive can hold the same rows. */
 async function begin(
-  { orm, writer, now }: ArchiveContext,
+  { orm, writer, node, now }: ArchiveContext,
   planned: PlannedArchive,
   { folder, by }: Run,
 ): Promise<Archive> {
-  const day = (time: number) => new Date(time).toISOString().slice(0, 10)
-  const { kind, firstAt, lastAt } = planned
-  // The random part keeps a database that was restored from overwriting the files of its later self.
-  const file = `${kind}-${day(firstAt)}-${day(lastAt)}-${crypto.randomUUID().slice(0, 8)}.ndjson.gz`
-  const insert = insertArchive(orm, planned, { folder, file, createdAt: now() })
+  const file = newFileName(planned)
+  const insert = insertArchive(orm, planned, { folder, file, node, createdAt: now() })
   await writer.write([insert, recordArchive({ by, at: now(), file, before: undefined })])
   return find(orm, file)
+}
+
+function newFileName({ kind, firstAt, lastAt }: PlannedArchive): string {
+  const day = (time: number) => new Date(time).toISOString().slice(0, 10)
+  // The random part keeps a database that was restored from overwriting the files of its later self.
+  return `${kind}-${day(firstAt)}-${day(lastAt)}-${crypto.randomUUID().slice(0, 8)}.ndjson.gz`
 }
 
 type Recorded = { by: Actor; at: number; file: string; before: Archive | undefined }
@@ -103,12 +110,13 @@ async function finish(
   { folder, by }: Run,
   onProgress: OnProgress,
 ): Promise<Archive> {
-  const { orm, writer, now, log, database } = context
+  const { orm, writer, now, log } = context
   const startedAt = performance.now()
   const phase = (index: number): OnProgress => reportPhase(archive, index, onProgress)
-  if (archive.state === 'writing') await write(context, archive, folder, phase)
-  else await checkAgain(archive, database.path)
-  const verified = await find(orm, archive.file)
+  let { file } = archive
+  if (archive.state === 'writing') file = await write(context, archive, { folder, by }, phase)
+  else await checkAgain(archive, context)
+  const verified = await find(orm, file)
   const rows = { from: verified.firstRowId, until: verified.lastRowId + 1 }
   const remove = (slice: { from: number; until: number }) => writer.write(removeArchivedRows(orm, verified, slice))
   for await (const _ of readInSlices(rows, remove, phase(2))) await context.pace.restAfterWrite()
@@ -124,28 +132,45 @@ async function finish(
     bytes,
     milliseconds: Math.round(performance.now() - startedAt),
   })
-  return find(orm, archive.file)
+  return find(orm, file)
 }
 
-/** Writes the file and its manifest, reads the file back, and compares it with the rows. */
+/** Writes the file and its manifest, reads the file back, and compares it with the rows. Returns the name of the file. */
 async function write(
   context: ArchiveContext,
-  archive: Archive,
-  folder: string,
+  begun: Archive,
+  { folder, by }: Run,
   phase: (index: number) => OnProgress,
-): Promise<void> {
+): Promise<string> {
   const { orm, writer, pace } = context
-  if (archive.folder !== folder) {
-    for (const file of [archive.file, manifestFileOf(archive.file)])
-      await rm(join(archive.folder, file), { force: true }).catch(() => {})
-    await writer.write([moveUnverified(orm, archive, folder)])
-  }
+  const archive = await moveHere(context, begun, { folder, by })
   const texts = withRests(archivedLines(orm, archive, phase(0)), pace)
   const written = await writeArchiveFile(folder, archive.file, textOf(texts))
   const manifest = `${JSON.stringify(manifestOf(archive, written), null, 2)}\n`
   await writeTextFile(folder, manifestFileOf(archive.file), manifest)
-  await compare(context, { ...archive, folder }, written, phase(1))
+  await compare(context, archive, written, phase(1))
   await writer.write([markVerified(orm, archive, written)])
+  return archive.file
+}
+
+/** Writes an unverified archive of another folder or node anew in this one. */
+async function moveHere(context: ArchiveContext, archive: Archive, { folder, by }: Run): Promise<Archive> {
+  const { orm, writer, node, now } = context
+  if (archive.folder === folder && archive.node === node) return archive
+  // Another node that believes that it still archives may write the old file, even in this folder.
+  const isElsewhere = isOfAnotherNode(archive, node)
+  const file = isElsewhere ? newFileName(archive) : archive.file
+  if (!isElsewhere)
+    for (const old of [archive.file, manifestFileOf(archive.file)])
+      await rm(join(archive.folder, old), { force: true }).catch(() => {})
+  const record = recordArchive({ by, at: now(), file, before: archive })
+  await writer.write([moveUnverified(orm, archive, { folder, file, node }), ...(isElsewhere ? [record] : [])])
+  return find(orm, file)
+}
+
+/** Archives of a database file, and those of programs that did not note it, have no node. */
+function isOfAnotherNode(archive: Archive, node: string | null): boolean {
+  return archive.node !== null && archive.node !== node
 }
 
 async function* textOf(lines: AsyncIterable<{ text: string }>): AsyncGenerator<string> {
@@ -176,9 +201,14 @@ async function compare(
 }
 
 /** A run that was interrupted left a verified file, and some of its rows may be gone: without the file, the others stay. */
-async function checkAgain(archive: Archive, databasePath: string): Promise<void> {
+async function checkAgain(archive: Archive, { node, database }: ArchiveContext): Promise<void> {
   const path = join(archive.folder, archive.file)
-  const { sha256 } = await readArchiveFile(path, databasePath)
+  if (isOfAnotherNode(archive, node) && !existsSync(path))
+    throw new Fault(
+      'unavailable',
+      `The unfinished archive ${JSON.stringify(path)} is on the node ${archive.node}: archive there, or copy the file here`,
+    )
+  const { sha256 } = await readArchiveFile(path, database.path)
   if (sha256 !== archive.sha256) throw unreadable(path, 'its SHA-256 is not the one of the file that was written')
 }
 

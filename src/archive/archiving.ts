@@ -1,10 +1,12 @@
 // The archive runs of one process: one at a time, by command or on schedule, with what the last ones did. It also shortens the database.
+import { hostname } from 'node:os'
 import type { Actor } from '../../db/admin-changes.ts'
 import { type ArchiveKind, archiveKinds } from '../../db/archive-kinds.ts'
 import type { Database } from '../../db/open.ts'
 import type { Archive } from '../../db/record-schema.ts'
 import type { OnProgress } from '../../db/slices.ts'
 import { Fault } from '../fault.ts'
+import { withArchiveLease } from './archive-lease.ts'
 import { type ArchiveContext, archiveRows } from './archive-rows.ts'
 import { type ArchivePace, createArchivePace } from './pace.ts'
 
@@ -18,7 +20,7 @@ export type ArchiveRequest = {
 }
 
 export type Archiving = {
-  /** @throws Fault `conflict` during another run, `unavailable` when a file fails or the server stops */
+  /** @throws Fault `conflict` during another run, of another node too, `unavailable` when a file fails or the server stops */
   run: (
     request: ArchiveRequest,
     options: { isAlone: boolean; onProgress?: OnProgress | undefined },
@@ -29,7 +31,12 @@ export type Archiving = {
   stop: () => Promise<void>
 }
 
-export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archiving {
+/** `host` names this machine where several share a database. */
+export function createArchiving(
+  context: Omit<ArchiveContext, 'pace' | 'node'>,
+  { host = hostname() }: { host?: string | undefined } = {},
+): Archiving {
+  const node = context.database.kind === 'server' ? host : null
   const rowsArchived = new Map<ArchiveKind, number>(archiveKinds.map((kind) => [kind, 0]))
   let running: Promise<unknown> | undefined
   let isStopping = false
@@ -37,7 +44,12 @@ export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archivin
     if (isStopping) throw new Fault('unavailable', 'The server is stopping; the next run continues with these archives')
   }
 
-  async function run({ before, folder, by }: ArchiveRequest, isAlone: boolean, onProgress: OnProgress) {
+  async function run(
+    { before, folder, by }: ArchiveRequest,
+    writer: ArchiveContext['writer'],
+    isAlone: boolean,
+    onProgress: OnProgress,
+  ) {
     const pace = createArchivePace(context.database, isAlone)
     // A command prints what it archived.
     const log = isAlone ? () => {} : context.log
@@ -49,7 +61,11 @@ export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archivin
         archives.push(archive)
         rowsArchived.set(kind, (rowsArchived.get(kind) ?? 0) + archive.rowCount)
       }
-      await archiveRows({ ...context, pace, log }, { kind, before: time, folder, by }, { onProgress, onArchived })
+      await archiveRows(
+        { ...context, writer, node, pace, log },
+        { kind, before: time, folder, by },
+        { onProgress, onArchived },
+      )
     }
     if (archives.length > 0) await shorten(context.database, pace, checkRuns)
     return archives
@@ -64,7 +80,9 @@ export function createArchiving(context: Omit<ArchiveContext, 'pace'>): Archivin
         checkRuns()
         onProgress(done, total)
       }
-      const result = run(request, isAlone, reportAndCheck)
+      const runWith = (writer: ArchiveContext['writer']) => run(request, writer, isAlone, reportAndCheck)
+      const { writer } = context
+      const result = node === null ? runWith(writer) : withArchiveLease(writer, node, runWith)
       running = result.catch(() => {})
       return result.finally(() => {
         running = undefined

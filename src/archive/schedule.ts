@@ -1,6 +1,6 @@
 // Archives old rows once a day in a server, in a quiet moment, and remembers how that went.
 import type { ArchiveKind } from '../../db/archive-kinds.ts'
-import { describeError } from '../fault.ts'
+import { describeError, Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import type { ArchiveContext } from './archive-rows.ts'
 import { type Archiving, createArchiving } from './archiving.ts'
@@ -35,7 +35,7 @@ const patienceMilliseconds = 60 * 60 * 1_000
 /** Everything that archives rows in a process. `quietFor` gives the milliseconds since the last commit. */
 export function createRetention(
   settings: Retention,
-  context: Omit<ArchiveContext, 'pace'> & Pick<ScheduleContext, 'monotonic'>,
+  context: Omit<ArchiveContext, 'pace' | 'node'> & Pick<ScheduleContext, 'monotonic'>,
   quietFor: () => number,
 ): { archiving: Archiving; retention: RetentionSchedule } {
   const archiving = createArchiving(context)
@@ -58,10 +58,13 @@ export function createRetentionSchedule(context: ScheduleContext): RetentionSche
       lastSuccessAt = now()
       isFailing = false
     } catch (error) {
-      isFailing = true
-      log('error', 'archive_failed', { reason: describeError(error) })
+      const isRunElsewhere = error instanceof Fault && error.reason === 'archive_lease_held'
+      isFailing = !isRunElsewhere
+      if (isFailing) log('error', 'archive_failed', { reason: describeError(error) })
+      dueAt = monotonic() + retryMilliseconds
+      return
     }
-    dueAt = monotonic() + (isFailing ? retryMilliseconds : dayMilliseconds)
+    dueAt = monotonic() + dayMilliseconds
   }
 
   return {

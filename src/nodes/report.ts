@@ -13,6 +13,7 @@ export type ReportContext = {
   follow: Follow
   writer: Pick<Writer, 'write'>
   log: Log
+  now: () => number
 }
 
 const everyMilliseconds = 1_000
@@ -22,8 +23,8 @@ const everyMilliseconds = 1_000
  * function that ends it and removes this node from the list.
  */
 export async function reportWhileServing(
-  { follow, writer, log }: ReportContext,
-  { port }: { port: number },
+  { follow, writer, log, now }: ReportContext,
+  { port, baseUrl }: { port: number; baseUrl: string },
 ): Promise<() => Promise<void>> {
   if (follow.revision() === undefined) return async () => {}
   const id = crypto.randomUUID()
@@ -33,8 +34,8 @@ export async function reportWhileServing(
     try {
       await follow.fresh()
       const revision = follow.revision() ?? 0
-      const node = { id, name, version: packageJson.version, schemaVersion: latestSchema, revision }
-      await writer.write(reportNode(node))
+      const node = { id, name, version: packageJson.version, schemaVersion: latestSchema, revision, baseUrl }
+      await writer.write(reportNode({ ...node, now: now() }))
       isFailing = false
     } catch (error) {
       if (!isFailing) log('error', 'node_report_failed', { reason: describeError(error) })

@@ -22,7 +22,7 @@ const signInsInEffect = { perMinute: 10, burst: 10 }
 /** Requests that the page sends on its own, such as polls, have this header. They do not keep a session alive. */
 const backgroundHeader = 'x-latchkey-background'
 
-type Dependencies = Parameters<typeof createSessions>[0] & { monotonic: () => number }
+type Dependencies = Parameters<typeof createSessions>[0]
 
 /** `url`: where browsers open the page. */
 export function createPage(dependencies: Dependencies, url: string): Page {
@@ -30,7 +30,7 @@ export function createPage(dependencies: Dependencies, url: string): Page {
     origin: pageOriginOf(url),
     url,
     sessions: createSessions(dependencies),
-    links: createSignInLinks(dependencies.monotonic),
+    links: createSignInLinks(dependencies),
     signInRate: createRateLimiter(() => signInsInEffect),
   }
 }

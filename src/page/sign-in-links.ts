@@ -1,37 +1,39 @@
-// One-time links to the admin page, in memory: each signs in once, within two minutes. A restart ends them.
+// One-time links to the admin page: each signs in once, within two minutes, at any node. The database has the SHA-256 of
+// the code, so whoever reads the database cannot sign in.
+import type { Orm } from '../../db/open.ts'
+import { findSignInLink, insertSignInLink, isLinkUsed, type LinkGrant, useSignInLink } from '../../db/sign-in-links.ts'
+import type { Writer } from '../../db/write.ts'
 import { createToken, hashToken } from './session-cookie.ts'
 
 const linkMillisecondsMax = 2 * 60_000
-/** Older ones are dropped. */
-const linksMax = 100
-
-/** What a link signs in to. `openedBy`: the operating system's user who asked for it. */
-export type LinkGrant = { keyId: string; readOnly: boolean; openedBy: string | null }
 
 export type SignInLinks = {
   /** Returns the secret part of a new link. */
-  create: (grant: LinkGrant) => { token: string; lifetimeMilliseconds: number }
+  create: (grant: LinkGrant) => Promise<{ token: string; lifetimeMilliseconds: number }>
   /** What the link grants, the first time and in time. */
-  take: (token: string) => LinkGrant | undefined
+  take: (token: string) => Promise<LinkGrant | undefined>
 }
 
-/** `monotonic` in milliseconds: a clock that is set back must not lengthen a link's life. */
-export function createSignInLinks(monotonic: () => number): SignInLinks {
-  const links = new Map<string, LinkGrant & { until: number }>()
+type Dependencies = { orm: Orm; writer: Pick<Writer, 'write'> }
+
+export function createSignInLinks({ orm, writer }: Dependencies): SignInLinks {
   return {
-    create: (grant) => {
+    create: async (grant) => {
       const token = createToken()
-      for (const [key, { until }] of links) if (until <= monotonic() || links.size >= linksMax) links.delete(key)
-      links.set(hashToken(token), { ...grant, until: monotonic() + linkMillisecondsMax })
+      await writer.write(insertSignInLink(hashToken(token), grant, linkMillisecondsMax))
       return { token, lifetimeMilliseconds: linkMillisecondsMax }
     },
-    take: (token) => {
-      const key = hashToken(token)
-      const link = links.get(key)
-      links.delete(key)
-      if (link === undefined || link.until <= monotonic()) return undefined
-      const { until: _until, ...grant } = link
-      return grant
+    take: async (token) => {
+      const code = hashToken(token)
+      const grant = await findSignInLink(orm, code)
+      if (grant === undefined) return undefined
+      try {
+        await writer.write([useSignInLink(code)])
+        return grant
+      } catch (error) {
+        if (isLinkUsed(error)) return undefined
+        throw error
+      }
     },
   }
 }

@@ -47,7 +47,7 @@ beforeEach(async () => {
   await writer.write(insertOrganizationRows(own.database, acme))
   await addRows(writer, acme, count, start)
   const pace = createArchivePace(own.database, true)
-  context = { database: own.database, orm: own.database.orm, writer, pace, now: () => now, log: () => {} }
+  context = { database: own.database, node: null, orm: own.database.orm, writer, pace, now: () => now, log: () => {} }
 })
 afterEach(async () => {
   await writer.close()
@@ -144,7 +144,7 @@ describe.each(['exchanges', 'usage'] as const)('%s', (kind) => {
       rowCount: 11,
       organizations: [],
     }
-    await writer.write([insertArchive(orm, planned, { folder: folder.path, file: 'x', createdAt: now })])
+    await writer.write([insertArchive(orm, planned, { folder: folder.path, file: 'x', node: null, createdAt: now })])
     const [unverified] = await listArchives(orm, { limit: 1 })
     if (unverified === undefined) throw new Error('There is no archive')
     const all = removeArchivedRows(orm, unverified, { from: 1, until: count + 1 })
@@ -261,7 +261,7 @@ test.skipIf(!existsSync('/dev/full'))(
     const planned = await planArchive(orm, { kind: 'usage', before, now, rowsMax: 9_999 })
     if (planned === undefined) throw new Error('No rows are due')
     const file = 'usage-full.ndjson.gz'
-    await writer.write([insertArchive(orm, planned, { folder: folder.path, file, createdAt: now })])
+    await writer.write([insertArchive(orm, planned, { folder: folder.path, file, node: null, createdAt: now })])
     // Writes to this device fail for lack of room.
     symlinkSync('/dev/full', join(folder.path, `${file}.partial`))
     const all = await readRows(own.database, 'usage')

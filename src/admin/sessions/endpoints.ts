@@ -40,7 +40,7 @@ const signIn: Handle<SessionContext> = async (request, context, { clientAddress,
   const { api_key, link } = checkFields(await readJson(request, bodyBytesMax), signInBody)
   if ((api_key === undefined) === (link === undefined))
     throw new Fault('invalid', 'Send api_key or link, and not the other one')
-  const grant = api_key === undefined ? fromLink(link ?? '', context, page) : fromApiKey(api_key, context)
+  const grant = api_key === undefined ? await fromLink(link ?? '', context, page) : fromApiKey(api_key, context)
   const cookie = readCookie(request, page.origin)
   const before = cookie === undefined ? undefined : page.sessions.find(cookie, { isUse: false })
   const { row, token } = await beginSession(context, page, { ...grant, clientAddress, requestId })
@@ -66,8 +66,8 @@ function fromApiKey(text: string, context: SessionContext): Grant {
   return { key: checkKey(key, context), readOnly: false, openedBy: null }
 }
 
-function fromLink(token: string, context: SessionContext, page: Page): Grant {
-  const grant = page.links.take(token)
+async function fromLink(token: string, context: SessionContext, page: Page): Promise<Grant> {
+  const grant = await page.links.take(token)
   const key = checkKey(grant && context.registry.keys.get(grant.keyId), context)
   return { key, readOnly: grant?.readOnly ?? false, openedBy: grant?.openedBy ?? null }
 }

@@ -1,7 +1,12 @@
-// Admin operations on sessions of the admin page: one-time links, and the list. They need a server that serves the page.
+// Admin operations on sessions of the admin page: one-time links, and the list. On a database file they need the server
+// that serves the page; a server database has what they need.
+
+import { pageUrlFor } from '../../addresses.ts'
 import { Fault } from '../../fault.ts'
 import { checkKeyState, keyStateOf } from '../../keys/api-key.ts'
 import type { Page } from '../../page/page.ts'
+import { createSessions } from '../../page/sessions.ts'
+import { createSignInLinks } from '../../page/sign-in-links.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape, uuidShape } from '../../values/shapes.ts'
 import type { AdminContext } from '../operation/context.ts'
@@ -20,15 +25,17 @@ export const sessionOperations = {
   'sessions.end': operation(endInput, end, { mutates: true }),
 }
 
-/** A link is as good as its key, so only who can open the local socket gets one. */
+/** A link is as good as its key, so only who can open the local socket or has the settings of a node gets one. */
 async function createLink(context: OperationContext, { organization, key, read_only }: typeof linkInput.infer) {
   const page = pageOf(context)
-  if (context.actor.kind === 'key') throw new Fault('forbidden', 'Links are made on the machine of the server')
+  if (context.actor.kind === 'key')
+    throw new Fault('forbidden', 'Links are made on a machine with the settings of the server')
+  const url = page.url()
   const { id, name } = chooseKey(context, organization, key)
   const openedBy = context.actor.kind === 'local' ? (context.actor.sudoUser ?? context.actor.osUser ?? null) : null
-  const { token, lifetimeMilliseconds } = page.links.create({ keyId: id, readOnly: read_only ?? false, openedBy })
+  const { token, lifetimeMilliseconds } = await page.links.create({ keyId: id, readOnly: read_only ?? false, openedBy })
   return {
-    url: `${page.url}#link=${token}`,
+    url: `${url}#link=${token}`,
     key_name: name,
     expires_at: timeOf(context.now() + lifetimeMilliseconds),
   }
@@ -80,8 +87,21 @@ async function end(context: OperationContext, { organization, session: id }: typ
   return { id, ended: true }
 }
 
-function pageOf({ page, config }: AdminContext): Page {
-  if (page !== undefined) return page
+/** @throws Fault `conflict` where no sessions are */
+function pageOf(context: AdminContext): Pick<Page, 'links' | 'sessions'> & { url: () => string } {
+  const { page, config, database } = context
+  if (page !== undefined) return { ...page, url: () => page.url }
+  if (config.adminPage && database.kind === 'server')
+    return { links: createSignInLinks(context), sessions: createSessions(context), url: () => pageUrlOf(context) }
   const why = config.adminPage ? 'No server is running here' : 'LATCHKEY_ADMIN_PAGE turns the admin page off'
   throw new Fault('conflict', `${why}, so there are no sessions of the admin page`)
+}
+
+/** Where browsers open the page of any node. */
+function pageUrlOf({ config }: AdminContext): string {
+  if (config.baseUrl !== undefined) return pageUrlFor(config, config.baseUrl)
+  throw new Fault(
+    'configuration',
+    'Set LATCHKEY_BASE_URL to the URL that clients of the nodes use: links begin with it',
+  )
 }
