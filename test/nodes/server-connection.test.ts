@@ -84,7 +84,7 @@ test('a command leaves an older schema alone, and nodes that start at once run e
   expect(opened.map((each) => ('refused' in each ? each.message : typeof each.migratedFrom))).toEqual(
     opened.map(() => 'number'),
   )
-  const rows = rowsInFile(path, 'select version from schema_migrations order by version')
+  const rows = rowsInFile(database.file, 'select version from schema_migrations order by version')
   expect(rows.map(({ version }) => version)).toEqual(migrations.map(({ version }) => version))
   expect(rows).toHaveLength(latestSchema)
   for (const each of opened) if (!('refused' in each)) await each.close()

@@ -1,10 +1,12 @@
 // A stand-in for a libSQL server: it speaks Hrana pipelines (versions 2 and 3, JSON) over a SQLite file. It can delay
 // responses and cut connections before or after the work. It runs in a test's own process, or alone so that it can be killed.
+// With LATCHKEY_TEST_SQLD, a real server does the work (sqld.ts), and this one only delays, cuts and checks the token.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createStreams, type StreamRequest } from './hrana-streams.ts'
+import { sqldCommand, startSqld } from './sqld.ts'
 
 /** How a request ends without a response: before or after the work. */
 export type Cut = 'before' | 'after'
@@ -25,6 +27,8 @@ export type Trouble = {
 
 export type HranaServer = {
   url: string
+  /** The file that the database is in. */
+  file: string
   trouble: Trouble
   /** Pipelines that were executed, and those among them that had a batch. */
   counts: { pipelines: number; batches: number }
@@ -43,17 +47,17 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
   const { path, port = 0, token, tls, onCommitCut } = options
   const trouble: Trouble = { delayMilliseconds: 0, cuts: [], commitCuts: [], awayAt: undefined, isPartitioned: false }
   const counts = { pipelines: 0, batches: 0 }
-  const streams = createStreams(path)
+  const backend = await openBackend(path)
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readText(request)
     const cut = takeCut(body)
     if (trouble.delayMilliseconds > 0) await pause(trouble.delayMilliseconds / 2)
     if (cut === 'before') return void request.socket.destroy()
-    const { status, content } = respond(request, body)
+    const { status, text } = await respond(request, body)
     if (trouble.delayMilliseconds > 0) await pause(trouble.delayMilliseconds / 2)
     if (cut === 'after') return void request.socket.destroy()
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(content))
+    response.writeHead(status, { 'content-type': 'application/json' }).end(text)
   }
 
   function takeCut(body: string): Cut | undefined {
@@ -70,15 +74,13 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
     return awayAt.cut
   }
 
-  function respond({ method, url, headers }: IncomingMessage, body: string): { status: number; content: object } {
-    if (method === 'GET') return { status: url === '/v2' || url === '/v3' ? 200 : 404, content: {} }
-    if (token !== undefined && headers.authorization !== `Bearer ${token}`)
-      return { status: 401, content: { message: 'Unauthorized: the token is not valid', code: 'AUTH_JWT_INVALID' } }
-    if (method !== 'POST' || !/^\/v[23]\/pipeline$/.test(url ?? '')) return { status: 404, content: {} }
-    const { baton, requests } = JSON.parse(body) as { baton?: string | null; requests: StreamRequest[] }
+  async function respond({ method, url = '', headers }: IncomingMessage, body: string): Promise<Answer> {
+    if (method === 'GET') return { status: url === '/v2' || url === '/v3' ? 200 : 404, text: '' }
+    if (token !== undefined && headers.authorization !== `Bearer ${token}`) return unauthorized
+    if (method !== 'POST' || !/^\/v[23]\/pipeline$/.test(url)) return { status: 404, text: '' }
     counts.pipelines += 1
-    if (requests.some(({ type }) => type === 'batch')) counts.batches += 1
-    return streams.run(baton ?? undefined, requests)
+    if (body.includes('"type":"batch"')) counts.batches += 1
+    return backend.run(url, body)
   }
 
   const listener: RequestListener = (request, response) => {
@@ -93,14 +95,43 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
   })
   return {
     url: `http${tls === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    file: backend.file,
     trouble,
     counts,
     close: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
-      streams.close()
+      await backend.close()
     },
   }
+}
+
+type Answer = { status: number; text: string }
+
+const unauthorized: Answer = { status: 401, text: JSON.stringify({ error: 'Authentication failed: The JWT is invalid' }) }
+
+type Backend = { file: string; run: (url: string, body: string) => Promise<Answer>; close: () => Promise<void> }
+
+async function openBackend(path: string): Promise<Backend> {
+  const command = sqldCommand()
+  if (command === undefined) {
+    const streams = createStreams(path)
+    return {
+      file: path,
+      run: async (_url, body) => {
+        const { baton, requests } = JSON.parse(body) as { baton?: string | null; requests: StreamRequest[] }
+        const { status, content } = streams.run(baton ?? undefined, requests)
+        return { status, text: JSON.stringify(content) }
+      },
+      close: async () => streams.close(),
+    }
+  }
+  const { url: origin, file, close } = await startSqld(command, `${path}.sqld`)
+  const run = async (url: string, body: string) => {
+    const response = await fetch(origin + url, { method: 'POST', body })
+    return { status: response.status, text: await response.text() }
+  }
+  return { file, run, close }
 }
 
 async function readText(request: IncomingMessage): Promise<string> {

@@ -28,8 +28,7 @@ export type Nodes = {
 
 export async function startNodes(count: number, around?: (url: string) => string): Promise<Nodes> {
   const folder = temporaryFolder()
-  const databaseFile = `${folder.path}/server.db`
-  const database = await startHranaServer({ path: databaseFile })
+  const database = await startHranaServer({ path: `${folder.path}/server.db` })
   let issuerUrl = ''
   const issuer = await listenLocally(await createTestIssuer(() => issuerUrl))
   issuerUrl = issuer.url
@@ -53,7 +52,7 @@ export async function startNodes(count: number, around?: (url: string) => string
   for (let index = 0; index < count; index++) await add()
   return {
     database,
-    databaseFile,
+    databaseFile: database.file,
     nodes,
     issuerUrl,
     add,

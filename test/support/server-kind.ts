@@ -1,5 +1,6 @@
-// Lets tests run on a server database: LATCHKEY_TEST_DATABASE=server uses the stand-in, one for each folder;
-// LATCHKEY_TEST_SQLD_URL uses a real server, which must belong to the tests alone and is emptied for each test server.
+// Lets tests run on a server database: LATCHKEY_TEST_DATABASE=server uses the stand-in, one for each folder, and with
+// LATCHKEY_TEST_SQLD a real server behind it. LATCHKEY_TEST_SQLD_URL uses a running one, which must belong to the tests
+// alone and is emptied for each test server, so a test with two servers at once fails on it.
 import { join } from 'node:path'
 import { createClient } from '@libsql/client/http'
 
@@ -34,7 +35,7 @@ export async function serverKindFor(folder: string): Promise<ServerKind | undefi
   // Deno has no bun:sqlite, and loads this file too.
   const { startHranaServer } = await import('./hrana-server.ts')
   const server = await startHranaServer({ path })
-  files.set(server.url, path)
+  files.set(server.url, server.file)
   const settings = settingsFor(server.url)
   settingsByFolder.set(folder, settings)
   return { settings, close: server.close }

@@ -1,0 +1,50 @@
+// A real libSQL server behind the stand-in's door, for tests on the real one: LATCHKEY_TEST_SQLD is the command that starts
+// it. Each database is a process with its own folder, on this machine alone.
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+
+export type Sqld = { url: string; file: string; close: () => Promise<void> }
+
+/** The words of the command, if the environment names one. */
+export function sqldCommand(): string[] | undefined {
+  return process.env.LATCHKEY_TEST_SQLD?.split(' ')
+}
+
+/** Starts the server on the folder, which it creates, and waits until it serves. */
+export async function startSqld(command: string[], folder: string): Promise<Sqld> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const child = Bun.spawn([...command, '--no-welcome', '-d', folder, '--http-listen-addr', `127.0.0.1:${port}`], {
+    env: { PATH: process.env.PATH, RUST_LOG: 'off' },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'inherit',
+  })
+  while (!(await isServing(url))) {
+    if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended with ${child.exitCode}`)
+    await Bun.sleep(5)
+  }
+  return {
+    url,
+    file: join(folder, 'dbs/default/data'),
+    close: async () => {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
+async function isServing(url: string): Promise<boolean> {
+  return fetch(`${url}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
