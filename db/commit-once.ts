@@ -8,7 +8,7 @@ import type { BoundStatement } from './rows.ts'
 /** The code of errors of a database server that did not respond. */
 export const unreachableCode = 'DATABASE_UNREACHABLE'
 /** The same, where nothing was sent to it. */
-const notReachedCode = 'DATABASE_NOT_REACHED'
+export const notReachedCode = 'DATABASE_NOT_REACHED'
 const unknownCode = 'COMMIT_OUTCOME_UNKNOWN'
 /** What a server reports when it has not committed, and a repeated commit can succeed. */
 const repeatable =

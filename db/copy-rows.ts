@@ -1,6 +1,7 @@
 // Copies every row of one database into another one with the same schema, and compares the two. Neither may change meanwhile.
 import { createHash } from 'node:crypto'
 import type { InValue, Row } from '@libsql/client'
+import { readFitting } from './fitting.ts'
 import type { Database } from './open.ts'
 import type { BoundStatement } from './rows.ts'
 
@@ -12,6 +13,8 @@ export type TableDigest = { table: string; rows: number; sha256: string }
 const ownTables = ['schema_migrations', 'nodes', 'batches', 'archive_lease', 'sign_in_links']
 const rowsAtOnce = 500
 const rowsPerStatement = 100
+/** After which a commit ends: it may take five seconds, on a slow network too. */
+const charactersMax = 4_000_000
 /** Filled by the migrations, and copied last: a database without it is refused as unfinished. */
 const identityTable = 'installation'
 
@@ -75,17 +78,40 @@ export async function copyTable(
   onRows: (rows: number) => void,
 ): Promise<void> {
   const { name, columns } = table
+  const tuple = `(${columns.map(() => '?').join(',')})`
+  const insertOf = (rows: Row[]): BoundStatement => ({
+    sql: `insert into ${name} (${columns.join(',')}) values ${rows.map(() => tuple).join(',')}`,
+    args: rows.flatMap((row) => columns.map((column) => row[column] as InValue)),
+  })
   for await (const rows of readRows(from, table)) {
-    const statements: BoundStatement[] = []
-    for (let start = 0; start < rows.length; start += rowsPerStatement) {
-      const some = rows.slice(start, start + rowsPerStatement)
-      const tuple = `(${columns.map(() => '?').join(',')})`
-      const sql = `insert into ${name} (${columns.join(',')}) values ${some.map(() => tuple).join(',')}`
-      statements.push({ sql, args: some.flatMap((row) => columns.map((column) => row[column] as InValue)) })
+    let statements: BoundStatement[] = []
+    let characters = 0
+    for (const some of inStatements(rows)) {
+      statements.push(insertOf(some.rows))
+      characters += some.characters
+      if (characters < charactersMax) continue
+      await to.commit(statements)
+      statements = []
+      characters = 0
     }
-    await to.commit(statements)
+    if (statements.length > 0) await to.commit(statements)
     onRows(rows.length)
   }
+}
+
+/** Rows of one insert, with their approximate size. */
+function* inStatements(rows: Row[]): Generator<{ rows: Row[]; characters: number }> {
+  let some: Row[] = []
+  let characters = 0
+  for (const row of rows) {
+    some.push(row)
+    for (const value of Object.values(row)) if (typeof value === 'string') characters += value.length
+    if (some.length < rowsPerStatement && characters < charactersMax) continue
+    yield { rows: some, characters }
+    some = []
+    characters = 0
+  }
+  if (some.length > 0) yield { rows: some, characters }
 }
 
 /** Counts the rows of a table, and hashes them in the order of their keys. */
@@ -108,14 +134,17 @@ async function* readRows({ client }: Database, { name, columns, keys }: CopiedTa
   const order = keys.join(',')
   const after = `(${order}) > (${keys.map(() => '?').join(',')})`
   let last: Row | undefined
+  let most = rowsAtOnce
   do {
     const where = last === undefined ? '' : `where ${after}`
     const selected = keys.includes('rowid') ? ['rowid', ...columns] : columns
-    const sql = `select ${selected.join(',')} from ${name} ${where} order by ${order} limit ${rowsAtOnce}`
+    const sql = `select ${selected.join(',')} from ${name} ${where} order by ${order} limit ?`
     const before: Row | undefined = last
     const args = before === undefined ? [] : keys.map((key) => before[key] as InValue)
-    const { rows } = await client.execute({ sql, args })
+    const { result, rows: taken } = await readFitting(most, (limit) => client.execute({ sql, args: [...args, limit] }))
+    most = taken
+    const { rows } = result
     if (rows.length > 0) yield rows
-    last = rows.length === rowsAtOnce ? rows.at(-1) : undefined
+    last = rows.length === taken ? rows.at(-1) : undefined
   } while (last !== undefined)
 }

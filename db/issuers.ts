@@ -1,18 +1,38 @@
 // Trusted issuers and the last good key set of each.
-import { eq, inArray, type SQL } from 'drizzle-orm'
+import { eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { readByIds, readFitting } from './fitting.ts'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { type Issuer, type IssuerKeySet, issuerKeySets, issuers } from './schema.ts'
 
 export type IssuerWithKeySet = Issuer & { lastKeySet: IssuerKeySet | null }
 
+const issuersAtOnce = 500
+
 /** Lists the issuers with these ids, or those that a condition selects, including deleted ones, each with its last good key set. */
 export async function listIssuers(orm: Orm, wanted: string[] | SQL): Promise<IssuerWithKeySet[]> {
+  if (Array.isArray(wanted)) return readByIds(wanted, (ids) => findIssuers(orm, inArray(issuers.id, ids)))
+  const listed: IssuerWithKeySet[] = []
+  const [{ last } = { last: null }] = await orm.all<{ last: number | null }>(
+    sql`select max(rowid) as last from ${issuers}`,
+  )
+  for (let start = 0, most = issuersAtOnce; start < (last ?? 0); start += most) {
+    const { result, rows } = await readFitting(most, (count) => {
+      const isInSlice = sql`${issuers}.rowid > ${start} and ${issuers}.rowid <= ${start + count}`
+      return findIssuers(orm, sql`${isInSlice} and ${wanted}`)
+    })
+    most = rows
+    listed.push(...result)
+  }
+  return listed.sort((one, other) => one.createdAt - other.createdAt)
+}
+
+async function findIssuers(orm: Orm, where: SQL): Promise<IssuerWithKeySet[]> {
   const rows = await orm
     .select()
     .from(issuers)
     .leftJoin(issuerKeySets, eq(issuerKeySets.issuerId, issuers.id))
-    .where(Array.isArray(wanted) ? inArray(issuers.id, wanted) : wanted)
+    .where(where)
     .orderBy(issuers.createdAt)
   return rows.map((row) => ({ ...row.issuers, lastKeySet: row.issuer_key_sets }))
 }

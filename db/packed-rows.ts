@@ -2,6 +2,7 @@
 // that is not unpacked takes little memory.
 import { getTableColumns, getTableName, type InferSelectModel, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { readFitting } from './fitting.ts'
 import type { Orm } from './open.ts'
 
 /** One statement reads so many rows: few statements, and no text that takes much memory beside the rows. */
@@ -30,11 +31,14 @@ export function packing<Table extends SQLiteTable>(
   return {
     read: async function* (orm, where = sql`true`) {
       const last = (await orm.all<{ id: number | null }>(sql`select max(rowid) as id from ${from}`))[0]?.id ?? 0
-      for (let start = 0; start < last; start += rowsAtOnce) {
-        const isInSlice = sql`rowid > ${start} and rowid <= ${start + rowsAtOnce}`
-        const [slice] = await orm.all<{ rows: string | null }>(
-          sql`select ${rows} as rows from ${from} where ${isInSlice} and ${where}`,
+      for (let start = 0, most = rowsAtOnce; start < last; start += most) {
+        const { result, rows: taken } = await readFitting(most, (count) =>
+          orm.all<{ rows: string | null }>(
+            sql`select ${rows} as rows from ${from} where rowid > ${start} and rowid <= ${start + count} and ${where}`,
+          ),
         )
+        most = taken
+        const [slice] = result
         // JSON escapes every line break inside a value.
         if (slice !== undefined && slice.rows !== null) yield slice.rows.split('\n')
       }

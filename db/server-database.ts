@@ -4,11 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, type InArgs, type InStatement, LibsqlError, type ResultSet } from '@libsql/client'
 import { createClient } from '@libsql/client/http'
 import {
+  asNotReached,
   asUnreachable,
   type CommitOptions,
   connectMillisecondsMax,
   createCommits,
   isUnreachable,
+  notReachedCode,
   unreachableCode,
 } from './commit-once.ts'
 import type { Inspected } from './inspect.ts'
@@ -168,7 +170,9 @@ function sendWith(send: SendRequest): typeof fetch {
     const { status, body, headers } = await receive(send, request)
     if (status >= 300 && request.method === 'POST') {
       const said = body.byteLength === 0 ? '' : `: ${Buffer.from(body).toString().slice(0, 200)}`
-      throw asUnreachable(new Error(`status ${status}${said}`))
+      const error = new Error(`status ${status}${said}`)
+      // What a server refuses, it has not begun: a token, its rights, the size of the request.
+      throw status < 500 ? asNotReached(error) : asUnreachable(error)
     }
     return new Response(body, { status, headers })
   }
@@ -214,7 +218,8 @@ async function migrate(client: Client, from: number): Promise<void> {
       version = next.version
     } catch (error) {
       const found = await readSchema(client).catch(() => version)
-      if (found <= version && (!isUnreachable(error) || performance.now() > giveUpAt)) throw error
+      const isHopeless = !isUnreachable(error) || error.code === notReachedCode || performance.now() > giveUpAt
+      if (found <= version && isHopeless) throw error
       if (found <= version) await pause(100)
       version = found
     }

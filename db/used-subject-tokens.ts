@@ -5,9 +5,25 @@ import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
 
+/** A response of a database server holds four times as many. */
+const tokensAtOnce = 10_000
+
 /** Lists the tokens that have not expired. `now` is in milliseconds since 1970 UTC. */
-export function listUsedSubjectTokens(orm: Orm, now: number): Promise<UsedSubjectToken[]> {
-  return orm.select().from(usedSubjectTokens).where(gt(usedSubjectTokens.expiresAt, now))
+export async function listUsedSubjectTokens(orm: Orm, now: number): Promise<UsedSubjectToken[]> {
+  const { issuerId, tokenIdSha256, expiresAt } = usedSubjectTokens
+  const listed: UsedSubjectToken[] = []
+  for (;;) {
+    const last = listed.at(-1)
+    const isAfter = last && sql`(${issuerId}, ${tokenIdSha256}) > (${last.issuerId}, ${last.tokenIdSha256})`
+    const rows = await orm
+      .select()
+      .from(usedSubjectTokens)
+      .where(and(gt(expiresAt, now), isAfter))
+      .orderBy(issuerId, tokenIdSha256)
+      .limit(tokensAtOnce)
+    for (const row of rows) listed.push(row)
+    if (rows.length < tokensAtOnce) return listed
+  }
 }
 
 /** Returns one unexpired token, or undefined if it is not recorded. */

@@ -2,6 +2,7 @@
 // not here, except keys and issuers that a policy names: it is refused for them, and shows their names.
 import { eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { readByIds } from '../../db/fitting.ts'
 import { listIssuers } from '../../db/issuers.ts'
 import type { Orm } from '../../db/open.ts'
 import { packedValue, packing } from '../../db/packed-rows.ts'
@@ -81,7 +82,8 @@ export async function loadIssuers(trust: TrustRows, orm: Orm, ids?: string[]): P
 export async function loadPolicies(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
   if (ids === undefined) return loadAllPolicies(trust, orm)
   const before = ids.flatMap((id) => trust.policies.get(id) ?? [])
-  for (const row of await orm.select().from(policies).where(inArray(policies.id, ids)))
+  const rows = await readByIds(ids, (some) => orm.select().from(policies).where(inArray(policies.id, some)))
+  for (const row of rows)
     if (row.deletedAt === null) putPolicy(trust, Object.freeze(row))
     else {
       trust.policies.delete(row.id)

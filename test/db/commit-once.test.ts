@@ -97,7 +97,7 @@ test('an error of the server after a lost response is its outcome', async () => 
   const { state, commits, attempt } = start(lost)
   const failed = commits.commit([]).catch((error: unknown) => error)
   await attempt()
-  state.outcome = () => new LibsqlError('malformed JSON', 'SQLITE_ERROR')
+  state.outcome = () => new LibsqlError('malformed JSON', 'SQLITE_UNKNOWN')
   expect(String(await failed)).toContain('malformed JSON')
 })
 

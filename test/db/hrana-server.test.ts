@@ -1,10 +1,12 @@
 // The stand-in for a libSQL server, checked with the real client: what the client relies on must hold for the stand-in.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import type { LibsqlError } from '@libsql/client'
 import { createClient } from '@libsql/client/http'
 import { migrations } from '../../db/migrate.ts'
 import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
+import { rejectionOf } from '../support/rejection.ts'
 
 let server: HranaServer
 const folder = temporaryFolder()
@@ -72,6 +74,43 @@ test('a connection that is cut before the work leaves nothing, after the work ev
 test('another token is refused', async () => {
   const client = createClient({ url: server.url, authToken: 'other' })
   await expect(client.execute('select 1')).rejects.toThrow('401')
+})
+
+test('an error has the code and text of a real server', async () => {
+  const client = open()
+  await client.execute('create table four (n integer unique)')
+  const failureOf = async (sql: string) => {
+    const { code, message } = (await rejectionOf(client.execute(sql))) as LibsqlError
+    return [code, message.replace(/^\w+: /, '').replace(/(syntax error).*/, '$1')]
+  }
+  expect(await failureOf("select json('stale')")).toEqual(['SQLITE_UNKNOWN', 'SQLite error: malformed JSON'])
+  expect(await failureOf('select * from missing')).toEqual(['SQLITE_UNKNOWN', 'SQLite error: no such table: missing'])
+  expect(await failureOf('select missing from four')).toEqual([
+    'SQL_INPUT_ERROR',
+    'SQL input error: no such column: missing (at offset 7)',
+  ])
+  expect((await failureOf('selec'))[0]).toBe('SQL_PARSE_ERROR')
+})
+
+test('a value over 5 MB and a response over 10 MB are refused', async () => {
+  const client = open()
+  const textOf = (bytes: number) => ({ sql: "select replace(hex(zeroblob(?)), '0', 'x') as text", args: [bytes / 2] })
+  expect((await client.execute(textOf(4_900_000))).rows[0]?.text).toHaveLength(4_900_000)
+  expect(await rejectionOf(client.execute(textOf(5_100_000)))).toMatchObject({ code: 'SQLITE_TOOBIG' })
+  const args = ['x'.repeat(5_100_000)]
+  expect(await rejectionOf(client.execute({ sql: 'select length(?)', args }))).toMatchObject({ code: 'ARGS_INVALID' })
+  const times = (values: string) => ({ ...textOf(4_000_000), sql: `${textOf(0).sql} from (values ${values})` })
+  expect((await client.execute(times('(1), (2)'))).rows).toHaveLength(2)
+  expect(await rejectionOf(client.execute(times('(1), (2), (3)')))).toMatchObject({ code: 'RESPONSE_TOO_LARGE' })
+})
+
+test('only an insert reports rows and a row number', async () => {
+  const client = open()
+  await client.execute('create table five (n integer primary key)')
+  const inserted = await client.execute('insert into five values (7)')
+  expect([inserted.rowsAffected, inserted.lastInsertRowid]).toEqual([1, 7n])
+  const read = await client.execute('select * from five')
+  expect([read.rowsAffected, read.lastInsertRowid]).toEqual([0, undefined])
 })
 
 test('the migrations of the product run on it', async () => {

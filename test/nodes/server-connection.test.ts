@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@libsql/client/http'
+import { isUnknownOutcome, isUnreachable } from '../../db/commit-once.ts'
 import { createMigrations, latestSchema, migrations } from '../../db/migrate.ts'
 import { openServerDatabase } from '../../db/server-database.ts'
 import { rowsInFile } from '../support/database-file.ts'
@@ -56,6 +57,36 @@ describe.skipIf(!hasOpenssl)('a database server with its own certificate and a t
   })
 })
 
+test('a token that may only read fails at once, and what it could not write is not in doubt', async () => {
+  const database = await startHranaServer({ path: join(folder.path, 'read-only.db') })
+  let mayWrite = false
+  let clock = 0
+  const open = (create: boolean) =>
+    openServerDatabase({
+      url: database.url,
+      token: undefined,
+      create,
+      // A commit is repeated for two seconds of this clock.
+      monotonic: () => (clock += 500),
+      send: async (request) => {
+        const isWrite = (await request.clone().text()).includes('"batch"')
+        return mayWrite || !isWrite
+          ? fetch(request)
+          : new Response('{"error":"Authorization forbidden"}', { status: 403 })
+      },
+    })
+  const refused = await open(true)
+  expect('refused' in refused && refused.message).toMatch(/status 403: .*Authorization forbidden/)
+  mayWrite = true
+  const opened = await open(true)
+  if ('refused' in opened) throw new Error(opened.message)
+  mayWrite = false
+  const failure = await rejectionOf(opened.commit([{ sql: 'delete from nodes', args: [] }]))
+  expect([isUnreachable(failure), isUnknownOutcome(failure)]).toEqual([true, false])
+  await opened.close()
+  await database.close()
+})
+
 test('a command leaves an older schema alone, and nodes that start at once run each migration once', async () => {
   const path = join(folder.path, 'older.db')
   const database = await startHranaServer({ path })
@@ -78,7 +109,7 @@ test('a command leaves an older schema alone, and nodes that start at once run e
       send: (request) => fetch(request),
     })
   expect(await open(false)).toMatchObject({ refused: 'older_schema' })
-  expect(rowsInFile(path, 'select version from schema_migrations')).toHaveLength(older.length)
+  expect(rowsInFile(database.file, 'select version from schema_migrations')).toHaveLength(older.length)
   const opened = await Promise.all([open(), open(), open()])
   // Each names the schema that it met, which another can have raised already.
   expect(opened.map((each) => ('refused' in each ? each.message : typeof each.migratedFrom))).toEqual(

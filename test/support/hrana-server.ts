@@ -108,7 +108,7 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
 
 type Answer = { status: number; text: string }
 
-const unauthorized: Answer = { status: 401, text: JSON.stringify({ error: 'Authentication failed: The JWT is invalid' }) }
+const unauthorized: Answer = { status: 401, text: JSON.stringify({ error: 'Unauthorized: `The JWT is invalid`' }) }
 
 type Backend = { file: string; run: (url: string, body: string) => Promise<Answer>; close: () => Promise<void> }
 

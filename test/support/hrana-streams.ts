@@ -84,6 +84,31 @@ export function createStreams(path: string) {
   }
 }
 
+/** What a real server refuses unless it is configured otherwise. */
+const valueBytesMax = 5_000_000
+const responseBytesMax = 10_000_000
+
+function isLarge(value: Value): boolean {
+  return value.type === 'text' && Buffer.byteLength(value.value) > valueBytesMax
+}
+
+function refuseLargeValue(value: Value): void {
+  if (isLarge(value)) throw Object.assign(new Error('string or blob too big'), { code: 'SQLITE_TOOBIG' })
+}
+
+function refuseLargeArgument(value: Value): void {
+  const message = 'Arguments do not match SQL parameters: string or blob too big'
+  if (isLarge(value)) throw Object.assign(new Error(message), { code: 'ARGS_INVALID' })
+}
+
+function refuseLargeResponse(results: (Executed | null)[]): void {
+  let bytes = 0
+  for (const result of results)
+    for (const row of result?.rows ?? [])
+      for (const value of row) bytes += value.type === 'text' ? Buffer.byteLength(value.value) + 26 : 26
+  if (bytes > responseBytesMax) throw Object.assign(new Error('Response is too large'), { code: 'RESPONSE_TOO_LARGE' })
+}
+
 function resultOf(stream: Stream, request: StreamRequest): object {
   try {
     return { type: 'ok', response: { type: request.type, ...perform(stream, request) } }
@@ -95,8 +120,11 @@ function resultOf(stream: Stream, request: StreamRequest): object {
 function perform(stream: Stream, request: StreamRequest): object {
   const { connection, texts } = stream
   switch (request.type) {
-    case 'execute':
-      return { result: execute(stream, request.stmt) }
+    case 'execute': {
+      const result = execute(stream, request.stmt)
+      refuseLargeResponse([result])
+      return { result }
+    }
     case 'batch':
       return { result: runBatch(stream, request.batch.steps) }
     case 'sequence':
@@ -149,6 +177,7 @@ function runBatch(stream: Stream, steps: Step[]) {
       errors[index] = failureOf(error)
     }
   }
+  refuseLargeResponse(results)
   return { step_results: results, step_errors: errors }
 }
 
@@ -169,15 +198,18 @@ function execute(stream: Stream, stmt: Stmt): Executed {
   const statement = isKept ? connection.query(text) : connection.prepare(text)
   try {
     const named = stmt.named_args ?? []
+    for (const value of [...(stmt.args ?? []), ...named.map(({ value }) => value)]) refuseLargeArgument(value)
     const args: SQLQueryBindings[] = (stmt.args ?? []).map(toSql)
     if (named.length > 0) args.push(Object.fromEntries(named.map(({ name, value }) => [name, toSql(value)])) as never)
     const rows = statement.values(...args) as unknown[][]
-    const changed = connection.query('select changes(), last_insert_rowid()').values()[0] as bigint[]
+    const values = rows.map((row) => row.map(toValue))
+    for (const row of values) for (const value of row) refuseLargeValue(value)
+    const [changes, rowid] = connection.query('select changes(), last_insert_rowid()').values()[0] as bigint[]
     return {
       cols: statement.columnNames.map((name) => ({ name, decltype: null })),
-      rows: rows.map((row) => row.map(toValue)),
-      affected_row_count: Number(changed[0]),
-      last_insert_rowid: String(changed[1]),
+      rows: values,
+      affected_row_count: /^\s*(insert|replace|update|delete)\b/i.test(text) ? Number(changes) : 0,
+      last_insert_rowid: /^\s*(insert|replace)\b/i.test(text) ? String(rowid) : null,
     }
   } finally {
     if (!isKept) statement.finalize()
@@ -206,8 +238,15 @@ function toValue(value: unknown): Value {
   return { type: 'blob', base64: Buffer.from(value as Uint8Array).toString('base64') }
 }
 
-/** A real server names the base code, as in SQLITE_CONSTRAINT. */
+/** A real server names the base code, as in SQLITE_CONSTRAINT, but not the most general one. */
 function failureOf(error: unknown): Failure {
-  const { message, code = 'SQLITE_ERROR' } = error as Error & { code?: string }
-  return { message: `SQLite error: ${message}`, code: /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code }
+  const { message, code = '', byteOffset = -1 } = error as Error & { code?: string; byteOffset?: number }
+  if (!code.startsWith('SQLITE_')) return { message, code: code === '' ? 'SQLITE_UNKNOWN' : code }
+  const base = /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code
+  if (base !== 'SQLITE_ERROR') return { message: `SQLite error: ${message}`, code: base }
+  if (/syntax error/.test(message))
+    return { message: `SQL string could not be parsed: ${message}`, code: 'SQL_PARSE_ERROR' }
+  if (byteOffset >= 0)
+    return { message: `SQL input error: ${message} (at offset ${byteOffset})`, code: 'SQL_INPUT_ERROR' }
+  return { message: `SQLite error: ${message}`, code: 'SQLITE_UNKNOWN' }
 }

@@ -1,0 +1,41 @@
+// A libSQL server refuses responses of more than 10 MB, and values of more than 5 MB. What is read many rows at a time is
+// therefore read in halves where that is too much.
+import { LibsqlError } from '@libsql/client'
+
+/** Reports whether a response, or a value in it, was too large for the server. */
+export function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof LibsqlError && /^(RESPONSE_TOO_LARGE|SQLITE_TOOBIG)/.test(error.code)) return true
+  return isTooLarge(error.cause)
+}
+
+/**
+ * Reads `rowsMax` rows at most: half as many, as often as that is too large for the server. Returns how many it took, so that
+ * the next read begins with it.
+ */
+export async function readFitting<Result>(
+  rowsMax: number,
+  read: (rows: number) => Promise<Result>,
+): Promise<{ result: Result; rows: number }> {
+  for (let rows = rowsMax; ; rows = Math.ceil(rows / 2)) {
+    try {
+      return { result: await read(rows), rows }
+    } catch (error) {
+      if (rows === 1 || !isTooLarge(error)) throw error
+    }
+  }
+}
+
+/** Ids per statement. */
+const idsAtOnce = 500
+
+/** Reads what the ids name, as many at a time as fit. */
+export async function readByIds<Row>(ids: readonly string[], read: (some: string[]) => Promise<Row[]>): Promise<Row[]> {
+  const found: Row[] = []
+  for (let start = 0, most = idsAtOnce; start < ids.length; start += most) {
+    const { result, rows } = await readFitting(most, (count) => read(ids.slice(start, start + count)))
+    most = rows
+    found.push(...result)
+  }
+  return found
+}

@@ -1,0 +1,82 @@
+// Reads of many rows that are more than a libSQL server sends at once, and the copy of such rows.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { copyTable, digestTable, hasRows, listCopiedTables } from '../../db/copy-rows.ts'
+import { isTooLarge } from '../../db/fitting.ts'
+import { listIssuers } from '../../db/issuers.ts'
+import { type Database, openDatabase } from '../../db/open.ts'
+import { packing } from '../../db/packed-rows.ts'
+import { issuerKeySets, issuers } from '../../db/schema.ts'
+import { openServerDatabase } from '../../db/server-database.ts'
+import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
+import { rejectionOf } from '../support/rejection.ts'
+
+const folder = temporaryFolder()
+/** Sixty key sets of 200 KB are 12 MB. */
+const total = 60
+const ids = Array.from({ length: total }, (_, index) => `issuer-${index}`)
+let server: HranaServer
+let database: Database
+
+beforeAll(async () => {
+  server = await startHranaServer({ path: join(folder.path, 'server.db') })
+  const send = (request: Request) => fetch(request)
+  const opened = await openServerDatabase({ url: server.url, token: undefined, create: true, send })
+  if ('refused' in opened) throw new Error(opened.message)
+  database = opened
+  const { client } = database
+  await client.batch(
+    ["insert into organizations (id, name, plan, created_at, updated_at) values ('o', 'o', 'enterprise', 0, 0)"],
+    'write',
+  )
+  const issuer = `insert into issuers (id, organization_id, name, issuer_url, key_source, clock_skew_seconds, keys_stale_seconds, created_at, updated_at)
+    select value, 'o', value, 'https://' || value, 'discovery', 30, 0, -key, 0 from json_each(?)`
+  const keySet = `insert into issuer_key_sets (issuer_id, source, jwks, fetched_at, fresh_until)
+    select value, '', replace(hex(zeroblob(100000)), '0', 'x'), 0, 0 from json_each(?)`
+  const args = [JSON.stringify(ids)]
+  await client.batch(
+    [
+      { sql: issuer, args },
+      { sql: keySet, args },
+    ],
+    'write',
+  )
+})
+afterAll(async () => {
+  await database.close()
+  await server.close()
+  folder.remove()
+})
+
+test('one statement cannot read them', async () => {
+  const error = await rejectionOf(database.orm.select().from(issuerKeySets))
+  expect(isTooLarge(error)).toBe(true)
+})
+
+test('issuers with large key sets are listed, by a condition and by their ids', async () => {
+  const all = await listIssuers(database.orm, sql`${issuers.deletedAt} is null`)
+  expect(all.map(({ id }) => id)).toEqual(ids.toReversed())
+  expect(all.map(({ lastKeySet }) => lastKeySet?.jwks.length)).toEqual(ids.map(() => 200_000))
+  expect((await listIssuers(database.orm, ids)).map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+})
+
+test('packed rows are read in the order of their row numbers', async () => {
+  const packed = packing(issuerKeySets, ['issuerId'])
+  const read: string[] = []
+  for await (const rows of packed.read(database.orm)) for (const text of rows) read.push(packed.unpack(text).issuerId)
+  expect(read).toEqual(ids)
+})
+
+test('the rows are copied, and equal', async () => {
+  const copy = await openDatabase({ path: join(folder.path, 'copy.db'), create: true, synchronous: 'normal' })
+  if ('refused' in copy) throw new Error(copy.message)
+  const tables = (await listCopiedTables(copy)).filter(({ name }) =>
+    /^(organizations|issuers|issuer_key_sets)$/.test(name),
+  )
+  for (const table of tables) await copyTable(database, copy, table, () => {})
+  expect(await hasRows(copy, tables)).toBe(true)
+  for (const table of tables) expect(await digestTable(copy, table)).toEqual(await digestTable(database, table))
+  await copy.close()
+})
