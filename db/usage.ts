@@ -3,7 +3,6 @@
 import { and, desc, eq, getTableColumns, gt, gte, lt, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
-import { packedValue } from './packed-rows.ts'
 import { usage, usageDays } from './record-schema.ts'
 import { timeOfRequest } from './request-time.ts'
 import { apiKeys } from './schema.ts'
@@ -40,8 +39,7 @@ export function readable<Column extends SQLiteColumn>(column: Column) {
   return sql<Column['_']['data']>`min(${column}, ${sql.raw(String(Number.MAX_SAFE_INTEGER))})`
 }
 
-/** The cost of a key by day, as JSON: its id, and a list of days with their cost in nanodollars. */
-export type SpentDays = { keyId: string; packed: string }
+/** The cost of a key by day, as it is packed: its id, and a list of days with their cost in nanodollars. */
 export type UnpackedDays = [keyId: string, days: [day: number, costNanodollars: number][]]
 
 const keysAtOnce = 500
@@ -49,19 +47,19 @@ const keysAtOnce = 500
 /** Called with the last key of each slice, null for the rest, and the newest usage row that its costs include. */
 export type OnSpentSlice = (lastKeyId: string | null, usageId: number) => void
 
-/** Lists the cost of each key that is not deleted by day, many keys with one statement. */
-export async function listSpentDays(orm: Orm, onSlice: OnSpentSlice = () => {}): Promise<SpentDays[]> {
+/** Lists the cost of each key that is not deleted by day, packed (packed-rows.ts), many keys in one text. */
+export async function listSpentDays(orm: Orm, onSlice: OnSpentSlice = () => {}): Promise<string[]> {
   const { keyId, day } = usageDays
   const days = sql`json_group_array(json_array(${day}, ${readable(usageDays.costNanodollars)}))`
-  const isInUse = sql`${keyId} not in (select ${apiKeys.id} from ${apiKeys} where ${apiKeys.deletedAt} is not null)`
-  const spent: SpentDays[] = []
+  const isDeleted = sql`exists (select 1 from ${apiKeys} where ${apiKeys.id} = ${keyId} and ${apiKeys.deletedAt} is not null)`
+  const spent: string[] = []
   for (let last: string | null = ''; last !== null; ) {
     const [slice]: { keys: string | null; last: string | null; usage: number | null }[] = await orm.all(sql`
       select group_concat(packed, char(10)) as keys, max(id) as last, (select max(id) from usage) as usage from (
         select ${keyId} as id, json_array(${keyId}, ${days}) as packed from ${usageDays}
-        where ${keyId} > ${last} and ${isInUse} group by ${keyId} order by ${keyId} limit ${keysAtOnce}
+        where ${keyId} > ${last} group by ${keyId} having not ${isDeleted} order by ${keyId} limit ${keysAtOnce}
       )`)
-    for (const packed of slice?.keys?.split('\n') ?? []) spent.push({ keyId: packedValue(packed), packed })
+    if (slice?.keys != null) spent.push(slice.keys)
     last = slice?.last ?? null
     onSlice(last, slice?.usage ?? 0)
   }

@@ -1,6 +1,6 @@
 // The keys, issuers and policies that are in force, as the registry holds them, and how they are loaded. Deleted rows are
 // not here, except keys and issuers that a policy names: it is refused for them, and shows their names.
-import { eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { readByIds } from '../../db/fitting.ts'
 import { listIssuers } from '../../db/issuers.ts'
@@ -18,6 +18,7 @@ export type TrustRows = {
   keys: PackedMap<Key>
   /** Finds a key by the hash of its text. */
   keysByHash: { get: (hash: string) => Key | undefined }
+  /** Of the keys that were loaded one by one, since they were created or changed. */
   keyIdsByHash: Map<string, string>
   issuers: Map<string, Issuer>
   policies: PackedMap<Policy>
@@ -43,18 +44,18 @@ const places = { keyId: 1, issuerId: 2 } as const
 export type Naming = keyof typeof places
 
 export function createTrustRows(orm: Orm): TrustRows {
-  const keys = createPackedMap(
-    (text) => compileKey(packedKeys.unpack(text)),
-    (held) => {
+  const keys = createPackedMap((text) => compileKey(packedKeys.unpack(text)), {
+    sortByOf: (held) => {
       const { createdAt, name } = headOfKey(held)
       return [createdAt, name]
     },
-  )
+    otherPlace: keyHeadFields.indexOf('hash'),
+  })
   const keyIdsByHash = new Map<string, string>()
   return {
     keys,
     keyIdsByHash,
-    keysByHash: { get: (hash) => keys.get(keyIdsByHash.get(hash) ?? '') },
+    keysByHash: { get: (hash) => keys.get(keyIdsByHash.get(hash) ?? keys.packedKeyWith(hash) ?? '') },
     issuers: new Map(),
     policies: createPackedMap((text) => Object.freeze(packedPolicies.unpack(text))),
     deleted: readDeletedFrom(orm),
@@ -73,7 +74,10 @@ export async function loadKeys(trust: TrustRows, orm: Orm, ids?: string[]): Prom
 
 /** Reloads the issuers with these ids, or all. */
 export async function loadIssuers(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
-  const rows = await listIssuers(orm, ids ?? isInUse(issuers, policies.issuerId))
+  const rows = await listIssuers(
+    orm,
+    ids ?? sql`(${isNull(issuers.deletedAt)} or ${isNamed(issuers.id, policies.issuerId)})`,
+  )
   for (const row of rows) trust.issuers.set(row.id, Object.freeze(row))
   if (ids !== undefined) letGo(trust, 'issuerId', rows)
 }
@@ -112,23 +116,25 @@ function putKey(trust: TrustRows, row: ApiKey): void {
   trust.keyIdsByHash.set(key.hash, key.id)
 }
 
-async function loadAllKeys(trust: TrustRows, orm: Orm): Promise<void> {
-  for await (const rows of packedKeys.read(orm, isInUse(apiKeys, policies.keyId)))
-    for (const text of rows) {
-      const id = packedValue(text)
-      trust.keys.setPacked(id, text)
-      trust.keyIdsByHash.set(packedValue(text, 1), id)
-    }
+async function loadAllKeys({ keys }: TrustRows, orm: Orm): Promise<void> {
+  const { id, deletedAt } = apiKeys
+  // Looks through all policies, which is too much for each of the statements that read keys.
+  const isDeletedAndNamed = and(isNotNull(deletedAt), isNamed(id, policies.keyId))
+  const [named] = await orm
+    .select({ ids: sql<string>`json_group_array(${id})` })
+    .from(apiKeys)
+    .where(isDeletedAndNamed)
+  const isInUse = or(isNull(deletedAt), sql`${id} in (select value from json_each(${named?.ids ?? '[]'}))`)
+  for await (const rows of packedKeys.read(orm, isInUse)) keys.addPacked(rows)
 }
 
 async function loadAllPolicies(trust: TrustRows, orm: Orm): Promise<void> {
-  for await (const rows of packedPolicies.read(orm, isNull(policies.deletedAt)))
-    for (const text of rows) trust.policies.setPacked(packedValue(text), text)
+  for await (const rows of packedPolicies.read(orm, isNull(policies.deletedAt))) trust.policies.addPacked(rows)
 }
 
-/** Matches rows that are not deleted, or that a policy names. */
-function isInUse({ id, deletedAt }: typeof apiKeys | typeof issuers, naming: SQLiteColumn): SQL {
-  return sql`(${deletedAt} is null or ${id} in (select ${naming} from ${policies} where ${policies.deletedAt} is null))`
+/** Matches rows that a policy names. The plus keeps SQLite from beginning with the policies where few rows are looked at. */
+function isNamed(id: SQLiteColumn, naming: SQLiteColumn): SQL {
+  return sql`+${id} in (select ${naming} from ${policies} where ${policies.deletedAt} is null)`
 }
 
 /** The policies that name one of these keys or issuers. */

@@ -1,7 +1,7 @@
 // What each key has spent, in memory: in total, and per day, week and month (UTC, weeks start on Monday). Money is in
 // nanodollars.
 import type { ApiKey } from '../../db/schema.ts'
-import type { SpentDays, UnpackedDays } from '../../db/usage.ts'
+import type { UnpackedDays } from '../../db/usage.ts'
 import { spentPeriodsMax } from '../limits.ts'
 import { createPackedMap } from '../values/packed-map.ts'
 
@@ -34,9 +34,9 @@ const monthOf = (day: number) => {
  * `rows` are the totals of each key from the database, which are added up when the key is first used. Each period has a
  * separate sum, so that spending under a wrong clock counts only for the wrong time.
  */
-export function createSpending(rows: readonly SpentDays[], now: number): Spending {
+export function createSpending(rows: readonly string[], now: number): Spending {
   const known = createPackedMap((packed) => addUp(packed, dayOf(now)))
-  for (const { keyId, packed } of rows) known.setPacked(keyId, packed)
+  for (const packed of rows) known.addPacked(packed)
   return {
     add: (keyId, at, nanodollars) => {
       const spent = known.get(keyId) ?? nothing()

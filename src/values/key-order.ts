@@ -11,23 +11,24 @@ export type KeyOrder = {
   beforeRemoval: (key: string) => void
   /** Call it once the map has the entry. */
   afterAddition: (key: string) => void
+  /** Call it after other changes: the keys are sorted when they are next asked for. */
+  forget: () => void
 }
 
-export function createKeyOrder<Entry>(
-  entries: ReadonlyMap<string, Entry>,
-  sortByOf: (entry: Entry) => SortBy,
-): KeyOrder {
+export type Held<Entry> = { held: (key: string) => Entry | undefined; entries: () => Iterable<[string, Entry]> }
+
+export function createKeyOrder<Entry>(map: Held<Entry>, sortByOf: (entry: Entry) => SortBy): KeyOrder {
   let order: string[] | undefined
 
   const positionOf = (keys: readonly string[], key: string): number => {
-    const wanted = entries.get(key)
+    const wanted = map.held(key)
     if (wanted === undefined) return -1
     const sortBy = sortByOf(wanted)
     let [low, high] = [0, keys.length]
     while (low < high) {
       const middle = (low + high) >> 1
       const other = keys[middle] ?? ''
-      const entry = entries.get(other)
+      const entry = map.held(other)
       if (entry !== undefined && compare(sortByOf(entry), other, sortBy, key) < 0) low = middle + 1
       else high = middle
     }
@@ -36,7 +37,7 @@ export function createKeyOrder<Entry>(
 
   return {
     keys: () => {
-      order ??= sortKeys(entries, sortByOf)
+      order ??= sortKeys(map.entries(), sortByOf)
       return order.slice()
     },
     beforeRemoval: (key) => {
@@ -47,10 +48,13 @@ export function createKeyOrder<Entry>(
     afterAddition: (key) => {
       if (order !== undefined) order.splice(positionOf(order, key), 0, key)
     },
+    forget: () => {
+      order = undefined
+    },
   }
 }
 
-function sortKeys<Entry>(entries: ReadonlyMap<string, Entry>, sortByOf: (entry: Entry) => SortBy): string[] {
+function sortKeys<Entry>(entries: Iterable<[string, Entry]>, sortByOf: (entry: Entry) => SortBy): string[] {
   const all = [...entries].map(([key, entry]) => ({ key, sortBy: sortByOf(entry) }))
   return all.sort((one, other) => compare(one.sortBy, one.key, other.sortBy, other.key)).map(({ key }) => key)
 }

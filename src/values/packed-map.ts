@@ -1,10 +1,12 @@
-// A map that keeps values as text until they are used, because most rows of a large installation are not.
+// A map that keeps values packed, many in one text, until they are used, because most rows of a large installation are not.
 import { createKeyOrder, type SortBy } from './key-order.ts'
+import { createRowBlocks } from './row-blocks.ts'
 
 /** Iterating unpacks a value without keeping it: only `get` does, so that a value in use stays the same. */
 export type PackedMap<Value extends object> = ReadonlyMap<string, Value> & {
   set: (key: string, value: Value) => void
-  setPacked: (key: string, text: string) => void
+  /** Adds packed rows whose keys the map does not have (see row-blocks.ts). */
+  addPacked: (rows: string) => void
   delete: (key: string) => boolean
   /** The values whose text passes a quick check, and all that are not packed. */
   valuesWith: (mayFit: (text: string) => boolean) => Iterable<Value>
@@ -14,60 +16,78 @@ export type PackedMap<Value extends object> = ReadonlyMap<string, Value> & {
   peek: (key: string) => Value | undefined
   /** A copy of the keys, in the order that the map was made with, or else of insertion. */
   keysInOrder: () => string[]
+  /** The key of a row that was added packed, by its value at the other place of the map. It may be deleted since. */
+  packedKeyWith: (other: string) => string | undefined
+}
+
+export type PackedMapOptions<Value> = {
+  sortByOf?: (held: Value | string) => SortBy
+  /** The place of another value by which a packed row is found. */
+  otherPlace?: number
 }
 
 export function createPackedMap<Value extends object>(
   unpack: (text: string) => Value,
-  sortByOf?: (held: Value | string) => SortBy,
+  { sortByOf, otherPlace }: PackedMapOptions<Value> = {},
 ): PackedMap<Value> {
-  const entries = new Map<string, Value | string>()
-  const order = sortByOf && createKeyOrder(entries, sortByOf)
+  const { rows, values, take, held, entries, size } = createHoldings<Value>(otherPlace)
+  const order = sortByOf && createKeyOrder({ held, entries }, sortByOf)
   const toValue = (entry: Value | string) => (typeof entry === 'string' ? unpack(entry) : entry)
 
-  function put(key: string, entry: Value | string): void {
-    order?.beforeRemoval(key)
-    entries.set(key, entry)
-    order?.afterAddition(key)
-  }
   function* iterate(): Generator<[string, Value], undefined> {
-    for (const [key, entry] of entries) yield [key, toValue(entry)]
+    for (const [key, entry] of entries()) yield [key, toValue(entry)]
   }
-  function* values(): Generator<Value, undefined> {
-    for (const entry of entries.values()) yield toValue(entry)
+  function* iterateValues(): Generator<Value, undefined> {
+    for (const [, entry] of entries()) yield toValue(entry)
+  }
+  function* iterateKeys(): Generator<string, undefined> {
+    for (const [key] of entries()) yield key
   }
   function* valuesWith(mayFit: (text: string) => boolean): Generator<Value, undefined> {
-    for (const entry of entries.values())
-      if (typeof entry !== 'string') yield entry
-      else if (mayFit(entry)) yield unpack(entry)
+    for (const [, entry] of entries()) if (typeof entry !== 'string' || mayFit(entry)) yield toValue(entry)
   }
 
   const map: PackedMap<Value> = {
     get: (key) => {
-      const entry = entries.get(key)
+      const entry = values.get(key) ?? held(key)
       if (typeof entry !== 'string') return entry
       const value = unpack(entry)
-      entries.set(key, value)
+      take(key)
+      values.set(key, value)
       return value
     },
-    set: put,
-    setPacked: put,
+    set: (key, value) => {
+      order?.beforeRemoval(key)
+      take(key)
+      values.set(key, value)
+      order?.afterAddition(key)
+    },
+    addPacked: (text) => {
+      rows.add(text)
+      order?.forget()
+    },
     delete: (key) => {
       order?.beforeRemoval(key)
-      return entries.delete(key)
+      const wasPacked = take(key)
+      return values.delete(key) || wasPacked
     },
-    has: (key) => entries.has(key),
+    has: (key) => held(key) !== undefined,
     get size() {
-      return entries.size
+      return size()
     },
-    keys: () => entries.keys(),
-    values,
+    keys: iterateKeys,
+    values: iterateValues,
     valuesWith,
-    held: (key) => entries.get(key),
+    held,
     peek: (key) => {
-      const entry = entries.get(key)
+      const entry = held(key)
       return entry === undefined ? undefined : toValue(entry)
     },
-    keysInOrder: () => order?.keys() ?? [...entries.keys()],
+    keysInOrder: () => order?.keys() ?? [...iterateKeys()],
+    packedKeyWith: (other) => {
+      const row = otherPlace === undefined ? undefined : rows.find(otherPlace, other)
+      return row === undefined ? undefined : rows.keyOf(row)
+    },
     entries: iterate,
     [Symbol.iterator]: iterate,
     forEach: (act) => {
@@ -75,4 +95,36 @@ export function createPackedMap<Value extends object>(
     },
   }
   return map
+}
+
+/** Packed rows, and the values that took the place of some of them or came later. */
+function createHoldings<Value extends object>(otherPlace: number | undefined) {
+  const rows = createRowBlocks(otherPlace === undefined ? [0] : [0, otherPlace])
+  const values = new Map<string, Value>()
+  /** The rows whose values were used, replaced or deleted. */
+  const taken = new Set<number>()
+
+  function held(key: string): Value | string | undefined {
+    const value = values.get(key)
+    if (value !== undefined) return value
+    const row = rows.find(0, key)
+    return row === undefined || taken.has(row) ? undefined : rows.textOf(row)
+  }
+  /** Returns whether the value was packed until now. */
+  function take(key: string): boolean {
+    const row = rows.find(0, key)
+    if (row === undefined || taken.has(row)) return false
+    taken.add(row)
+    return true
+  }
+  /** In the order of insertion: a value that is used or replaced keeps its place. */
+  function* entries(): Generator<[string, Value | string], undefined> {
+    for (let row = 0; row < rows.size(); row++) {
+      const key = rows.keyOf(row)
+      const entry = taken.has(row) ? values.get(key) : rows.textOf(row)
+      if (entry !== undefined) yield [key, entry]
+    }
+    for (const entry of values) if (rows.find(0, entry[0]) === undefined) yield entry
+  }
+  return { rows, values, take, held, entries, size: () => rows.size() - taken.size + values.size }
 }

@@ -41,7 +41,8 @@ async function prepareArms(): Promise<Arm[]> {
   const { folder } = await installLatchkey()
   const grown = benchFolder()
   cpSync(folder, grown, { recursive: true })
-  await fill(grown, { keys: 100_000, policies: 100_000 })
+  // Policies need an issuer.
+  await fill(grown, { issuers: 1, keys: 100_000, policies: 100_000 })
   const serve = (from: string) => (port: number) => [
     ...[program, 'serve', '--listen', `127.0.0.1:${port}`],
     ...['--database-url', `file:${join(from, 'latchkey-data/latchkey.db')}`],

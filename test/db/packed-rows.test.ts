@@ -22,8 +22,8 @@ beforeAll(async () => {
 })
 afterAll(() => served.stop())
 
-async function readAll(slices: AsyncGenerator<string[]>): Promise<string[]> {
-  return (await Array.fromAsync(slices)).flat()
+async function readAll(slices: AsyncGenerator<string>): Promise<string[]> {
+  return (await Array.fromAsync(slices)).flatMap((rows) => rows.split('\n'))
 }
 
 test('they are the same rows in the same order', async () => {

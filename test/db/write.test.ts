@@ -78,7 +78,9 @@ test('a cost beyond the whole numbers is summed up to their end, and rows that h
   for (const id of ['c', 'd']) await writer.appendUsage({ ...usageRow(id, acme), at: 1e9, costNanodollars: most })
   const { orm } = own.database
   const spentOf = async () =>
-    (await listSpentDays(orm)).flatMap(({ packed }) => (JSON.parse(packed) as UnpackedDays)[1].map(([, cost]) => cost))
+    (await listSpentDays(orm))
+      .flatMap((rows) => rows.split('\n'))
+      .flatMap((packed) => (JSON.parse(packed) as UnpackedDays)[1].map(([, cost]) => cost))
   expect(await spentOf()).toEqual([most, most])
   expect(await listUsage(orm, { limit: 9 }, (row) => row.costNanodollars)).toEqual([most, most, most, most])
   expect(await findDrift(orm)).toEqual([])

@@ -7,7 +7,7 @@ const at = (text: string) => Date.parse(text)
 
 type SpentDay = [day: number, nanodollars: number]
 /** The days of a key as they are read from the database. */
-const pack = (days: SpentDay[]) => [{ keyId: 'k', packed: JSON.stringify(['k', days]) }]
+const pack = (days: SpentDay[]) => [JSON.stringify(['k', days])]
 
 describe('what was spent', () => {
   const spent = [

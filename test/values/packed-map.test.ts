@@ -1,17 +1,26 @@
 // A packed map behaves like a map, unpacks a value once when it is used, and keeps nothing of what is only looked over.
 import { expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { createPackedMap } from '../../src/values/packed-map.ts'
 
 type Value = { name: string }
 
+const unpack = (text: string): Value => ({ name: String((JSON.parse(text) as string[])[1]) })
+const pack = (rows: [key: string, name: string][]) => rows.map((row) => JSON.stringify(row)).join('\n')
+
 function createCounted() {
   const unpacked: string[] = []
-  const map = createPackedMap<Value>((text) => {
-    unpacked.push(text)
-    return { name: text }
+  const map = createPackedMap((text) => {
+    const value = unpack(text)
+    unpacked.push(value.name)
+    return value
   })
-  map.setPacked('1', 'one')
-  map.setPacked('2', 'two')
+  map.addPacked(
+    pack([
+      ['1', 'one'],
+      ['2', 'two'],
+    ]),
+  )
   map.set('3', { name: 'three' })
   return { map, unpacked }
 }
@@ -46,6 +55,47 @@ test('it is read like a map, in the order of insertion', () => {
 
 test('a quick check of the text unpacks only the values that pass it', () => {
   const { map, unpacked } = createCounted()
-  expect([...map.valuesWith((text) => text.startsWith('tw'))].map(({ name }) => name)).toEqual(['two', 'three'])
+  expect([...map.valuesWith((text) => text.includes('"tw'))].map(({ name }) => name)).toEqual(['two', 'three'])
   expect(unpacked).toEqual(['two'])
+})
+
+test('any additions, uses, changes and deletions leave what they leave in a map', () => {
+  const key = fc.integer({ min: 0, max: 30 }).map(String)
+  const act = fc.record({ key, name: fc.string(), how: fc.constantFrom('set', 'delete', 'get', 'peek') })
+  fc.assert(
+    fc.property(fc.array(fc.string(), { maxLength: 20 }), fc.array(act, { maxLength: 40 }), (names, acts) => {
+      const rows = names.map((name, index): [string, string] => [String(index), name])
+      const [map, plain] = [createPackedMap(unpack), new Map<string, Value>()]
+      for (let start = 0; start < rows.length; start += 7) map.addPacked(pack(rows.slice(start, start + 7)))
+      for (const [key, name] of rows) plain.set(key, { name })
+      for (const { key, name, how } of acts) {
+        if (how === 'set') {
+          map.set(key, { name })
+          plain.set(key, { name })
+        } else if (how === 'delete') expect(map.delete(key)).toBe(plain.delete(key))
+        else expect(map[how](key)).toEqual(plain.get(key))
+      }
+      const byKey = (entries: Iterable<[string, Value]>) =>
+        [...entries].toSorted(([one], [other]) => (one < other ? -1 : 1))
+      expect(byKey(map)).toEqual(byKey(plain))
+      expect([map.size, map.keysInOrder().length]).toEqual([plain.size, plain.size])
+      for (const key of Array.from({ length: 31 }, (_, index) => String(index)))
+        expect([map.has(key), map.get(key)]).toEqual([plain.has(key), plain.get(key)])
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('among many rows, each is found by its key and by its other value', () => {
+  const rows = Array.from({ length: 5_000 }, (_, index): [string, string] => [`key-${index}`, `other-${index * 7}`])
+  const map = createPackedMap(unpack, { otherPlace: 1 })
+  for (let start = 0; start < rows.length; start += 800) map.addPacked(pack(rows.slice(start, start + 800)))
+  for (const [key, other] of rows) {
+    expect(map.packedKeyWith(other)).toBe(key)
+    expect(map.peek(key)).toEqual({ name: other })
+  }
+  for (const none of ['key-5000', 'key-', 'ey-1', 'other-1', '', 'key-1"']) {
+    expect(map.has(none)).toBe(false)
+    expect(map.packedKeyWith(none)).toBeUndefined()
+  }
 })
