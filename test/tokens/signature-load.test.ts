@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 const signatures = (count: number) => Array.from({ length: count }, isLoneSignature)
 
-test('the two signatures of one exchange are computed at once, turn after turn', async () => {
+test('two signatures in a turn are verified at once, turn after turn', async () => {
   for (let turn = 0; turn < 5; turn++) {
     expect(signatures(2)).toEqual([true, true])
     await nextTurn()
@@ -28,7 +28,7 @@ test('more signatures in one turn go to the pool, and so do those of the next tu
   expect(signatures(2)).toEqual([true, true])
 })
 
-test('after a crowd and a quiet turn, a lone exchange is computed at once', async () => {
+test('after a crowd and a quiet turn, a lone signature is verified at once', async () => {
   signatures(50)
   await nextTurn()
   await nextTurn()
@@ -53,7 +53,7 @@ test('work on the pool that fails is over, too', async () => {
   expect(signatures(1)).toEqual([true])
 })
 
-test('a signature made either way is valid either way, and a changed one is not', async () => {
+test('a signature is valid either way, and a changed one is not', async () => {
   const { privateKey: privateKeyObject, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const curve = { name: 'ECDSA', namedCurve: 'P-256' }
   const pkcs8 = privateKeyObject.export({ format: 'der', type: 'pkcs8' })
@@ -64,8 +64,8 @@ test('a signature made either way is valid either way, and a changed one is not'
 
   const sign = (index: number) => signJwt({ alg: 'ES256' }, { index }, { privateKey, privateKeyObject })
   const verify = (text: string) => isSignedBy(text, 'ES256', key)
-  // The first two of a turn are computed at once, the others on the pool.
   const texts = await Promise.all(Array.from({ length: 6 }, (_, index) => sign(index)))
+  // The first two of a turn are verified at once, the others on the pool.
   await nextTurn()
   await nextTurn()
   expect(await Promise.all(texts.map(verify))).toEqual(texts.map(() => true))
