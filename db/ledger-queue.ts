@@ -1,5 +1,5 @@
 // The write queue for exchanges, usage and used subject tokens. Rows queued in the same turn of the event loop share a
-// commit, and each fails alone.
+// commit, and each fails alone. While several commits are on their way to a server, new rows wait and share the next.
 import { setImmediate } from 'node:timers'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { isUnknownOutcome, isUnreachable, type Patience } from './commit-once.ts'
@@ -15,6 +15,11 @@ type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: Waiti
 
 /** Rows per insert statement. 250 rows of 20 columns stay far below SQLite's limit of 32,766 parameters. */
 const rowsPerStatement = 250
+/** How many commits of a node are on their way to a server. The more rows there are, the more share a commit. */
+const commitsAtOnceMax = 4
+/** A commit that takes longer no longer makes others wait: its outcome can be unknown for minutes. */
+const holdingMillisecondsMax = 1_000
+
 export type LedgerQueue = {
   appendAudit: (row: AuditRow) => Promise<void>
   appendUsage: (row: UsageRow) => Promise<void>
@@ -26,7 +31,10 @@ type Group = { ledger: Ledger; rows: Waiting[] }
 type Commit = (statements: BoundStatement[], rows: number, patience: Patience) => Promise<void>
 
 /** `isShared`: other nodes write too, so a used token that one of them has recorded fails. */
-export function createLedgerQueue(commit: Commit, { isShared = false } = {}): LedgerQueue {
+export function createLedgerQueue(
+  commit: Commit,
+  { isShared = false, holdingMilliseconds = holdingMillisecondsMax } = {},
+): LedgerQueue {
   const ledgers = {
     audit: createLedger(insertion(exchangeAudit)),
     // The upstream has done its work.
@@ -37,7 +45,16 @@ export function createLedgerQueue(commit: Commit, { isShared = false } = {}): Le
   }
   const all = Object.values(ledgers)
   let isScheduled = false
+  let holding = 0
   let flushing: Promise<void> = Promise.resolve()
+
+  function schedule(): void {
+    if (isScheduled || holding >= commitsAtOnceMax) return
+    isScheduled = true
+    setImmediate(() => {
+      flushing = flush()
+    })
+  }
 
   async function flush(): Promise<void> {
     isScheduled = false
@@ -46,17 +63,26 @@ export function createLedgerQueue(commit: Commit, { isShared = false } = {}): Le
       if (ledger.waiting.length > 0) groups.push({ ledger, rows: ledger.waiting })
       ledger.waiting = []
     }
-    if (groups.length > 0) await commitGroups(commit, groups)
+    if (groups.length === 0) return
+    const committed = commitGroups(commit, groups)
+    if (isShared) void holdOthers(committed)
+    await committed
+  }
+
+  async function holdOthers(committed: Promise<void>): Promise<void> {
+    holding += 1
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, holdingMilliseconds)
+    await Promise.race([committed, late])
+    clearTimeout(timer)
+    holding -= 1
+    if (all.some(({ waiting }) => waiting.length > 0)) schedule()
   }
 
   function append(ledger: Ledger, row: Row): Promise<void> {
     return new Promise((done, failed) => {
       ledger.waiting.push({ row, done, failed })
-      if (isScheduled) return
-      isScheduled = true
-      setImmediate(() => {
-        flushing = flush()
-      })
+      schedule()
     })
   }
 

@@ -1,0 +1,54 @@
+// How rows share commits that are on their way to a database server.
+import { expect, test } from 'bun:test'
+import { setImmediate } from 'node:timers/promises'
+import { createLedgerQueue } from '../../db/ledger-queue.ts'
+
+/** Queues ten rows, each in its own turn of the event loop. Commits end when `answer` is called with their number. */
+async function appendTen(options: { isShared: boolean; holdingMilliseconds?: number }) {
+  const commits: { rows: number; answer: () => void }[] = []
+  const ledger = createLedgerQueue(
+    (_, rows) => new Promise((resolve) => commits.push({ rows, answer: resolve })),
+    options,
+  )
+  const rows: Promise<void>[] = []
+  for (let count = 0; count < 10; count++) {
+    rows.push(ledger.appendUsedToken({ issuerId: 'issuer', tokenIdSha256: String(count), expiresAt: 1 }))
+    await setImmediate()
+    await setImmediate()
+  }
+  const rowsOfCommits = () => commits.map((commit) => commit.rows)
+  const answer = (index: number) => commits[index]?.answer()
+  return { ledger, rows: Promise.all(rows), rowsOfCommits, answer }
+}
+
+test('while four commits are on their way to a server, new rows share the next', async () => {
+  const { rows, rowsOfCommits, answer } = await appendTen({ isShared: true })
+  expect(rowsOfCommits()).toEqual([1, 1, 1, 1])
+  answer(1)
+  while (rowsOfCommits().length < 5) await setImmediate()
+  expect(rowsOfCommits()).toEqual([1, 1, 1, 1, 6])
+  for (const index of [0, 2, 3, 4]) answer(index)
+  await rows
+})
+
+test('commits that take long hold no others', async () => {
+  const { rows, rowsOfCommits, answer } = await appendTen({ isShared: true, holdingMilliseconds: 20 })
+  while (rowsOfCommits().reduce((sum, count) => sum + count, 0) < 10) await setImmediate()
+  for (const index of rowsOfCommits().keys()) answer(index)
+  await rows
+})
+
+test('the end of a server waits for no slot', async () => {
+  const { ledger, rows, rowsOfCommits, answer } = await appendTen({ isShared: true })
+  const closed = ledger.close()
+  expect(rowsOfCommits()).toEqual([1, 1, 1, 1, 6])
+  for (const index of rowsOfCommits().keys()) answer(index)
+  await Promise.all([closed, rows])
+})
+
+test('a database file commits in each turn', async () => {
+  const { rows, rowsOfCommits, answer } = await appendTen({ isShared: false })
+  expect(rowsOfCommits()).toHaveLength(10)
+  for (const index of rowsOfCommits().keys()) answer(index)
+  await rows
+})
