@@ -22,6 +22,7 @@ import {
   upstreamApiKey,
 } from '../support/latchkey.ts'
 import { testMasterKey } from '../support/server-kind.ts'
+import { databaseFileAt } from '../support/sqld.ts'
 
 const killsUsual = 2
 const kills = Number(process.env.LATCHKEY_TEST_KILLS ?? killsUsual)
@@ -172,7 +173,7 @@ test('what was answered is in the ledger once, and acknowledged changes are made
   const verified = await runCommand(['usage', 'verify'], { cwd: folder.path, env })
   expect(verified.code).toBe(0)
 
-  const rows = new Database(file, { readonly: true })
+  const rows = new Database(databaseFileAt(file), { readonly: true })
   const timesOf = (sql: string, names: string[]) => {
     const counts = new Map(rows.query<[string, number], []>(sql).values() as [string, number][])
     return [...new Set(names.map((name) => counts.get(name) ?? 0))]

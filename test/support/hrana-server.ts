@@ -6,7 +6,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createStreams, type StreamRequest } from './hrana-streams.ts'
-import { sqldCommand, startSqld } from './sqld.ts'
+import { databaseFileAt, sqldCommand, startSqld } from './sqld.ts'
 
 /** How a request ends without a response: before or after the work. */
 export type Cut = 'before' | 'after'
@@ -95,7 +95,7 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
   })
   return {
     url: `http${tls === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    file: backend.file,
+    file: databaseFileAt(path),
     trouble,
     counts,
     close: async () => {
@@ -110,14 +110,13 @@ type Answer = { status: number; text: string }
 
 const unauthorized: Answer = { status: 401, text: JSON.stringify({ error: 'Unauthorized: `The JWT is invalid`' }) }
 
-type Backend = { file: string; run: (url: string, body: string) => Promise<Answer>; close: () => Promise<void> }
+type Backend = { run: (url: string, body: string) => Promise<Answer>; close: () => Promise<void> }
 
 async function openBackend(path: string): Promise<Backend> {
   const command = sqldCommand()
   if (command === undefined) {
     const streams = createStreams(path)
     return {
-      file: path,
       run: async (_url, body) => {
         const { baton, requests } = JSON.parse(body) as { baton?: string | null; requests: StreamRequest[] }
         const { status, content } = streams.run(baton ?? undefined, requests)
@@ -126,12 +125,12 @@ async function openBackend(path: string): Promise<Backend> {
       close: async () => streams.close(),
     }
   }
-  const { url: origin, file, close } = await startSqld(command, `${path}.sqld`)
+  const { url: origin, close } = await startSqld(command, path)
   const run = async (url: string, body: string) => {
     const response = await fetch(origin + url, { method: 'POST', body })
     return { status: response.status, text: await response.text() }
   }
-  return { file, run, close }
+  return { run, close }
 }
 
 async function readText(request: IncomingMessage): Promise<string> {

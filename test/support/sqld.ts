@@ -3,30 +3,39 @@
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 
-export type Sqld = { url: string; file: string; close: () => Promise<void> }
+export type Sqld = { url: string; close: () => Promise<void> }
 
 /** The words of the command, if the environment names one. */
 export function sqldCommand(): string[] | undefined {
   return process.env.LATCHKEY_TEST_SQLD?.split(' ')
 }
 
-/** Starts the server on the folder, which it creates, and waits until it serves. */
-export async function startSqld(command: string[], folder: string): Promise<Sqld> {
+/** The file of a database that tests keep at this path. */
+export function databaseFileAt(path: string): string {
+  return sqldCommand() === undefined ? path : join(folderOf(path), 'dbs/default/data')
+}
+
+const folderOf = (path: string) => `${path}.sqld`
+
+/** Starts the server on a folder beside the path, which it creates, and waits until it serves. */
+export async function startSqld(command: string[], path: string): Promise<Sqld> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const child = Bun.spawn([...command, '--no-welcome', '-d', folder, '--http-listen-addr', `127.0.0.1:${port}`], {
-    env: { PATH: process.env.PATH, RUST_LOG: 'off' },
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'inherit',
-  })
+  const child = Bun.spawn(
+    [...command, '--no-welcome', '-d', folderOf(path), '--http-listen-addr', `127.0.0.1:${port}`],
+    {
+      env: { PATH: process.env.PATH, RUST_LOG: 'off' },
+      stdin: 'ignore',
+      stdout: 'ignore',
+      stderr: 'inherit',
+    },
+  )
   while (!(await isServing(url))) {
     if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended with ${child.exitCode}`)
     await Bun.sleep(5)
   }
   return {
     url,
-    file: join(folder, 'dbs/default/data'),
     close: async () => {
       child.kill('SIGKILL')
       await child.exited
