@@ -6,6 +6,7 @@ import { formatAddress } from '../src/addresses.ts'
 import { parseSettings, readSettingTexts, socketPathFor } from '../src/config.ts'
 import { describeSettings } from '../src/effective-settings.ts'
 import { logFlushMillisecondsMax } from '../src/limits.ts'
+import { leave } from '../src/nodes/leave.ts'
 import { standardError } from '../src/observe/line-sink.ts'
 import { raiseOutboundLimit } from '../src/runtime/outbound-limit.ts'
 import type { Server } from '../src/server.ts'
@@ -50,7 +51,12 @@ export function serveCommand(): Command {
     log('info', 'started', { version, listening: fields.listening, settings: describeSettings(texts) })
     if (server.baseUrl.startsWith('http:') && config.baseUrl !== undefined)
       log('warn', 'base_url_not_https', { base_url: server.baseUrl })
-    await stopOnSignal({ stop: () => server.stop().then(() => log('info', 'stopped', { version })) })
+    const stop = async () => {
+      await leave(server.context)
+      await server.stop()
+      log('info', 'stopped', { version })
+    }
+    await stopOnSignal({ stop })
   })
 }
 

@@ -52,6 +52,7 @@ export async function readOwnDocument(): Promise<OpenApiDocument> {
     monotonic: Date.now,
     inEffect: { read: () => ({ trustedProxies: { has: () => false } }) },
     accessLog: { isOn: () => false },
+    readiness: { isStopping: () => false },
     writer: { isBroken: () => false },
     callers: new WeakMap(),
     follow: followNobody(),

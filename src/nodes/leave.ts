@@ -1,0 +1,19 @@
+// Gives load balancers time to notice that a node is going to stop, before it refuses connections.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Readiness } from '../observe/endpoints/readiness.ts'
+import type { Follow } from './follow.ts'
+
+/** What leaving needs. */
+export type LeaveContext = { follow: Pick<Follow, 'revision'>; readiness: Pick<Readiness, 'beginStop'> }
+
+/** Two checks of a load balancer that asks every two seconds, or the time in which Kubernetes removes an endpoint. */
+const leaveMilliseconds = 5_000
+
+/**
+ * Reports not ready and serves on for five seconds. Each response closes its connection, so that a proxy keeps none. A
+ * process that owns its database returns at once: nothing else serves meanwhile.
+ */
+export async function leave({ follow, readiness }: LeaveContext, milliseconds = leaveMilliseconds): Promise<void> {
+  readiness.beginStop()
+  if (follow.revision() !== undefined) await pause(milliseconds)
+}

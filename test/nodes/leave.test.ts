@@ -1,0 +1,41 @@
+// A node that is going to stop serves on for a moment, and proxies find out.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { leave } from '../../src/nodes/leave.ts'
+import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
+import { startTestServer, type TestServer, temporaryFolder } from '../support/latchkey.ts'
+import { testMasterKey } from '../support/server-kind.ts'
+
+const folder = temporaryFolder()
+let database: HranaServer
+let server: TestServer
+
+beforeAll(async () => {
+  database = await startHranaServer({ path: join(folder.path, 'server.db') })
+  server = await startTestServer({
+    settings: { LATCHKEY_DATABASE_URL: database.url, LATCHKEY_MASTER_KEY: testMasterKey },
+  })
+})
+afterAll(async () => {
+  await server.stop()
+  await database.close()
+  folder.remove()
+})
+
+test('a node that leaves is not ready, serves on, and closes the connection of each response', async () => {
+  const ask = async (path: string) => {
+    const { status, headers } = await fetch(server.server.baseUrl + path)
+    return [status, headers.get('connection')]
+  }
+  expect(await ask('/oauth/jwks')).toEqual([200, null])
+  await leave(server.server.context, 1)
+  expect(await ask('/oauth/jwks')).toEqual([200, 'close'])
+  expect(await ask('/../readyz')).toEqual([503, 'close'])
+})
+
+test('a process that owns its database leaves at once', async () => {
+  const calls: string[] = []
+  const readiness = { beginStop: () => void calls.push('not ready') }
+  await leave({ follow: { revision: () => undefined }, readiness }, 60_000)
+  expect(calls).toEqual(['not ready'])
+})
