@@ -14,12 +14,7 @@ import { type Config, type SettingTexts, socketPathFor } from './config.ts'
 import { type Context, closeContext, type Dependencies, openContext, openServing } from './context.ts'
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
-import {
-  archiveCheckMilliseconds,
-  backupCheckMilliseconds,
-  drainMillisecondsMax,
-  tlsCheckMillisecondsDefault,
-} from './limits.ts'
+import { archiveCheckMilliseconds, backupCheckMilliseconds, tlsCheckMillisecondsDefault } from './limits.ts'
 import { reportWhileServing } from './nodes/report.ts'
 import { watchKeyExpiry } from './operating/key-expiry-log.ts'
 import { listenForMetrics, type MetricsAddress } from './operating/metrics-listener.ts'
@@ -31,6 +26,7 @@ import { readTlsPair } from './operating/tls-files.ts'
 import { createTlsInEffect, type TlsInEffect } from './operating/tls-in-effect.ts'
 import { listenForPage } from './page/listener.ts'
 import { withoutPage } from './page/page.ts'
+import { type HeldRequests, holdRequests } from './runtime/held-requests.ts'
 import { isSettledWithin, type Listener, listen, listenSecurely } from './runtime/listen.ts'
 import type { Handler } from './runtime/listener.ts'
 import { listenOnSocket } from './runtime/local-socket.ts'
@@ -88,13 +84,13 @@ export async function startServer(
     }
     return openContext(config, dependencies, { create })
   })
-  const listeners: Listeners = { others: [], socket: undefined }
+  const listeners: Listeners = { others: [], socket: undefined, held: holdRequests(), heldOfPage: holdRequests() }
   try {
     await prepare?.(withTypes(createRunner(admin)))
     const { context, address, runByName, reload, tls, stopReporting } = await serve(
       admin,
       dependencies,
-      listeners.others,
+      listeners,
       settings,
     )
     if (socketPath !== undefined) {
@@ -136,26 +132,24 @@ export async function startServer(
       stop,
     }
   } catch (error) {
+    listeners.held.refuse()
+    listeners.heldOfPage.refuse()
     await stopServer(listeners, admin)
     throw error
   }
 }
 
-const notYetServing: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
-
-/** Listens first, because the URLs can depend on the free ports that were chosen. Adds its listeners to `listeners`. */
+/** Listens first, because the URLs can depend on the free ports that were chosen. Requests wait until it serves. */
 async function serve(
   admin: AdminContext,
   { fetch }: Dependencies,
-  listeners: Listener[],
+  { others, held, heldOfPage }: Listeners,
   settings: StartOptions['settings'],
 ) {
   const { config } = admin
-  let handler = notYetServing
-  let pageHandler = notYetServing
-  const { listener, tls } = await openListener(admin, (request, peer) => handler(request, peer))
-  listeners.push(listener)
-  const pageAddress = await listenForPage(config, listeners, (request, peer) => pageHandler(request, peer))
+  const { listener, tls } = await openListener(admin, held.handler)
+  others.push(listener)
+  const pageAddress = await listenForPage(config, others, heldOfPage.handler)
   const address = { hostname: config.listen.hostname, port: listener.port }
   const baseUrl = baseUrlFor(config, address)
   const context = await openServing(admin, { baseUrl, pageUrl: pageUrlFor(config, baseUrl, pageAddress) }, fetch)
@@ -169,8 +163,8 @@ async function serve(
   const runByName = createRunner({ ...context, reload, settingTexts: () => texts, tlsState: tls?.state })
   // Requests that arrive before this node is counted would be admitted as if the others were all.
   const stopReporting = await reportWhileServing(context, { port: address.port, baseUrl })
-  handler = createApp(pageAddress === undefined ? context : withoutPage(context), runByName)
-  if (pageAddress !== undefined) pageHandler = createApp(context, runByName)
+  held.serve(createApp(pageAddress === undefined ? context : withoutPage(context), runByName))
+  if (pageAddress !== undefined) heldOfPage.serve(createApp(context, runByName))
   return { context, address, runByName, reload, tls, stopReporting }
 }
 
@@ -224,21 +218,27 @@ function writeLastUses({ lastUses, page, log }: Context): () => void {
   return () => clearInterval(timer)
 }
 
-type Listeners = { others: Listener[]; socket: Listener | undefined }
+type Listeners = {
+  others: Listener[]
+  socket: Listener | undefined
+  held: HeldRequests
+  heldOfPage: HeldRequests
+}
 
 /**
  * Drains everything within one limit. The local socket stays open longest, so that `latchkey health` can report a
  * server that is stopping.
  */
 async function stopServer(
-  { others, socket }: Listeners,
+  { others, socket }: Pick<Listeners, 'others' | 'socket'>,
   admin: AdminContext,
   reporting: Promise<void> = Promise.resolve(),
 ): Promise<void> {
+  const { drainMilliseconds } = admin.config
   const startedAt = performance.now()
-  const drained = Promise.all(others.map((listener) => listener.drain()))
-  await isSettledWithin(drained, drainMillisecondsMax)
-  const rest = Math.max(0, drainMillisecondsMax - (performance.now() - startedAt))
+  const drained = Promise.all(others.map((listener) => listener.drain(drainMilliseconds)))
+  await isSettledWithin(drained, drainMilliseconds)
+  const rest = Math.max(0, drainMilliseconds - (performance.now() - startedAt))
   await Promise.all([drained, socket?.drain(rest)])
   admin.database.shared?.beginEnd()
   await reporting

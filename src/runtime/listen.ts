@@ -1,6 +1,6 @@
 // Listens on Bun or Deno, and drains: a stop waits for running requests and for the work that outlives them.
 import { Fault } from '../fault.ts'
-import { connectionIdleSecondsMax, drainMillisecondsMax, usageWaitMillisecondsMax } from '../limits.ts'
+import { connectionIdleSecondsMax, drainMillisecondsDefault, usageWaitMillisecondsMax } from '../limits.ts'
 import { listenOnBun } from './bun.ts'
 import { findDeno, listenOnDeno } from './deno.ts'
 import type { AddressOf, Bounds, Handler, Listening, ListenOptions, Secure, Stopping, TlsPair } from './listener.ts'
@@ -10,7 +10,7 @@ export type Listener = {
   /** The port in force; 0 for a local socket. */
   port: number
   /**
-   * Accepts nothing new, lets running requests finish within `milliseconds` (`drainMillisecondsMax`), then closes the remaining
+   * Accepts nothing new, lets running requests finish within `milliseconds` (`drainMillisecondsDefault`), then closes the remaining
    * connections. Resolves when their handlers have ended too, so that everything they record is recorded.
    */
   drain: (milliseconds?: number) => Promise<void>
@@ -19,7 +19,7 @@ export type Listener = {
 /** How long handlers, and the work that outlives them, may take to end after their connections are closed. */
 const cutHandlersMillisecondsMax = usageWaitMillisecondsMax + 500
 
-const defaultBounds: Bounds = { idleSeconds: connectionIdleSecondsMax, drainMilliseconds: drainMillisecondsMax }
+const defaultBounds: Bounds = { idleSeconds: connectionIdleSecondsMax, drainMilliseconds: drainMillisecondsDefault }
 
 export type SecureListener = Listener & {
   /** Makes a pair ready for new connections; the others keep theirs. @throws the runtime's error when it cannot use the pair */

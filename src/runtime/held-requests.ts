@@ -1,0 +1,22 @@
+// Holds the requests that arrive while a server listens and does not serve yet, so that a proxy meets no error.
+import type { Handler } from './listener.ts'
+
+export type HeldRequests = {
+  handler: Handler
+  /** Serves the requests that wait, and all later ones. */
+  serve: (handler: Handler) => void
+  /** Responds 503: the server does not start. */
+  refuse: () => void
+}
+
+const refuseRequest: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
+
+export function holdRequests(): HeldRequests {
+  const { promise, resolve } = Promise.withResolvers<Handler>()
+  let current: Handler = async (request, peer) => (await promise)(request, peer)
+  const serve = (handler: Handler) => {
+    current = handler
+    resolve(handler)
+  }
+  return { handler: (request, peer) => current(request, peer), serve, refuse: () => serve(refuseRequest) }
+}

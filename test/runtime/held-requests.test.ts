@@ -1,0 +1,23 @@
+// Requests that arrive before a server serves wait for it.
+import { expect, test } from 'bun:test'
+import { holdRequests } from '../../src/runtime/held-requests.ts'
+import type { Peer } from '../../src/runtime/listener.ts'
+
+const peer: Peer = { address: null, liftIdleLimit: () => () => {}, isCut: () => false, outlives: () => {} }
+const request = new Request('http://127.0.0.1/v1/models')
+
+test('requests wait for the handler, and later ones meet it directly', async () => {
+  const { handler, serve } = holdRequests()
+  const early = handler(request, peer)
+  serve(async () => new Response('served'))
+  expect(await (await early).text()).toBe('served')
+  expect(await (await handler(request, peer)).text()).toBe('served')
+})
+
+test('requests get a 503 when the start fails', async () => {
+  const { handler, refuse } = holdRequests()
+  const early = handler(request, peer)
+  refuse()
+  const { status, headers } = await early
+  expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+})
