@@ -68,6 +68,8 @@ export type Config = {
   retention: Retention
   /** Age in days at which the signing key is rotated; undefined for never. */
   signingKeyDays: number | undefined
+  /** How long running requests may take after a stop signal. */
+  drainMilliseconds: number
   /** Whether issuers on `http://` loopback addresses may be trusted: for a laptop and for tests. */
   insecureIssuers: boolean
   /** How long the keys of an issuer stay usable after they expire. */
@@ -87,6 +89,9 @@ export type ConfigSources = {
 }
 
 /** The text of a setting; undefined where nothing sets it. */
+/** A stop that takes longer looks like one that hangs. */
+const drainSecondsMax = 3_600
+
 type Read = (name: SettingName) => string | undefined
 
 /** The text of every setting that has one, by default or because it is set. */
@@ -143,6 +148,7 @@ export function parseSettings(texts: SettingTexts): Config {
     adminOrigin: optional('LATCHKEY_ADMIN_ORIGIN', parseOrigin),
     retention: retentionOf(count, read('LATCHKEY_ARCHIVE_DIR')),
     signingKeyDays: count('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
+    drainMilliseconds: 1_000 * count('LATCHKEY_DRAIN_SECONDS', 1, drainSecondsMax),
     insecureIssuers: required('LATCHKEY_INSECURE_ISSUERS', parseBoolean),
     bundleGraceMilliseconds: required('LATCHKEY_BUNDLE_GRACE', parseDurationOrZero),
     logLevel: required('LATCHKEY_LOG_LEVEL', (name, text) => parseChoice(name, text, logLevels)),

@@ -188,8 +188,8 @@ export const verifiedTokensMax = 10_000
 export const rateBucketsMax = 20_000
 /** How long a connection can be idle, unless its request lifts this limit. */
 export const connectionIdleSecondsMax = 60
-/** How long a running exchange or response can take after a stop signal. */
-export const drainMillisecondsMax = 10_000
+/** How long a running exchange or response can take after a stop signal, unless the settings say otherwise. */
+export const drainMillisecondsDefault = 10_000
 /** Values per metrics label; further values count as `other`. Prometheus stores about 3 KB per series. */
 export const labelValuesMax = 200
 /** Log lines that wait for a slow reader, about 15,000. Further lines are dropped and counted. */

@@ -163,6 +163,12 @@ export const settings = [
     default: '90',
   },
   {
+    env: 'LATCHKEY_DRAIN_SECONDS',
+    value: 'SECONDS',
+    help: 'how long running requests may take after a stop signal',
+    default: '10',
+  },
+  {
     env: 'LATCHKEY_INSECURE_ISSUERS',
     value: 'BOOLEAN',
     help: 'true accepts issuers at http:// loopback addresses; for tests only',

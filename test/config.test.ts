@@ -114,6 +114,7 @@ const values: Record<
   LATCHKEY_RETAIN_USAGE_DAYS: [['1', '2', '3'], (config) => config.retention.days.usage, Number],
   LATCHKEY_ARCHIVE_DIR: [['/a', 'b', '/c/d'], (config) => config.retention.folder, (text) => resolve(text)],
   LATCHKEY_SIGNING_KEY_DAYS: [['1', '2', '3'], (config) => config.signingKeyDays, Number],
+  LATCHKEY_DRAIN_SECONDS: [['1', '60', '3600'], (config) => config.drainMilliseconds, (text) => Number(text) * 1_000],
   LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
   LATCHKEY_BUNDLE_GRACE: [
     ['0', '90m', '2d'],
@@ -252,6 +253,7 @@ describe('every setting', () => {
       adminOrigin: undefined,
       retention: { days: {}, folder: undefined },
       signingKeyDays: 90,
+      drainMilliseconds: 10_000,
       insecureIssuers: false,
       bundleGraceMilliseconds: 0,
       logLevel: 'info',
