@@ -9,8 +9,10 @@ import type { Figures } from './report.ts'
 
 export type NodeArm = Contestant & {
   nodes: Served[]
+  databaseUrl: string
   policyId: string
   apiKey: string
+  keyId: string
   managementKey: string
   addNode: () => Promise<Served>
   /** Adds so much time to each request to the database server. */
@@ -36,7 +38,7 @@ export async function startArm(nodesTotal: number, issuerUrl: string, upstreamOr
     ...(database && { LATCHKEY_DATABASE_URL: database.url, LATCHKEY_MASTER_KEY: testMasterKey }),
   })
   const { run } = installed
-  const { key: apiKey } = await run('keys', 'create', '--name', 'key')
+  const { id: keyId, key: apiKey } = await run('keys', 'create', '--name', 'key')
   const { key: managementKey } = await run('keys', 'create', '--name', 'admin', '--management')
   await run('prices', 'set', 'bench', '--prompt', '1', '--completion', '1')
   await run('issuers', 'add', '--name', 'idp', '--url', issuerUrl)
@@ -50,8 +52,10 @@ export async function startArm(nodesTotal: number, issuerUrl: string, upstreamOr
     pid: first,
     others,
     nodes,
+    databaseUrl: database?.url ?? '',
     policyId: policy.id,
     apiKey,
+    keyId,
     managementKey,
     addNode: installed.serve,
     delayDatabase: async (delayMilliseconds) => {

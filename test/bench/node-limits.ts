@@ -35,7 +35,7 @@ async function createKey({ nodes, managementKey }: NodeArm, limits: object): Pro
 
 /** Requests that are admitted beyond a budget. */
 export async function benchBudgets(arms: NodeArm[]): Promise<Result[]> {
-  const { add, results } = createResults()
+  const { add, results } = createNodeResults()
   for (let round = 0; round < rounds; round++)
     for (const arm of round % 2 === 0 ? arms : arms.toReversed())
       add(`budget of ${budgetRequests} requests`, arm, { overshoot: await exceedBudget(arm) }, budgetConcurrency)
@@ -60,7 +60,7 @@ async function exceedBudget(arm: NodeArm): Promise<number> {
 
 /** What rates admit, in percent of the limit: at once, and then each minute while every node gets three times its part. */
 export async function benchRates(steady: NodeArm[], changing: NodeArm): Promise<Result[]> {
-  const { add, results } = createResults()
+  const { add, results } = createNodeResults()
   const each = perMinutes.flatMap((perMinute) => Array.from({ length: keysForEach }, () => perMinute))
   const measure = (arm: NodeArm, what: string) =>
     Promise.all(
@@ -118,9 +118,10 @@ async function empty(listening: string, key: string): Promise<number> {
   }
 }
 
-function createResults() {
+/** Collects figures by load and arm. */
+export function createNodeResults() {
   const found = new Map<string, Result>()
-  const add = (load: string, { name: arm }: Contestant, figures: Figures, concurrency = 0): void => {
+  const add = (load: string, { name: arm }: Pick<Contestant, 'name'>, figures: Figures, concurrency = 0): void => {
     const result = found.get(`${load} ${arm}`) ?? { bench: 'nodes', load, concurrency, arm, figures: {} }
     found.set(`${load} ${arm}`, result)
     addRound(result, figures)

@@ -4,6 +4,7 @@ import { type Cell, contest, drive } from './contest.ts'
 import { exchange, startIssuer } from './exchange.ts'
 import { concurrencies } from './measure.ts'
 import { isStandIn, type NodeArm, startArm } from './node-arms.ts'
+import { benchDatabase } from './node-database.ts'
 import { benchBudgets, benchRates, infer } from './node-limits.ts'
 import { startUpstream } from './proxies.ts'
 import type { Result } from './report.ts'
@@ -47,7 +48,11 @@ export async function benchNodes(note: (text: string) => void): Promise<Result[]
 
   await four.nodes.pop()?.stop()
   const three = { ...four, name: 'latchkey, 3 nodes' }
-  results.push(...(await benchBudgets([file, three])), ...(await benchRates([one, two], three)))
+  results.push(
+    ...(await benchBudgets([file, three])),
+    ...(await benchRates([one, two], three)),
+    ...(await benchDatabase(one)),
+  )
   for (const { stop } of arms) await stop()
   await upstream.stop()
   await issuer.stop()
