@@ -153,7 +153,7 @@ async function write(
   return archive.file
 }
 
-/** Writes an unverified archive of another folder or node anew in this one. */
+/** Moves an unverified archive of another folder or node to this one, where it is written from the start. */
 async function moveHere(context: ArchiveContext, archive: Archive, { folder, by }: Run): Promise<Archive> {
   const { orm, writer, node, now } = context
   if (archive.folder === folder && archive.node === node) return archive

@@ -55,6 +55,21 @@ test('a rate is divided between them', async () => {
   expect(admitted).toBeLessThanOrEqual(22)
 })
 
+test('the doctor reports the clock, and a node with another base URL', async () => {
+  const codes = async () => {
+    const { findings } = await right.admin<{ findings: { code: string; names: string[] }[] }>('doctor.examine')
+    return findings.filter(({ code }) => code.startsWith('node_')).map(({ code, names }) => [code, names.length])
+  }
+  expect(await codes()).toEqual([['node_clock', 1]])
+  const other = await cluster.add({ LATCHKEY_BASE_URL: 'http://other.example/v1' })
+  expect(await codes()).toEqual([
+    ['node_base_urls', 2],
+    ['node_clock', 1],
+  ])
+  await other.stop()
+  cluster.nodes.pop()
+})
+
 const exchangeAt = async (node: TestServer, policyId: string, claims: object = {}) => {
   const subject_token = await mintAt(cluster.issuerUrl, { ...claims })
   const response = await postExchange(urlOf(node), { federation_policy_id: policyId, subject_token })

@@ -87,6 +87,20 @@ test('a token that may only read fails at once, and what it could not write is n
   await database.close()
 })
 
+test('a node with another master key does not start', async () => {
+  const database = await startHranaServer({ path: join(folder.path, 'keyed.db') })
+  const start = (key: string, create: boolean) =>
+    startTestServer({
+      settings: { LATCHKEY_DATABASE_URL: database.url, LATCHKEY_MASTER_KEY: key },
+      start: create ? {} : { create, prepare: async () => {} },
+    })
+  const node = await start(masterKey, true)
+  const { code, message } = await rejectionOf(start('b2'.repeat(32), false))
+  expect([code, message]).toEqual(['configuration', expect.stringContaining('does not fit this database')])
+  await node.stop()
+  await database.close()
+})
+
 test('a command leaves an older schema alone, and nodes that start at once run each migration once', async () => {
   const path = join(folder.path, 'older.db')
   const database = await startHranaServer({ path })

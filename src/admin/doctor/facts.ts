@@ -111,8 +111,10 @@ export async function readServer(context: AdminContext): Promise<ServerFacts> {
   const isFile = database.kind === 'file'
   const folder = dirname(database.path)
   const space = isFile ? await readSpace(folder) : undefined
+  const nodes = await listNodes(orm)
   return {
-    isServing: signingKeys !== undefined || (await listNodes(orm)).some(({ isLive }) => isLive),
+    isServing: signingKeys !== undefined || nodes.some(({ isLive }) => isLive),
+    nodes,
     disk: space && { folder, ...space, database: sizeOf(database.path) },
     // A server database has its own snapshots.
     backup: isFile ? await readBackup(context) : undefined,

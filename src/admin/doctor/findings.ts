@@ -4,6 +4,7 @@ import { type } from '../../values/shape.ts'
 export const findingLevels = ['error', 'warning', 'note'] as const
 export const findingAreas = [
   'server',
+  'nodes',
   'disk',
   'backup',
   'archive',

@@ -1,11 +1,15 @@
 // When the server itself needs attention: disk, backups, master key, certificate, schema. Rules only, for those who administer the whole installation.
 import { shellWord } from '../../../db/access.ts'
+import type { ListedNode } from '../../../db/nodes.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { durationText, type Finding, finding } from './findings.ts'
+import { judgeNodes } from './node-rules.ts'
 import { judgeExpiry } from './organization-rules.ts'
 
 export type ServerFacts = {
   isServing: boolean
+  /** Those of a server database. */
+  nodes: readonly ListedNode[]
   /** Undefined where the system does not say, and for a server database. Bytes. */
   disk: { folder: string; free: number; total: number; database: number } | undefined
   /** Undefined for a server database. */
@@ -40,7 +44,8 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
     ['master_key', judgeMasterKeyFile(facts)],
     ['tls', judgeTls(facts, now)],
   ]
-  return found.flatMap(([area, about]) => (about === undefined ? [] : [finding({ area, ...about })]))
+  const ofServer = found.flatMap(([area, about]) => (about === undefined ? [] : [finding({ area, ...about })]))
+  return [...ofServer, ...judgeNodes(facts.nodes)]
 }
 
 const notServing: About = {

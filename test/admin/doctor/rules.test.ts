@@ -31,6 +31,7 @@ const fineOrganization: OrganizationFacts = {
 }
 const fineServer: ServerFacts & { backup: BackupFacts } = {
   isServing: true,
+  nodes: [],
   disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9 },
   backup: { folder: '/backups', everyMilliseconds: day, newestAt: now - day, failure: undefined, free: 50e9 },
   isArchiveFailing: false,
@@ -38,6 +39,14 @@ const fineServer: ServerFacts & { backup: BackupFacts } = {
   tls: { ...validFor(100), failure: undefined },
   schema: 9,
 }
+
+const nodeOf = (name: string, facts: Partial<ServerFacts['nodes'][number]> = {}) => ({
+  ...{ id: name, name, version: '1.0.0', schemaVersion: 9, revision: 1, baseUrl: 'https://a/v1', clockOffset: 0 },
+  ...{ startedAt: now - 9 * day, lastSeenAt: now, lag: 0, isLive: 1, idleMilliseconds: 500 },
+  ...facts,
+})
+const nodes = (...facts: Parameters<typeof nodeOf>[1][]) =>
+  ofServer({ nodes: facts.map((each, index) => nodeOf(`node ${index}`, each)) })
 
 const summary = (findings: ReturnType<typeof judgeServer>) => findings.map(({ level, code }) => `${level} ${code}`)
 const ofIssuer = (facts: Partial<IssuerFacts>) =>
@@ -86,6 +95,19 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ],
   ['a server in order', () => ofServer({}), []],
   ['a server database, which has no files', () => ofServer({ backup: undefined, disk: undefined }), []],
+  ['nodes in order', () => nodes({}, { clockOffset: 29_000 }, { clockOffset: -29_000, lag: 9 }), []],
+  ['a node of a program without clock and base URL', () => nodes({}, { clockOffset: null, baseUrl: null }), []],
+  ['a node whose clock is ahead', () => nodes({}, { clockOffset: 31_000 }), ['warning node_clock']],
+  ['a node whose clock is behind', () => nodes({}, { clockOffset: -31_000 }), ['warning node_clock']],
+  ['a node that does not keep up', () => nodes({}, { lag: 1_001 }), ['warning node_behind']],
+  ['a node that is gone', () => nodes({}, { isLive: 0, clockOffset: 1e9 }), ['warning node_gone']],
+  ['an upgrade that has just begun', () => nodes({}, { version: '1.1.0', startedAt: now - hour }), []],
+  [
+    'an upgrade that was never finished',
+    () => nodes({}, { version: '1.1.0', startedAt: now - 2 * day }, { version: '1.1.0', startedAt: now }),
+    ['warning node_versions'],
+  ],
+  ['nodes with different base URLs', () => nodes({}, { baseUrl: 'https://b/v1' }), ['error node_base_urls']],
   ['no server', () => ofServer({ isServing: false }), ['warning server_stopped']],
   ['a disk with less room than the database takes', () => disk({ free: 4e9 }), ['warning disk_nearly_full']],
   ['a disk with less than a gigabyte', () => disk({ free: 0.9e9, database: 1 }), ['warning disk_nearly_full']],
