@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { askServer } from '../src/admin/transport/client.ts'
 import { readLocalUser } from '../src/admin/transport/local-user.ts'
-import { socketPathFor } from '../src/config.ts'
+import { type Config, socketPathFor } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
 import { command, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 import { moment } from './shared/render.ts'
@@ -25,16 +25,18 @@ the exit code is 1. Flags and environment of a running server cannot change; set
     const { options } = givenTo(all)
     const config = readConfig(options)
     const asked = await askServer(socketPathFor(config), 'server.reload', {}, { user: readLocalUser(process.env) })
-    if (asked === undefined) {
-      const database = JSON.stringify(config.databasePath)
-      throw new Fault(
-        'conflict',
-        `No server runs on the database ${database}; a server reads its settings when it starts`,
-      )
-    }
+    if (asked === undefined) throw notAsked(config)
     const reloaded = asked.result as Reloaded
     print(options.json === true ? JSON.stringify(reloaded, null, 2) : draw(reloaded))
   })
+}
+
+function notAsked({ databasePath, databaseServer }: Config): Fault {
+  const why =
+    databaseServer === undefined
+      ? `No server runs on the database ${JSON.stringify(databasePath)}; a server reads its settings when it starts`
+      : 'The nodes of a server database have no local socket: send SIGHUP to the process of the node'
+  return new Fault('conflict', why)
 }
 
 function draw({ changed, needs_restart, tls }: Reloaded): string {

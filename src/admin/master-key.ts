@@ -162,12 +162,13 @@ function replacement(
   { hex, statements, touched }: Change,
   summary: Partial<ReplacementResponse>,
 ): Replacement {
-  const { masterKey: source, databasePath } = context.config
+  const { masterKey: source, databasePath, databaseServer } = context.config
   const database = [() => commit(context, statements, touched), () => context.database.checkpoint()]
   if (source.kind === 'value') return { steps: database, answer: responseOf(context, { ...summary, replaced: true }) }
   const { path } = source
+  const owned = databaseServer === undefined ? databasePath : undefined
   return {
-    steps: [() => writeNextKeyFile(path, hex, databasePath), ...database, () => installNextKeyFile(path)],
+    steps: [() => writeNextKeyFile(path, hex, owned), ...database, () => installNextKeyFile(path)],
     answer: responseOf(context, { ...summary, replaced: true, previous_master_key_file: oldPathOf(path) ?? null }),
   }
 }

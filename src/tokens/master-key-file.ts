@@ -64,10 +64,10 @@ export function readNextKeyFile(path: string): string | undefined {
 }
 
 /**
- * Writes the next key next to the one in place, flushed to disk, with the owner and mode of the file that it will replace, or of `database`
- * when that file is missing. A different next key is kept as an old one.
+ * Writes the next key next to the one in place, flushed to disk, with the owner and mode of the file that it will replace. When that file
+ * is missing, the owner is that of `database`, or of the folder where the database is no file. A different next key is kept as an old one.
  */
-export function writeNextKeyFile(path: string, hex: string, database: string): void {
+export function writeNextKeyFile(path: string, hex: string, database: string | undefined): void {
   if (readNextKeyFile(path) === hex) return
   const target = targetOf(path)
   try {
@@ -173,10 +173,10 @@ function writeDraft(path: string, hex: string): string {
 }
 
 /** Root replaces the key of a server that runs as another user. */
-function adoptOwner(draft: string, target: string, database: string): void {
+function adoptOwner(draft: string, target: string, database: string | undefined): void {
   const own = statSync(draft)
   const key = statSync(target, { throwIfNoEntry: false })
-  const { uid, gid } = key ?? statSync(database)
+  const { uid, gid } = key ?? statSync(database ?? dirname(target))
   if (uid !== own.uid || gid !== own.gid) chownSync(draft, uid, gid)
   if (key !== undefined) chmodSync(draft, key.mode & 0o777)
 }

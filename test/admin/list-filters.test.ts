@@ -4,6 +4,8 @@ import { createCommandRunner } from '../support/command-runner.ts'
 import type { Row } from '../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 
+const hourMilliseconds = 3_600_000
+
 type Named = Row & { name: string }
 let latchkey: PastedIssuer
 let commands: ReturnType<typeof createCommandRunner>
@@ -14,6 +16,8 @@ beforeAll(async () => {
   latchkey = await startWithPastedIssuer()
   commands = createCommandRunner(latchkey.folder)
   const { admin, pairs, clock } = latchkey
+  // On a server database, commands ask with the real clock.
+  clock.now -= hourMilliseconds
   const create = (name: string, input: object = {}) => admin<Named & { key: string }>('keys.create', { name, ...input })
   managementKey = (await create('manager', { kind: 'management' })).key
   await create('of-ada', { owner: 'ada' })
@@ -36,7 +40,7 @@ beforeAll(async () => {
   await admin('keys.delete', { key: 'gone' })
   await admin('issuers.delete', { issuer: 'other' })
   gone = { key, issuer }
-  clock.now += 1_000
+  clock.now += hourMilliseconds
 })
 afterAll(() => latchkey.stop())
 

@@ -20,6 +20,8 @@ test('an import of a hundred prices takes as many statements as an import of one
     await latchkey.admin('prices.set', { prices })
     return counted.count()
   }
+  // What a start leaves to do is done by then.
+  await countOf(pricesOf('first', 1))
   const one = await countOf(pricesOf('one', 1))
   expect(await countOf(pricesOf('hundred', 100))).toBe(one)
   expect(one).toBeLessThan(10)

@@ -7,6 +7,7 @@ import { createSpending } from '../../src/keys/spending.ts'
 import { readArchives } from '../support/archives.ts'
 import { type Federation, type Row, runCommand, startFederation } from '../support/latchkey.ts'
 import { auditRow, organizationRows, usageRow } from '../support/rows.ts'
+import { settingsIn } from '../support/server-kind.ts'
 
 /** The id of the old requests, and its time. */
 const oldRequest = '01900000-0000-7000-8000-000000000000'
@@ -32,7 +33,7 @@ beforeEach(async () => {
 })
 afterEach(() => latchkey.stop())
 
-const env = () => ({ LATCHKEY_DATABASE_URL: `file:${latchkey.config.databasePath}` })
+const env = () => settingsIn(latchkey.folder)
 const command = (...args: string[]) => runCommand(args, { cwd: latchkey.folder, env: env() })
 const archive = (input: object = {}) => latchkey.admin<{ data: Row[] }>('archive.run', { before, to: folder, ...input })
 const archived = (kind: string) => [
@@ -98,7 +99,7 @@ describe('wrong input is refused, and nothing is archived:', () => {
   const wrong: [name: string, args: () => string[], message: string][] = [
     ['a time in the future', () => ['--before', '2999-01-01', '--to', folder], 'in the future'],
     ['a folder that does not exist', () => ['--before', before, '--to', `${folder}/x`], 'does not exist; create it'],
-    ['a file as the folder', () => ['--before', before, '--to', latchkey.config.databasePath], 'it is not a folder'],
+    ['a file as the folder', () => ['--before', before, '--to', import.meta.filename], 'it is not a folder'],
     ['an unknown kind', () => ['--before', before, '--to', folder, '--kind', 'keys'], 'exchanges or usage'],
     ['no folder', () => ['--before', before], 'use --to, or set LATCHKEY_ARCHIVE_DIR'],
     ['no time', () => [], '--before <time> must be given'],

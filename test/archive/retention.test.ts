@@ -114,7 +114,12 @@ describe('a server', () => {
       await writer.appendUsage({ ...usageRow(`usage-${at}`, organizationRows('none')), ...named, at })
     }
   }
-  const health = async () => (await (await fetch(new URL('/readyz', latchkey.server.baseUrl))).json()) as object
+  const health = async () => {
+    const { server } = latchkey
+    // A node whose clock has moved on by days has not looked at a server database for as long.
+    await server.context.follow.fresh()
+    return (await (await fetch(new URL('/readyz', server.baseUrl))).json()) as object
+  }
   const logged = (event: string) =>
     latchkey.logLines.map((line) => JSON.parse(line) as Record<string, unknown>).filter((line) => line.event === event)
 

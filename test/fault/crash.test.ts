@@ -119,14 +119,14 @@ async function checkServer(
 }
 
 async function killUnderLoad(
-  { serving, baseUrl, socketPath }: Served,
+  { serving, baseUrl, ask }: Served,
   trusted: Trust,
   acknowledged: Acknowledged,
   answersUntilKill: number,
 ): Promise<void> {
   const killAt = countAcknowledged(acknowledged) + answersUntilKill
   let isKilled = false
-  await putLoad({ baseUrl, socketPath, ...trusted }, acknowledged, {
+  await putLoad({ baseUrl, ask, ...trusted }, acknowledged, {
     isOver: () => isKilled,
     onAnswer: () => {
       if (isKilled || countAcknowledged(acknowledged) < killAt) return

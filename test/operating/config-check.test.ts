@@ -1,9 +1,10 @@
 // `latchkey config check`: every problem that a start would meet, each with what to do, found without starting or changing anything.
-import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createClient } from '@libsql/client'
 import type { Check } from '../../src/operating/config-check.ts'
+import { onFile } from '../support/file-only.ts'
 import { type Installation, install } from '../support/installation.ts'
 import { listenLocally, runCommand } from '../support/latchkey.ts'
 import { hasOpenssl, makeCertificate } from '../support/tls.ts'
@@ -39,7 +40,7 @@ describe('a good configuration', () => {
     expect(snapshot()).toEqual(before)
   })
 
-  test('passes beside the running server, which keeps serving and keeps its port', async () => {
+  onFile('local socket').test('passes beside the running server, which keeps serving and keeps its port', async () => {
     const listen = `127.0.0.1:${await freePort()}`
     const { serving, baseUrl } = await installation.serve(undefined, { LATCHKEY_LISTEN: listen })
     const { code, resultOf } = await check('--listen', listen)
@@ -79,10 +80,10 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
     return expectFailed('database', 'other.db', '--database-url', `file:${installation.folder}/other.db`)
   })
 
-  test('the schema of a newer program', () => {
-    const database = new Database(installation.databasePath)
-    database.run("insert into schema_migrations values (9999, 'future', 0)")
-    database.close()
+  test('the schema of a newer program', async () => {
+    const client = createClient({ url: installation.env.LATCHKEY_DATABASE_URL ?? '' })
+    await client.execute("insert into schema_migrations values (9999, 'future', 0)")
+    client.close()
     return expectFailed('database', 'use the newer program')
   })
 
@@ -108,7 +109,7 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
     await expectFailed('master_key', 'use the key that encrypted them')
   })
 
-  test('another master key than that of the running server', async () => {
+  onFile('local socket').test('another master key than that of the running server', async () => {
     const { serving } = await installation.serve()
     const other = join(installation.folder, 'other.key')
     writeFileSync(other, 'ab'.repeat(32), { mode: 0o600 })
@@ -131,10 +132,11 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
     await expectFailed('archive_dir', 'create it', '--retain-usage-days', '30', '--archive-dir', missing)
   })
 
-  test('a folder for backups that does not exist', () =>
-    expectFailed('backup_dir', 'create it', '--backup-dir', join(installation.folder, 'none')))
+  onFile('backup by copy').test('a folder for backups that does not exist', () =>
+    expectFailed('backup_dir', 'create it', '--backup-dir', join(installation.folder, 'none')),
+  )
 
-  test('a folder for backups that is out of reach', () => {
+  onFile('backup by copy').test('a folder for backups that is out of reach', () => {
     const loop = join(installation.folder, 'loop')
     symlinkSync(loop, loop)
     return expectFailed('backup_dir', loop, '--backup-dir', loop)

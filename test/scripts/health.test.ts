@@ -1,26 +1,34 @@
-// `latchkey health`: the exit code says whether a server is ready, over its local socket or its URL.
+// `latchkey health`: the exit code says whether a server is ready, over its local socket, or the listen address of a node, or its URL.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { type Installation, install } from '../support/installation.ts'
 import { listenLocally } from '../support/latchkey.ts'
+import { isServerKind } from '../support/server-kind.ts'
 
 let installation: Installation
+/** Where a command without a URL asks. */
+let asked: string
 beforeEach(async () => {
   installation = await install()
+  const { listener } = await listenLocally(async () => new Response())
+  await listener.drain()
+  installation.env.LATCHKEY_LISTEN = `127.0.0.1:${listener.port}`
+  asked = isServerKind
+    ? `http://127.0.0.1:${listener.port}/readyz`
+    : `no server listens on ${installation.databasePath}.sock`
 })
 afterEach(() => installation.remove())
 
 test('without a server it is unreachable, exit code 1, and makes nothing', async () => {
-  const socket = `${installation.databasePath}.sock`
-  const stdout = `unreachable: no server listens on ${socket}\n`
+  const stdout = expect.stringMatching(new RegExp(`^unreachable: ${asked}.*\n$`))
   expect(await installation.run('health')).toEqual({ code: 1, stdout, stderr: '' })
   const { code, stdout: json } = await installation.run('health', '--json')
   expect({ code, found: JSON.parse(json) as unknown }).toEqual({
     code: 1,
-    found: { status: 'unreachable', failing: [], degraded: [], reason: expect.stringContaining(socket) },
+    found: { status: 'unreachable', failing: [], degraded: [], reason: expect.stringContaining(asked) },
   })
 })
 
-test('a server is ready over its socket and over its URL', async () => {
+test('a server is ready where it is asked, and over its URL', async () => {
   const { baseUrl, serving } = await installation.serve()
   const ready = { code: 0, stdout: 'ready\n', stderr: '' }
   expect(await installation.run('health')).toEqual(ready)

@@ -20,6 +20,7 @@ import { compiledProgram } from '../support/compiled-program.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Installation, install, type Trust, trust } from '../support/installation.ts'
 import { type Finished, listenLocally, postExchange, type Row, runCommand } from '../support/latchkey.ts'
+import { isServerKind } from '../support/server-kind.ts'
 
 type Replaced = {
   replaced: boolean
@@ -36,6 +37,8 @@ type Replaced = {
   signing_key: string | null
 }
 
+/** A master key that is a value, in place of the file. */
+const value = (hex: string) => ({ LATCHKEY_MASTER_KEY: hex, LATCHKEY_MASTER_KEY_FILE: '' })
 const oldHex = '01'.repeat(32)
 const newHex = '02'.repeat(32)
 
@@ -85,10 +88,10 @@ async function prepareIn(installed: Installation, env: Record<string, string> = 
   return { trusted: made, accessToken: token }
 }
 
-/** The installation of this test becomes a copy of the prepared one. */
-function prepare(): void {
-  ;({ trusted, accessToken } = prepared)
-  cpSync(prepared.installation.folder, installation.folder, { recursive: true })
+/** The installation of this test becomes a copy of the prepared one. A database that is open cannot be replaced by a copy. */
+async function prepare(): Promise<void> {
+  ;({ trusted, accessToken } = isServerKind ? await prepareIn(installation) : prepared)
+  if (!isServerKind) cpSync(prepared.installation.folder, installation.folder, { recursive: true })
 }
 
 async function exchangeAt(baseUrl: string, { policyId, subjectToken }: Trust): Promise<string> {
@@ -142,7 +145,7 @@ const nothingDone = { replaced: false, previous_master_key_file: null, signing_k
 
 describe('with the old key at hand', () => {
   test('everything opens under a new key: tokens and credentials work as before', async () => {
-    prepare()
+    await prepare()
     const old = hexOf(file)
     const replaced = await replace()
     expect(replaced).toEqual({
@@ -187,7 +190,6 @@ describe('with the old key at hand', () => {
   }, 60_000)
 
   test('a key that is a value is replaced in the database alone, and says what to set', async () => {
-    const value = (hex: string) => ({ LATCHKEY_MASTER_KEY: hex })
     expect(await replace([], { LATCHKEY_NEW_MASTER_KEY: oldHex })).toMatchObject({ replaced: true })
     rmSync(file)
     ;({ trusted, accessToken } = await prepareIn(installation, value(oldHex)))
@@ -225,9 +227,10 @@ describe('with the old key at hand', () => {
 })
 
 describe('it refuses', () => {
-  test('while the server runs, also over its socket', async () => {
+  test('while a server runs, also over its socket', async () => {
     const { serving, ask } = await installation.serve()
-    expect(await failure([])).toEqual({ code: 1, stderr: expect.stringContaining('Stop the server first') })
+    const what = isServerKind ? 'Stop them first' : 'Stop the server first'
+    expect(await failure([])).toEqual({ code: 1, stderr: expect.stringContaining(what) })
     await expect(ask('master_key.replace' as never)).rejects.toMatchObject({ code: 'conflict' })
     await serving.stop()
   })
@@ -251,7 +254,7 @@ describe('it refuses', () => {
   }, 60_000)
 
   test.each([
-    ['a value without a new one', [], { LATCHKEY_MASTER_KEY: oldHex }, 'LATCHKEY_NEW_MASTER_KEY'],
+    ['a value without a new one', [], value(oldHex), 'LATCHKEY_NEW_MASTER_KEY'],
     ['a new key of another form', [], { LATCHKEY_NEW_MASTER_KEY: 'f00' }, '64 hex digits'],
     ['two new keys', ['--new-key-file', '/dev/null'], { LATCHKEY_NEW_MASTER_KEY: newHex }, 'one of them'],
     ['--lost without a word', ['--lost'], {}, '--yes'],
@@ -312,7 +315,7 @@ describe('with the old key lost', () => {
   }
 
   test('old tokens end, new ones work, and a credential that is set again is sent', async () => {
-    prepare()
+    await prepare()
     rmSync(file)
     const { code, stdout } = await runWith({}, 'master-key', 'replace', '--lost', '--yes', '--master-key-file', file)
     expect(code).toBe(0)
@@ -325,14 +328,14 @@ describe('with the old key lost', () => {
 
   test('a value is the new key itself', async () => {
     rmSync(file)
-    const env = { LATCHKEY_MASTER_KEY: newHex }
+    const env = value(newHex)
     expect(await replace(['--lost', '--yes'], env)).toMatchObject({ replaced: true, master_key_file: null })
     expect((await runWith(env, 'signing-keys', 'rotate')).code).toBe(0)
     expect(keyFiles()).toEqual([])
   })
 
   test('it is in the changes, which hold no secret', async () => {
-    prepare()
+    await prepare()
     const { data: before } = JSON.parse((await installation.run('signing-keys', 'list', '--json')).stdout) as {
       data: Row[]
     }
@@ -362,7 +365,7 @@ describe('with the old key lost', () => {
   }, 60_000)
 
   test('on a terminal it shows what is lost and asks', async () => {
-    prepare()
+    await prepare()
     rmSync(file)
     const answered = async (answer: string) => {
       let shown = ''

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createCommandRunner } from '../support/command-runner.ts'
 import { auditOf } from '../support/exchange-outcome.ts'
+import { onFile } from '../support/file-only.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 
 let latchkey: PastedIssuer
@@ -46,7 +47,7 @@ test('a claim cannot write to the terminal of the one who reads the audit', asyn
   expect(stdout).toContain(String.raw`a\u001b[2J\u000d\u000afake line`)
 })
 
-test('the socket takes operations by POST alone, and nothing else at all', async () => {
+onFile('local socket').test('the socket takes operations by POST alone, and nothing else at all', async () => {
   const unix = `${latchkey.config.databasePath}.sock`
   const ask = async (method: string, path: string, body?: string) => {
     const response = await fetch(`http://localhost${path}`, { unix, method, body } as RequestInit)

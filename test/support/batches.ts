@@ -13,13 +13,22 @@ export type Watched = {
 
 export function watchBatches(database: Database): Watched {
   const watched: Watched = { database, batches: [], before: () => {}, after: () => {} }
-  const commit: Database['commit'] = async (statements) => {
-    watched.batches.push(statements.length)
+  async function watch<Committed>(statements: number, commit: () => Promise<Committed>): Promise<Committed> {
+    watched.batches.push(statements)
     await watched.before()
-    await database.commit(statements)
+    const committed = await commit()
     await watched.after()
+    return committed
   }
-  watched.database = { ...database, commit }
+  const { shared } = database
+  watched.database = {
+    ...database,
+    commit: (statements) => watch(statements.length, () => database.commit(statements)),
+    shared: shared && {
+      ...shared,
+      commitChange: (statements, basis) => watch(statements.length, () => shared.commitChange(statements, basis)),
+    },
+  }
   return watched
 }
 

@@ -1,15 +1,17 @@
 // A Latchkey as an operator runs it: a data folder, settings, and child processes for commands and the server. The
 // identity provider and the upstream run in the test's own process, where a test can delay them.
-import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, cpSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { dependencies } from '../../scripts/shared/command-line.ts'
+import { runInProcess } from '../../scripts/shared/in-process.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { askServer } from '../../src/admin/transport/client.ts'
+import { readLocalUser } from '../../src/admin/transport/local-user.ts'
+import { loadConfig } from '../../src/config.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
-import { compiledProgram } from './compiled-program.ts'
 import {
   audience,
   type Finished,
@@ -23,17 +25,20 @@ import {
   temporaryFolder,
   upstreamApiKey,
 } from './latchkey.ts'
+import { isServerKind, isStandIn, type ServerKind, serverKindFor } from './server-kind.ts'
 
 export type Served = {
   serving: ServingProcess
   baseUrl: string
+  /** Empty on a server database. */
   socketPath: string
-  /** Runs an admin operation over the socket. */
+  /** Runs an admin operation as a command does: over the socket, or on the server database. */
   ask: <Answer = Row>(name: OperationName, input?: object) => Promise<Answer>
 }
 
 export type Installation = {
   folder: string
+  /** The URL of a server database. */
   databasePath: string
   env: Record<string, string>
   run: (...args: string[]) => Promise<Finished>
@@ -47,26 +52,53 @@ export type Installation = {
 /** Stays the same across restarts, unlike the port, so that tokens stay valid. */
 export const publicUrl = 'http://latchkey.example/v1'
 
-let initialized: string | undefined
+const masterKeyFile = 'master.key'
 
-/** Copies a data folder created by `init`. One command serves every test in this process. */
-function copyInitialized(folder: string): void {
-  if (initialized === undefined) {
-    const made = mkdtempSync(join(tmpdir(), 'lk-'))
-    process.once('exit', () => rmSync(made, { recursive: true, force: true }))
-    const env = { LATCHKEY_DATABASE_URL: `file:${join(made, 'latchkey.db')}` }
-    const { exitCode, stderr } = Bun.spawnSync([...compiledProgram(), 'init'], { cwd: made, env })
-    if (exitCode !== 0) throw new Error(stderr.toString())
-    initialized = made
+/** The settings of a data folder and its database. */
+function settingsOf(data: string, server: ServerKind | undefined): Record<string, string> {
+  if (server === undefined) return { LATCHKEY_DATABASE_URL: `file:${join(data, 'latchkey.db')}` }
+  const { LATCHKEY_DATABASE_URL } = server.settings
+  return { LATCHKEY_DATABASE_URL, LATCHKEY_MASTER_KEY_FILE: join(data, masterKeyFile) }
+}
+
+async function initialize(data: string, server: ServerKind | undefined): Promise<void> {
+  const { code, stderr } = await runCommand(['init'], { cwd: dirname(data), env: settingsOf(data, server) })
+  if (code !== 0) throw new Error(stderr)
+}
+
+let made: Promise<string> | undefined
+
+/** A folder with what `init` creates. One command serves every test in this process. */
+async function makeInitialized(): Promise<string> {
+  const { path, remove } = temporaryFolder()
+  process.once('exit', remove)
+  const server = await serverKindFor(path)
+  await initialize(join(path, 'data'), server)
+  await server?.close()
+  return path
+}
+
+/** Creates an initialized database, and the server that holds it. */
+async function createInitialized(folder: string): Promise<ServerKind | undefined> {
+  const data = join(folder, 'data')
+  if (isServerKind && !isStandIn) {
+    const server = await serverKindFor(folder)
+    await initialize(data, server)
+    return server
   }
-  cpSync(initialized, folder, { recursive: true })
-  chmodSync(folder, 0o700)
+  made ??= makeInitialized()
+  const from = await made
+  cpSync(join(from, 'data'), data, { recursive: true })
+  chmodSync(data, 0o700)
+  return serverKindFor(folder, join(from, 'server.db'))
 }
 
 /** An initialized data folder without a server. */
 export async function install(upstream: Handler = createEchoUpstream(upstreamApiKey)): Promise<Installation> {
   const folder = temporaryFolder()
-  const databasePath = join(folder.path, 'data', 'latchkey.db')
+  const data = join(folder.path, 'data')
+  const server = await createInitialized(folder.path)
+  const databasePath = server?.settings.LATCHKEY_DATABASE_URL ?? join(data, 'latchkey.db')
   const listeners: Listener[] = []
   const start = async (handler: Handler) => {
     const { url, listener } = await listenLocally(handler)
@@ -74,7 +106,7 @@ export async function install(upstream: Handler = createEchoUpstream(upstreamApi
     return url
   }
   const env = {
-    LATCHKEY_DATABASE_URL: `file:${databasePath}`,
+    ...settingsOf(data, server),
     LATCHKEY_LISTEN: '127.0.0.1:0',
     LATCHKEY_BASE_URL: publicUrl,
     LATCHKEY_INSECURE_ISSUERS: 'true',
@@ -83,34 +115,45 @@ export async function install(upstream: Handler = createEchoUpstream(upstreamApi
     LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey,
   }
   const run = (...args: string[]) => runCommand(args, { cwd: folder.path, env })
-  copyInitialized(dirname(databasePath))
   return {
-    folder: join(folder.path, 'data'),
+    folder: data,
     databasePath,
     env,
     run,
-    serve: async (program, more = {}) =>
-      toServed(await startServing(['serve'], { cwd: folder.path, env: { ...env, ...more }, program })),
+    serve: async (program, more = {}) => {
+      const given = { ...env, ...more }
+      return toServed(await startServing(['serve'], { cwd: folder.path, env: given, program }), given)
+    },
     startIssuer: async (around = (issuer) => issuer) => {
       let url = ''
       url = await start(around(await createTestIssuer(() => url)))
       return url
     },
     remove: async () => {
-      await Promise.all(listeners.map((listener) => listener.drain()))
+      await Promise.all([...listeners.map((listener) => listener.drain()), server?.close()])
       folder.remove()
     },
   }
 }
 
-function toServed(serving: ServingProcess): Served {
-  const { listening, socket = '' } = serving.facts
-  const ask = async <Answer = Row>(name: OperationName, input: object = {}): Promise<Answer> => {
+function toServed(serving: ServingProcess, env: Record<string, string>): Served {
+  const { listening } = serving.facts
+  const socket = serving.facts.socket ?? ''
+  const run = async (name: OperationName, input: object): Promise<unknown> => {
+    if (socket === '') return runOnServer(env, name, input)
     const answered = await askServer(socket, name, input)
-    if (answered === undefined) throw new Error(`No server listens on ${socket}`)
-    return answered.result as Answer
+    if (answered === undefined) throw Object.assign(new Error(`No server on ${socket}`), { code: 'ECONNREFUSED' })
+    return answered.result
   }
+  const ask = async <Answer = Row>(name: OperationName, input: object = {}) => (await run(name, input)) as Answer
   return { serving, baseUrl: `http://${listening}/v1`, socketPath: socket, ask }
+}
+
+/** Commands talk to a server database directly. */
+function runOnServer(env: Record<string, string>, name: OperationName, input: object): Promise<unknown> {
+  const config = loadConfig({ flags: {}, environment: env })
+  const call = { name, input, user: readLocalUser(process.env) }
+  return runInProcess(config, { ...dependencies, log: () => {} }, call, async () => undefined)
 }
 
 export type Trust = { policyId: string; apiKey: string; subjectToken: string }

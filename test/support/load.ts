@@ -1,12 +1,11 @@
 // Loads a Latchkey server with many concurrent clients, and records everything that it acknowledged to them.
 import { decodeJwt } from 'jose'
 import type { OperationName } from '../../src/admin/operations.ts'
-import { askServer } from '../../src/admin/transport/client.ts'
 import { Fault } from '../../src/fault.ts'
-import type { Trust } from './installation.ts'
+import type { Served, Trust } from './installation.ts'
 import { audience, postExchange } from './latchkey.ts'
 
-export type Target = Trust & { baseUrl: string; socketPath: string }
+export type Target = Trust & Pick<Served, 'baseUrl' | 'ask'>
 
 /**
  * Each request of three words gets three words back. The client considers it complete when the text ends accordingly.
@@ -131,7 +130,7 @@ async function changeKey(target: Target, acknowledged: Acknowledged): Promise<vo
 }
 
 async function changeState(
-  { socketPath }: Target,
+  { ask }: Target,
   acknowledged: Acknowledged,
   state: State,
   operation: OperationName,
@@ -139,8 +138,7 @@ async function changeState(
   becomes: string,
 ): Promise<void> {
   state.asked = becomes
-  const answered = await askServer(socketPath, operation, input)
-  if (answered === undefined) throw Object.assign(new Error('No server on the socket'), { code: 'ECONNREFUSED' })
+  await ask(operation, input)
   state.known = becomes
   acknowledged.changes += 1
 }

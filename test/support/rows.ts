@@ -3,29 +3,34 @@
 import { join } from 'node:path'
 import { insertApiKey } from '../../db/api-keys.ts'
 import { insertIssuer } from '../../db/issuers.ts'
-import { type Database, openDatabase } from '../../db/open.ts'
+import type { Database } from '../../db/open.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
 import { insertPolicy } from '../../db/policies.ts'
 import type { AuditRow, UsageRow } from '../../db/record-schema.ts'
 import type { Statement } from '../../db/rows.ts'
 import type { ApiKey, Issuer, Organization, Policy, User, Workspace } from '../../db/schema.ts'
+import { loadConfig } from '../../src/config.ts'
+import { openConfigured } from '../../src/nodes/load.ts'
 import { temporaryFolder } from './latchkey.ts'
+import { serverKindFor } from './server-kind.ts'
 
 const times = { createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null }
 
 export type TestDatabase = { database: Database; path: string; close: () => Promise<void> }
 
-/** Creates a database in a new folder. */
+/** Creates a database in a new folder. Its path is the URL of a server database. */
 export async function createDatabase(): Promise<TestDatabase> {
   const folder = temporaryFolder()
-  const path = join(folder.path, 'latchkey.db')
-  const database = await openDatabase({ path, create: true, synchronous: 'normal' })
+  const server = await serverKindFor(folder.path)
+  const settings = server?.settings ?? { LATCHKEY_DATABASE_URL: `file:${join(folder.path, 'latchkey.db')}` }
+  const database = await openConfigured(loadConfig({ flags: settings, environment: {} }), true)
   if ('refused' in database) throw new Error(database.message)
   const close = async () => {
     await database.close()
+    await server?.close()
     folder.remove()
   }
-  return { database, path, close }
+  return { database, path: database.path, close }
 }
 
 export type OrganizationRows = {

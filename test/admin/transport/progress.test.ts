@@ -7,6 +7,7 @@ import { socketPathFor } from '../../../src/config.ts'
 import { Fault } from '../../../src/fault.ts'
 import { json } from '../../../src/http/reply.ts'
 import { type Listener, listen } from '../../../src/runtime/listen.ts'
+import { onFile } from '../../support/file-only.ts'
 import { startTestServer, temporaryFolder } from '../../support/latchkey.ts'
 import { type OrganizationRows, usageRow } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
@@ -124,7 +125,7 @@ test('lines are read wherever they are cut', () => {
   }
 })
 
-test('a report tells of all its rows, and its answer over the socket is the same', async () => {
+onFile('local socket').test('a report tells of all its rows, and its answer over the socket is the same', async () => {
   const { server, config, admin, stop } = await startTestServer()
   const key = await admin('keys.create', { name: 'app' })
   const of = { organization: { id: key.organization_id }, workspace: { id: key.workspace_id }, key }
