@@ -1,12 +1,14 @@
 // `latchkey config check`: every problem that a start would meet, each with what to do, found without starting or changing anything.
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createClient } from '@libsql/client'
+import { createClient } from '@libsql/client/http'
 import type { Check } from '../../src/operating/config-check.ts'
 import { onFile } from '../support/file-only.ts'
 import { type Installation, install } from '../support/installation.ts'
 import { listenLocally, runCommand } from '../support/latchkey.ts'
+import { isServerKind } from '../support/server-kind.ts'
 import { hasOpenssl, makeCertificate } from '../support/tls.ts'
 
 let installation: Installation
@@ -81,9 +83,13 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
   })
 
   test('the schema of a newer program', async () => {
-    const client = createClient({ url: installation.env.LATCHKEY_DATABASE_URL ?? '' })
-    await client.execute("insert into schema_migrations values (9999, 'future', 0)")
-    client.close()
+    const text = "insert into schema_migrations values (9999, 'future', 0)"
+    if (isServerKind) await createClient({ url: installation.databasePath }).execute(text)
+    else {
+      const database = new Database(installation.databasePath)
+      database.run(text)
+      database.close()
+    }
     return expectFailed('database', 'use the newer program')
   })
 
