@@ -7,6 +7,7 @@ import Ajv from 'ajv'
 import packageJson from '../../package.json' with { type: 'json' }
 import { chartFiles, packChart } from '../../scripts/shared/helm-chart.ts'
 import { settings } from '../../src/settings.ts'
+import { renderTemplate } from '../support/helm-template.ts'
 import { runCommand, temporaryFolder } from '../support/latchkey.ts'
 
 const folder = temporaryFolder()
@@ -36,6 +37,7 @@ function runProgram(program: string, ...args: string[]) {
 }
 
 type Container = { args: string[]; env: { name: string }[]; securityContext: object; volumeMounts: { name: string }[] }
+type PodSpec = { containers: Container[]; volumes: { name: string }[] }
 type Manifest = { kind: string; metadata: { name: string }; spec: Record<string, unknown> }
 function findKind(text: string, kind: string): Manifest {
   const found = parse(text).find((each) => each.kind === kind)
@@ -206,6 +208,51 @@ describe('the chart', () => {
         path.split('.').reduce<unknown>((at, name) => (at as Record<string, unknown>)?.[name], values) === undefined,
     )
     expect(missing).toEqual([])
+  })
+
+  const render = (more: object) =>
+    parse(
+      renderTemplate(
+        chartFiles['templates/server.yaml'] ?? '',
+        { ...values, ...more },
+        { AppVersion: packageJson.version },
+      ),
+    )
+  const kinds = (manifests: Manifest[]) => manifests.map(({ kind }) => kind)
+  const plain = (text: string, ...wanted: string[]) =>
+    parse(text).filter(({ kind, metadata }) => metadata.name === 'latchkey' && wanted.includes(kind))
+
+  test('has the pods of service print kubernetes for a database file', async () => {
+    const rendered = render({})
+    expect(kinds(rendered)).toEqual(['ServiceAccount', 'Service', 'StatefulSet'])
+    // The plain manifests leave the default to Kubernetes.
+    const withoutPolicy = JSON.stringify(rendered, (name, value: unknown) =>
+      name === 'imagePullPolicy' ? undefined : value,
+    )
+    const expected = ['ServiceAccount', 'Service', 'StatefulSet']
+    expect(JSON.parse(withoutPolicy)).toEqual(
+      JSON.parse(JSON.stringify(plain(await printed('kubernetes'), ...expected))),
+    )
+  })
+
+  test('has the pods of service print kubernetes-nodes for a server database, and no volume for data', async () => {
+    const database = { url: 'https://db.example.com:8080', replicas: 3, tokenSecret: 'latchkey', caSecret: 'db-ca' }
+    expect(validate({ ...values, database }), ajv.errorsText(validate.errors)).toBe(true)
+    const rendered = render({ database })
+    expect(kinds(rendered)).toEqual(['ServiceAccount', 'Service', 'Deployment', 'PodDisruptionBudget'])
+    const deployment = JSON.stringify(rendered[2])
+    for (const absent of ['volumeClaimTemplates', 'serviceName', '/var/lib/latchkey', 'fsGroup'])
+      expect({ absent, has: deployment.includes(absent) }).toEqual({ absent, has: false })
+    const [expected] = plain(await printed('kubernetes-nodes'), 'Deployment')
+    const spec = rendered[2]?.spec as { replicas: number; strategy: object; template: { spec: PodSpec } }
+    const wanted = expected?.spec as typeof spec
+    expect([spec.replicas, spec.strategy]).toEqual([3, wanted.strategy])
+    const [node] = spec.template.spec.containers
+    const names = wanted.template.spec.containers[0]?.env.map(({ name }) => name) ?? []
+    expect(node?.env.map(({ name }) => name)).toEqual(expect.arrayContaining([...names, 'LATCHKEY_DATABASE_CA_FILE']))
+    expect(node?.volumeMounts.map(({ name }) => name)).toEqual(['database-ca', 'tmp'])
+    expect(node?.securityContext).toEqual(wanted.template.spec.containers[0]?.securityContext ?? {})
+    expect(spec.template.spec.volumes.map(({ name }) => name)).toEqual(['tmp', 'database-ca'])
   })
 
   test.skipIf(!has('helm'))('renders the manifests that service print kubernetes prints', async () => {
