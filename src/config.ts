@@ -88,10 +88,10 @@ export type ConfigSources = {
   defaults?: Partial<Record<SettingName, string>>
 }
 
-/** The text of a setting; undefined where nothing sets it. */
 /** A stop that takes longer looks like one that hangs. */
 const drainSecondsMax = 3_600
 
+/** The text of a setting; undefined where nothing sets it. */
 type Read = (name: SettingName) => string | undefined
 
 /** The text of every setting that has one, by default or because it is set. */
