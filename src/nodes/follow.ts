@@ -1,7 +1,7 @@
 // Keeps what this node holds in memory equal to a database that other nodes change too. Before a request is judged, a
 // look that started after its arrival has shown what changed, and it was loaded. A process that owns its database makes
 // every change itself and looks at nothing.
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import type { ChangeKind } from '../../db/admin-changes.ts'
 import type { Basis, Following } from '../../db/change-queue.ts'
 import { isStale, listChangedSince } from '../../db/look.ts'
@@ -94,7 +94,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
     liveNodes = Math.max(1, seen.liveNodes)
   }
 
-  const fresh = createSharedTurn(look)
+  const fresh = createSharedTurn(look, monotonic)
   return {
     fresh,
     attempt: (act) => attempt(fresh, position, act),
@@ -129,22 +129,47 @@ async function attempt<Result>(
   }
 }
 
-/** Runs the work one at a time. A call joins work that has not begun, never work that runs already. */
-function createSharedTurn(work: () => Promise<void>): () => Promise<void> {
-  let last: Promise<void> = Promise.resolve()
+/** A load balancer that prefers the fastest node must not prefer the one that fails. */
+const failureMilliseconds = 1_000
+/** Who waited this long for work that failed does not wait for more. */
+const patienceMilliseconds = 500
+
+/**
+ * Runs the work one at a time. A call joins work that has not begun, never work that runs already. A failure takes a
+ * second or more.
+ */
+function createSharedTurn(work: () => Promise<void>, monotonic: () => number): () => Promise<void> {
+  let running: Promise<void> | undefined
   let waiting: Promise<void> | undefined
 
-  async function run(): Promise<void> {
-    await last.catch(() => {})
-    // Requests of the same turn of the event loop share it.
-    await setImmediate()
-    waiting = undefined
-    last = work()
-    await last
+  async function run(startedAt: number): Promise<void> {
+    try {
+      await running?.catch((error: unknown) => {
+        if (monotonic() - startedAt > patienceMilliseconds) throw error
+      })
+      // Requests of the same turn of the event loop share it.
+      await setImmediate()
+    } finally {
+      waiting = undefined
+    }
+    running = work().finally(() => {
+      running = undefined
+    })
+    await running
+  }
+
+  async function runOrFailSlowly(): Promise<void> {
+    const startedAt = monotonic()
+    try {
+      await run(startedAt)
+    } catch (error) {
+      await pause(Math.max(0, failureMilliseconds - (monotonic() - startedAt)))
+      throw error
+    }
   }
 
   return () => {
-    waiting ??= run()
+    waiting ??= runOrFailSlowly()
     return waiting
   }
 }
