@@ -160,13 +160,18 @@ export function asUnreachable(cause: unknown): LibsqlError {
   return isUnreachable(cause) ? cause : unreachable(unreachableCode, cause)
 }
 
-/** For a request of which certainly nothing was sent: a commit in it was not made. */
-export function asNotReached(cause: unknown): LibsqlError {
-  return unreachable(notReachedCode, cause)
+/** For a request of which certainly nothing was sent, or that was refused with a status: a commit in it was not made. */
+export function asNotReached(cause: unknown, status?: number): LibsqlError {
+  return unreachable(notReachedCode, cause, status)
 }
 
-function unreachable(code: string, cause: unknown): LibsqlError {
+/** The status with which the database server, or a proxy before it, refused a request. */
+export function refusedStatus(error: unknown): number | undefined {
+  return isUnreachable(error) ? error.rawCode : undefined
+}
+
+function unreachable(code: string, cause: unknown, status?: number): LibsqlError {
   const said = cause instanceof Error ? cause.message : String(cause)
   const error = cause instanceof Error ? cause : undefined
-  return new LibsqlError(`The database server cannot be reached: ${said}`, code, undefined, undefined, error)
+  return new LibsqlError(`The database server cannot be reached: ${said}`, code, undefined, status, error)
 }

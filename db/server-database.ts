@@ -172,7 +172,7 @@ function sendWith(send: SendRequest): typeof fetch {
       const said = body.byteLength === 0 ? '' : `: ${Buffer.from(body).toString().slice(0, 200)}`
       const error = new Error(`status ${status}${said}`)
       // What a server refuses, it has not begun: a token, its rights, the size of the request.
-      throw status < 500 ? asNotReached(error) : asUnreachable(error)
+      throw status < 500 ? asNotReached(error, status) : asUnreachable(error)
     }
     return new Response(body, { status, headers })
   }

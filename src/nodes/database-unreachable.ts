@@ -1,9 +1,15 @@
 // The error for callers while the database server does not respond.
+import { refusedStatus } from '../../db/commit-once.ts'
 import { Fault } from '../fault.ts'
 
 /** Only for a commit that was certainly not made. */
 export function databaseUnreachable(cause: unknown): Fault {
-  return new Fault('unavailable', 'The database server does not respond; try again later', {
+  const status = refusedStatus(cause)
+  const why =
+    status === undefined
+      ? 'The database server does not respond; try again later'
+      : `The database server refuses requests with status ${status}: check its token, and the proxy in front of it`
+  return new Fault('unavailable', why, {
     reason: 'database_unreachable',
     headers: { 'retry-after': '1' },
     cause,

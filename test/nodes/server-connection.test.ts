@@ -6,6 +6,7 @@ import { createClient } from '@libsql/client/http'
 import { isUnknownOutcome, isUnreachable } from '../../db/commit-once.ts'
 import { createMigrations, latestSchema, migrations } from '../../db/migrate.ts'
 import { openServerDatabase } from '../../db/server-database.ts'
+import { databaseUnreachable } from '../../src/nodes/database-unreachable.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { startHranaServer } from '../support/hrana-server.ts'
 import { startTestServer, temporaryFolder } from '../support/latchkey.ts'
@@ -83,6 +84,7 @@ test('a token that may only read fails at once, and what it could not write is n
   mayWrite = false
   const failure = await rejectionOf(opened.commit([{ sql: 'delete from nodes', args: [] }]))
   expect([isUnreachable(failure), isUnknownOutcome(failure)]).toEqual([true, false])
+  expect(databaseUnreachable(failure).message).toContain('refuses requests with status 403')
   await opened.close()
   await database.close()
 })
