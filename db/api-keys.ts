@@ -1,5 +1,5 @@
 // API keys: the SHA-256 hash, kind, state, workspace and owner of each. The key itself is not stored.
-import { eq, inArray } from 'drizzle-orm'
+import { eq, inArray, max } from 'drizzle-orm'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { type ApiKey, apiKeys, users, workspaces } from './schema.ts'
@@ -23,6 +23,12 @@ export function listApiKeys(orm: Orm, ids: string[]): Promise<ApiKeyWithNames[]>
 export async function readApiKey(orm: Orm, id: string): Promise<ApiKeyWithNames | undefined> {
   const [row] = await selectWithNames(orm).where(eq(apiKeys.id, id))
   return row
+}
+
+/** When the newest key was created, in milliseconds since 1970 UTC; 0 without keys. Reads the whole table. */
+export async function newestKeyTime(orm: Orm): Promise<number> {
+  const [row] = await orm.select({ at: max(apiKeys.createdAt) }).from(apiKeys)
+  return row?.at ?? 0
 }
 
 export function insertApiKey(orm: Orm, row: ApiKey): Statement {

@@ -35,6 +35,7 @@ import { createReachability } from './inference/upstream/reachability.ts'
 import { createKeyRates } from './keys/key-rates.ts'
 import { createTokenCache } from './keys/token-cache.ts'
 import type { Follow } from './nodes/follow.ts'
+import { joinRates } from './nodes/join-rates.ts'
 import { loadOrRefuse, openConfigured, type ServerRules } from './nodes/load.ts'
 import { type AccessLog, openAccessLog } from './observe/access-log.ts'
 import type { HealthContext } from './observe/endpoints/health-endpoints.ts'
@@ -196,7 +197,7 @@ export async function openServing(
     exchangeRate: createRateLimiter(() => shareOf(admin.inEffect.read().rateLimit, admin.follow)),
     replayGuard: await openReplayGuard(admin),
     claimRecorder: createClaimRecorder({ registry, hashFor: (id) => createClaimHash(hex, id) }),
-    keyRates: createKeyRates(registry.onDeleted, { liveNodes: admin.follow.liveNodes, since: admin.now() }),
+    keyRates: createKeyRates(registry.onDeleted, await joinRates(admin)),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
     via: nameInstallation(admin.registry),

@@ -15,8 +15,11 @@ export type KeyRates = {
   size: () => number
 }
 
-/** The nodes that share the limits, and since when this one is among them, in milliseconds. */
-export type Sharing = { liveNodes: () => number; since: number }
+/**
+ * The nodes that share the limits, since when this one is among them, and when the newest key of that moment was
+ * created, in milliseconds. Clocks of nodes differ, so the two times are not compared.
+ */
+export type Sharing = { liveNodes: () => number; since: number; newestKeyAt: number }
 
 /** `share` is the part of the limit that this node admits each minute. */
 type Bucket = { left: number; at: number; limit: number; share: number }
@@ -28,7 +31,7 @@ type Buckets = Map<string, Bucket>
  */
 export function createKeyRates(
   onDeleted: ((id: string) => void)[] = [],
-  { liveNodes, since }: Sharing = { liveNodes: () => 1, since: 0 },
+  { liveNodes, since, newestKeyAt }: Sharing = { liveNodes: () => 1, since: 0, newestKeyAt: 0 },
 ): KeyRates {
   const requests: Buckets = new Map()
   const tokens: Buckets = new Map()
@@ -41,7 +44,7 @@ export function createKeyRates(
     const nodes = liveNodes()
     const share = limit / nodes
     // Other nodes have admitted the whole limit until they counted this one.
-    const isNewcomer = nodes > 1 && createdAt < since
+    const isNewcomer = nodes > 1 && createdAt <= newestKeyAt
     const start = isNewcomer ? { left: 1, at: since } : { left: fullOf(share), at: now }
     const bucket = buckets.get(id) ?? { ...start, limit, share }
     buckets.set(id, bucket)

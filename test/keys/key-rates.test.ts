@@ -65,7 +65,8 @@ test('a lowered bound counts at once, and asks for a minute at most, whatever wa
 
 describe('of several nodes', () => {
   const minute = 60_000
-  const startNode = (since: number): KeyRates => createKeyRates([], { liveNodes: () => nodes.length, since })
+  const startNode = (since: number): KeyRates =>
+    createKeyRates([], { liveNodes: () => nodes.length, since, newestKeyAt: since - 1 })
   let nodes: KeyRates[] = []
 
   /** How many requests of a limit pass between two times, when each node gets more than it admits. */

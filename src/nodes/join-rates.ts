@@ -1,0 +1,13 @@
+// What a node knows when it begins to admit its part of the rate limits of keys.
+import { newestKeyTime } from '../../db/api-keys.ts'
+import type { Database } from '../../db/open.ts'
+import type { Sharing } from '../keys/key-rates.ts'
+import type { Follow } from './follow.ts'
+
+type Joining = { follow: Follow; database: Database; now: () => number }
+
+/** Call it when memory is loaded. */
+export async function joinRates({ follow, database, now }: Joining): Promise<Sharing> {
+  const newestKeyAt = database.shared === undefined ? 0 : await newestKeyTime(database.orm)
+  return { liveNodes: follow.liveNodes, since: now(), newestKeyAt }
+}
