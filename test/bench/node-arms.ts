@@ -65,7 +65,7 @@ export async function startArm(nodesTotal: number, issuerUrl: string, upstreamOr
     },
     count: () => countDatabaseWork(nodes, database),
     stop: async () => {
-      for (const node of nodes) await node.stop()
+      await Promise.all(nodes.map((node) => node.stop()))
       await database?.stop()
     },
   }
