@@ -166,7 +166,9 @@ function stopping(): Fault {
 /** Returns the path as the runtime reports it. A request without a Host header, as in HTTP/1.0, has only the path. */
 function pathOf({ url }: Request): string {
   const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
-  return start < 0 ? '/' : (url.slice(start).split('?', 1)[0] ?? '')
+  if (start < 0) return '/'
+  const query = url.indexOf('?', start)
+  return query < 0 ? url.slice(start) : url.slice(start, query)
 }
 
 /** Returns the path for the log. Segments longer than any id are replaced, because they can be credentials. */

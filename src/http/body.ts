@@ -45,10 +45,10 @@ async function readChunked({ body }: Request, bytesLimit: number): Promise<Uint8
 function readWhole(request: Request): Promise<Uint8Array<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
     const deadline = setTimeout(() => reject(tooLate()), requestBodyMillisecondsMax)
-    request.arrayBuffer().then(
+    request.bytes().then(
       (body) => {
         clearTimeout(deadline)
-        resolve(new Uint8Array(body))
+        resolve(body)
       },
       (error) => {
         clearTimeout(deadline)

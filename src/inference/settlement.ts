@@ -27,18 +27,17 @@ export async function respond(forwarded: Forwarded, pending: Pending): Promise<R
     const hasLeft = !completed && (clientLeft || (pending.request.signal.aborted && !info.peer.isCut()))
     return writeLedgerEntry(entry, { status, completed, clientLeft: hasLeft, inspected: inspector.result() })
   }
-  if (response.body === null) {
-    await settle({ completed: true, clientLeft: false })
-    return new Response(null, { status, headers })
-  }
   const onFirstByte = () => {
     entry.firstByteAt ??= entry.context.now()
   }
   const passing = { inspector, abort, idleMilliseconds: upstream.idleSeconds * 1_000, onFirstByte, settle }
-  const body =
-    !streams && isShort(response)
-      ? await passWhole(passing, response)
-      : passThrough({ ...passing, whenClientLeaves, peer: info.peer, body: response.body })
+  // Before anything looks at `response.body`, which would create its stream.
+  if (!streams && isShort(response)) return new Response(await passWhole(passing, response), { status, headers })
+  if (response.body === null) {
+    await settle({ completed: true, clientLeft: false })
+    return new Response(null, { status, headers })
+  }
+  const body = passThrough({ ...passing, whenClientLeaves, peer: info.peer, body: response.body })
   return new Response(body, { status, headers })
 }
 
@@ -58,10 +57,13 @@ export async function settleFailure(error: unknown, pending: Pending): Promise<R
   throw fault
 }
 
+/** Such a response has no body, whatever length it announces. */
+const statusesWithoutBody = [204, 205]
+
 /** Whether a response is short enough to be read whole, which costs a third of a stream. */
-function isShort({ headers }: Response): boolean {
+function isShort({ status, headers }: Response): boolean {
   const length = headers.get('content-length')
-  return length !== null && Number(length) <= upstreamResponseBytesWholeMax
+  return length !== null && !statusesWithoutBody.includes(status) && Number(length) <= upstreamResponseBytesWholeMax
 }
 
 /** The caller gets the upstream's own response; the log shows an administrator that Latchkey did not refuse. */

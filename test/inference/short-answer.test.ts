@@ -4,6 +4,9 @@ import { createServer, type Server } from 'node:net'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 
 const answer = '{"model":"m","usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}'
+let status = '200 OK'
+let type = 'application/json'
+let announced = answer.length
 let sent = answer.length
 let upstream: Server
 let federation: Federation
@@ -11,7 +14,7 @@ beforeAll(async () => {
   upstream = createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', () => {
-      const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${answer.length}\r\n\r\n`
+      const head = `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\nconnection: close\r\ncontent-length: ${announced}\r\n\r\n`
       socket.write(head + answer.slice(0, sent), () => setTimeout(() => socket.destroy(), 20))
     })
   })
@@ -24,14 +27,13 @@ afterAll(async () => {
   upstream.close()
 })
 
-const ask = async () => {
-  const response = await fetch(`${federation.server.baseUrl}/chat/completions`, {
+const send = () =>
+  fetch(`${federation.server.baseUrl}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${federation.key.key}` },
     body: '{"model":"m"}',
   })
-  return response.text()
-}
+const ask = async () => (await send()).text()
 const lastRow = async () => {
   const { data } = await federation.admin<{ data: (Row & Record<string, unknown>)[] }>('usage.requests', { limit: 1 })
   return data[0]
@@ -48,5 +50,18 @@ for (const length of [0, 1, answer.length - 1]) {
     sent = length
     await expect(ask()).rejects.toThrow()
     expect(await lastRow()).toMatchObject({ status: 200, completed: false, client_left: false, total_tokens: null })
+  })
+}
+
+for (const empty of ['200 OK', '204 No Content']) {
+  test(`an empty answer with ${empty} is passed on, and recorded as complete`, async () => {
+    status = empty
+    type = 'text/plain'
+    announced = 0
+    sent = 0
+    const response = await send()
+    expect([response.status, await response.text()]).toEqual([Number(empty.slice(0, 3)), ''])
+    const recorded = { status: response.status, completed: true, client_left: false }
+    expect(await lastRow()).toMatchObject(recorded)
   })
 }
