@@ -1,4 +1,5 @@
 // The text of a JWT: three canonical base64url parts, the first two of them JSON objects. It knows no keys, times or rules.
+import { LRUCache } from 'lru-cache'
 import { decodeUtf8 } from '../values/bytes.ts'
 import { containersIn } from '../values/json-containers.ts'
 
@@ -21,13 +22,13 @@ export function parseJwtText(text: string): JwtText | undefined {
   const [header, payload, signature] = parts
   if (parts.length !== 3 || header === undefined || payload === undefined || signature === undefined) return undefined
   if (signature !== '' && !isCanonicalBase64url(signature)) return undefined
-  const headerJson = readJsonObject(header)
-  const payloadJson = readJsonObject(payload)
-  if (headerJson === undefined || payloadJson === undefined) return undefined
+  const headerPart = readHeader(header)
+  const payloadPart = readJsonObject(payload)
+  if (headerPart === undefined || payloadPart === undefined) return undefined
   return {
-    header: headerJson.object,
-    payload: payloadJson.object,
-    hasDuplicateMembers: hasDuplicateMembers(headerJson) || hasDuplicateMembers(payloadJson),
+    header: headerPart.object,
+    payload: payloadPart.object,
+    hasDuplicateMembers: headerPart.hasDuplicateMembers || payloadPart.hasDuplicateMembers,
   }
 }
 
@@ -45,16 +46,31 @@ export function isCanonicalBase64url(text: string): boolean {
   return text.length % 4 === 0
 }
 
-type Json = { object: JsonObject; text: string }
+type JwtPart = Readonly<{ object: JsonObject; hasDuplicateMembers: boolean }>
 
-function readJsonObject(part: string): Json | undefined {
+/** The tokens that one key has signed have the same header, so it is read once. One that carries a key or a certificate is longer. */
+const knownHeaders = new LRUCache<string, JwtPart>({ max: 256 })
+const knownHeaderCharactersMax = 512
+
+function readHeader(part: string): JwtPart | undefined {
+  const known = knownHeaders.get(part)
+  if (known !== undefined) return known
+  const read = readJsonObject(part)
+  if (read === undefined || part.length > knownHeaderCharactersMax) return read
+  Object.freeze(read.object)
+  // As a copy: a piece of the token would keep the whole token in memory.
+  knownHeaders.set(Buffer.from(part).toString(), read)
+  return read
+}
+
+function readJsonObject(part: string): JwtPart | undefined {
   if (!isCanonicalBase64url(part)) return undefined
   const text = decodeUtf8(Buffer.from(part, 'base64url'))
   if (text === undefined) return undefined
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? { object: value as JsonObject, text }
+      ? { object: value as JsonObject, hasDuplicateMembers: hasDuplicateMembers(value, text) }
       : undefined
   } catch {
     return undefined
@@ -62,8 +78,8 @@ function readJsonObject(part: string): Json | undefined {
 }
 
 /** The text that parsing and writing leave unchanged names no member twice, since parsing keeps the last one. Other text is examined. */
-function hasDuplicateMembers({ object, text }: Json): boolean {
-  return JSON.stringify(object) !== text && namesMemberTwice(text, object)
+function hasDuplicateMembers(value: object, text: string): boolean {
+  return JSON.stringify(value) !== text && namesMemberTwice(text, value)
 }
 
 /** A string in JSON, with the colon after it where it is the name of a member. */

@@ -107,6 +107,18 @@ describe('parsing', () => {
     expect(parseJwtText(`${once}.${once}.AAAA`)?.hasDuplicateMembers).toBe(false)
   })
 
+  test('reads a header again as the first time, beside any payload', () => {
+    for (const header of ['{"alg":"ES256"}', '{"alg":"RS256","alg":"none"}', `{"x5c":"${'A'.repeat(600)}"}`]) {
+      const [first, second] = ['{"sub":"a"}', '{"sub":"b","sub":"b"}'].map((payload) =>
+        parseJwtText(`${encodePart(header)}.${encodePart(payload)}.AAAA`),
+      )
+      const isTwice = header.includes('none')
+      expect(first).toEqual({ header: JSON.parse(header), payload: { sub: 'a' }, hasDuplicateMembers: isTwice })
+      expect(second).toEqual({ header: JSON.parse(header), payload: { sub: 'b' }, hasDuplicateMembers: true })
+    }
+    expect(parseJwtText(`${encodePart('{"alg":"ES256"}')}.${encodePart('[]')}.AAAA`)).toBeUndefined()
+  })
+
   const none: [name: string, text: string][] = [
     ['nothing', ''],
     ['two dots', '..'],
