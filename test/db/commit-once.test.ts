@@ -4,12 +4,14 @@ import { LibsqlError } from '@libsql/client'
 import {
   asNotReached,
   asUnreachable,
+  type CommitOptions,
   createCommits,
   isUnknownOutcome,
   isUnreachable,
   type Send,
 } from '../../db/commit-once.ts'
 import { createLedgerQueue } from '../../db/ledger-queue.ts'
+import { watchedCommits } from '../../scripts/shared/watched-commits.ts'
 import { until } from '../support/until.ts'
 
 const second = 1_000
@@ -19,7 +21,7 @@ const locked = () => new LibsqlError('database is locked', 'SQLITE_BUSY')
 const repeated = () => new LibsqlError('UNIQUE constraint failed: batches.id', 'SQLITE_CONSTRAINT')
 
 /** Each attempt ends as `state.outcome` says; undefined is a commit. */
-function start(outcome: (() => Error) | undefined) {
+function start(outcome: (() => Error) | undefined, more: Partial<CommitOptions> = {}) {
   const state = { outcome, now: 0, attempts: 0, ids: new Set<unknown>(), unknown: [] as string[] }
   const send: Send = async ([first]) => {
     state.attempts += 1
@@ -31,6 +33,7 @@ function start(outcome: (() => Error) | undefined) {
     send,
     monotonic: () => state.now,
     onUnknown: (batchId) => state.unknown.push(batchId),
+    ...more,
   })
   const attempt = async () => {
     const { attempts } = state
@@ -101,12 +104,13 @@ test('an error of the server after a lost response is its outcome', async () => 
   expect(String(await failed)).toContain('malformed JSON')
 })
 
-for (const [what, after, ends] of [
-  ['ten seconds into the end of the process', 11 * second, true],
-  ['half an hour', 31 * 60 * second, false],
+for (const [what, after, ends, more] of [
+  ['ten seconds into the end of the process', 11 * second, true, {}],
+  ['half an hour', 31 * 60 * second, false, {}],
+  ['two minutes of a command', 121 * second, false, watchedCommits],
 ] as const)
   test(`after ${what} the outcome is reported as unknown`, async () => {
-    const { state, commits, attempt } = start(lost)
+    const { state, commits, attempt } = start(lost, more)
     const failed = commits.commit([]).catch((error: unknown) => error)
     await attempt()
     if (ends) commits.beginEnd()
