@@ -1,5 +1,5 @@
 // Backups of a running server: what they contain, that they stand in nobody's way, and when they are refused.
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { askServer } from '../../src/admin/transport/client.ts'
@@ -8,8 +8,11 @@ import { checkSpace } from '../../src/backup/space.ts'
 import { backupLogBytesMax } from '../../src/limits.ts'
 import { masterKeyFingerprint } from '../../src/tokens/master-key-file.ts'
 import { rowsInFile } from '../support/database-file.ts'
+import { onFile } from '../support/file-only.ts'
 import { install } from '../support/installation.ts'
 import { fromSource, runCommand, startTestServer, type TestServer } from '../support/latchkey.ts'
+
+const { afterEach, beforeEach, describe, test } = onFile('backup by copy')
 
 let server: TestServer
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 // A restore proves a backup line by line, and changes nothing unless everything is proved. Hostile files are refused with a reason.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { createHash } from 'node:crypto'
 import {
   copyFileSync,
@@ -20,8 +20,11 @@ import { type Manifest, manifestLine, readManifest } from '../../src/backup/back
 import { planReplacement } from '../../src/backup/restore.ts'
 import type { BackupCheck } from '../../src/backup/verify.ts'
 import { rowsInFile } from '../support/database-file.ts'
+import { onFile } from '../support/file-only.ts'
 import { type Installation, install, trust } from '../support/installation.ts'
 import { postExchange, runCommand, temporaryFolder } from '../support/latchkey.ts'
+
+const { afterAll, afterEach, beforeAll, beforeEach, describe, test } = onFile('backup by copy')
 
 type Outcome = { ok: boolean; database: string | null; previous: string | null; data: BackupCheck[] }
 

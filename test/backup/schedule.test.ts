@@ -7,6 +7,7 @@ import { backupName } from '../../src/backup/backup-names.ts'
 import type { Backups } from '../../src/backup/backups.ts'
 import { createBackupSchedule } from '../../src/backup/schedule.ts'
 import { createLog } from '../../src/observe/log.ts'
+import { onFile } from '../support/file-only.ts'
 import { startTestServer, temporaryFolder } from '../support/latchkey.ts'
 import { until } from '../support/until.ts'
 
@@ -131,19 +132,22 @@ test('a folder that does not exist is a failure with a reason', async () => {
   expect(lines.at(-1)).toContain('does not exist; create it')
 })
 
-test('a server makes its first backup when it starts, and is degraded while its backups fail', async () => {
-  const settings = { LATCHKEY_BACKUP_DIR: folder.path }
-  const { server, admin, stop } = await startTestServer({ settings })
-  await until('the backup', () => files().some((name) => name.endsWith('.backup')))
-  await until('its end', async () => (await admin<{ running: boolean }>('backup.show')).running === false)
-  expect(await admin<object>('backup.show')).toMatchObject({ folder: folder.path, failing: false, keep: 14 })
-  expect(await server.context.readiness.check()).toMatchObject({ status: 'ready' })
-  await stop()
+onFile('backup by copy').test(
+  'a server makes its first backup when it starts, and is degraded while its backups fail',
+  async () => {
+    const settings = { LATCHKEY_BACKUP_DIR: folder.path }
+    const { server, admin, stop } = await startTestServer({ settings })
+    await until('the backup', () => files().some((name) => name.endsWith('.backup')))
+    await until('its end', async () => (await admin<{ running: boolean }>('backup.show')).running === false)
+    expect(await admin<object>('backup.show')).toMatchObject({ folder: folder.path, failing: false, keep: 14 })
+    expect(await server.context.readiness.check()).toMatchObject({ status: 'ready' })
+    await stop()
 
-  const broken = await startTestServer({ settings: { LATCHKEY_BACKUP_DIR: join(folder.path, 'none') } })
-  const readiness = () => broken.server.context.readiness.check()
-  await until('the failure', async () => (await readiness()).status !== 'ready')
-  expect(await readiness()).toEqual({ status: 'degraded', failing: [], degraded: ['backup'] })
-  expect((await fetch(new URL('/readyz', broken.server.baseUrl))).status).toBe(200)
-  await broken.stop()
-})
+    const broken = await startTestServer({ settings: { LATCHKEY_BACKUP_DIR: join(folder.path, 'none') } })
+    const readiness = () => broken.server.context.readiness.check()
+    await until('the failure', async () => (await readiness()).status !== 'ready')
+    expect(await readiness()).toEqual({ status: 'degraded', failing: [], degraded: ['backup'] })
+    expect((await fetch(new URL('/readyz', broken.server.baseUrl))).status).toBe(200)
+    await broken.stop()
+  },
+)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { onFile } from '../support/file-only.ts'
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts'
 import { type Installation, install, type Served } from '../support/installation.ts'
 import { exchangeFields, fromSource, type Row, runCommand, temporaryFolder } from '../support/latchkey.ts'
@@ -47,7 +48,8 @@ test('outside, a packer makes a key that only its user can read, and signs the k
   expect(data[0]?.keys.map(({ algorithm }) => algorithm).toSorted()).toEqual(['ES256', 'RS256'])
 })
 
-test.skipIf(!canIsolate)(
+const ownNetwork = onFile('a network without the database server').test
+ownNetwork.skipIf(!canIsolate)(
   'inside, without a route, the keys are imported and an exchange succeeds (needs unshare, nsenter, ip and curl)',
   async () => {
     const program = [...isolate, withLoopback, ...fromSource]

@@ -1,14 +1,17 @@
 // The drill: backups of a server under load, with kills of the server and of the copying process at random moments. Whatever is there under
 // its full name restores, and contains everything that was acknowledged before that backup began.
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { removeScratch } from '../../src/backup/restore.ts'
 import { verifyBackup } from '../../src/backup/verify.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
+import { onFile } from '../support/file-only.ts'
 import { type Installation, install, type Served, type Trust, trust } from '../support/installation.ts'
 import { type Acknowledged, nothingAcknowledged, putLoad } from '../support/load.ts'
 import { until } from '../support/until.ts'
+
+const { afterAll, beforeAll, test } = onFile('backup by copy')
 
 const kills = 20
 

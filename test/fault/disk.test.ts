@@ -1,6 +1,6 @@
 // A read-only data folder and a full disk: the error is one clear sentence, and no response acknowledges an unsaved
 // change.
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
@@ -8,9 +8,12 @@ import type { OperationName } from '../../src/admin/operations.ts'
 import { askServer } from '../../src/admin/transport/client.ts'
 import { socketPathFor } from '../../src/config.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
+import { onFile } from '../support/file-only.ts'
 import { type Installation, install, trust } from '../support/installation.ts'
 import { fromSource, postExchange, runCommand, startTestServer, type TestServer } from '../support/latchkey.ts'
 import { until } from '../support/until.ts'
+
+const { afterEach, beforeEach, describe, test } = onFile('the file on disk')
 
 let installation: Installation
 beforeEach(async () => {

@@ -1,15 +1,18 @@
 // A full disk, on a small file system of the server's own: it is not ready, exchanges fail closed, no caller gets a whole response that the
 // ledger does not know, and everything goes on by itself once there is room.
-import { afterEach, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { askServer } from '../../src/admin/transport/client.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
+import { onFile } from '../support/file-only.ts'
 import { type Installation, install, type Served, type Trust, trust } from '../support/installation.ts'
 import { postExchange, type Row, temporaryFolder, upstreamApiKey } from '../support/latchkey.ts'
 import { until } from '../support/until.ts'
+
+const { afterEach, test } = onFile('the file on disk')
 
 let installation: Installation
 let served: Served

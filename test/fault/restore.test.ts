@@ -1,11 +1,14 @@
 // A restore that is killed, after each of its steps and at random moments, leaves the old database or the new one, and either starts.
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
+import { onFile } from '../support/file-only.ts'
 import { type Installation, install } from '../support/installation.ts'
 import { runCommand, temporaryFolder } from '../support/latchkey.ts'
+
+const { afterAll, afterEach, beforeAll, beforeEach, test } = onFile('backup by copy')
 
 const kills = 20
 

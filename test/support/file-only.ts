@@ -1,5 +1,5 @@
 // Tests of what only a database file has. Where tests use a server database, they are skipped, each for one of these reasons.
-import { describe, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from 'bun:test'
 import { isServerKind } from './server-kind.ts'
 
 /** What a server database lacks, as src/manual/cluster.md says. */
@@ -14,8 +14,20 @@ type Reason =
   | 'the file on disk'
   /** A setting of the connection: triggers also run for rows that `insert or replace` deletes. */
   | 'recursive triggers'
+  /** The database server of a test is on the loopback device of this machine, which another network does not reach. */
+  | 'a network without the database server'
 
-/** `test` and `describe` on a database file, and skipped on a server database. */
+/** A hook of tests that do not run prepares nothing. */
+const noHook = () => {}
+
+/** `test`, `describe` and hooks on a database file. On a server database, they are skipped and do nothing. */
 export function onFile(_reason: Reason) {
-  return { test: test.skipIf(isServerKind), describe: describe.skipIf(isServerKind) }
+  return {
+    test: test.skipIf(isServerKind),
+    describe: describe.skipIf(isServerKind),
+    beforeAll: isServerKind ? noHook : beforeAll,
+    beforeEach: isServerKind ? noHook : beforeEach,
+    afterEach: isServerKind ? noHook : afterEach,
+    afterAll: isServerKind ? noHook : afterAll,
+  }
 }
