@@ -14,6 +14,7 @@ import {
   upstreamApiKey,
 } from '../support/latchkey.ts'
 import { hasPrometheus, type RealPart, startPrometheus } from '../support/real-parts.ts'
+import { isServerKind } from '../support/server-kind.ts'
 import { until } from '../support/until.ts'
 
 const needs = '(needs prometheus and promtool)'
@@ -55,7 +56,7 @@ describe('Prometheus', () => {
       upstreamUrl: unusedUrl,
       settings: {
         LATCHKEY_METRICS_LISTEN: '127.0.0.1:0',
-        LATCHKEY_BACKUP_DIR: backups.path,
+        ...(isServerKind ? {} : { LATCHKEY_BACKUP_DIR: backups.path }),
         LATCHKEY_RETAIN_USAGE_DAYS: '1',
         LATCHKEY_ARCHIVE_DIR: backups.path,
       },
@@ -129,10 +130,11 @@ describe('Prometheus', () => {
     folder.remove()
   })
 
-  // A node reports them only on a server database: test/nodes reads them there.
   const ofNodes = ['Looks at the database server', 'Admin changes that a node has not seen', 'Live nodes']
+  const ofFiles = ['Write-ahead log', 'Age of the newest backup']
+  const ofOtherKind = isServerKind ? ofFiles : ofNodes
 
-  test.skipIf(!hasPrometheus)(`has data for every panel but those of several nodes ${needs}`, async () => {
+  test.skipIf(!hasPrometheus)(`has data for every panel but those of the other kind of database ${needs}`, async () => {
     const withoutData = async () => {
       const found = await Promise.all(
         queries.map(async ({ title, expr }) => ({ title, found: await query(inGrafana(expr)) })),
@@ -144,10 +146,10 @@ describe('Prometheus', () => {
     }
     const hasAll = async () => {
       await use()
-      return (await withoutData()).every((title) => ofNodes.includes(title))
+      return (await withoutData()).every((title) => ofOtherKind.includes(title))
     }
     await until('data for every panel', hasAll, withoutData)
-    expect(await withoutData()).toEqual(ofNodes)
+    expect(await withoutData()).toEqual(ofOtherKind)
     expect(await query('latchkey_ready')).toMatchObject([
       { metric: { job: 'latchkey' }, value: [expect.any(Number), '1'] },
     ])

@@ -1,7 +1,8 @@
 // A document is applied as a whole or not at all, also when the server is killed at a random moment while it applies one.
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { readDatabaseFile } from '../support/database-file.ts'
+import { onFile } from '../support/file-only.ts'
 import { type Installation, install } from '../support/installation.ts'
 
 const rounds = 20
@@ -36,26 +37,30 @@ function countRows(round: number): number[] {
   return Object.values(found?.[0] ?? {}).map(Number)
 }
 
-test(`after each of ${rounds} kills, a document is there as a whole or not at all`, async () => {
-  const whole = [1, 1, policiesPerRound, policiesPerRound + 3]
-  let serving = await installation.serve()
-  const started = performance.now()
-  await serving.ask('config.apply', { document: documentOf(rounds) })
-  // A killed change may be at any point between its arrival and its acknowledgment.
-  const milliseconds = performance.now() - started
-  for (let round = 0; round < rounds; round++) {
-    const applied = serving.ask('config.apply', { document: documentOf(round) }).then(
-      () => true,
-      () => false,
-    )
-    await pause(milliseconds * 1.5 * Math.random())
-    serving.serving.process.kill('SIGKILL')
-    const [isAcknowledged] = await Promise.all([applied, serving.serving.process.exited])
-    const rows = countRows(round)
-    if (isAcknowledged) expect(rows).toEqual(whole)
-    else expect([whole, [0, 0, 0, 0]]).toContainEqual(rows)
-    serving = await installation.serve()
-  }
-  await serving.serving.stop()
-  expect(countRows(rounds)).toEqual(whole)
-}, 180_000)
+onFile('local socket').test(
+  `after each of ${rounds} kills, a document is there as a whole or not at all`,
+  async () => {
+    const whole = [1, 1, policiesPerRound, policiesPerRound + 3]
+    let serving = await installation.serve()
+    const started = performance.now()
+    await serving.ask('config.apply', { document: documentOf(rounds) })
+    // A killed change may be at any point between its arrival and its acknowledgment.
+    const milliseconds = performance.now() - started
+    for (let round = 0; round < rounds; round++) {
+      const applied = serving.ask('config.apply', { document: documentOf(round) }).then(
+        () => true,
+        () => false,
+      )
+      await pause(milliseconds * 1.5 * Math.random())
+      serving.serving.process.kill('SIGKILL')
+      const [isAcknowledged] = await Promise.all([applied, serving.serving.process.exited])
+      const rows = countRows(round)
+      if (isAcknowledged) expect(rows).toEqual(whole)
+      else expect([whole, [0, 0, 0, 0]]).toContainEqual(rows)
+      serving = await installation.serve()
+    }
+    await serving.serving.stop()
+    expect(countRows(rounds)).toEqual(whole)
+  },
+  180_000,
+)

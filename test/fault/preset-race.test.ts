@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type Installation, install, type Served } from '../support/installation.ts'
 import type { Row } from '../support/latchkey.ts'
 import { bodyOf, type Changed, type Posted, type Preset, type Version } from '../support/preset-client.ts'
+import { isServerKind } from '../support/server-kind.ts'
 
 type Client = { nextLine: () => Promise<unknown>; begin: () => void; end: () => void; kill: () => Promise<number> }
 /** The record of a post holds part of the preset; the record of any other change holds the whole row. */
@@ -150,8 +151,11 @@ test('versions are consecutive, answers true, and the last designation counts', 
     const { designated_version: designated, designated_version_id: id } = preset
     expect({ designated, id }).toEqual({ designated: versions[designated.version - 1] as Version, id: designated.id })
   }
-  for (const { status } of changed.archived) expect(status).toBe('archived')
-  for (const { status } of [...changed.restored, ...changed.designated, ...changed.read]) expect(status).toBe('active')
+  // On a server database, a response shows the preset as it is after the commit, when others can have changed it again.
+  const isExact = !isServerKind
+  if (isExact) for (const { status } of changed.archived) expect(status).toBe('archived')
+  if (isExact) for (const { status } of [...changed.restored, ...changed.designated]) expect(status).toBe('active')
+  for (const { status } of changed.read) expect(status).toBe('active')
 
   // Every change starts from the result of the previous change.
   const { data } = await ask<{ data: Change[] }>('audit.changes', { limit: 10_000 })
@@ -166,9 +170,10 @@ test('versions are consecutive, answers true, and the last designation counts', 
   expect(archivings.map((at) => history[at + 1]?.operation)).toEqual(archivings.map(() => 'presets.restore'))
   for (const { after } of saves) expect(after.designated_version).toBe(after.latest_version)
   const designations = history.filter(({ operation }) => operation === 'presets.update')
-  expect(designations.map(({ after }) => timed(after.updated_at, after.designated_version)).toSorted()).toEqual(
-    changed.designated.map((preset) => timed(preset.updated_at, preset.designated_version.version)).toSorted(),
-  )
+  if (isExact)
+    expect(designations.map(({ after }) => timed(after.updated_at, after.designated_version)).toSorted()).toEqual(
+      changed.designated.map((preset) => timed(preset.updated_at, preset.designated_version.version)).toSorted(),
+    )
   // The clients overlapped: there are designations between posts.
   const [first = 0, end = 0] = [saves[1], saves.at(-1)].map((save) => history.indexOf(save as Change))
   const between = history.slice(first, end).filter((change) => designations.includes(change))

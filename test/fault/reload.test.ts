@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { rowsInFile } from '../support/database-file.ts'
+import { onFile } from '../support/file-only.ts'
 import { type Installation, install } from '../support/installation.ts'
 import { fromSource, type Row, startTestServer } from '../support/latchkey.ts'
 import { until } from '../support/until.ts'
@@ -42,17 +43,22 @@ test('requests fail, and the process is asked to end', async () => {
   await latchkey.stop()
 })
 
-test('a server ends with an error and a line in the log, and the change is in the file', async () => {
-  const [runtime = '', ...main] = fromSource
-  const preload = join(import.meta.dirname, '../support/failing-reload.ts')
-  await installation.run('keys', 'create', '--name', 'app')
-  const { serving, ask } = await installation.serve([runtime, '--preload', preload, ...main])
-  await expect(ask('keys.disable', { key: 'app' })).rejects.toThrow('The change is saved')
-  expect(await serving.process.exited).toBe(1)
-  // Output of the process can arrive after its exit event.
-  await until('the line in the log', () => serving.stderr().includes('disk I/O error'), serving.stderr)
-  expect(serving.stderr()).toMatch(/"database_broken".*The change is saved, but could not be loaded: .*disk I\/O error/)
-  expect(rowsInFile(installation.databasePath, "select disabled from api_keys where name = 'app'")).toEqual([
-    { disabled: 1 },
-  ])
-})
+onFile('local socket').test(
+  'a server ends with an error and a line in the log, and the change is in the file',
+  async () => {
+    const [runtime = '', ...main] = fromSource
+    const preload = join(import.meta.dirname, '../support/failing-reload.ts')
+    await installation.run('keys', 'create', '--name', 'app')
+    const { serving, ask } = await installation.serve([runtime, '--preload', preload, ...main])
+    await expect(ask('keys.disable', { key: 'app' })).rejects.toThrow('The change is saved')
+    expect(await serving.process.exited).toBe(1)
+    // Output of the process can arrive after its exit event.
+    await until('the line in the log', () => serving.stderr().includes('disk I/O error'), serving.stderr)
+    expect(serving.stderr()).toMatch(
+      /"database_broken".*The change is saved, but could not be loaded: .*disk I\/O error/,
+    )
+    expect(rowsInFile(installation.databasePath, "select disabled from api_keys where name = 'app'")).toEqual([
+      { disabled: 1 },
+    ])
+  },
+)

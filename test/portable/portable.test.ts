@@ -27,6 +27,7 @@ describe('on Deno', () => {
       '--no-lock',
     ]
     const child = Bun.spawn([deno, ...flags, join(import.meta.dirname, 'on-deno.ts')], {
+      env: { ...process.env, LATCHKEY_TEST_BUN: process.execPath },
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'pipe',

@@ -4,7 +4,7 @@ import { isServerKind } from './server-kind.ts'
 
 /** What a server database lacks, as src/manual/cluster.md says. */
 type Reason =
-  /** Commands talk to a server database directly. */
+  /** Commands talk to a server database directly: what they do happens in no server. */
   | 'local socket'
   /** Any number of processes use a server database. */
   | 'owner of the file'

@@ -1,9 +1,12 @@
 // Lets tests run on a server database: LATCHKEY_TEST_DATABASE=server uses the stand-in, one for each folder, and with
 // LATCHKEY_TEST_SQLD a real server behind it. LATCHKEY_TEST_SQLD_URL uses a running one, which must belong to the tests
 // alone and is emptied for each test database, so a test with two databases at once fails on it.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@libsql/client/http'
+import type { HranaServer } from './hrana-server.ts'
 
 export const testMasterKey = 'a1'.repeat(32)
 
@@ -46,11 +49,18 @@ export async function serverKindFor(folder: string, copied?: string): Promise<Se
   // A real server behind the stand-in has a folder beside the file.
   for (const end of ['', '.sqld'])
     if (copied !== undefined && existsSync(copied + end)) cpSync(copied + end, path + end, { recursive: true })
-  // Deno has no bun:sqlite, and loads this file too.
-  const { startHranaServer } = await import('./hrana-server.ts')
-  const server = await startHranaServer({ path })
+  const server = await startStandIn(path)
   files.set(server.url, server.file)
   return { settings: settingsFor(folder, server.url), close: server.close }
+}
+
+/** Deno loads this file too and has no bun:sqlite: there, the stand-in is a process of Bun. */
+async function startStandIn(path: string): Promise<Pick<HranaServer, 'url' | 'file' | 'close'>> {
+  if ('Bun' in globalThis) return (await import('./hrana-server.ts')).startHranaServer({ path })
+  const program = join(import.meta.dirname, 'hrana-server.ts')
+  const child = spawn(process.env.LATCHKEY_TEST_BUN ?? 'bun', [program, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  return { url: line.toString().trim(), file: path, close: async () => void child.kill() }
 }
 
 function settingsFor(folder: string, url: string): ServerKind['settings'] {
