@@ -17,8 +17,8 @@ type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: Waiti
 const rowsPerStatement = 250
 /** How many commits of a node are on their way to a server. The more rows there are, the more share a commit. */
 const commitsAtOnceMax = 4
-/** A commit that takes longer no longer makes others wait: its outcome can be unknown for minutes. */
-const holdingMillisecondsMax = 1_000
+/** A commit that takes longer than an HTTP request may take makes no others wait: its outcome can be unknown for minutes. */
+const holdingMillisecondsMax = 5_000
 
 export type LedgerQueue = {
   appendAudit: (row: AuditRow) => Promise<void>
