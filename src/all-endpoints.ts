@@ -38,10 +38,10 @@ export function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
     access: 'public',
     responses: { 200: { description: 'The document' }, ...errorResponses() },
   }
-  let text: string | undefined
+  let text: Promise<string> | undefined
   const handle: Handle<Context> = async (_request, { baseUrl }) => {
-    text ??= JSON.stringify(createOpenApiDocument(endpoints, baseUrl, packageJson.version))
-    return new Response(text, { headers: { 'content-type': 'application/json' } })
+    text ??= createOpenApiDocument(endpoints, baseUrl, packageJson.version).then((document) => JSON.stringify(document))
+    return new Response(await text, { headers: { 'content-type': 'application/json' } })
   }
   endpoints.push({ method: 'GET', path: '/openapi.json', handle, openapi })
   return endpoints

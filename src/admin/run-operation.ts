@@ -1,6 +1,8 @@
 // Runs operations. They are loaded when one is asked for, since exchange and inference use none of them.
 import type { Actor } from '../../db/admin-changes.ts'
+import { nextSlice } from '../../db/pace.ts'
 import type { OnProgress } from '../../db/slices.ts'
+import { loadTypes } from '../values/deferred-type.ts'
 import type { AdminContext } from './operation/context.ts'
 import { createOperationRunner, type RunByName } from './operation/operation.ts'
 import type { OperationInput, OperationName, OperationResponse, RunOperation } from './operations.ts'
@@ -9,10 +11,19 @@ import type { OperationInput, OperationName, OperationResponse, RunOperation } f
 export function createRunner(context: AdminContext): RunByName {
   let loading: Promise<RunByName> | undefined
   return async (...asked) => {
-    loading ??= import('./operations.ts').then(({ operations }) => createOperationRunner(operations, context))
+    loading ??= loadOperations(context)
     const run = await loading
     return run(...asked)
   }
+}
+
+/** Other work comes between the parts, each of which holds the event loop. */
+async function loadOperations(context: AdminContext): Promise<RunByName> {
+  const { operations } = await import('./operations.ts')
+  await nextSlice()
+  loadTypes()
+  await nextSlice()
+  return createOperationRunner(operations, context)
 }
 
 /** The same operations with the types of this map. */

@@ -1,5 +1,6 @@
 // The OpenAPI 3.1 document of the service, made from the documentation of the endpoints and the shapes that check their input.
 import { isDeepStrictEqual } from 'node:util'
+import { createPace, nextSlice } from '../../db/pace.ts'
 import {
   inputDepthMax,
   inputEntriesMax,
@@ -9,6 +10,7 @@ import {
   jsonValuesMax,
   operationBodyBytesMax,
 } from '../limits.ts'
+import { loadTypes } from '../values/deferred-type.ts'
 import type { JsonSchema } from '../values/shape.ts'
 import type { Endpoint } from './endpoint.ts'
 import { forceHeader } from './force.ts'
@@ -44,7 +46,15 @@ const ifMatch = {
 }
 const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` })
 
-export function createOpenApiDocument(endpoints: readonly Endpoint<never>[], baseUrl: string, version: string): object {
+/** Other work comes in between: the first use of every shape takes several hundred milliseconds. */
+export async function createOpenApiDocument(
+  endpoints: readonly Endpoint<never>[],
+  baseUrl: string,
+  version: string,
+): Promise<object> {
+  await nextSlice()
+  loadTypes()
+  const pace = createPace()
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas: Record<string, object> = {}
   const besideUrl = baseUrl.slice(0, baseUrl.lastIndexOf('/'))
@@ -54,6 +64,7 @@ export function createOpenApiDocument(endpoints: readonly Endpoint<never>[], bas
     paths[template] ??= {}
     const operation = { ...operationOf(method, template, openapi), ...servers }
     paths[template][method.toLowerCase()] = hoistSchema(operation, schemas)
+    await pace()
   }
   return {
     openapi: '3.1.0',

@@ -46,6 +46,11 @@ function loaded(): typeof arktype {
   return loadedType
 }
 
+/** Loads the library, which would otherwise happen at the first use of a type: in its own turn, it holds the event loop for less. */
+export function loadTypes(): void {
+  loaded()
+}
+
 const callable = () => loaded() as unknown as Method & Record<PropertyKey, Method>
 
 /** Use it as arktype's `type`; what it returns has the same interface. A wrong definition throws at its first use. */

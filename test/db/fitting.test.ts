@@ -65,7 +65,8 @@ test('issuers with large key sets are listed, by a condition and by their ids', 
 test('packed rows are read in the order of their row numbers', async () => {
   const packed = packing(issuerKeySets, ['issuerId'])
   const read: string[] = []
-  for await (const rows of packed.read(database.orm)) for (const text of rows) read.push(packed.unpack(text).issuerId)
+  for await (const rows of packed.read(database.orm))
+    for (const text of rows.split('\n')) read.push(packed.unpack(text).issuerId)
   expect(read).toEqual(ids)
 })
 
