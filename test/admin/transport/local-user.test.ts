@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { request } from 'node:http'
 import { socketPathFor } from '../../../src/config.ts'
 import type { Server } from '../../../src/server.ts'
+import { onFile } from '../../support/file-only.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { type Installation, install } from '../../support/installation.ts'
 import { type Finished, runCommand } from '../../support/latchkey.ts'
@@ -75,7 +76,7 @@ for (const isServed of [false, true]) {
   })
 }
 
-describe('on the socket of a server', () => {
+onFile('local socket').describe('on the socket of a server', () => {
   let server: Server
   let socketPath: string
   beforeEach(async () => {
