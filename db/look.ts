@@ -24,12 +24,18 @@ export async function lookAt(client: Pick<Client, 'execute'>, { usageId }: Posit
   const { rows } = await client.execute({ sql: look, args: [usageId] })
   const [row] = rows
   return {
-    revision: Number(row?.revision),
-    usageId: Number(row?.usage_id),
+    revision: toCount(row?.revision),
+    usageId: toCount(row?.usage_id),
     installation: String(row?.installation ?? ''),
-    liveNodes: Number(row?.live_nodes),
+    liveNodes: toCount(row?.live_nodes),
     spent: JSON.parse(String(row?.spent)) as Looked['spent'],
   }
+}
+
+/** Every change is newer than none: what is not a number would hide all later ones. */
+function toCount(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new TypeError('A look shows numbers')
+  return value
 }
 
 /** Lists what changed after a revision, oldest first, at most `limit` changes. */

@@ -88,10 +88,22 @@ export async function inspectServerDatabase(options: Omit<ServerOptions, 'create
 function connect({ url, token, send }: Omit<ServerOptions, 'create'>): Client {
   const client = createClient({ url, fetch: sendWith(send), ...(token !== undefined && { authToken: token }) })
   const execute = client.execute.bind(client)
+  const batch = client.batch.bind(client)
   // All writes are batches, so this only reads.
   const readAgain = (statement: InStatement, args?: InArgs) =>
-    readUntilReached(() => (typeof statement === 'string' ? execute(statement, args) : execute(statement)))
-  return Object.assign(client, { execute: readAgain })
+    readUntilReached(() => understood(typeof statement === 'string' ? execute(statement, args) : execute(statement)))
+  const writeOnce: Client['batch'] = (statements, mode) => understood(batch(statements, mode))
+  return Object.assign(client, { execute: readAgain, batch: writeOnce })
+}
+
+/** The client throws a SyntaxError where it cannot read a response, such as a page of a proxy: that proves nothing. */
+async function understood<Result>(response: Promise<Result>): Promise<Result> {
+  try {
+    return await response
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw asUnreachable(new Error(`its response is not one of a database server: ${error.message}`, { cause: error }))
+  }
 }
 
 async function readUntilReached(read: () => Promise<ResultSet>): Promise<ResultSet> {

@@ -34,13 +34,21 @@ export async function findSignInLink(orm: Orm, codeSha256: string): Promise<Link
   return found
 }
 
-/** Uses a link. The commit fails with an error that is `isLinkUsed` if the link was used before. */
-export function useSignInLink(codeSha256: string): Statement {
-  const update = `update sign_in_links set used_at = ${databaseTime} where code_sha256 = ?`
-  return { toSQL: () => ({ sql: update, params: [codeSha256] }) }
+const notTaken = 'a sign-in link is used once'
+
+/**
+ * Uses a link. The commit fails with an error that is `isLinkUsed` if the link was used before, or has expired since it
+ * was found: a commit can be repeated for minutes.
+ */
+export function useSignInLink(codeSha256: string): Statement[] {
+  const update = `update sign_in_links set used_at = ${databaseTime}
+    where code_sha256 = ? and used_at is null and ${databaseTime} < expires_at`
+  // A path that is none is an error with its text.
+  const check = `select case when changes() = 1 then 1 else json_extract('{}', '${notTaken}') end`
+  return [{ toSQL: () => ({ sql: update, params: [codeSha256] }) }, { toSQL: () => ({ sql: check, params: [] }) }]
 }
 
-/** Reports whether a commit failed because another request has used the link. */
+/** Reports whether a commit failed because the link cannot be used any longer. */
 export function isLinkUsed(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('a sign-in link is used once')
+  return error instanceof Error && error.message.includes(notTaken)
 }

@@ -28,7 +28,7 @@ export function createSignInLinks({ orm, writer }: Dependencies): SignInLinks {
       const grant = await findSignInLink(orm, code)
       if (grant === undefined) return undefined
       try {
-        await writer.write([useSignInLink(code)])
+        await writer.write(useSignInLink(code))
         return grant
       } catch (error) {
         if (isLinkUsed(error)) return undefined

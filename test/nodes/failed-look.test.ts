@@ -1,5 +1,7 @@
 // A node whose database does not respond makes each request wait for one look, and not for two.
 import { expect, test } from 'bun:test'
+import type { Client } from '@libsql/client'
+import { lookAt } from '../../db/look.ts'
 import type { Looked } from '../../db/shared-database.ts'
 import { type FollowOptions, followOthers } from '../../src/nodes/follow.ts'
 import { rejectionOf } from '../support/rejection.ts'
@@ -39,4 +41,14 @@ test('requests that wait for a look that fails fail with it, and the next one lo
   await until('the second look', () => looks.length === 2)
   looks[1]?.resolve({ revision: 0, usageId: 0, installation: 'one', liveNodes: 1, spent: [] })
   await third
+})
+
+test('a look without numbers fails: a revision that is not a number would hide every later change', async () => {
+  const row = { revision: 1, usage_id: 1, installation: 'one', live_nodes: 1, spent: '[]' }
+  const lookWith = (some: object) =>
+    lookAt({ execute: async () => ({ rows: [{ ...row, ...some }] }) } as unknown as Client, { revision: 0, usageId: 0 })
+  expect(await lookWith({})).toMatchObject({ revision: 1, liveNodes: 1 })
+  for (const column of ['revision', 'usage_id', 'live_nodes'])
+    for (const value of [null, 'x', 1.5, undefined])
+      expect((await rejectionOf(lookWith({ [column]: value }))).message).toBe('A look shows numbers')
 })

@@ -1,8 +1,10 @@
 // One-time links to the admin page on a server database: made by a command without a node, good at any node, once.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { tmpdir } from 'node:os'
+import { findSignInLink, insertSignInLink, isLinkUsed, useSignInLink } from '../../db/sign-in-links.ts'
 import { runCommand, type TestServer } from '../support/latchkey.ts'
 import { masterKey, type Nodes, startNodes } from '../support/nodes.ts'
+import { rejectionOf } from '../support/rejection.ts'
 
 const origin = 'https://latchkey.example'
 let cluster: Nodes
@@ -41,6 +43,19 @@ test('a link of a command signs in at one of many attempts at two nodes, and its
     expect((await fetch(`http://127.0.0.1:${server.address.port}/v1/admin/session`, { headers })).status).toBe(200)
   }
   expect(await nodes[1]?.admin('sessions.list')).toMatchObject({ data: [{ key_name: 'boss' }] })
+})
+
+test('a link that expires or is removed before its commit signs nobody in', async () => {
+  const { orm, writer, registry } = (nodes[0] as TestServer).server.context
+  const [keyId = ''] = registry.keys.keys()
+  const grant = { keyId, readOnly: false, openedBy: null }
+  await writer.write(insertSignInLink('lasting', grant, 60_000))
+  await writer.write(insertSignInLink('expired', grant, 0))
+  expect(await findSignInLink(orm, 'lasting')).toEqual(grant)
+  for (const code of ['expired', 'removed'])
+    expect([code, isLinkUsed(await rejectionOf(writer.write(useSignInLink(code))))]).toEqual([code, true])
+  await writer.write(useSignInLink('lasting'))
+  expect(isLinkUsed(await rejectionOf(writer.write(useSignInLink('lasting'))))).toBe(true)
 })
 
 test('a command without the base URL does not guess one', async () => {

@@ -89,6 +89,34 @@ test('a token that may only read fails at once, and what it could not write is n
   await database.close()
 })
 
+test('a commit whose response is not JSON counts once, and is not reported as failed', async () => {
+  const database = await startHranaServer({ path: join(folder.path, 'garbled.db') })
+  let garbled: ((text: string) => string) | undefined
+  const opened = await openServerDatabase({
+    url: database.url,
+    token: undefined,
+    create: true,
+    send: async (request) => {
+      const response = await fetch(request)
+      const garble = garbled
+      garbled = undefined
+      return garble === undefined ? response : new Response(garble(await response.text()))
+    },
+  })
+  if ('refused' in opened) throw new Error(opened.message)
+  await opened.client.batch(['create table notes (text text)'], 'write')
+  const add = { sql: "insert into notes values ('once')", args: [] }
+  for (const garble of [(text: string) => text.slice(0, 60), () => '', () => '<html>Sign in</html>']) {
+    garbled = garble
+    await opened.commit([add])
+    garbled = garble
+    expect((await opened.client.execute('select count(*) as count from batches')).rows).toHaveLength(1)
+  }
+  expect(rowsInFile(database.file, 'select text from notes')).toHaveLength(3)
+  await opened.close()
+  await database.close()
+})
+
 test('a node with another master key does not start', async () => {
   const database = await startHranaServer({ path: join(folder.path, 'keyed.db') })
   const start = (key: string, create: boolean) =>
