@@ -34,7 +34,12 @@ beforeEach(async () => {
   now = 1_000
   own = await createDatabase()
   watched = watchBatches(own.database)
-  writer = createWriter(watched.database, () => {})
+  writer = createWriter(
+    watched.database,
+    () => {},
+    () => {},
+    own.following,
+  )
   await writer.write([...insertOrganizationRows(own.database, acme), ...insertOrganizationRows(own.database, other)])
   watched.batches.length = 0
   registry = await loadRegistry(own.database.orm)

@@ -2,6 +2,7 @@
 // names.
 import { join } from 'node:path'
 import { insertApiKey } from '../../db/api-keys.ts'
+import type { Following } from '../../db/change-queue.ts'
 import { insertIssuer } from '../../db/issuers.ts'
 import type { Database } from '../../db/open.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
@@ -9,6 +10,7 @@ import { insertPolicy } from '../../db/policies.ts'
 import type { AuditRow, UsageRow } from '../../db/record-schema.ts'
 import type { Statement } from '../../db/rows.ts'
 import type { ApiKey, Issuer, Organization, Policy, User, Workspace } from '../../db/schema.ts'
+import type { SharedDatabase } from '../../db/shared-database.ts'
 import { loadConfig } from '../../src/config.ts'
 import { openConfigured } from '../../src/nodes/load.ts'
 import { temporaryFolder } from './latchkey.ts'
@@ -16,7 +18,13 @@ import { serverKindFor } from './server-kind.ts'
 
 const times = { createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null }
 
-export type TestDatabase = { database: Database; path: string; close: () => Promise<void> }
+/** `following` is for a writer that plans changes again on a server database. */
+export type TestDatabase = {
+  database: Database
+  path: string
+  following: Following | undefined
+  close: () => Promise<void>
+}
 
 /** Creates a database in a new folder. Its path is the URL of a server database. */
 export async function createDatabase(): Promise<TestDatabase> {
@@ -30,7 +38,16 @@ export async function createDatabase(): Promise<TestDatabase> {
     await server?.close()
     folder.remove()
   }
-  return { database, path: database.path, close }
+  return { database, path: database.path, following: database.shared && followingOf(database.shared), close }
+}
+
+function followingOf({ look }: SharedDatabase): Following {
+  let revision = 0
+  const advance = (to: number) => {
+    revision = Math.max(revision, to)
+  }
+  const refresh = async () => advance((await look({ revision: 0, usageId: Number.MAX_SAFE_INTEGER })).revision)
+  return { revision: () => revision, refresh, advance }
 }
 
 export type OrganizationRows = {
