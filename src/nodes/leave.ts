@@ -4,16 +4,16 @@ import type { Readiness } from '../observe/endpoints/readiness.ts'
 import type { Follow } from './follow.ts'
 
 /** What leaving needs. */
-export type LeaveContext = { follow: Pick<Follow, 'revision'>; readiness: Pick<Readiness, 'beginStop'> }
+export type LeaveContext = { follow: Pick<Follow, 'liveNodes'>; readiness: Pick<Readiness, 'beginStop'> }
 
 /** Two checks of a load balancer that asks every two seconds, or the time in which Kubernetes removes an endpoint. */
 const leaveMilliseconds = 5_000
 
 /**
- * Reports not ready and serves on for five seconds. Each response closes its connection, so that a proxy keeps none. A
- * process that owns its database returns at once: nothing else serves meanwhile.
+ * Reports not ready and serves on for five seconds. Each response closes its connection, so that a proxy keeps none.
+ * Returns at once where no other node serves meanwhile.
  */
 export async function leave({ follow, readiness }: LeaveContext, milliseconds = leaveMilliseconds): Promise<void> {
   readiness.beginStop()
-  if (follow.revision() !== undefined) await pause(milliseconds)
+  if (follow.liveNodes() > 1) await pause(milliseconds)
 }
