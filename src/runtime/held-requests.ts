@@ -11,9 +11,19 @@ export type HeldRequests = {
 
 const refuseRequest: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
 
-export function holdRequests(): HeldRequests {
+/** A start waits for its database for up to half an hour; a proxy has other nodes to ask. */
+const heldMillisecondsMax = 10_000
+
+/** Each request waits for so many milliseconds at most, and is then refused. */
+export function holdRequests(milliseconds = heldMillisecondsMax): HeldRequests {
   const { promise, resolve } = Promise.withResolvers<Handler>()
-  let current: Handler = async (request, peer) => (await promise)(request, peer)
+  let current: Handler = async (request, peer) => {
+    const late = Promise.withResolvers<Handler>()
+    const timer = setTimeout(() => late.resolve(refuseRequest), milliseconds)
+    const handler = await Promise.race([promise, late.promise])
+    clearTimeout(timer)
+    return handler(request, peer)
+  }
   const serve = (handler: Handler) => {
     current = handler
     resolve(handler)

@@ -21,3 +21,11 @@ test('requests get a 503 when the start fails', async () => {
   const { status, headers } = await early
   expect([status, headers.get('retry-after')]).toEqual([503, '1'])
 })
+
+test('a request gets a 503 when the start takes too long, and is not served after it', async () => {
+  const { handler, serve } = holdRequests(1)
+  expect((await handler(request, peer)).status).toBe(503)
+  let served = 0
+  serve(async () => new Response(String(++served)))
+  expect(await (await handler(request, peer)).text()).toBe('1')
+})
