@@ -10,6 +10,7 @@ import { readLocalUser } from '../../src/admin/transport/local-user.ts'
 import { loadConfig } from '../../src/config.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { Fault, tellForCommands } from '../../src/fault.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
 import {
@@ -149,11 +150,15 @@ function toServed(serving: ServingProcess, env: Record<string, string>): Served 
   return { serving, baseUrl: `http://${listening}/v1`, socketPath: socket, ask }
 }
 
-/** Commands talk to a server database directly. */
-function runOnServer(env: Record<string, string>, name: OperationName, input: object): Promise<unknown> {
+/** Commands talk to a server database directly, and print a fault with its hint. */
+async function runOnServer(env: Record<string, string>, name: OperationName, input: object): Promise<unknown> {
   const config = loadConfig({ flags: {}, environment: env })
   const call = { name, input, user: readLocalUser(process.env) }
-  return runInProcess(config, { ...dependencies, log: () => {} }, call, async () => undefined)
+  try {
+    return await runInProcess(config, { ...dependencies, log: () => {} }, call, async () => undefined)
+  } catch (error) {
+    throw error instanceof Fault ? new Fault(error.code, tellForCommands(error)) : error
+  }
 }
 
 export type Trust = { policyId: string; apiKey: string; subjectToken: string }
