@@ -1,5 +1,5 @@
 // The way of every request: its route, its handler, and the only catch block, which turns every error into a response.
-import { isUnknownOutcome, isUnreachable } from '../db/commit-once.ts'
+import { isUnknownOutcome } from '../db/commit-once.ts'
 import type { RunByName } from './admin/operation/operation.ts'
 import type { Context } from './context.ts'
 import { describeError, Fault } from './fault.ts'
@@ -11,7 +11,7 @@ import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
 import { isPlainPath } from './http/sent-path.ts'
 import { parseTraceparent } from './http/traceparent.ts'
-import { databaseUnreachable, outcomeUnknown } from './nodes/database-unreachable.ts'
+import { explainUnreachable, outcomeUnknown } from './nodes/database-unreachable.ts'
 import { accessLine } from './observe/access-log.ts'
 import { withFields } from './observe/log.ts'
 import type { Handler } from './runtime/listener.ts'
@@ -126,9 +126,9 @@ function isManagementKey(keyId: string | undefined, { registry }: Context): bool
   return keyId !== undefined && registry.keys.get(keyId)?.kind !== 'inference'
 }
 
-function toFault(error: unknown): Fault {
+function toFault(thrown: unknown): Fault {
+  const error = explainUnreachable(thrown)
   if (error instanceof Fault) return error
-  if (isUnreachable(error)) return databaseUnreachable(error)
   if (isUnknownOutcome(error)) return outcomeUnknown(error)
   return new Fault('internal', 'Internal server error', { cause: error })
 }

@@ -15,6 +15,7 @@ import { type Context, closeContext, type Dependencies, openContext, openServing
 import type { Reload } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
 import { archiveCheckMilliseconds, backupCheckMilliseconds, tlsCheckMillisecondsDefault } from './limits.ts'
+import { explainUnreachable } from './nodes/database-unreachable.ts'
 import { reportWhileServing } from './nodes/report.ts'
 import { watchKeyExpiry } from './operating/key-expiry-log.ts'
 import { listenForMetrics, type MetricsAddress } from './operating/metrics-listener.ts'
@@ -135,7 +136,7 @@ export async function startServer(
     listeners.held.refuse()
     listeners.heldOfPage.refuse()
     await stopServer(listeners, admin)
-    throw error
+    throw explainUnreachable(error)
   }
 }
 

@@ -1,6 +1,14 @@
 // The error for callers while the database server does not respond.
-import { refusedStatus } from '../../db/commit-once.ts'
+import { DrizzleQueryError } from 'drizzle-orm/errors'
+import { isUnreachable, refusedStatus } from '../../db/commit-once.ts'
 import { Fault } from '../fault.ts'
+
+/** The fault for a read or a commit that failed since the database server did not respond; any other error unchanged. */
+export function explainUnreachable(error: unknown): unknown {
+  // Drizzle puts the statement around the error of a read.
+  const cause = error instanceof DrizzleQueryError ? error.cause : error
+  return isUnreachable(cause) ? databaseUnreachable(cause) : error
+}
 
 /** Only for a commit that was certainly not made. */
 export function databaseUnreachable(cause: unknown): Fault {

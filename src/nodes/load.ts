@@ -1,7 +1,6 @@
 // Opens the database of the settings, a file or one on a server, and loads what requests look up.
 import { dirname } from 'node:path'
 import type { Following } from '../../db/change-queue.ts'
-import { isUnreachable } from '../../db/commit-once.ts'
 import { type Database, type OpenRefusal, openDatabase } from '../../db/open.ts'
 import type { ServerOptions } from '../../db/server-database.ts'
 import { listSpentDays } from '../../db/usage.ts'
@@ -11,7 +10,7 @@ import { configuredUpstream } from '../inference/upstream/targets.ts'
 import { addUncommitted, createSpending, type Spending } from '../keys/spending.ts'
 import { loadRegistry, type Registry } from '../registry.ts'
 import { createDataFolder } from '../runtime/data-folder.ts'
-import { databaseUnreachable } from './database-unreachable.ts'
+import { explainUnreachable } from './database-unreachable.ts'
 import { type Follow, type FollowOptions, followNobody, followOthers } from './follow.ts'
 import { connectTo } from './server-connection.ts'
 import { loadSharedSpending } from './shared-spending.ts'
@@ -52,7 +51,8 @@ export async function loadOrRefuse(database: Database, { upstreamUrl }: Config, 
     return { registry, spending: createSpending(await listSpentDays(orm), loading.now()), follow: followNobody() }
   } catch (cause) {
     await database.close().catch(() => {})
-    if (isUnreachable(cause)) throw databaseUnreachable(cause)
+    const error = explainUnreachable(cause)
+    if (error instanceof Fault) throw error
     throw new Fault(
       'configuration',
       `The database ${JSON.stringify(database.path)} cannot be read; it may be damaged: restore it from a backup`,

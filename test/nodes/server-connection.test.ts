@@ -6,7 +6,8 @@ import { createClient } from '@libsql/client/http'
 import { isUnknownOutcome, isUnreachable } from '../../db/commit-once.ts'
 import { createMigrations, latestSchema, migrations } from '../../db/migrate.ts'
 import { openServerDatabase } from '../../db/server-database.ts'
-import { databaseUnreachable } from '../../src/nodes/database-unreachable.ts'
+import { findSignInLink } from '../../db/sign-in-links.ts'
+import { databaseUnreachable, explainUnreachable } from '../../src/nodes/database-unreachable.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { startHranaServer } from '../support/hrana-server.ts'
 import { startTestServer, temporaryFolder } from '../support/latchkey.ts'
@@ -89,7 +90,7 @@ test('a token that may only read fails at once, and what it could not write is n
   await database.close()
 })
 
-test('a commit whose response is not JSON counts once, and is not reported as failed', async () => {
+test('a commit whose response is not JSON counts once, and a read without one is unavailable', async () => {
   const database = await startHranaServer({ path: join(folder.path, 'garbled.db') })
   let garbled: ((text: string) => string) | undefined
   const opened = await openServerDatabase({
@@ -113,6 +114,9 @@ test('a commit whose response is not JSON counts once, and is not reported as fa
     expect((await opened.client.execute('select count(*) as count from batches')).rows).toHaveLength(1)
   }
   expect(rowsInFile(database.file, 'select text from notes')).toHaveLength(3)
+  database.trouble.isPartitioned = true
+  const failure = explainUnreachable(await rejectionOf(findSignInLink(opened.orm, 'a code')))
+  expect(failure).toMatchObject({ code: 'unavailable', reason: 'database_unreachable' })
   await opened.close()
   await database.close()
 })
