@@ -158,6 +158,12 @@ function recordRequest(request: Request, response: Response, answered: Answered,
   if (context.inEffect.read().logLevel === 'debug') log('debug', 'request', line)
 }
 
+/** Responds to a request that came before the app was made. */
+export function refuseAtStart(): Response {
+  const headers = { 'retry-after': '1' }
+  return errorReply(new Fault('unavailable', 'The service is starting; try again later', { headers }))
+}
+
 /** Used until the process ends: the state in memory can differ from the database. */
 function stopping(): Fault {
   return new Fault('unavailable', 'The service is stopping; try again later', { headers: { 'retry-after': '1' } })

@@ -9,7 +9,7 @@ import { testAfterEngineChange } from './admin/policies/engine-change.ts'
 import { createRunner, withTypes } from './admin/run-operation.ts'
 import { isServed } from './admin/transport/client.ts'
 import { createSocketHandler } from './admin/transport/socket.ts'
-import { createApp } from './app.ts'
+import { createApp, refuseAtStart } from './app.ts'
 import { type Config, type SettingTexts, socketPathFor } from './config.ts'
 import { type Context, closeContext, type Dependencies, openContext, openServing } from './context.ts'
 import type { Reload } from './effective-settings.ts'
@@ -85,7 +85,8 @@ export async function startServer(
     }
     return openContext(config, dependencies, { create })
   })
-  const listeners: Listeners = { others: [], socket: undefined, held: holdRequests(), heldOfPage: holdRequests() }
+  const [held, heldOfPage] = [holdRequests(refuseAtStart), holdRequests(refuseAtStart)]
+  const listeners: Listeners = { others: [], socket: undefined, held, heldOfPage }
   try {
     await prepare?.(withTypes(createRunner(admin)))
     const { context, address, runByName, reload, tls, stopReporting } = await serve(

@@ -5,17 +5,16 @@ export type HeldRequests = {
   handler: Handler
   /** Serves the requests that wait, and all later ones. */
   serve: (handler: Handler) => void
-  /** Responds 503: the server does not start. */
+  /** Refuses all requests: the server does not start. */
   refuse: () => void
 }
-
-const refuseRequest: Handler = async () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
 
 /** A start waits for its database for up to half an hour; a proxy has other nodes to ask. */
 const heldMillisecondsMax = 10_000
 
-/** Each request waits for so many milliseconds at most, and is then refused. */
-export function holdRequests(milliseconds = heldMillisecondsMax): HeldRequests {
+/** Each request waits for so many milliseconds at most; `refused` then responds to it. */
+export function holdRequests(refused: () => Response, milliseconds = heldMillisecondsMax): HeldRequests {
+  const refuseRequest: Handler = async () => refused()
   const { promise, resolve } = Promise.withResolvers<Handler>()
   let current: Handler = async (request, peer) => {
     const late = Promise.withResolvers<Handler>()

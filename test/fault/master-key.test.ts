@@ -1,12 +1,12 @@
 // A master key replacement that is killed, after each step and at other moments, leaves a database that opens. The next
 // command or the server completes the replacement, and every key survives.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
-import { type Installation, install, trust } from '../support/installation.ts'
+import { copyInstallation, type Installation, install, trust } from '../support/installation.ts'
 import { listenLocally, postExchange, runCommand, startServing, temporaryFolder } from '../support/latchkey.ts'
 
 let installed: Installation
@@ -30,15 +30,19 @@ afterAll(async () => {
 
 /** A copy of the installation for one test. */
 let copy: ReturnType<typeof temporaryFolder>
+let copied: Awaited<ReturnType<typeof copyInstallation>>
 let file: string
 let env: Record<string, string>
-beforeEach(() => {
+beforeEach(async () => {
   copy = temporaryFolder()
-  cpSync(installed.folder, copy.path, { recursive: true })
+  copied = await copyInstallation(installed, copy.path)
   file = join(copy.path, 'master.key')
-  env = { ...installed.env, LATCHKEY_DATABASE_URL: `file:${join(copy.path, 'latchkey.db')}` }
+  env = copied.env
 })
-afterEach(() => copy.remove())
+afterEach(async () => {
+  await copied.close()
+  copy.remove()
+})
 
 const names = () => readdirSync(copy.path).filter((name) => name.startsWith('master.key'))
 /** A file that is still being written has not been used. */
@@ -107,7 +111,7 @@ describe('killed', () => {
       if (!isCommitted) expect(await json('master-key', 'replace', '--lost', '--yes')).toMatchObject({ replaced: true })
       expect(await json('signing-keys', 'rotate', '--at-once')).toMatchObject({ state: 'signing' })
       const [ended = [], credentials] = readDatabaseFile(
-        join(copy.path, 'latchkey.db'),
+        copied.databasePath,
         "select id from signing_keys where private_key_encrypted = ''",
         'select credential_encrypted from upstreams',
       )

@@ -26,7 +26,7 @@ import {
   temporaryFolder,
   upstreamApiKey,
 } from './latchkey.ts'
-import { isServerKind, isStandIn, type ServerKind, serverKindFor } from './server-kind.ts'
+import { databaseFileOf, isServerKind, isStandIn, type ServerKind, serverKindFor } from './server-kind.ts'
 
 export type Served = {
   serving: ServingProcess
@@ -134,6 +134,18 @@ export async function install(upstream: Handler = createEchoUpstream(upstreamApi
       await Promise.all([...listeners.map((listener) => listener.drain()), server?.close()])
       folder.remove()
     },
+  }
+}
+
+/** Copies the data folder and the database of an installation that does not run. Returns the settings of the copy. */
+export async function copyInstallation({ folder, databasePath, env }: Installation, to: string) {
+  cpSync(folder, to, { recursive: true })
+  const server = await serverKindFor(to, databaseFileOf(databasePath))
+  const settings: Record<string, string> = { ...env, ...settingsOf(to, server) }
+  return {
+    env: settings,
+    databasePath: server?.settings.LATCHKEY_DATABASE_URL ?? join(to, 'latchkey.db'),
+    close: async () => server?.close(),
   }
 }
 

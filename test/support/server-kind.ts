@@ -47,7 +47,7 @@ export async function serverKindFor(folder: string, copied?: string): Promise<Se
   if (!isStandIn) return undefined
   const path = join(folder, 'server.db')
   // A real server behind the stand-in has a folder beside the file.
-  for (const end of ['', '.sqld'])
+  for (const end of ['', '-wal', '.sqld'])
     if (copied !== undefined && existsSync(copied + end)) cpSync(copied + end, path + end, { recursive: true })
   const server = await startStandIn(path)
   files.set(server.url, server.file)
