@@ -43,7 +43,7 @@ const notTaken = 'a sign-in link is used once'
 export function useSignInLink(codeSha256: string): Statement[] {
   const update = `update sign_in_links set used_at = ${databaseTime}
     where code_sha256 = ? and used_at is null and ${databaseTime} < expires_at`
-  // A path that is none is an error with its text.
+  // SQLite reports an invalid path as an error that contains it.
   const check = `select case when changes() = 1 then 1 else json_extract('{}', '${notTaken}') end`
   return [{ toSQL: () => ({ sql: update, params: [codeSha256] }) }, { toSQL: () => ({ sql: check, params: [] }) }]
 }
