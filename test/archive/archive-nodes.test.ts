@@ -25,6 +25,10 @@ let database: Database
 let writer: Writer
 /** How many rows were ever added. */
 let added = 0
+async function addRound(): Promise<void> {
+  await addRows(writer, acme, rowsPerRound, now - 10 * day + added * 1_000)
+  added += rowsPerRound
+}
 
 beforeAll(async () => {
   server = await startHranaServer({ path: join(folder.path, 'server.db') })
@@ -47,8 +51,7 @@ afterAll(async () => {
   folder.remove()
 })
 beforeEach(async () => {
-  await addRows(writer, acme, rowsPerRound, now - 10 * day + added * 1_000)
-  added += rowsPerRound
+  await addRound()
 })
 
 /** A node that does this before each of its commits, the first being number 1. */
@@ -98,8 +101,7 @@ test('a node that is killed after any of its commits is continued by itself or b
   const whole = startNode('a')
   await whole.run()
   for (let last = 0; last < whole.commits(); last += 1) {
-    await addRows(writer, acme, rowsPerRound, now - 10 * day + added * 1_000)
-    added += rowsPerRound
+    await addRound()
     await startNode('a', killedAt(last))
       .run()
       .catch(() => {})
@@ -122,8 +124,7 @@ test('a node that sleeps while another takes over changes nothing when it wakes'
   const whole = startNode('a')
   await whole.run()
   for (let asleep = 2; asleep < whole.commits(); asleep += 2) {
-    await addRows(writer, acme, rowsPerRound, now - 10 * day + added * 1_000)
-    added += rowsPerRound
+    await addRound()
     let others: Promise<unknown> | undefined
     const sleeper = startNode('a', async (commit) => {
       if (commit !== asleep) return

@@ -3,11 +3,11 @@
 // LATCHKEY_TEST_KILLS makes it larger: of so many kills, every fifth is of the database. It then prints what it counted.
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
+import { freePort } from '../support/free-port.ts'
 import type { Cut, Trouble } from '../support/hrana-server.ts'
 import {
   audience,
@@ -39,14 +39,6 @@ let apiKey: string
 let policyId: string
 let subjectToken: string
 let port: number
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 const commitCuts: Record<Cut, number> = { before: 0, after: 0 }
 

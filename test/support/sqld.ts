@@ -1,7 +1,7 @@
 // A real libSQL server behind the stand-in's door, for tests on the real one: LATCHKEY_TEST_SQLD is the command that starts
 // it. Each database is a process with its own folder, on this machine alone.
-import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from './free-port.ts'
 
 export type Sqld = { url: string; close: () => Promise<void> }
 
@@ -48,12 +48,4 @@ async function isServing(url: string): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   )
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
