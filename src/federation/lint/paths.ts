@@ -5,7 +5,8 @@ import { factsOf } from './fact.ts'
 /** Of all paths together. Bounds the time of a lint, since every path can need a witness. */
 export const pathsMax = 64
 
-const excess: Atom = { kind: 'opaque', source: 'more alternatives than the linter follows', negated: false }
+/** Stands for what was cut off at the bound. */
+export const excess: Atom = { kind: 'opaque', source: 'more alternatives than the linter follows', negated: false }
 
 /** Returns the paths of alternatives. Values of one claim become one path. */
 export function anyOf(operands: readonly Paths[]): Paths {
