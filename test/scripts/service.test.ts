@@ -37,7 +37,12 @@ function runProgram(program: string, ...args: string[]) {
 }
 
 type Container = { args: string[]; env: { name: string }[]; securityContext: object; volumeMounts: { name: string }[] }
-type PodSpec = { containers: Container[]; volumes: { name: string }[] }
+type PodSpec = {
+  containers: Container[]
+  volumes: { name: string }[]
+  terminationGracePeriodSeconds: number
+  topologySpreadConstraints: object[]
+}
 type Manifest = { kind: string; metadata: { name: string }; spec: Record<string, unknown> }
 function findKind(text: string, kind: string): Manifest {
   const found = parse(text).find((each) => each.kind === kind)
@@ -247,6 +252,13 @@ describe('the chart', () => {
     const spec = rendered[2]?.spec as { replicas: number; strategy: object; template: { spec: PodSpec } }
     const wanted = expected?.spec as typeof spec
     expect([spec.replicas, spec.strategy]).toEqual([3, wanted.strategy])
+    const scheduling = ({ template }: typeof spec) => {
+      const { terminationGracePeriodSeconds, topologySpreadConstraints } = template.spec
+      return { terminationGracePeriodSeconds, topologySpreadConstraints }
+    }
+    expect(scheduling(spec)).toEqual(scheduling(wanted))
+    const [budget] = plain(await printed('kubernetes-nodes'), 'PodDisruptionBudget')
+    expect(rendered[3]?.spec).toEqual(budget?.spec ?? {})
     const [node] = spec.template.spec.containers
     const names = wanted.template.spec.containers[0]?.env.map(({ name }) => name) ?? []
     expect(node?.env.map(({ name }) => name)).toEqual(expect.arrayContaining([...names, 'LATCHKEY_DATABASE_CA_FILE']))
@@ -277,6 +289,18 @@ describe('the chart', () => {
     const plain = (await printed('kubernetes')).replace('value: http://latchkey/v1', 'value: http://latchkey:80/v1')
     const rendered = byName(parse(stdout.replaceAll(/^ +imagePullPolicy:\s*$/gm, '')))
     expect(rendered).toEqual(byName(parse(plain)))
+  })
+
+  test.skipIf(!has('helm'))('lets nodes reach the port of the database server (needs helm)', async () => {
+    await Bun.write(join(folder.path, 'nodes.tgz'), await packChart())
+    const reached = (url: string) => {
+      const args = ['template', 'latchkey', join(folder.path, 'nodes.tgz'), '--kube-version', '1.30.0']
+      const { stdout } = spawnSync('helm', [...args, '--set', `database.url=${url}`], { encoding: 'utf8' })
+      const { egress } = findKind(stdout, 'NetworkPolicy').spec as { egress: { ports: { port: number }[] }[] }
+      return egress[0]?.ports.at(-1)?.port
+    }
+    expect(reached('https://db.example.com:8080')).toBe(8080)
+    expect([reached('libsql://db.example.com'), reached('http://db')]).toEqual([443, 80])
   })
 
   test('goes to a file, not to a terminal', async () => {
