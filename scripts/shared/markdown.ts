@@ -47,15 +47,23 @@ function blocksOf(markdown: string): Block[] {
 function kindOf(line: string): Block['kind'] {
   if (line.startsWith('#')) return 'heading'
   if (line.startsWith('|')) return 'table'
-  return line.startsWith('- ') ? 'item' : 'paragraph'
+  return itemMark.test(line) ? 'item' : 'paragraph'
 }
 
+/** What an item of a list begins with. */
+const itemMark = /^(?:-|\d+\.) /
+
 function renderItems(lines: string[], width: number): string {
-  const items: string[] = []
-  for (const line of lines)
-    if (line.startsWith('- ')) items.push(line.slice(2))
-    else items.push(`${items.pop() ?? ''} ${line.trim()}`)
-  return items.map((item) => `- ${wrap(plain(item), width - 2).join('\n  ')}`).join('\n')
+  const items: { mark: string; text: string }[] = []
+  for (const line of lines) {
+    const [mark] = itemMark.exec(line) ?? []
+    const last = items.at(-1)
+    if (mark !== undefined) items.push({ mark, text: line.slice(mark.length) })
+    else if (last !== undefined) last.text += ` ${line.trim()}`
+  }
+  const renderItem = ({ mark, text }: (typeof items)[number]) =>
+    mark + wrap(plain(text), width - mark.length).join(`\n${' '.repeat(mark.length)}`)
+  return items.map(renderItem).join('\n')
 }
 
 /** Wraps the last column. If the other columns leave it less than half of the width, each row becomes a short list. */

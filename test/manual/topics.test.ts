@@ -107,6 +107,12 @@ describe('the manual', () => {
     }
   })
 
+  test('has each step of a numbered list on a line of its own', () => {
+    const text = 'Do this:\n\n1. Stop the `server`.\n2. Start it, and wait\n   for it.\n\nDone.'
+    const printed = renderMarkdown(text, 20, (heading) => heading)
+    expect(printed).toBe('Do this:\n\n1. Stop the server.\n2. Start it, and\n   wait for it.\n\nDone.')
+  })
+
   test('is printed by topic, and a word that is neither topic nor command is wrong usage', async () => {
     const printed = await runCommand(['help', 'glossary'], { cwd: import.meta.dirname })
     expect(printed).toEqual({ code: 0, stdout: expect.stringMatching(/^GLOSSARY\n\nterm +meaning\n/), stderr: '' })
