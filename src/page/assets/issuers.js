@@ -98,16 +98,7 @@ function one(page, id) {
     notify('ok', 'The keys were fetched')
   }
   const remove = async () => {
-    const { data, total_count: total } = await get('/workload-identity/policies', {
-      issuer: id,
-      state: 'enabled',
-      limit: 10,
-    })
-    const names = data.map((/** @type {{ name: string }} */ { name }) => name)
-    const body = html`<p>${total ? html`New exchanges under ${count(total)} enabled ${total === 1 ? 'policy' : 'policies'} stop at once:` : 'No enabled policy uses it.'}</p>
-      ${nameList(names)}${total > names.length ? html`<p>and ${count(total - names.length)} more</p>` : nothing}
-      <p>Tokens that were issued stay valid until they expire. Policies of a deleted issuer cannot be repaired: they need a new issuer.</p>`
-    if (!(await confirm({ title: 'Delete this issuer?', body, action: 'Delete issuer', isDanger: true }))) return
+    if (!(await confirmDelete(id))) return
     await send('DELETE', self)
     notify('ok', 'The issuer was deleted')
     go(['issuers'])
@@ -127,32 +118,45 @@ function one(page, id) {
     return html`${planNotice(page)}<section class="card">
         ${heading(issuer.keys.length > 0 ? badge('ok', 'has keys') : badge('warn', 'no keys yet'), ...actions)}
         ${result === undefined ? nothing : verified(result)}
-        ${facts([
-          ['Issuer URL (iss)', copyable(issuer.issuer_url, 'issuer URL')],
-          [
-            'Keys from',
-            html`${sources[issuer.key_source]} ${issuer.jwks_url === null ? nothing : mono(issuer.jwks_url)}`,
-          ],
-          [
-            'Fetched',
-            issuer.key_source === 'jwks'
-              ? 'pasted'
-              : html`${ago(issuer.keys_fetched_at)}${issuer.keys_fresh_until === null ? nothing : html`; fetched again after ${at(issuer.keys_fresh_until)}, or when a token names an unknown key`}`,
-          ],
-          ['Usable while it is down', `${count(issuer.keys_stale_seconds / 3_600)} hours`],
-          ['Keys expire', expiry(issuer.keys_expire_at)],
-          ['CA expires', expiry(issuer.ca_expires_at)],
-          ['Clock skew', `${issuer.clock_skew_seconds} s`],
-          [
-            'Longest token',
-            issuer.max_token_age_seconds === null ? 'no limit' : `${count(issuer.max_token_age_seconds)} s`,
-          ],
-          ['Last used', ago(issuer.last_used_at)],
-        ])}
+        ${issuerFacts(issuer)}
       </section>
       <section class="stack">${heading('Keys')}
         ${keyTable(issuer.keys)}
       </section>
       <p><a href=${href(['policies'])}>Policies</a> name this issuer; <a href=${href(['policies', 'new'], { issuer: id })}>create one</a>.</p>`
   }
+}
+
+/** Shows which policies stop, and asks. @param {string} id */
+async function confirmDelete(id) {
+  const { data, total_count: total } = await get('/workload-identity/policies', {
+    issuer: id,
+    state: 'enabled',
+    limit: 10,
+  })
+  const names = data.map((/** @type {{ name: string }} */ { name }) => name)
+  const body = html`<p>${total ? html`New exchanges under ${count(total)} enabled ${total === 1 ? 'policy' : 'policies'} stop at once:` : 'No enabled policy uses it.'}</p>
+    ${nameList(names)}${total > names.length ? html`<p>and ${count(total - names.length)} more</p>` : nothing}
+    <p>Tokens that were issued stay valid until they expire. Policies of a deleted issuer cannot be repaired: they need a new issuer.</p>`
+  return confirm({ title: 'Delete this issuer?', body, action: 'Delete issuer', isDanger: true })
+}
+
+/** @param {Issuer} issuer */
+function issuerFacts(issuer) {
+  return facts([
+    ['Issuer URL (iss)', copyable(issuer.issuer_url, 'issuer URL')],
+    ['Keys from', html`${sources[issuer.key_source]} ${issuer.jwks_url === null ? nothing : mono(issuer.jwks_url)}`],
+    [
+      'Fetched',
+      issuer.key_source === 'jwks'
+        ? 'pasted'
+        : html`${ago(issuer.keys_fetched_at)}${issuer.keys_fresh_until === null ? nothing : html`; fetched again after ${at(issuer.keys_fresh_until)}, or when a token names an unknown key`}`,
+    ],
+    ['Usable while it is down', `${count(issuer.keys_stale_seconds / 3_600)} hours`],
+    ['Keys expire', expiry(issuer.keys_expire_at)],
+    ['CA expires', expiry(issuer.ca_expires_at)],
+    ['Clock skew', `${issuer.clock_skew_seconds} s`],
+    ['Longest token', issuer.max_token_age_seconds === null ? 'no limit' : `${count(issuer.max_token_age_seconds)} s`],
+    ['Last used', ago(issuer.last_used_at)],
+  ])
 }

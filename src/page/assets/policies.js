@@ -173,56 +173,13 @@ function details(page, policy, { exchanges, counts, findings, remove }) {
         <a class="button" href=${href(['policies', policy.id, 'edit'])}>Edit</a>
         <button type="button" class="danger" @click=${() => page.run(remove)}>Delete</button>`
     : nothing
-  const none = html`<span class="muted">–</span>`
   return html`${planNotice(page)}
     ${policy.state === 'inactive' ? callout('bad', html`No token can be exchanged: <span class="mono">${policy.inactive_reason}</span>.`) : nothing}
     <section class="card">
       ${heading(stateBadge(policy), actions)}
-      ${facts([
-        ['Id (federation_policy_id)', copyable(policy.id, 'policy id')],
-        ['Issuer', html`<a href=${href(['issuers', policy.issuer_id])}>${stored(policy.issuer_url)}</a>`],
-        ['Audience', mono(policy.audience, 600)],
-        ['Subject', policy.subject === null ? none : mono(policy.subject, 600)],
-        ['Condition', policy.condition === null ? none : code(policy.condition, 'condition')],
-        ['Claim checks', checksOf(policy)],
-        ['Acts as key', html`<a href=${href(['keys'], { search: policy.key_name })}>${stored(policy.key_name)}</a>`],
-        [
-          'Models and presets',
-          [...(policy.allowed_models ?? []), ...(policy.allowed_presets ?? [])].join(', ') ||
-            'all that the key may use',
-        ],
-        [
-          'Access token',
-          `at most ${count(policy.max_lifetime_seconds / 60)} minutes${policy.replay_protection ? '; each subject token is accepted once' : ''}`,
-        ],
-        [
-          'Changed',
-          html`<p>${at(policy.updated_at)}, <a href=${href(['changes'], { target: policy.id })}>by whom</a></p>`,
-        ],
-      ])}
+      ${policyFacts(policy)}
     </section>
-    ${
-      counts === undefined
-        ? nothing
-        : html`<section class="card">${barChart({
-            label: 'Exchanges in the last 24 hours',
-            labels: counts.data.map((/** @type {{ at: string }} */ each) =>
-              new Date(each.at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' }),
-            ),
-            series: [
-              {
-                name: 'Issued',
-                tone: 'ok',
-                values: counts.data.map((/** @type {{ issued: number }} */ each) => each.issued),
-              },
-              {
-                name: 'Refused',
-                tone: 'bad',
-                values: counts.data.map((/** @type {{ refused: number }} */ each) => each.refused),
-              },
-            ],
-          })}</section>`
-    }
+    ${counts === undefined ? nothing : html`<section class="card">${exchangeChart(counts)}</section>`}
     <section class="stack">
       ${heading('Latest exchanges', html`<a href=${href(['exchanges'], { policy: policy.id })}>All exchanges</a>`)}
       ${table({ label: 'Latest exchanges', columns: exchangeColumns.filter(({ title }) => title !== 'Policy'), rows: exchanges, empty: empty('No exchanges yet', 'Use the lines below in a workload.') })}
@@ -230,4 +187,39 @@ function details(page, policy, { exchanges, counts, findings, remove }) {
     <section class="card">${heading('Linter')}${findings === undefined ? loading() : findingList(findings)}</section>
     ${policy.tests === null || policy.tests.length === 0 ? nothing : html`<section class="card"><details><summary>Tests that run at each change: ${policy.tests.length}</summary>${code(json(policy.tests), 'tests')}</details></section>`}
     <section class="card">${heading('Use it in a workload')}${recipes(page, policy)}</section>`
+}
+
+/** @param {Policy} policy */
+function policyFacts(policy) {
+  const none = html`<span class="muted">–</span>`
+  return facts([
+    ['Id (federation_policy_id)', copyable(policy.id, 'policy id')],
+    ['Issuer', html`<a href=${href(['issuers', policy.issuer_id])}>${stored(policy.issuer_url)}</a>`],
+    ['Audience', mono(policy.audience, 600)],
+    ['Subject', policy.subject === null ? none : mono(policy.subject, 600)],
+    ['Condition', policy.condition === null ? none : code(policy.condition, 'condition')],
+    ['Claim checks', checksOf(policy)],
+    ['Acts as key', html`<a href=${href(['keys'], { search: policy.key_name })}>${stored(policy.key_name)}</a>`],
+    [
+      'Models and presets',
+      [...(policy.allowed_models ?? []), ...(policy.allowed_presets ?? [])].join(', ') || 'all that the key may use',
+    ],
+    [
+      'Access token',
+      `at most ${count(policy.max_lifetime_seconds / 60)} minutes${policy.replay_protection ? '; each subject token is accepted once' : ''}`,
+    ],
+    ['Changed', html`<p>${at(policy.updated_at)}, <a href=${href(['changes'], { target: policy.id })}>by whom</a></p>`],
+  ])
+}
+
+/** @param {{ data: { at: string, issued: number, refused: number }[] }} counts */
+function exchangeChart({ data }) {
+  return barChart({
+    label: 'Exchanges in the last 24 hours',
+    labels: data.map(({ at }) => new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })),
+    series: [
+      { name: 'Issued', tone: 'ok', values: data.map(({ issued }) => issued) },
+      { name: 'Refused', tone: 'bad', values: data.map(({ refused }) => refused) },
+    ],
+  })
 }
