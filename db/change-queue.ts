@@ -24,7 +24,7 @@ export type Change = {
 
 export type CommitChange = <Planned extends Change>(plan: (transaction: Transaction) => Planned) => Promise<Planned>
 
-type Planned = Pick<Change, 'statements' | 'basis'> & { finish: () => Promise<void> }
+type Planned = Pick<Change, 'statements' | 'basis'> & { load: () => Promise<void>; done: () => void }
 type Waiting = { plan: (transaction: Transaction) => Planned; fail: (error: unknown) => void }
 /** Returns the revision after the commit, where other nodes commit too and the server has reported it. */
 type Commit = (statements: Statement[], basis: number) => Promise<number | undefined>
@@ -35,12 +35,19 @@ export type Following = {
   revision: () => number
   /** Brings memory up to date. */
   refresh: () => Promise<void>
-  /** Notes a change of this node, after it was loaded. */
-  advance: (revision: number) => void
+  /**
+   * Loads what this node has committed on `basis`, unless memory has it by now: what came after it must not be undone.
+   * `revision` is the one after the commit, if it is known. What `load` could not load is left to the next look.
+   */
+  takeIn: (committed: { basis: number; revision: number | undefined }, load: () => Promise<boolean>) => Promise<void>
 }
 
 /** A process that owns its database makes every change itself. */
-const alone: Following = { revision: () => 0, refresh: async () => {}, advance: () => {} }
+const alone: Following = {
+  revision: () => 0,
+  refresh: async () => {},
+  takeIn: async (_committed, load) => void (await load()),
+}
 /** Changes of other nodes that a transaction is planned again for. */
 const staleAttemptsMax = 20
 
@@ -75,11 +82,8 @@ export function createChangeQueue(
       new Promise((resolve, fail) => {
         const planThis: Waiting['plan'] = (transaction) => {
           const planned = plan(transaction)
-          const finish = async () => {
-            await planned.load()
-            resolve(planned)
-          }
-          return { statements: planned.statements, basis: planned.basis, finish }
+          const load = async () => planned.load()
+          return { statements: planned.statements, basis: planned.basis, load, done: () => resolve(planned) }
         }
         queue.push({ plan: planThis, fail })
         schedule()
@@ -107,14 +111,25 @@ async function commitTogether(committing: Committing, group: Waiting[], attempt 
     await retry(committing, planned, { error, attempt })
     return
   }
-  for (const { waiting, basis: own, finish } of planned) {
+  await following.takeIn({ basis, revision }, () => loadInOrder(planned))
+  for (const { basis: own, done } of planned) {
     if (own !== undefined && revision !== undefined) own.revision = revision
-    await finish().catch(waiting.fail)
+    done()
   }
-  if (revision !== undefined) following.advance(revision)
 }
 
 type PlannedOf = Planned & { waiting: Waiting }
+
+/** Each that cannot be loaded fails alone. Returns whether all were loaded. */
+async function loadInOrder(planned: PlannedOf[]): Promise<boolean> {
+  let isLoaded = true
+  for (const { waiting, load } of planned)
+    await load().catch((error: unknown) => {
+      isLoaded = false
+      waiting.fail(error)
+    })
+  return isLoaded
+}
 
 /** After a change of another node all are planned again; otherwise each is committed alone. */
 async function retry(

@@ -1,9 +1,10 @@
 // Commits over a connection that can break. A broken connection does not say whether the server has committed, so each
 // commit carries an id, and a repeated one is refused by the server.
 import { setTimeout as pause } from 'node:timers/promises'
-import { LibsqlError, type ResultSet } from '@libsql/client'
+import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/client'
 import { databaseTime } from './node-schema.ts'
 import type { BoundStatement } from './rows.ts'
+import { describeServerFailure, serverError } from './server-failure.ts'
 
 /** The code of errors of a database server that did not respond. */
 export const unreachableCode = 'DATABASE_UNREACHABLE'
@@ -15,6 +16,8 @@ const repeatable =
   /^(DATABASE_UNREACHABLE|DATABASE_NOT_REACHED|SQLITE_BUSY|SQLITE_LOCKED|TRANSACTION_|SERVER_ERROR|HRANA_|STREAM_|UNKNOWN$)/
 /** Among them, what proves that this attempt was not committed. */
 const refused = /^(SQLITE_BUSY|SQLITE_LOCKED|DATABASE_NOT_REACHED)/
+/** What proves it when a statement of the commit failed so: the server skips the rest. Other errors can follow the commit. */
+const refusedStatement = /^SQLITE_(CONSTRAINT|AUTH|PERM|READONLY|TOOBIG|MISMATCH|RANGE|ERROR|UNKNOWN)/
 const pauseMillisecondsMax = 500
 /** How long a commit is repeated that was never sent, and a read that fails. */
 export const connectMillisecondsMax = 2_000
@@ -38,6 +41,8 @@ export type Commits = {
   commit: (statements: readonly BoundStatement[], patience?: Patience) => Promise<ResultSet[] | undefined>
   /** Whether the outcome of a commit has been unknown for so long that new requests would only wait as well. */
   isOverdue: () => boolean
+  /** From now on, commits whose outcome is unknown are repeated for half an hour, because clients wait for them. */
+  beginServing: () => void
   /** From now on, commits are repeated for ten seconds at most. */
   beginEnd: () => void
   /** Resolves when no commit is running. */
@@ -58,30 +63,47 @@ export type CommitOptions = {
 type Running = Patience & { startedAt: number; isUnknown: boolean }
 
 export function createCommits(options: CommitOptions): Commits {
-  const { send, monotonic, onUnknown, watch, outcomeMillisecondsMax = outcomeMillisecondsDefault } = options
+  const { send, monotonic, onUnknown, watch } = options
+  let { outcomeMillisecondsMax = outcomeMillisecondsDefault } = options
   const running = new Map<Running, Promise<unknown>>()
   let endsAt = Number.POSITIVE_INFINITY
 
-  async function repeat(batch: BoundStatement[], own: Running): Promise<ResultSet[] | undefined> {
+  async function repeat(batch: BoundStatement[], id: string, own: Running): Promise<ResultSet[] | undefined> {
     for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, pauseMillisecondsMax)) {
       try {
         return (await send(batch)).slice(1)
-      } catch (error) {
-        if (isRepeated(error)) return undefined
-        if (!isRepeatable(error)) throw error
+      } catch (thrown) {
+        if (isRepeated(thrown)) return undefined
+        const error = isRepeatable(thrown) ? thrown : await outcomeOf(id, thrown, own)
+        if (error === undefined) return undefined
         own.isUnknown ||= !refused.test(error.code)
         if (monotonic() > Math.min(endsAt, own.startedAt + patienceFor(error, own, outcomeMillisecondsMax)))
           throw asUnreachable(error)
+        await pause(milliseconds)
+        // The process can have been stopped for hours, and the server no longer has the id of an earlier attempt.
+        if (monotonic() - own.startedAt > outcomeMillisecondsDefault) throw asUnreachable(error)
       }
-      await pause(milliseconds)
     }
+  }
+
+  /**
+   * Asks whether a commit with this error was made. Undefined if it was, and an error that is repeatable if nobody can say:
+   * the question fails, or an earlier attempt without a response can still arrive.
+   * @throws the error if it was not made
+   */
+  async function outcomeOf(id: string, error: unknown, { isUnknown }: Running): Promise<LibsqlError | undefined> {
+    if (isRefusedStatement(error)) throw error
+    const [found] = await send([{ sql: 'select 1 from batches where id = ?', args: [id] }]).catch(() => [])
+    if (found !== undefined && found.rows.length > 0) return undefined
+    if (found === undefined || isUnknown) return asUnreachable(error)
+    throw error
   }
 
   async function commit(statements: readonly BoundStatement[], own: Running): Promise<ResultSet[] | undefined> {
     const id = newBatchId()
     const unwatch = watch?.()
     try {
-      return await repeat([{ sql: insertBatch, args: [id] }, ...statements], own)
+      return await repeat([{ sql: insertBatch, args: [id] }, ...statements], id, own)
     } catch (error) {
       if (!own.isUnknown || !isUnreachable(error)) throw error
       const unknown = unknownOutcome(id, error)
@@ -104,6 +126,9 @@ export function createCommits(options: CommitOptions): Commits {
       for (const { isUnknown, startedAt } of running.keys())
         if (isUnknown && monotonic() - startedAt > commitMillisecondsMax) return true
       return false
+    },
+    beginServing: () => {
+      outcomeMillisecondsMax = outcomeMillisecondsDefault
     },
     beginEnd: () => {
       endsAt = Math.min(endsAt, monotonic() + commitMillisecondsMax)
@@ -137,6 +162,10 @@ function isRepeated(error: unknown): boolean {
   return error instanceof LibsqlError && /UNIQUE constraint failed: batches\.id/.test(error.message)
 }
 
+function isRefusedStatement(error: unknown): boolean {
+  return error instanceof LibsqlBatchError && refusedStatement.test(error.code)
+}
+
 function isRepeatable(error: unknown): error is LibsqlError {
   return error instanceof LibsqlError && repeatable.test(error.code)
 }
@@ -152,12 +181,11 @@ export function isUnknownOutcome(error: unknown): boolean {
 }
 
 function unknownOutcome(batchId: string, cause: LibsqlError): LibsqlError {
-  const message = `The commit ${batchId} was sent, and whether it was made is unknown`
-  return new LibsqlError(message, unknownCode, undefined, undefined, cause)
+  return serverError(`The commit ${batchId} was sent, and whether it was made is unknown`, unknownCode, { cause })
 }
 
-export function asUnreachable(cause: unknown): LibsqlError {
-  return isUnreachable(cause) ? cause : unreachable(unreachableCode, cause)
+export function asUnreachable(cause: unknown, status?: number): LibsqlError {
+  return isUnreachable(cause) ? cause : unreachable(unreachableCode, cause, status)
 }
 
 /** For a request of which certainly nothing was sent, or that was refused with a status: a commit in it was not made. */
@@ -165,13 +193,6 @@ export function asNotReached(cause: unknown, status?: number): LibsqlError {
   return unreachable(notReachedCode, cause, status)
 }
 
-/** The status with which the database server, or a proxy before it, refused a request. */
-export function refusedStatus(error: unknown): number | undefined {
-  return isUnreachable(error) ? error.rawCode : undefined
-}
-
 function unreachable(code: string, cause: unknown, status?: number): LibsqlError {
-  const said = cause instanceof Error ? cause.message : String(cause)
-  const error = cause instanceof Error ? cause : undefined
-  return new LibsqlError(`The database server cannot be reached: ${said}`, code, undefined, status, error)
+  return serverError(describeServerFailure(cause, status), code, { status, cause })
 }

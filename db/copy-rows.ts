@@ -60,6 +60,12 @@ export function isIdentity({ name }: CopiedTable): boolean {
   return name === identityTable
 }
 
+/** The number of the newest commit on a database server, 0 in a file. It grows with every change of a node or command. */
+export async function readNewestCommit({ client }: Database): Promise<number> {
+  const { rows } = await client.execute('select max(number) as newest from batches')
+  return Number(rows[0]?.newest ?? 0)
+}
+
 /** Counts the rows of all tables. */
 export async function countRows({ client }: Database, tables: readonly CopiedTable[]): Promise<number> {
   let count = 0

@@ -1,6 +1,9 @@
 // A libSQL server refuses responses of more than 10 MB, and values of more than 5 MB. What is read many rows at a time is
 // therefore read in halves where that is too much.
 import { LibsqlError } from '@libsql/client'
+import { type SQL, sql } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { Orm } from './open.ts'
 
 /** Reports whether a response, or a value in it, was too large for the server. */
 export function isTooLarge(error: unknown): boolean {
@@ -38,4 +41,26 @@ export async function readByIds<Row>(ids: readonly string[], read: (some: string
     found.push(...result)
   }
   return found
+}
+
+/**
+ * Reads a table in the order of its row numbers: of `rowNumbersMax` numbers at a time, or fewer where their rows do not fit.
+ * `read` gets the condition that selects a part.
+ */
+export async function* readInParts<Part>(
+  orm: Orm,
+  table: SQLiteTable,
+  rowNumbersMax: number,
+  read: (isInPart: SQL) => Promise<Part>,
+): AsyncGenerator<Part> {
+  const [{ last } = { last: null }] = await orm.all<{ last: number | null }>(
+    sql`select max(rowid) as last from ${table}`,
+  )
+  for (let start = 0, most = rowNumbersMax; start < (last ?? 0); start += most) {
+    const { result, rows } = await readFitting(most, (count) =>
+      read(sql`${table}.rowid > ${start} and ${table}.rowid <= ${start + count}`),
+    )
+    most = rows
+    yield result
+  }
 }

@@ -1,6 +1,6 @@
 // Trusted issuers and the last good key set of each.
 import { eq, inArray, type SQL, sql } from 'drizzle-orm'
-import { readByIds, readFitting } from './fitting.ts'
+import { readByIds, readInParts } from './fitting.ts'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { type Issuer, type IssuerKeySet, issuerKeySets, issuers } from './schema.ts'
@@ -13,17 +13,8 @@ const issuersAtOnce = 500
 export async function listIssuers(orm: Orm, wanted: string[] | SQL): Promise<IssuerWithKeySet[]> {
   if (Array.isArray(wanted)) return readByIds(wanted, (ids) => findIssuers(orm, inArray(issuers.id, ids)))
   const listed: IssuerWithKeySet[] = []
-  const [{ last } = { last: null }] = await orm.all<{ last: number | null }>(
-    sql`select max(rowid) as last from ${issuers}`,
-  )
-  for (let start = 0, most = issuersAtOnce; start < (last ?? 0); start += most) {
-    const { result, rows } = await readFitting(most, (count) => {
-      const isInSlice = sql`${issuers}.rowid > ${start} and ${issuers}.rowid <= ${start + count}`
-      return findIssuers(orm, sql`${isInSlice} and ${wanted}`)
-    })
-    most = rows
-    listed.push(...result)
-  }
+  const parts = readInParts(orm, issuers, issuersAtOnce, (isInPart) => findIssuers(orm, sql`${isInPart} and ${wanted}`))
+  for await (const part of parts) listed.push(...part)
   return listed.sort((one, other) => one.createdAt - other.createdAt)
 }
 

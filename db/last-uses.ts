@@ -20,13 +20,14 @@ export async function readLastUses(orm: Orm, ids: readonly string[]): Promise<La
   return rows
 }
 
-/** Writes rows in one statement. A field that is null leaves what is stored. */
+/** Writes rows in one statement. A time that is null, or older than the stored one of another node, leaves what is stored. */
 export function putLastUses(rows: readonly LastUseRow[]): Statement {
   const sql = `insert into last_uses (id, used_at, refused_at, refused_reason)
     select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(?) where true
-    on conflict (id) do update set used_at = coalesce(excluded.used_at, used_at),
-      refused_at = coalesce(excluded.refused_at, refused_at),
-      refused_reason = coalesce(excluded.refused_reason, refused_reason)`
+    on conflict (id) do update set
+      used_at = iif(excluded.used_at >= ifnull(used_at, 0), excluded.used_at, used_at),
+      refused_at = iif(excluded.refused_at >= ifnull(refused_at, 0), excluded.refused_at, refused_at),
+      refused_reason = iif(excluded.refused_at >= ifnull(refused_at, 0), excluded.refused_reason, refused_reason)`
   const values = rows.map(({ id, usedAt, refusedAt, refusedReason }) => [id, usedAt, refusedAt, refusedReason])
   return { toSQL: () => ({ sql, params: [JSON.stringify(values)] }) }
 }

@@ -35,14 +35,7 @@ export function createLedgerQueue(
   commit: Commit,
   { isShared = false, holdingMilliseconds = holdingMillisecondsMax } = {},
 ): LedgerQueue {
-  const ledgers = {
-    audit: createLedger(insertion(exchangeAudit)),
-    // The upstream has done its work.
-    usage: { ...createLedger(insertion(usage), (rows) => [totalsOf(rows as UsageRow[])]), isPatient: true },
-    usedTokens: isShared
-      ? createLedger(insertion(usedSubjectTokens), () => [], dropExpiredOf)
-      : createLedger(insertion(usedSubjectTokens, 'insert or replace')),
-  }
+  const ledgers = createLedgers(isShared)
   const all = Object.values(ledgers)
   let isScheduled = false
   let holding = 0
@@ -114,6 +107,17 @@ async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
     else
       for (const { ledger, rows } of groups)
         for (const row of rows) await commitGroups(commit, [{ ledger, rows: [row] }])
+  }
+}
+
+function createLedgers(isShared: boolean) {
+  return {
+    audit: createLedger(insertion(exchangeAudit)),
+    // The upstream has done its work.
+    usage: { ...createLedger(insertion(usage), (rows) => [totalsOf(rows as UsageRow[])]), isPatient: true },
+    usedTokens: isShared
+      ? createLedger(insertion(usedSubjectTokens), () => [], dropExpiredOf)
+      : createLedger(insertion(usedSubjectTokens, 'insert or replace')),
   }
 }
 

@@ -10,26 +10,39 @@ import type { BoundStatement } from './rows.ts'
 import type { Looked, Position } from './shared-database.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
+/** So many usage rows are read at a time: a node that was away for hours would get no look within its time, and too large ones. */
+export const usageRowsMax = 20_000
+const newestUsage = '(select coalesce(max(id), 0) from usage)'
 const look = `select
   (select coalesce(max(id), 0) from admin_changes) as revision,
-  (select coalesce(max(id), 0) from usage) as usage_id,
+  min(${newestUsage}, ?1 + ${usageRowsMax}) as usage_id,
   (select id from installation) as installation,
   (select count(*) from nodes where last_seen_at > ${databaseTime} - ${nodeMilliseconds}) as live_nodes,
-  (select json_group_array(json_array(key_id, day, cost)) from (
+  (select group_concat(key_id || ' ' || day || ' ' || cost, char(10)) from (
     select key_id, at / ${dayMilliseconds} as day, cast(total(cost_nanodollars) as integer) as cost
-    from usage where id > ? and cost_nanodollars > 0 group by 1, 2
+    from usage where id > ?1 and id <= ?1 + ${usageRowsMax} and cost_nanodollars > 0 group by 1, 2
   )) as spent`
 
 export async function lookAt(client: Pick<Client, 'execute'>, { usageId }: Position): Promise<Looked> {
   const { rows } = await client.execute({ sql: look, args: [usageId] })
   const [row] = rows
+  const newest = toCount(row?.usage_id)
   return {
     revision: toCount(row?.revision),
-    usageId: toCount(row?.usage_id),
+    usageId: newest,
+    hasMoreUsage: newest === usageId + usageRowsMax,
     installation: String(row?.installation ?? ''),
     liveNodes: toCount(row?.live_nodes),
-    spent: JSON.parse(String(row?.spent)) as Looked['spent'],
+    spent: row?.spent === null ? [] : toSpent(String(row?.spent)),
   }
+}
+
+/** Not JSON: a parser takes a third of a second for 4 MB of brackets. */
+function toSpent(lines: string): Looked['spent'] {
+  return lines.split('\n', usageRowsMax).map((line) => {
+    const [keyId = '', day, cost] = line.split(' ', 3)
+    return [keyId, toCount(Number(day)), toCount(Math.min(Number(cost), Number.MAX_SAFE_INTEGER))]
+  })
 }
 
 /** Every change is newer than none: what is not a number would hide all later ones. */

@@ -86,7 +86,6 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     return { refused: 'missing', message: `There is no database at ${JSON.stringify(options.path)}` }
   }
   let client: Connected | undefined
-  let migratedFrom: number | undefined
   try {
     client = connect(options.path)
     await setPragma(client, 'locking_mode', 'exclusive')
@@ -96,40 +95,47 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
       const message = `The file ${JSON.stringify(options.path)} is another program's database`
       return { refused: 'unreadable', message }
     }
-    // Has an effect only before the first table exists.
-    await client.execute('pragma auto_vacuum = incremental')
-    await setPragma(client, 'journal_mode', 'wal')
-    await setPragma(client, 'synchronous', options.synchronous, options.synchronous === 'full' ? 2 : 1)
-    await setPragma(client, 'foreign_keys', 'on', 1)
-    // Makes `insert or replace` run the triggers that protect audit and usage.
-    await setPragma(client, 'recursive_triggers', 'on', 1)
-    await setPragma(client, 'wal_autocheckpoint', String(checkpointPages), checkpointPages)
-    // A log that grew while checkpoints were held is cut when it starts from the beginning.
-    await setPragma(client, 'journal_size_limit', String(logBytes), logBytes)
+    await setPragmas(client, options)
     const found = await readVersion(client)
     if (found > latestSchema) return refuse(client, 'newer_schema', newerSchema(found))
     await migrate(client, found)
-    if (found > 0 && found < latestSchema) migratedFrom = found
     if (await isUnfinishedCopy(client))
       return refuse(client, 'unreadable', `The database ${JSON.stringify(options.path)} ${unfinishedCopy}`)
+    return toDatabase(client, options.path, found > 0 && found < latestSchema ? found : undefined)
   } catch (error) {
     client?.close()
     client = undefined
     letGo()
     return refusalOf(error, options.path)
   }
-  const opened = client
+}
+
+async function setPragmas(client: Client, { synchronous }: OpenOptions): Promise<void> {
+  // Has an effect only before the first table exists.
+  await client.execute('pragma auto_vacuum = incremental')
+  await setPragma(client, 'journal_mode', 'wal')
+  await setPragma(client, 'synchronous', synchronous, synchronous === 'full' ? 2 : 1)
+  await setPragma(client, 'foreign_keys', 'on', 1)
+  // Makes `insert or replace` run the triggers that protect audit and usage.
+  await setPragma(client, 'recursive_triggers', 'on', 1)
+  await setPragma(client, 'wal_autocheckpoint', String(checkpointPages), checkpointPages)
+  // A log that grew while checkpoints were held is cut when it starts from the beginning.
+  await setPragma(client, 'journal_size_limit', String(logBytes), logBytes)
+}
+
+function toDatabase(client: Connected, path: string, migratedFrom: number | undefined): Database {
   let holds = 0
-  const runCheckpointsAt = (pages: number) => opened.execute(`pragma wal_autocheckpoint = ${pages}`)
+  const runCheckpointsAt = (pages: number) => client.execute(`pragma wal_autocheckpoint = ${pages}`)
   return {
-    ...ownFile,
-    client: opened,
-    orm: createOrm(opened),
-    commit: opened.commit,
-    path: realpathSync(options.path),
+    kind: 'file',
+    client,
+    orm: createOrm(client),
+    path: realpathSync(path),
+    shared: undefined,
     migratedFrom,
+    commit: client.commit,
     checkpoint: async () => {
-      if (holds === 0) await opened.execute('pragma wal_checkpoint(passive)')
+      if (holds === 0) await client.execute('pragma wal_checkpoint(passive)')
     },
     holdCheckpoints: async () => {
       holds += 1
@@ -139,15 +145,15 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
         if (holds === 0) await runCheckpointsAt(checkpointPages)
       }
     },
-    giveBackPages: (pages) => giveBackPages(opened, pages),
+    giveBackPages: (pages) => giveBackPages(client, pages),
     close: async () => {
       try {
-        await opened.execute('pragma wal_checkpoint(truncate)')
+        await client.execute('pragma wal_checkpoint(truncate)')
       } catch (error) {
         // The log holds every commit, and the next process that opens the file recovers it.
         if (writeObstacle(error) === undefined) throw error
       } finally {
-        opened.close()
+        client.close()
       }
     },
   }
@@ -158,8 +164,6 @@ export function refuse(client: Client, refused: OpenRefusal['refused'], message:
   client.close()
   return { refused, message }
 }
-
-const ownFile = { kind: 'file', shared: undefined } as const
 
 /**
  * `batch` and `execute` step this pragma only once, and the commit then fails with SQLITE_BUSY, because the statement is still in progress.

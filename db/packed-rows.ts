@@ -1,8 +1,8 @@
 // Reads whole tables as text, many rows at once, each a JSON array of its columns on its own line. It takes less time than reading rows
 // through the client, and a row that is not unpacked takes little memory.
-import { getTableColumns, getTableName, type InferSelectModel, type SQL, sql } from 'drizzle-orm'
+import { getTableColumns, type InferSelectModel, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { readFitting } from './fitting.ts'
+import { readInParts } from './fitting.ts'
 import type { Orm } from './open.ts'
 
 /** One statement reads so many rows: few statements, and no text that takes much memory beside the rows. */
@@ -27,20 +27,14 @@ export function packing<Table extends SQLiteTable>(
   const columns = fields.map((field) => ({ field, ...columnOf(all[field]) }))
   const values = sql.raw(columns.map(({ expression }) => expression).join(','))
   const rows = sql`group_concat(json_array(${values}), char(10))`
-  const from = sql.raw(getTableName(table))
   return {
     read: async function* (orm, where = sql`true`) {
-      const last = (await orm.all<{ id: number | null }>(sql`select max(rowid) as id from ${from}`))[0]?.id ?? 0
-      for (let start = 0, most = rowsAtOnce; start < last; start += most) {
-        const { result, rows: taken } = await readFitting(most, (count) =>
-          orm.all<{ rows: string | null }>(
-            sql`select ${rows} as rows from ${from} where rowid > ${start} and rowid <= ${start + count} and ${where}`,
-          ),
-        )
-        most = taken
-        const [slice] = result
+      const parts = readInParts(orm, table, rowsAtOnce, (isInPart) =>
+        orm.all<{ rows: string | null }>(sql`select ${rows} as rows from ${table} where ${isInPart} and ${where}`),
+      )
+      for await (const [part] of parts) {
         // JSON escapes every line break inside a value.
-        if (slice !== undefined && slice.rows !== null) yield slice.rows
+        if (part !== undefined && part.rows !== null) yield part.rows
       }
     },
     unpack: (text) => {

@@ -1,6 +1,7 @@
 // Presets and their versions (reference: Presets; Preset versions). A version never changes; a preset designates one of
 // its versions.
 import { and, eq, getTableColumns, inArray, type SQL, sql } from 'drizzle-orm'
+import { readInParts } from './fitting.ts'
 import type { Orm } from './open.ts'
 import type { Statement } from './rows.ts'
 import { insertion, insertRows } from './rows.ts'
@@ -19,12 +20,8 @@ export async function* readPresets(orm: Orm): AsyncGenerator<DesignatedPreset[]>
     known.set(shared, shared)
     return shared
   }
-  const [{ last } = { last: null }] = await orm.all<{ last: number | null }>(
-    sql`select max(rowid) as last from ${presets}`,
-  )
-  for (let start = 0; start < (last ?? 0); start += presetsAtOnce) {
-    const isInSlice = sql`${presets}.rowid > ${start} and ${presets}.rowid <= ${start + presetsAtOnce}`
-    yield (await listPresets(orm, isInSlice)).map((row) => ({
+  for await (const rows of readInParts(orm, presets, presetsAtOnce, (isInPart) => listPresets(orm, isInPart))) {
+    yield rows.map((row) => ({
       ...row,
       organizationId: share(row.organizationId),
       workspaceId: share(row.workspaceId),

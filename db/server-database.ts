@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, type InArgs, type InStatement, LibsqlError, type ResultSet } from '@libsql/client'
 import { createClient } from '@libsql/client/http'
+import { parseBounded, readBounded } from './bounded-response.ts'
 import {
   asNotReached,
   asUnreachable,
@@ -13,6 +14,7 @@ import {
   notReachedCode,
   unreachableCode,
 } from './commit-once.ts'
+import { isTooLarge } from './fitting.ts'
 import type { Inspected } from './inspect.ts'
 import { expectRevision, lookAt, readRevision } from './look.ts'
 import {
@@ -26,6 +28,7 @@ import {
 } from './migrate.ts'
 import { createOrm, type Database, isForeign, type OpenRefusal, refuse } from './open.ts'
 import type { BoundStatement } from './rows.ts'
+import { cleanError, cleanSaid, notConfirmed, serverError, tooSlow } from './server-failure.ts'
 
 /**
  * Sends one HTTP request. `db` knows no settings, so the caller adds trust in a private CA.
@@ -86,23 +89,32 @@ export async function inspectServerDatabase(options: Omit<ServerOptions, 'create
 }
 
 function connect({ url, token, send }: Omit<ServerOptions, 'create'>): Client {
-  const client = createClient({ url, fetch: sendWith(send), ...(token !== undefined && { authToken: token }) })
+  // Without the slash, the client drops the last segment of a path.
+  const base = `${url.replace(/\/$/, '')}/`
+  const client = createClient({
+    url: base,
+    fetch: sendWith(send, token),
+    ...(token !== undefined && { authToken: token }),
+  })
   const execute = client.execute.bind(client)
   const batch = client.batch.bind(client)
   // All writes are batches, so this only reads.
   const readAgain = (statement: InStatement, args?: InArgs) =>
-    readUntilReached(() => understood(typeof statement === 'string' ? execute(statement, args) : execute(statement)))
-  const writeOnce: Client['batch'] = (statements, mode) => understood(batch(statements, mode))
+    readUntilReached(() =>
+      understood(typeof statement === 'string' ? execute(statement, args) : execute(statement), token),
+    )
+  const writeOnce: Client['batch'] = (statements, mode) => understood(batch(statements, mode), token)
   return Object.assign(client, { execute: readAgain, batch: writeOnce })
 }
 
-/** The client throws a SyntaxError where it cannot read a response, such as a page of a proxy: that proves nothing. */
-async function understood<Result>(response: Promise<Result>): Promise<Result> {
+/** The client cannot read every response, such as a page of a proxy: that proves nothing. */
+async function understood<Result>(response: Promise<Result>, token: string | undefined): Promise<Result> {
   try {
     return await response
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    throw asUnreachable(new Error(`its response is not one of a database server: ${error.message}`, { cause: error }))
+    if (error instanceof SyntaxError || (error instanceof LibsqlError && error.code.startsWith('HRANA_')))
+      throw asUnreachable(error)
+    throw isUnreachable(error) ? error : cleanError(error, token)
   }
 }
 
@@ -123,12 +135,11 @@ function olderSchema(url: string, found: number): string {
 }
 
 function refusalOf(error: unknown, url: string): OpenRefusal {
-  const isSilent = isUnreachable(error)
-  const why = isSilent
-    ? `${(error as Error).message}; check the URL, the token and the server`
-    : (error as Error).message
+  const { message } = error as Error
+  const isDescribed = isUnreachable(error) || isTooLarge(error)
+  const why = isDescribed ? message : `the server responds with an error: ${message.replace(/^[A-Z_]+: /, '')}`
   return {
-    refused: isSilent ? 'unreachable' : 'unreadable',
+    refused: isUnreachable(error) ? 'unreachable' : 'unreadable',
     message: `The database ${url} cannot be opened: ${why}`,
     cause: error,
   }
@@ -137,7 +148,7 @@ function refusalOf(error: unknown, url: string): OpenRefusal {
 function toDatabase(client: Client, options: ServerOptions, migratedFrom: number | undefined): Database {
   const { url, monotonic = () => performance.now(), onUnknown = () => {}, watch, outcomeMillisecondsMax } = options
   const send = (statements: BoundStatement[]) => client.batch(statements, 'write')
-  const { commit, isOverdue, beginEnd, settle } = createCommits({
+  const { commit, isOverdue, beginServing, beginEnd, settle } = createCommits({
     send,
     monotonic,
     onUnknown,
@@ -159,9 +170,10 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
         return revision === undefined ? undefined : Number(revision)
       },
       look: async (position) => {
-        if (isOverdue()) throw new LibsqlError('The database server does not confirm commits', unreachableCode)
+        if (isOverdue()) throw serverError(notConfirmed, unreachableCode)
         return within(connectMillisecondsMax, lookAt(client, position))
       },
+      beginServing,
       beginEnd,
     },
     // The server runs its own checkpoints, and backups are its snapshots.
@@ -177,16 +189,15 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
 }
 
 /** A response counts only when it has arrived completely. */
-function sendWith(send: SendRequest): typeof fetch {
+function sendWith(send: SendRequest, token: string | undefined): typeof fetch {
   const sendOnce = async (request: Request): Promise<Response> => {
     const { status, body, headers } = await receive(send, request)
     if (status >= 300 && request.method === 'POST') {
-      const said = body.byteLength === 0 ? '' : `: ${Buffer.from(body).toString().slice(0, 200)}`
-      const error = new Error(`status ${status}${said}`)
-      // What a server refuses, it has not begun: a token, its rights, the size of the request.
-      throw status < 500 ? asNotReached(error, status) : asUnreachable(error)
+      const error = new Error(`status ${status}: ${cleanSaid(Buffer.from(body).toString(), token)}`)
+      // What a server refuses, it has not begun: a token, its rights, the size of the request. Who waited can have sent it on.
+      throw status < 500 && status !== 408 ? asNotReached(error, status) : asUnreachable(error, status)
     }
-    return new Response(body, { status, headers })
+    return Object.assign(new Response(body, { status, headers }), { json: () => parseBounded(body) })
   }
   return sendOnce as typeof fetch
 }
@@ -194,17 +205,15 @@ function sendWith(send: SendRequest): typeof fetch {
 async function receive(send: SendRequest, request: Request) {
   try {
     const response = await send(request, AbortSignal.timeout(requestMillisecondsMax))
-    return { status: response.status, headers: response.headers, body: await response.arrayBuffer() }
+    return { status: response.status, headers: response.headers, body: await readBounded(response) }
   } catch (error) {
-    throw asUnreachable(error)
+    throw isTooLarge(error) ? error : asUnreachable(error)
   }
 }
 
 async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const tooLate = () =>
-    reject(new LibsqlError(`The database server did not respond within ${milliseconds} ms`, unreachableCode))
-  const timer = setTimeout(tooLate, milliseconds)
+  const timer = setTimeout(() => reject(serverError(tooSlow, unreachableCode)), milliseconds)
   try {
     return await Promise.race([work, late])
   } catch (error) {

@@ -9,6 +9,8 @@ export type Looked = Position & {
   installation: string
   /** Nodes that reported in the last five seconds. */
   liveNodes: number
+  /** Whether only a part of what was spent since the last look was read: look again. */
+  hasMoreUsage: boolean
   /** What was spent by keys since the last look, by day, in nanodollars. */
   spent: [keyId: string, day: number, costNanodollars: number][]
 }
@@ -23,6 +25,8 @@ export type SharedDatabase = {
   commitChange: (statements: readonly BoundStatement[], basis: number) => Promise<number | undefined>
   /** @throws an error that is `isUnreachable` if it does not respond in time, or has not confirmed a commit for long */
   look: (position: Position) => Promise<Looked>
+  /** Call it before requests are served: from now on, a commit whose outcome is unknown is repeated for half an hour at most. */
+  beginServing: () => void
   /** Call it before the last commits: from now on, each is repeated for ten seconds at most. */
   beginEnd: () => void
 }

@@ -1,5 +1,6 @@
 // Reads long tables in slices. libSQL blocks the event loop for the whole of a statement, so a report runs many
 // statements over few rows each and yields in between. This file knows no table.
+import { readFitting } from './fitting.ts'
 import { nextSlice, sliceMilliseconds } from './pace.ts'
 
 /** A range of row ids: includes `from`, excludes `until`. */
@@ -24,11 +25,13 @@ export async function* readInSlices<Result>(
 ): AsyncGenerator<Result> {
   let rows = sliceRowsFirst
   for (let done = 0; done < until - from; ) {
-    const count = Math.min(rows, until - from - done)
-    const start = newestFirst ? until - done - count : from + done
-    const { result, milliseconds } = await readTimed(() => read({ from: start, until: start + count }))
+    const readRows = (count: number) => {
+      const start = newestFirst ? until - done - count : from + done
+      return read({ from: start, until: start + count })
+    }
+    const { result, taken, milliseconds } = await readTimed(Math.min(rows, until - from - done), readRows)
     yield result
-    done += count
+    done += taken
     rows = nextRows(rows, milliseconds)
     onProgress(done, until - from)
   }
@@ -52,21 +55,22 @@ export async function listInSlices<Row extends { id: number }, Shown>(
   for (let end = until; end > from && shown.length < limit; ) {
     const start = Math.max(end - width, from)
     const most = Math.min(limit - shown.length, sliceRowsListedMax)
-    const { result, milliseconds } = await readTimed(() => read({ from: start, until: end }, most))
+    const readRows = (count: number) => read({ from: start, until: end }, count)
+    const { result, taken, milliseconds } = await readTimed(most, readRows)
     for (const row of result) shown.push(show(row))
     // A slice that returns its maximum can contain more rows.
-    end = result.length < most ? start : (result.at(-1)?.id ?? start)
+    end = result.length < taken ? start : (result.at(-1)?.id ?? start)
     width = nextRows(width, milliseconds)
     onProgress(until - end, until - from)
   }
   return shown
 }
 
-async function readTimed<Result>(read: () => Promise<Result>): Promise<{ result: Result; milliseconds: number }> {
+async function readTimed<Result>(rows: number, read: (rows: number) => Promise<Result>) {
   await nextSlice()
   const startedAt = performance.now()
-  const result = await read()
-  return { result, milliseconds: performance.now() - startedAt }
+  const { result, rows: taken } = await readFitting(rows, read)
+  return { result, taken, milliseconds: performance.now() - startedAt }
 }
 
 function nextRows(rows: number, milliseconds: number): number {

@@ -29,8 +29,6 @@ export type Writer = {
   close: () => Promise<void>
 }
 
-const quietMilliseconds = 1_000
-
 /** The result of a commit: the number of rows (or statements of a change) and the duration. */
 export type CommitOutcome = { isCommitted: boolean; rows: number; milliseconds: number }
 
@@ -46,8 +44,8 @@ export function createWriter(
   following?: Following,
 ): Writer {
   let broken: unknown
-  let lastCommitAt = 0
-  let quietTimer: ReturnType<typeof setTimeout> | undefined
+  const isBroken = () => broken !== undefined
+  const checkpoints = createIdleCheckpoints(database, isBroken)
 
   function giveUp(error: unknown): void {
     if (broken !== undefined) return
@@ -73,32 +71,17 @@ export function createWriter(
       throw error
     }
     report(true)
-    lastCommitAt = performance.now()
-    quietTimer ??= setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+    checkpoints.noteCommit()
     return committed
   }
 
-  function checkpointWhenQuiet(): void {
-    const isQuiet = performance.now() - lastCommitAt >= quietMilliseconds
-    quietTimer = isQuiet ? undefined : setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
-    // An error here is harmless: the log stays longer until the next checkpoint.
-    if (isQuiet && broken === undefined) database.checkpoint().catch(() => {})
-  }
-
-  const { shared } = database
   const write = (statements: Statement[]) => commit(statements.map(toStatement), statements.length, database.commit)
-  const commitChange = async (statements: Statement[], basis: number) => {
-    const send = async (bound: BoundStatement[]) => {
-      if (shared !== undefined) return shared.commitChange(bound, basis)
-      await database.commit(bound)
-      return undefined
-    }
-    return commit(statements.map(toStatement), statements.length, send)
-  }
+  const commitChange = (statements: Statement[], basis: number) =>
+    commit(statements.map(toStatement), statements.length, (bound) => sendChange(database, bound, basis))
   const changes = createChangeQueue(commitChange, following)
   const ledgers = createLedgerQueue(
     (statements, rows, patience) => commit(statements, rows, (bound) => database.commit(bound, patience)),
-    { isShared: shared !== undefined },
+    { isShared: database.shared !== undefined },
   )
 
   return {
@@ -108,12 +91,46 @@ export function createWriter(
     appendUsage: ledgers.appendUsage,
     appendUsedToken: ledgers.appendUsedToken,
     giveUp,
-    isBroken: () => broken !== undefined,
+    isBroken,
     close: async () => {
       await ledgers.close()
       await changes.close()
-      clearTimeout(quietTimer)
+      checkpoints.stop()
     },
+  }
+}
+
+/** Returns the revision after the change on a server database, if it is known. */
+async function sendChange(
+  database: Database,
+  statements: BoundStatement[],
+  basis: number,
+): Promise<number | undefined> {
+  if (database.shared !== undefined) return database.shared.commitChange(statements, basis)
+  await database.commit(statements)
+  return undefined
+}
+
+const quietMilliseconds = 1_000
+
+/** Runs a checkpoint when a second has passed without a commit. */
+function createIdleCheckpoints(database: Database, isBroken: () => boolean) {
+  let lastCommitAt = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  function checkpointWhenQuiet(): void {
+    const isQuiet = performance.now() - lastCommitAt >= quietMilliseconds
+    timer = isQuiet ? undefined : setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+    // An error here is harmless: the log stays longer until the next checkpoint.
+    if (isQuiet && !isBroken()) database.checkpoint().catch(() => {})
+  }
+
+  return {
+    noteCommit: () => {
+      lastCommitAt = performance.now()
+      timer ??= setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+    },
+    stop: () => clearTimeout(timer),
   }
 }
 

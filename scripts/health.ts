@@ -31,7 +31,7 @@ export function healthCommand(): Command {
 Results:
   ready        every check passes (exit code 0)
   degraded     it serves, but an upstream, an issuer or the last backup fails (exit code 0)
-  not_ready    a check fails: stopping, writer, signing_key or registry (exit code 1)
+  not_ready    a check fails: stopping, database, writer, signing_key or registry (exit code 1)
   unreachable  no server responds (exit code 1)
 
 In a systemd unit:      ExecStartPost=/usr/local/bin/latchkey health --wait 15s

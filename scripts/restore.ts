@@ -84,7 +84,10 @@ async function restore(config: Config, verification: Given): Promise<Outcome> {
   const { restoreBackup } = await import('../src/backup/restore.ts')
   const { retryWhileOwned } = await import('../src/operating/retry-while-owned.ts')
   if (config.databaseServer !== undefined)
-    throw new Fault('usage', 'restore puts a database file in place; set LATCHKEY_DATABASE_URL to file:PATH')
+    throw new Fault(
+      'usage',
+      'restore puts a database file in place; set LATCHKEY_DATABASE_URL to file:PATH, or for a server see: latchkey help cluster',
+    )
   return retryWhileOwned(async () => {
     if (await isServed(socketPathFor(config)))
       throw new Fault('conflict', 'The server runs on this database. Stop the server first, then run this again')

@@ -11,7 +11,7 @@ import { createRequestId } from './http/request-id.ts'
 import { createRouter } from './http/router.ts'
 import { isPlainPath } from './http/sent-path.ts'
 import { parseTraceparent } from './http/traceparent.ts'
-import { explainUnreachable, outcomeUnknown } from './nodes/database-unreachable.ts'
+import { hideUnreachable, outcomeUnknown } from './nodes/database-unreachable.ts'
 import { accessLine } from './observe/access-log.ts'
 import { withFields } from './observe/log.ts'
 import type { Handler } from './runtime/listener.ts'
@@ -127,7 +127,7 @@ function isManagementKey(keyId: string | undefined, { registry }: Context): bool
 }
 
 function toFault(thrown: unknown): Fault {
-  const error = explainUnreachable(thrown)
+  const error = hideUnreachable(thrown)
   if (error instanceof Fault) return error
   if (isUnknownOutcome(error)) return outcomeUnknown(error)
   return new Fault('internal', 'Internal server error', { cause: error })

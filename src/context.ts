@@ -15,7 +15,7 @@ import { createBackups } from './backup/backups.ts'
 import { createBackupSchedule } from './backup/schedule.ts'
 import type { Config, RateLimit } from './config.ts'
 import { createSettingsInEffect } from './effective-settings.ts'
-import { describeError, Fault, type FaultCode } from './fault.ts'
+import { describeError, Fault } from './fault.ts'
 import { createClockDifferences } from './federation/issuer/clock-difference.ts'
 import type { Outbound } from './federation/issuer/guarded-fetch.ts'
 import { createIssuerKeys } from './federation/issuer/issuer-keys.ts'
@@ -36,7 +36,7 @@ import { createKeyRates } from './keys/key-rates.ts'
 import { createTokenCache } from './keys/token-cache.ts'
 import type { Follow } from './nodes/follow.ts'
 import { joinRates } from './nodes/join-rates.ts'
-import { loadOrRefuse, openConfigured, type ServerRules } from './nodes/load.ts'
+import { loadOrRefuse, openOrRefuse, type ServerRules } from './nodes/load.ts'
 import { type AccessLog, openAccessLog } from './observe/access-log.ts'
 import type { HealthContext } from './observe/endpoints/health-endpoints.ts'
 import type { MetricsEndpointContext } from './observe/endpoints/metrics-endpoint.ts'
@@ -48,6 +48,7 @@ import { createWriteCheck } from './observe/write-check.ts'
 import { createPage, createSessionFinder } from './page/page.ts'
 import type { PresetContext } from './presets/endpoints.ts'
 import { createPresets } from './presets/versions.ts'
+import type { Registry } from './registry.ts'
 import type { Fetch } from './runtime/outbound.ts'
 import { createMutex } from './scheduling/mutex.ts'
 import { openMasterKeyText } from './tokens/keyring.ts'
@@ -75,24 +76,6 @@ export type Dependencies = {
   onBroken: (error: unknown) => void
 }
 
-const codeOfRefusal = {
-  unreachable: 'unavailable',
-  missing: 'configuration',
-  owned: 'conflict',
-  newer_schema: 'configuration',
-  older_schema: 'configuration',
-  unreadable: 'configuration',
-} as const satisfies Record<string, FaultCode>
-
-const hints = {
-  unreachable: '',
-  missing: '; run: latchkey init',
-  owned: '; while that is a server, run commands as its user, with the same LATCHKEY_DATABASE_URL',
-  newer_schema: '',
-  older_schema: '',
-  unreadable: '',
-}
-
 /**
  * Opens the database, a file as its only owner. With `create`, creates a missing file and its folder. `rules` are for
  * a server database.
@@ -103,18 +86,12 @@ export async function openContext(
   dependencies: Dependencies,
   { create, rules }: { create: boolean; rules?: ServerRules },
 ): Promise<AdminContext> {
-  const { now, monotonic, random, fetch, resolve, usesProxy, onBroken } = dependencies
+  const { now, monotonic, random, onBroken } = dependencies
   const inEffect = createSettingsInEffect(config)
   const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
   const onUnknown = (batch: string, error: Error) =>
     log('error', 'commit_outcome_unknown', { batch, reason: describeError(error) })
-  const database = await openConfigured(config, create, { monotonic, onUnknown, ...rules })
-  if ('refused' in database) {
-    throw new Fault(codeOfRefusal[database.refused], `${database.message}${hints[database.refused]}`, {
-      reason: `database_${database.refused}`,
-      cause: database.cause,
-    })
-  }
+  const database = await openOrRefuse(config, create, { monotonic, onUnknown, ...rules })
   const { orm } = database
   const writeCheck = createWriteCheck(monotonic)
   const reportBroken = (error: unknown) => {
@@ -137,8 +114,7 @@ export async function openContext(
   const writer = noteRows(counted, lastUses)
   const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
   registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
-  const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
-  const outbound: Outbound = { fetch, resolve, usesProxy, insecureIssuers: config.insecureIssuers, privateNetworks }
+  const outbound = outboundFor(config, dependencies, registry)
   const issuerKeys = createIssuerKeys({
     outbound,
     now,
@@ -163,6 +139,11 @@ export async function openContext(
   const kept = { spending, presets, lastUses, ...reports }
   const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
   return { ...stored, ...scheduled, metrics, isWritable, issuerKeys, outbound }
+}
+
+function outboundFor(config: Config, { fetch, resolve, usesProxy }: Dependencies, registry: Registry): Outbound {
+  const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
+  return { fetch, resolve, usesProxy, insecureIssuers: config.insecureIssuers, privateNetworks }
 }
 
 /**

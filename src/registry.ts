@@ -2,11 +2,12 @@
 // immutable values. It matches the database after every acknowledged change: it is loaded at startup, and only
 // admin/commit.ts changes it.
 import { inArray, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { ChangeKind } from '../db/admin-changes.ts'
 import { type BundleSigner, bundleSigners } from '../db/bundle-schema.ts'
 import { listBundleSigners } from '../db/bundle-signers.ts'
 import { listConfigDocuments } from '../db/config-documents.ts'
+import { readByIds, readInParts } from '../db/fitting.ts'
 import type { Orm } from '../db/open.ts'
 import { listPresets, readPresets } from '../db/presets.ts'
 import { sessions } from '../db/record-schema.ts'
@@ -77,7 +78,8 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   organization: {
     read: ({ organizations }) => organizations,
     load: async (registry, orm, ids) => {
-      for (const row of await orm.select().from(organizations).where(isOneOf(organizations.id, ids)))
+      const read = (wanted: SQL) => orm.select().from(organizations).where(wanted)
+      for await (const row of readWanted(orm, organizations, ids, read))
         registry.organizations.set(row.id, Object.freeze(row))
     },
   },
@@ -87,15 +89,15 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   upstream: {
     read: ({ upstreams }) => upstreams,
     load: async (registry, orm, ids) => {
-      for (const row of await orm.select().from(upstreams).where(isOneOf(upstreams.id, ids)))
-        putUpstream(registry, compileUpstream(row))
+      const read = (wanted: SQL) => orm.select().from(upstreams).where(wanted)
+      for await (const row of readWanted(orm, upstreams, ids, read)) putUpstream(registry, compileUpstream(row))
     },
   },
   preset: {
     read: ({ presets }) => presets,
     load: async (registry, orm, ids) => {
       if (ids === undefined) for await (const rows of readPresets(orm)) for (const row of rows) putPreset(registry, row)
-      else for (const row of await listPresets(orm, ids)) putPreset(registry, row)
+      else for (const row of await readByIds(ids, (some) => listPresets(orm, some))) putPreset(registry, row)
     },
   },
   price: {
@@ -117,7 +119,8 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   bundle_signer: {
     read: (registry) => registry.bundleSigners,
     load: async (registry, orm, ids) => {
-      for (const row of await listBundleSigners(orm, isOneOf(bundleSigners.id, ids)))
+      const read = (wanted: SQL) => listBundleSigners(orm, wanted)
+      for await (const row of readWanted(orm, bundleSigners, ids, read))
         registry.bundleSigners.set(row.id, Object.freeze(row))
     },
   },
@@ -125,9 +128,17 @@ export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
   archive: { read: () => new Map(), load: async () => {} },
 }
 
-/** Returns no condition, and so matches all rows, if no ids are given. */
-function isOneOf(column: SQLiteColumn, ids: string[] | undefined): SQL | undefined {
-  return ids === undefined ? undefined : inArray(column, ids)
+const rowsAtOnce = 500
+
+/** Reads the rows with these ids, or all rows, as many at a time as fit in a response of a database server. */
+async function* readWanted<Row>(
+  orm: Orm,
+  table: SQLiteTable & { id: SQLiteColumn },
+  ids: string[] | undefined,
+  read: (wanted: SQL) => Promise<Row[]>,
+): AsyncGenerator<Row> {
+  if (ids !== undefined) yield* await readByIds(ids, (some) => read(inArray(table.id, some)))
+  else for await (const rows of readInParts(orm, table, rowsAtOnce, read)) yield* rows
 }
 
 /** Describes rows that are not kept in memory. */

@@ -13,15 +13,15 @@ import { createApp, refuseAtStart } from './app.ts'
 import { type Config, type SettingTexts, socketPathFor } from './config.ts'
 import { type Context, closeContext, type Dependencies, openContext, openServing } from './context.ts'
 import type { Reload } from './effective-settings.ts'
-import { describeError, Fault } from './fault.ts'
-import { archiveCheckMilliseconds, backupCheckMilliseconds, tlsCheckMillisecondsDefault } from './limits.ts'
-import { explainUnreachable } from './nodes/database-unreachable.ts'
+import { Fault } from './fault.ts'
+import { tlsCheckMillisecondsDefault } from './limits.ts'
+import { explainFailedStart } from './nodes/database-unreachable.ts'
+import { startRules } from './nodes/load.ts'
 import { reportWhileServing } from './nodes/report.ts'
-import { watchKeyExpiry } from './operating/key-expiry-log.ts'
 import { listenForMetrics, type MetricsAddress } from './operating/metrics-listener.ts'
 import { createReload } from './operating/reload.ts'
 import { retryWhileOwned } from './operating/retry-while-owned.ts'
-import { rotateOnSchedule } from './operating/rotation.ts'
+import { startSchedules } from './operating/schedules.ts'
 import { checkSocketPath } from './operating/socket-path.ts'
 import { readTlsPair } from './operating/tls-files.ts'
 import { createTlsInEffect, type TlsInEffect } from './operating/tls-in-effect.ts'
@@ -32,8 +32,6 @@ import { isSettledWithin, type Listener, listen, listenSecurely } from './runtim
 import type { Handler } from './runtime/listener.ts'
 import { listenOnSocket } from './runtime/local-socket.ts'
 import type { ListenAddress } from './setting-values.ts'
-
-const lastUseMilliseconds = 60_000
 
 export type Server = {
   baseUrl: string
@@ -77,13 +75,8 @@ export async function startServer(
   const socketPath = socketPathFor(config)
   if (socketPath !== undefined) checkSocketPath(socketPath)
   const admin = await retryWhileOwned(async () => {
-    if (await isServed(socketPath)) {
-      throw new Fault(
-        'conflict',
-        `Another server serves the database ${JSON.stringify(config.databasePath)}; stop that one first`,
-      )
-    }
-    return openContext(config, dependencies, { create })
+    await rejectSecondServer(socketPath, config)
+    return openContext(config, dependencies, { create, rules: startRules })
   })
   const [held, heldOfPage] = [holdRequests(refuseAtStart), holdRequests(refuseAtStart)]
   const listeners: Listeners = { others: [], socket: undefined, held, heldOfPage }
@@ -103,21 +96,13 @@ export async function startServer(
     const metrics = await listenForMetrics(context)
     if (metrics !== undefined) listeners.others.push(metrics.listener)
     const runOperation = withTypes(runByName)
-    const stopRotating = await rotateOnSchedule(context, runOperation)
+    const stopSchedules = await startSchedules(context, runOperation)
     const stopWatching = watchTls(tls, tlsCheckMilliseconds)
-    const stopBackups = backUpOnSchedule(context)
-    const stopArchiving = archiveOnSchedule(context)
-    const stopNoting = writeLastUses(context)
-    const stopWatchingKeys = watchKeyExpiry(context)
     void testAfterEngineChange(context, context.readiness.isStopping)
     const stop = async () => {
       context.readiness.beginStop()
-      stopRotating()
-      stopArchiving()
-      stopNoting()
-      stopWatchingKeys()
+      stopSchedules()
       stopWatching()
-      stopBackups()
       await stopServer(listeners, admin, stopReporting())
       context.accessLog.close()
     }
@@ -137,8 +122,15 @@ export async function startServer(
     listeners.held.refuse()
     listeners.heldOfPage.refuse()
     await stopServer(listeners, admin)
-    throw explainUnreachable(error)
+    throw explainFailedStart(error)
   }
+}
+
+/** @throws Fault `conflict` */
+async function rejectSecondServer(socketPath: string | undefined, { databasePath }: Config): Promise<void> {
+  if (!(await isServed(socketPath))) return
+  const message = `Another server serves the database ${JSON.stringify(databasePath)}; stop that one first`
+  throw new Fault('conflict', message)
 }
 
 /** Listens first, because the URLs can depend on the free ports that were chosen. Requests wait until it serves. */
@@ -165,6 +157,7 @@ async function serve(
   const runByName = createRunner({ ...context, reload, settingTexts: () => texts, tlsState: tls?.state })
   // Requests that arrive before this node is counted would be admitted as if the others were all.
   const stopReporting = await reportWhileServing(context, { port: address.port, baseUrl })
+  context.database.shared?.beginServing()
   held.serve(createApp(pageAddress === undefined ? context : withoutPage(context), runByName))
   if (pageAddress !== undefined) heldOfPage.serve(createApp(context, runByName))
   return { context, address, runByName, reload, tls, stopReporting }
@@ -189,34 +182,6 @@ async function openListener(
 function watchTls(tls: TlsInEffect | undefined, everyMilliseconds: number): () => void {
   if (tls === undefined) return () => {}
   const timer = setInterval(tls.refresh, everyMilliseconds)
-  return () => clearInterval(timer)
-}
-
-/** Makes the backups that are due, now and on a timer. Returns a function that stops the timer and a running backup. */
-function backUpOnSchedule({ config, backups, backupSchedule }: Context): () => void {
-  if (config.backup === undefined) return () => void backups.stop()
-  void backupSchedule.check()
-  const timer = setInterval(backupSchedule.check, backupCheckMilliseconds)
-  return () => {
-    clearInterval(timer)
-    void backups.stop()
-  }
-}
-
-/** Archives old rows when it is due. Returns a function that stops the timer and ends a run. */
-function archiveOnSchedule({ retention, archiving }: Context): () => void {
-  const timer = setInterval(retention.runWhenDue, archiveCheckMilliseconds)
-  return () => {
-    clearInterval(timer)
-    void archiving.stop()
-  }
-}
-
-/** Writes what was used once a minute. Returns a function that stops the timer; the last write is in `closeContext`. */
-function writeLastUses({ lastUses, page, log }: Context): () => void {
-  const logFailure = (error: unknown) => log('error', 'last_uses_not_written', { reason: describeError(error) })
-  const flush = () => Promise.all([lastUses.flush(), page?.sessions.flush()]).catch(logFailure)
-  const timer = setInterval(flush, lastUseMilliseconds)
   return () => clearInterval(timer)
 }
 

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEchoUpstream } from '../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../src/dev/test-issuer.ts'
+import { takeKeyPair } from './support/key-pairs.ts'
 import {
   audience,
   exchangeFields,
@@ -50,7 +51,7 @@ async function configure(name: string, ...args: string[]) {
 
 test('what workloads and probes ask for loads no arktype, and no CEL without a condition; the first operation does', async () => {
   let issuerUrl = ''
-  const issuer = await listenLocally(await createTestIssuer(() => issuerUrl))
+  const issuer = await listenLocally(await createTestIssuer(() => issuerUrl, takeKeyPair))
   issuerUrl = issuer.url
   const upstream = await listenLocally(createEchoUpstream(upstreamApiKey))
   const { key: managementKey } = await configure('init')

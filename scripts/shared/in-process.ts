@@ -1,5 +1,5 @@
 // Runs an admin operation in this process, which owns the database meanwhile.
-import { isUnknownOutcome, isUnreachable } from '../../db/commit-once.ts'
+import { isUnknownOutcome } from '../../db/commit-once.ts'
 import type { OnProgress } from '../../db/slices.ts'
 import { isInitialized } from '../../src/admin/operation/context.ts'
 import { createOperationRunner } from '../../src/admin/operation/operation.ts'
@@ -8,8 +8,7 @@ import type { LocalCaller } from '../../src/admin/transport/local-user.ts'
 import { storageFault } from '../../src/admin/transport/storage-fault.ts'
 import type { Config } from '../../src/config.ts'
 import { closeContext, type Dependencies, notInitialized, openContext } from '../../src/context.ts'
-import type { Fault } from '../../src/fault.ts'
-import { commandOutcomeUnknown, databaseUnreachable } from '../../src/nodes/database-unreachable.ts'
+import { changeOutcomeUnknown, explainUnreachable } from '../../src/nodes/database-unreachable.ts'
 import { retryWhileOwned } from '../../src/operating/retry-while-owned.ts'
 import { watchedCommits } from './watched-commits.ts'
 
@@ -43,14 +42,14 @@ async function runOnce(config: Config, dependencies: Dependencies, call: Call): 
     if (name !== 'init' && !isInitialized(context)) throw notInitialized(config)
     return await createOperationRunner(operations, context)(name, input, { kind: 'local', ...user }, onProgress)
   } catch (error) {
-    throw storageFault(error, config.databasePath) ?? serverFault(error) ?? error
+    throw storageFault(error, config.databasePath) ?? explainServer(error)
   } finally {
     await closeContext(context)
   }
 }
 
-function serverFault(error: unknown): Fault | undefined {
-  if (isUnknownOutcome(error))
-    return commandOutcomeUnknown('The database server did not respond for two minutes', error)
-  return isUnreachable(error) ? databaseUnreachable(error) : undefined
+function explainServer(error: unknown): unknown {
+  return isUnknownOutcome(error)
+    ? changeOutcomeUnknown('The database server did not respond for two minutes', error)
+    : explainUnreachable(error)
 }

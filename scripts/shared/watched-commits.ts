@@ -1,7 +1,7 @@
 // How commands commit to a database server that may not respond: the wait is shown, it is bounded, and whoever ends it
 // is informed that the change can have taken effect.
 import type { CommitOptions } from '../../db/commit-once.ts'
-import { commandOutcomeUnknown } from '../../src/nodes/database-unreachable.ts'
+import { changeOutcomeUnknown } from '../../src/nodes/database-unreachable.ts'
 import { reportError } from './program.ts'
 
 type Commits = Required<Pick<CommitOptions, 'watch' | 'outcomeMillisecondsMax'>>
@@ -54,7 +54,7 @@ export const watchedCommits: Commits = {
     signals: process,
     interrupt: () => {
       if (process.stderr.isTTY) process.stderr.write('\n')
-      const fault = commandOutcomeUnknown('The command was interrupted during a commit')
+      const fault = changeOutcomeUnknown('The command was interrupted during a commit')
       void reportError(fault, process.argv.includes('--json')).then((code) => process.exit(code))
     },
   }),

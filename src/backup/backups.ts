@@ -66,7 +66,10 @@ export function createBackups(parts: Parts): Backups {
   return {
     create: async (to, onProgress) => {
       if (parts.database.kind === 'server')
-        throw new Fault('conflict', 'A backup copies a database file; take snapshots of the database server instead')
+        throw new Fault(
+          'conflict',
+          'A backup copies a database file; take snapshots of the database server, see: latchkey help cluster',
+        )
       if (running !== undefined)
         throw new Fault('conflict', 'Another backup is running; wait until it has ended, then try again')
       const file = fileFor(to, installation(), now())

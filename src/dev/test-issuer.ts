@@ -16,9 +16,12 @@ type KeyPair = { alg: (typeof algorithms)[number]; kid: string; privateKey: Cryp
  * Serves `/.well-known/openid-configuration`, `/jwks` and `POST /mint`. The JSON body of a mint request has the claims; missing `iss`, `iat`,
  * `exp` and `jti` are added, and `?alg=ES256` selects the key. `issuerUrl` is called for each request.
  */
-export async function createTestIssuer(issuerUrl: () => string): Promise<Handler> {
+export async function createTestIssuer(
+  issuerUrl: () => string,
+  generate: typeof generateKeyPair = generateKeyPair,
+): Promise<Handler> {
   const pairs: KeyPair[] = await Promise.all(
-    algorithms.map(async (alg) => ({ alg, kid: crypto.randomUUID(), ...(await generateKeyPair(alg)) })),
+    algorithms.map(async (alg) => ({ alg, kid: crypto.randomUUID(), ...(await generate(alg)) })),
   )
   const keys: JWK[] = await Promise.all(
     pairs.map(async ({ alg, kid, publicKey }) => ({ ...(await exportJWK(publicKey)), alg, kid, use: 'sig' })),

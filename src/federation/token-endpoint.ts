@@ -1,5 +1,6 @@
 // The token endpoint (reference: Token exchange): one exchange from top to bottom, as form, pipeline steps, minting,
 // audit and response.
+import { isUnreachable } from '../../db/commit-once.ts'
 import type { AuditRow } from '../../db/record-schema.ts'
 import type { Writer } from '../../db/write.ts'
 import { describeError, Fault } from '../fault.ts'
@@ -33,6 +34,7 @@ export type ExchangeContext = {
   claimRecorder: ClaimRecorder
   exchangeRate: RateLimiter
   signingKeys: SigningKeys
+  follow: { recent: () => Promise<void> | undefined }
   writer: Pick<Writer, 'appendAudit'>
   baseUrl: string
   now: () => number
@@ -69,13 +71,16 @@ function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: Exchan
 
 /**
  * Repeats the exchange if its policy, issuer, key or organization changes meanwhile, at most `exchangeAttemptsMax`
- * times. It never rejects.
+ * times.
+ * @throws only when the database server does not respond
  */
 async function decide(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Decision> {
   let known: Omit<Decision, 'outcome'> = {}
   try {
     const form = await readForm(request)
     if (isRefusal(form)) return { outcome: form }
+    const looking = context.follow.recent()
+    if (looking !== undefined) await looking
     const jwt = parseJwtText(form.subjectToken)
     known = { form, jwt }
     for (let attempt = 1; ; attempt++) {
@@ -88,6 +93,8 @@ async function decide(request: Request, context: ExchangeContext, info: RequestI
       if (!hasChanged || attempt === exchangeAttemptsMax) return { ...known, outcome }
     }
   } catch (error) {
+    // Without the database, there is nothing to judge by, and no place for a record.
+    if (isUnreachable(error) || (error instanceof Error && isUnreachable(error.cause))) throw error
     return { ...known, outcome: refusalFromError(error, context, info) }
   }
 }

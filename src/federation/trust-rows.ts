@@ -67,7 +67,7 @@ export function createTrustRows(orm: Orm): TrustRows {
 /** Reloads the keys with these ids, or all. */
 export async function loadKeys(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
   if (ids === undefined) return loadAllKeys(trust, orm)
-  const rows = await orm.select().from(apiKeys).where(inArray(apiKeys.id, ids))
+  const rows = await readByIds(ids, (some) => orm.select().from(apiKeys).where(inArray(apiKeys.id, some)))
   for (const row of rows) putKey(trust, row)
   letGo(trust, 'keyId', rows)
 }

@@ -23,6 +23,7 @@ export type InferenceContext = BearerContext &
     metrics: Pick<Metrics, 'countFailover'>
     presets: Presets
     config: { bodyBytesMax: number }
+    follow: { recent: () => Promise<void> | undefined }
   }
 
 const paths: readonly Path[] = [
@@ -46,6 +47,8 @@ async function infer(path: Path, request: Request, context: InferenceContext, in
   const caller = await authenticateInference(request, context)
   takeRate(caller.key, context)
   const sent = await readSentBody(request, context.config.bodyBytesMax)
+  const looking = context.follow.recent()
+  if (looking !== undefined) await looking
   const principal = refresh(caller, context)
   checkPreset(principal, sent.preset?.slug)
   checkBudget(principal.key, context)

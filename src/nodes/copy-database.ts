@@ -8,6 +8,7 @@ import {
   hasRows,
   isIdentity,
   listCopiedTables,
+  readNewestCommit,
   type TableDigest,
 } from '../../db/copy-rows.ts'
 import { listNodes } from '../../db/nodes.ts'
@@ -22,7 +23,7 @@ type Side = { open: (create: boolean) => Promise<Database | OpenRefusal>; url: s
 /**
  * Copies everything, then compares the number and the SHA-256 of the rows of each table. Exactly one side is a file.
  * An interrupted copy is refused by every program that opens it.
- * @throws Fault `conflict` if nodes serve either database, the target is not empty or the copy differs
+ * @throws Fault `conflict` if nodes serve the source, the source changes meanwhile, the target is not empty or the copy differs
  */
 export async function copyDatabase(from: Side, to: Side, onProgress: OnProgress): Promise<CopiedDatabase> {
   const source = await openSide(from, false)
@@ -32,14 +33,19 @@ export async function copyDatabase(from: Side, to: Side, onProgress: OnProgress)
     try {
       const tables = await listCopiedTables(source.kind === 'file' ? source : target)
       if (await hasRows(target, tables))
-        throw new Fault('conflict', `The target ${to.url} is not empty; name a new database`)
+        throw new Fault('conflict', `The target ${to.url} is not empty; name ${emptyTarget(target)}`)
+      const newestCommit = await readNewestCommit(source)
       await clearIdentity(target)
       const onRows = halfBy(await countRows(source, tables), onProgress)
       const digests: TableDigest[] = []
-      for (const part of [tables.filter((table) => !isIdentity(table)), tables.filter(isIdentity)]) {
+      const copyAll = async (part: CopiedTable[]) => {
         for (const table of part) await copyTable(source, target, table, onRows)
         for (const table of part) digests.push(await compare(source, target, table, onRows))
       }
+      await copyAll(tables.filter((table) => !isIdentity(table)))
+      if ((await readNewestCommit(source)) !== newestCommit)
+        throw new Fault('conflict', `${from.url} changed meanwhile. ${copyAgain}`)
+      await copyAll(tables.filter(isIdentity))
       return { tables: digests, rows: digests.reduce((sum, { rows }) => sum + rows, 0) }
     } finally {
       await target.close()
@@ -48,6 +54,10 @@ export async function copyDatabase(from: Side, to: Side, onProgress: OnProgress)
     await source.close()
   }
 }
+
+const copyAgain = 'Stop all nodes and commands, remove the target and copy again'
+
+const emptyTarget = ({ kind }: Database) => (kind === 'file' ? 'a new file' : 'a server that runs on an empty folder')
 
 /** Copying is half of the work, comparing the other half. */
 function halfBy(total: number, onProgress: OnProgress): (rows: number) => void {
@@ -61,7 +71,7 @@ function halfBy(total: number, onProgress: OnProgress): (rows: number) => void {
 async function compare(source: Database, target: Database, table: CopiedTable, onRows: (rows: number) => void) {
   const [one, other] = await Promise.all([digestTable(source, table, onRows), digestTable(target, table)])
   if (one.rows !== other.rows || one.sha256 !== other.sha256)
-    throw new Fault('conflict', `The copy of ${table.name} differs from its source; remove the target and copy again`)
+    throw new Fault('conflict', `The copy of ${table.name} differs from its source. ${copyAgain}`)
   return one
 }
 

@@ -1,27 +1,40 @@
-// The error for callers while the database server does not respond.
+// The errors while the database server does not respond, or not as it should: one for who runs this program, and one for
+// callers, who learn nothing of it.
+import type { LibsqlError } from '@libsql/client'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
-import { isUnreachable, refusedStatus } from '../../db/commit-once.ts'
+import { asUnreachable, isUnknownOutcome, isUnreachable } from '../../db/commit-once.ts'
+import { isTooLarge } from '../../db/fitting.ts'
+import { notConfirmed } from '../../db/server-failure.ts'
 import { Fault } from '../fault.ts'
 
-/** The fault for a read or a commit that failed since the database server did not respond; any other error unchanged. */
+/**
+ * The fault for a read or a commit that failed at the database server, with what to do about it; any other error unchanged. Only
+ * for a commit that was certainly not made.
+ */
 export function explainUnreachable(error: unknown): unknown {
-  // Drizzle puts the statement around the error of a read.
-  const cause = error instanceof DrizzleQueryError ? error.cause : error
-  return isUnreachable(cause) ? databaseUnreachable(cause) : error
+  const failure = failureOf(error)
+  return failure === undefined ? error : unavailable(failure.message, failure)
 }
 
-/** Only for a commit that was certainly not made. */
-export function databaseUnreachable(cause: unknown): Fault {
-  const status = refusedStatus(cause)
-  const why =
-    status === undefined
-      ? 'The database server does not respond; try again later'
-      : `The database server refuses requests with status ${status}: check its token, and the proxy in front of it`
-  return new Fault('unavailable', why, {
-    reason: 'database_unreachable',
-    headers: { 'retry-after': '1' },
-    cause,
-  })
+/** The same for a start, whose commits may be repeated by the next one. */
+export function explainFailedStart(error: unknown): unknown {
+  return isUnknownOutcome(error) ? unavailable(notConfirmed, error) : explainUnreachable(error)
+}
+
+/** The same fault for callers: its cause is for the log. */
+export function hideUnreachable(error: unknown): unknown {
+  const failure = failureOf(error)
+  return failure === undefined ? error : unavailable('The service is temporarily unavailable; try again later', failure)
+}
+
+function failureOf(error: unknown): LibsqlError | undefined {
+  // Drizzle puts the statement around the error of a read.
+  const cause = error instanceof DrizzleQueryError ? error.cause : error
+  return isUnreachable(cause) || isTooLarge(cause) ? asUnreachable(cause) : undefined
+}
+
+function unavailable(message: string, cause: unknown): Fault {
+  return new Fault('unavailable', message, { reason: 'database_unreachable', headers: { 'retry-after': '1' }, cause })
 }
 
 /** For a server that stops before the database responds, or after half an hour. */
@@ -32,8 +45,8 @@ export function outcomeUnknown(cause: unknown): Fault {
   })
 }
 
-/** For a command that ends before the database responds. `why` is a sentence without a full stop. */
-export function commandOutcomeUnknown(why: string, cause?: unknown): Fault {
+/** For a change whose maker does not learn whether it is in force. `why` is a sentence without a full stop. */
+export function changeOutcomeUnknown(why: string, cause?: unknown): Fault {
   return new Fault('unavailable', `${why}; the change can have taken effect: look before you repeat it`, {
     reason: 'commit_outcome_unknown',
     cause,

@@ -4,11 +4,14 @@
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import type { ChangeKind } from '../../db/admin-changes.ts'
 import type { Basis, Following } from '../../db/change-queue.ts'
+import { connectMillisecondsMax, unreachableCode } from '../../db/commit-once.ts'
 import { isStale, listChangedSince } from '../../db/look.ts'
 import type { Orm } from '../../db/open.ts'
+import { serverError, tooSlow } from '../../db/server-failure.ts'
 import type { Looked, Position, SharedDatabase } from '../../db/shared-database.ts'
 import type { Spending } from '../keys/spending.ts'
 import { keeping, type Registry } from '../registry.ts'
+import { createMutex } from '../scheduling/mutex.ts'
 
 export type Follow = {
   /**
@@ -16,6 +19,12 @@ export type Follow = {
    * @throws an error that is `isUnreachable`
    */
   fresh: () => Promise<void> | undefined
+  /**
+   * For a request that has waited for its client: resolves when what is in memory was true a second ago or later;
+   * undefined if it was.
+   * @throws an error that is `isUnreachable`
+   */
+  recent: () => Promise<void> | undefined
   /** Runs a change that depends on what it reads, again if another node has changed something meanwhile. */
   attempt: <Result>(act: (basis: Basis | undefined) => Promise<Result>) => Promise<Result>
   /** The id of the newest admin change that this node obeys; undefined in a process that owns its database. */
@@ -32,6 +41,7 @@ export type Follow = {
 export function followNobody(): Follow {
   return {
     fresh: () => undefined,
+    recent: () => undefined,
     attempt: (act) => act(undefined),
     revision: () => undefined,
     liveNodes: () => 1,
@@ -61,6 +71,8 @@ const changesLoadedMax = 1_000
 const attemptsMax = 20
 /** Two reports of a node, and a look that takes its time. */
 const lookAgeMillisecondsMax = 4_000
+/** A serving node looks this often, also without requests. */
+const recentMilliseconds = 1_000
 
 /** Follows the other nodes of a server database. `following` is for the writer of this node. */
 export function followOthers(options: FollowOptions): Follow & { following: Following } {
@@ -68,27 +80,39 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
   const position: Position = { revision: start.revision, usageId: start.usageId }
   const onSigningKeys: Follow['onSigningKeys'] = []
   let liveNodes = 1
-  let lookedAt = Number.NEGATIVE_INFINITY
+  let last = { beganAt: Number.NEGATIVE_INFINITY, endedAt: Number.NEGATIVE_INFINITY }
   let replaced: Error | undefined
+  // Two loads at once could end in the other order, and leave an older row in memory.
+  const { runExclusive } = createMutex()
 
   async function look(): Promise<void> {
     if (replaced !== undefined) throw replaced
-    const startedAt = monotonic()
+    const beganAt = monotonic()
     const before = position.revision
-    const seen = await shared.look(position)
-    if (seen.installation !== start.installation || seen.revision < before) {
-      replaced = new Error('The database server has a different database now')
-      options.onReplaced(replaced)
-      throw replaced
-    }
-    takeIn(seen)
-    if (seen.revision > position.revision) await load(options, position.revision, onSigningKeys)
-    position.revision = Math.max(position.revision, seen.revision)
-    lookedAt = monotonic()
-    options.onLook(lookedAt - startedAt)
+    let seen: Looked
+    do {
+      // What was read counts, so the next look goes on where this one ends.
+      if (monotonic() - beganAt > connectMillisecondsMax) throw serverError(tooSlow, unreachableCode)
+      seen = await shared.look(position)
+      if (seen.installation !== start.installation || seen.revision < before) {
+        replaced = new Error('The database server has a different database now')
+        options.onReplaced(replaced)
+        throw replaced
+      }
+      countSpent(seen)
+    } while (seen.hasMoreUsage)
+    if (seen.revision > position.revision) await runExclusive(() => loadUntil(seen.revision))
+    last = { beganAt, endedAt: monotonic() }
+    options.onLook(last.endedAt - beganAt)
   }
 
-  function takeIn(seen: Looked): void {
+  async function loadUntil(revision: number): Promise<void> {
+    if (revision <= position.revision) return
+    await load(options, position.revision, onSigningKeys)
+    position.revision = revision
+  }
+
+  function countSpent(seen: Looked): void {
     for (const [keyId, day, cost] of seen.spent) spending.add(keyId, day * dayMilliseconds, cost)
     position.usageId = seen.usageId
     liveNodes = Math.max(1, seen.liveNodes)
@@ -97,17 +121,21 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
   const fresh = createSharedTurn(look, monotonic)
   return {
     fresh,
+    recent: () => (monotonic() - last.beganAt < recentMilliseconds ? undefined : fresh()),
     attempt: (act) => attempt(fresh, position, act),
     revision: () => position.revision,
     liveNodes: () => liveNodes,
-    isUpToDate: () => monotonic() - lookedAt < lookAgeMillisecondsMax,
+    isUpToDate: () => monotonic() - last.endedAt < lookAgeMillisecondsMax,
     onSigningKeys,
     following: {
       revision: () => position.revision,
       refresh: fresh,
-      advance: (revision) => {
-        position.revision = Math.max(position.revision, revision)
-      },
+      takeIn: ({ basis, revision }, loadOwn) =>
+        runExclusive(async () => {
+          // A look that has seen the commit has loaded it, with what came after it.
+          if (position.revision > basis) return
+          if (await loadOwn()) position.revision = revision ?? basis
+        }),
     },
   }
 }
@@ -174,19 +202,31 @@ function createSharedTurn(work: () => Promise<void>, monotonic: () => number): (
   }
 }
 
-/** Loads what changed after a revision. What is loaded can be newer, and is then loaded again. */
-async function load(
-  { orm, registry, reload }: FollowOptions,
-  since: number,
-  onSigningKeys: Follow['onSigningKeys'],
+/**
+ * Loads what changed after a revision. What is loaded can be newer, and is then loaded again. A kind that only a newer
+ * program knows can change anything, so everything is loaded.
+ */
+async function load(options: FollowOptions, since: number, onSigningKeys: Follow['onSigningKeys']): Promise<void> {
+  const changes = await listChangedSince(options.orm, since, changesLoadedMax + 1)
+  const isGap = changes.length > changesLoadedMax || changes.some(({ kind }) => !Object.hasOwn(keeping, kind))
+  if (isGap) await loadAll(options)
+  else await loadChanged(options, changes)
+  if (isGap || changes.some(({ kind }) => kind === 'signing_key')) for (const renew of onSigningKeys) await renew()
+}
+
+async function loadAll({ registry, reload }: FollowOptions): Promise<void> {
+  const { onDeleted, onPolicyLoaded } = registry
+  Object.assign(registry, await reload(), { onDeleted, onPolicyLoaded })
+}
+
+/** In the order of a start, whatever the order of the changes: a session is loaded with its key. */
+async function loadChanged(
+  { registry, orm }: FollowOptions,
+  changes: readonly { kind: ChangeKind; targetId: string }[],
 ): Promise<void> {
-  const changes = await listChangedSince(orm, since, changesLoadedMax + 1)
-  const isGap = changes.length > changesLoadedMax
-  const byKind = new Map<ChangeKind, Set<string>>()
-  for (const { kind, targetId } of changes) byKind.set(kind, (byKind.get(kind) ?? new Set()).add(targetId))
-  if (isGap) {
-    const { onDeleted } = registry
-    Object.assign(registry, await reload(), { onDeleted })
-  } else for (const [kind, ids] of byKind) await keeping[kind].load(registry, orm, [...ids])
-  if (isGap || byKind.has('signing_key')) for (const renew of onSigningKeys) await renew()
+  const byKind = Map.groupBy(changes, ({ kind }) => kind)
+  for (const [kind, { load }] of Object.entries(keeping) as [ChangeKind, (typeof keeping)[ChangeKind]][]) {
+    const ids = new Set(byKind.get(kind)?.map(({ targetId }) => targetId))
+    if (ids.size > 0) await load(registry, orm, [...ids])
+  }
 }

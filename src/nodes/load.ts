@@ -5,7 +5,7 @@ import { type Database, type OpenRefusal, openDatabase } from '../../db/open.ts'
 import type { ServerOptions } from '../../db/server-database.ts'
 import { listSpentDays } from '../../db/usage.ts'
 import type { Config } from '../config.ts'
-import { Fault } from '../fault.ts'
+import { Fault, type FaultCode } from '../fault.ts'
 import { configuredUpstream } from '../inference/upstream/targets.ts'
 import { addUncommitted, createSpending, type Spending } from '../keys/spending.ts'
 import { loadRegistry, type Registry } from '../registry.ts'
@@ -17,6 +17,9 @@ import { loadSharedSpending } from './shared-spending.ts'
 
 /** What only a server database has: how long a commit may take, and whether to migrate an older schema. */
 export type ServerRules = Partial<Omit<ServerOptions, 'url' | 'token' | 'create' | 'send'>>
+
+/** A start waits half a minute for a database server that does not confirm a commit. Then it ends, so that it is noticed. */
+export const startRules: ServerRules = { outcomeMillisecondsMax: 30_000 }
 
 /** Opens the database that the settings name. With `create`, creates what is missing. */
 export async function openConfigured(
@@ -32,6 +35,36 @@ export async function openConfigured(
   // A database file needs none of it.
   const { openServerDatabase } = await import('../../db/server-database.ts')
   return openServerDatabase({ ...databaseServer, ...rules, create, send: connectTo(databaseServer) })
+}
+
+const codeOfRefusal = {
+  unreachable: 'unavailable',
+  missing: 'configuration',
+  owned: 'conflict',
+  newer_schema: 'configuration',
+  older_schema: 'configuration',
+  unreadable: 'configuration',
+} as const satisfies Record<string, FaultCode>
+
+const hints = {
+  unreachable: '',
+  missing: '; run: latchkey init',
+  owned: '; while that is a server, run commands as its user, with the same LATCHKEY_DATABASE_URL',
+  newer_schema: '',
+  older_schema: '',
+  unreadable: '',
+}
+
+/**
+ * Opens it as `openConfigured` does, but a refusal is a fault that says what to do next.
+ * @throws Fault `configuration`, `conflict` while another process owns the file, or `unavailable` if a database server
+ * does not respond
+ */
+export async function openOrRefuse(config: Config, create: boolean, rules: ServerRules): Promise<Database> {
+  const database = await openConfigured(config, create, rules)
+  if (!('refused' in database)) return database
+  const { refused, message, cause } = database
+  throw new Fault(codeOfRefusal[refused], `${message}${hints[refused]}`, { reason: `database_${refused}`, cause })
 }
 
 type Loading = Pick<FollowOptions, 'monotonic' | 'onLook' | 'onReplaced'> & { now: () => number }

@@ -29,17 +29,18 @@ export async function reportWhileServing(
   if (follow.revision() === undefined) return async () => {}
   const id = crypto.randomUUID()
   const name = `${hostname()}:${port}`
-  let isFailing = false
+  let failure: string | undefined
   const report = async () => {
     try {
       await follow.fresh()
       const revision = follow.revision() ?? 0
       const node = { id, name, version: packageJson.version, schemaVersion: latestSchema, revision, baseUrl }
       await writer.write(reportNode({ ...node, now: now() }))
-      isFailing = false
+      failure = undefined
     } catch (error) {
-      if (!isFailing) log('error', 'node_report_failed', { reason: describeError(error) })
-      isFailing = true
+      const { message } = error as Error
+      if (message !== failure) log('error', 'node_report_failed', { reason: describeError(error) })
+      failure = message
     }
   }
   let running = report()

@@ -13,9 +13,9 @@ export function connectTo({ caFile }: Pick<DatabaseServer, 'caFile'>): SendReque
   return async (request, signal) => {
     const { url, method } = request
     const body = method === 'GET' ? undefined : await request.arrayBuffer()
-    const headers = Object.fromEntries(request.headers)
+    const headers = { ...Object.fromEntries(request.headers), 'accept-encoding': 'identity' }
     // After a redirect, an error could be that of the second request.
-    const init = { method, headers, signal, redirect: 'manual' as const, ...(body && { body }) }
+    const init = { method, headers, signal, redirect: 'manual' as const, decompress: false, ...(body && { body }) }
     try {
       return await outboundFetch(url, { ...init, ...(ca !== undefined && { ca }) })
     } catch (error) {

@@ -12,8 +12,21 @@ export type SessionRows = Map<string, KeptSession>
 type Loaded = { sessions: SessionRows; keys: { get: (id: string) => Key | undefined } }
 
 /** Loads the sessions with these ids, or all. A session does not outlive a change of its key. */
-export async function loadSessions({ sessions, keys }: Loaded, orm: Orm, ids?: string[]): Promise<void> {
-  for (const row of await listSessions(orm, ids)) {
+export async function loadSessions(loaded: Loaded, orm: Orm, ids?: string[]): Promise<void> {
+  putSessions(loaded, await listSessions(orm, ids))
+}
+
+/** Loads these sessions again. One that ends while they are read stays ended. */
+export async function reloadSessions(loaded: Loaded, orm: Orm, ids: string[]): Promise<void> {
+  const rows = await listSessions(orm, ids)
+  putSessions(
+    loaded,
+    rows.filter(({ tokenSha256 }) => loaded.sessions.has(tokenSha256)),
+  )
+}
+
+function putSessions({ sessions, keys }: Loaded, rows: readonly SessionRow[]): void {
+  for (const row of rows) {
     const key = keys.get(row.keyId)
     const isOver = row.endedAt !== null || key?.updatedAt !== row.keyUpdatedAt
     if (key === undefined || isOver) sessions.delete(row.tokenSha256)

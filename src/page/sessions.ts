@@ -7,7 +7,7 @@ import { dropSessions, putSessionUses } from '../../db/sessions.ts'
 import type { Writer } from '../../db/write.ts'
 import { Fault } from '../fault.ts'
 import { type Key, keyStateOf } from '../keys/api-key.ts'
-import { type KeptSession, loadSessions, type SessionRows } from './session-rows.ts'
+import { type KeptSession, reloadSessions, type SessionRows } from './session-rows.ts'
 
 const idleMillisecondsMax = 30 * 60_000
 export const lifetimeSecondsMax = 8 * 60 * 60
@@ -91,7 +91,7 @@ export function createSessions({ orm, registry, writer, now }: Dependencies): Se
       // Another node may have noted later uses.
       const ids = all().map(({ row }) => row.id)
       for (let start = 0; start < ids.length; start += idsPerRead) {
-        await loadSessions(registry, orm, ids.slice(start, start + idsPerRead))
+        await reloadSessions(registry, orm, ids.slice(start, start + idsPerRead))
         await nextSlice()
       }
       for (const [token, kept] of registry.sessions) {

@@ -199,6 +199,21 @@ describe('what is noted', () => {
     expect(read.get(other)).toEqual({ id: other, usedAt: 4, refusedAt: 2, refusedReason: 'condition_false' })
   })
 
+  test('keeps the newer times of another node, whichever is written later', async () => {
+    const { orm, registry, writer } = latchkey.server.context
+    const id = crypto.randomUUID()
+    for (const [at, reason] of [
+      [7, 'condition_false'],
+      [6, 'subject_mismatch'],
+    ] as const) {
+      const uses = createLastUses(orm, writer, registry)
+      uses.noteUse(id, at)
+      uses.noteExchange({ ...(await lastExchange()), at, policyId: id, reason })
+      await uses.flush()
+    }
+    expect(await readLastUses(orm, [id])).toEqual([{ id, usedAt: 7, refusedAt: 7, refusedReason: 'condition_false' }])
+  })
+
   test('is exact after a server has stopped', async () => {
     const installation = await install()
     const served = await installation.serve()

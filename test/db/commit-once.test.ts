@@ -1,6 +1,6 @@
 // When a commit over a connection that breaks is repeated, and what is reported of it in the end. Its clock is the test's.
-import { expect, test } from 'bun:test'
-import { LibsqlError } from '@libsql/client'
+import { describe, expect, test } from 'bun:test'
+import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/client'
 import {
   asNotReached,
   asUnreachable,
@@ -12,6 +12,7 @@ import {
 } from '../../db/commit-once.ts'
 import { createLedgerQueue } from '../../db/ledger-queue.ts'
 import { watchedCommits } from '../../scripts/shared/watched-commits.ts'
+import { rejectionOf } from '../support/rejection.ts'
 import { until } from '../support/until.ts'
 
 const second = 1_000
@@ -20,10 +21,17 @@ const refused = () => asNotReached(new Error('ECONNREFUSED'))
 const locked = () => new LibsqlError('database is locked', 'SQLITE_BUSY')
 const repeated = () => new LibsqlError('UNIQUE constraint failed: batches.id', 'SQLITE_CONSTRAINT')
 
+/** The answer to the question whether a commit with this id was made. */
+const rowsFound = (count: number) => () => [{ rows: new Array(count).fill({}) } as unknown as ResultSet]
+
 /** Each attempt ends as `state.outcome` says; undefined is a commit. */
-function start(outcome: (() => Error) | undefined, more: Partial<CommitOptions> = {}) {
-  const state = { outcome, now: 0, attempts: 0, ids: new Set<unknown>(), unknown: [] as string[] }
+function start(outcome: (() => Error) | undefined, more: Partial<CommitOptions> = {}, answer = rowsFound(0)) {
+  const state = { outcome, now: 0, attempts: 0, asked: 0, ids: new Set<unknown>(), unknown: [] as string[], answer }
   const send: Send = async ([first]) => {
+    if (first?.sql.startsWith('select 1 from batches')) {
+      state.asked += 1
+      return state.answer()
+    }
     state.attempts += 1
     if (Array.isArray(first?.args)) state.ids.add(first.args[0])
     if (state.outcome !== undefined) throw state.outcome()
@@ -59,6 +67,17 @@ for (const [what, outcome] of [
     expect(commits.isOverdue()).toBe(false)
     expect([state.ids.size, state.unknown]).toEqual([1, []])
   })
+
+test('a process that was stopped for hours between two attempts does not send the commit again', async () => {
+  const { state, commits } = start(() => {
+    setImmediate(() => {
+      state.now = 3 * 60 * 60 * second
+    })
+    return lost()
+  })
+  expect(isUnknownOutcome(await rejectionOf(commits.commit([])))).toBe(true)
+  expect([state.attempts, state.unknown.length]).toEqual([1, 1])
+})
 
 test('a commit that the server keeps refusing fails after ten seconds, and was certainly not made', async () => {
   const { state, commits, attempt } = start(locked)
@@ -100,8 +119,59 @@ test('an error of the server after a lost response is its outcome', async () => 
   const { state, commits, attempt } = start(lost)
   const failed = commits.commit([]).catch((error: unknown) => error)
   await attempt()
-  state.outcome = () => new LibsqlError('malformed JSON', 'SQLITE_UNKNOWN')
+  state.outcome = () => new LibsqlBatchError('malformed JSON', 1, 'SQLITE_UNKNOWN')
   expect(String(await failed)).toContain('malformed JSON')
+  expect(state.asked).toBe(0)
+})
+
+test('a failed attempt after a lost response is repeated, because the lost one can still arrive', async () => {
+  const { state, commits, attempt } = start(lost)
+  const committed = commits.commit([])
+  await attempt()
+  state.outcome = () => new LibsqlError('disk I/O error', 'SQLITE_IOERR')
+  await attempt()
+  await attempt()
+  state.outcome = repeated
+  expect(await committed).toBeUndefined()
+  expect([state.ids.size, state.unknown]).toEqual([1, []])
+})
+
+describe('a commit that ends with an error that can follow it', () => {
+  const errors: Error[] = [
+    new LibsqlError('disk I/O error', 'SQLITE_IOERR'),
+    new LibsqlBatchError('interrupted', 1, 'SQLITE_INTERRUPT'),
+    new LibsqlError('Response is too large', 'RESPONSE_TOO_LARGE'),
+    new LibsqlError('cannot commit', 'SQLITE_CONSTRAINT'),
+    new TypeError('Cannot read this response'),
+  ]
+  for (const error of errors) {
+    test(`succeeds if the server has it (${error.message})`, async () => {
+      const { state, commits } = start(() => error, {}, rowsFound(1))
+      expect(await commits.commit([])).toBeUndefined()
+      expect([state.attempts, state.asked]).toEqual([1, 1])
+    })
+
+    test(`fails with that error if the server does not have it (${error.message})`, async () => {
+      const { state, commits } = start(() => error)
+      expect<unknown>(await rejectionOf(commits.commit([]))).toBe(error)
+      expect([state.attempts, state.asked, state.unknown]).toEqual([1, 1, []])
+    })
+  }
+
+  test('is repeated under its id if the server does not say whether it has it', async () => {
+    const answer = () => {
+      throw lost()
+    }
+    const { state, commits, attempt } = start(() => new LibsqlError('disk I/O error', 'SQLITE_IOERR'), {}, answer)
+    const committed = commits.commit([])
+    await attempt()
+    await attempt()
+    state.now = 11 * second
+    expect(commits.isOverdue()).toBe(true)
+    state.outcome = repeated
+    expect(await committed).toBeUndefined()
+    expect(state.ids.size).toBe(1)
+  })
 })
 
 for (const [what, after, ends, more] of [

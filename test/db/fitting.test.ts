@@ -9,6 +9,7 @@ import { type Database, openDatabase } from '../../db/open.ts'
 import { packing } from '../../db/packed-rows.ts'
 import { issuerKeySets, issuers } from '../../db/schema.ts'
 import { openServerDatabase } from '../../db/server-database.ts'
+import { keeping, loadRegistry } from '../../src/registry.ts'
 import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import { rejectionOf } from '../support/rejection.ts'
@@ -68,6 +69,32 @@ test('packed rows are read in the order of their row numbers', async () => {
   for await (const rows of packed.read(database.orm))
     for (const text of rows.split('\n')) read.push(packed.unpack(text).issuerId)
   expect(read).toEqual(ids)
+})
+
+test('keys and upstreams are loaded, all and by their ids', async () => {
+  const key = `insert into api_keys (id, organization_id, workspace_id, owner_id, name, kind, hash, label, disabled, created_at, updated_at, allowed_models)
+    select value, 'o', 'w', 'u', value, 'inference', printf('%064d', key), '', 0, key, key, ? from json_each(?)`
+  const upstream = `insert into upstreams (id, name, base_url, models, priority, first_byte_seconds, idle_seconds, forward_headers, return_headers, created_at, updated_at)
+    select value, value, 'https://' || value, ?, 0, 60, 60, '[]', '[]', key, key from json_each(?)`
+  const args = [JSON.stringify(['x'.repeat(100_000)]), JSON.stringify(ids)]
+  await database.client.batch(
+    [
+      "insert into workspaces (id, organization_id, name, created_at) values ('w', 'o', 'w', 0)",
+      "insert into users (id, organization_id, name, created_at) values ('u', 'o', 'u', 0)",
+      { sql: key, args },
+      { sql: upstream, args },
+    ],
+    'write',
+  )
+  const registry = await loadRegistry(database.orm)
+  expect([...registry.upstreams.keys()]).toEqual(ids)
+  expect(ids.map((id) => registry.keys.get(id)?.name)).toEqual(ids)
+  const rename = (table: string) => `update ${table} set name = name || ' renamed'`
+  await database.client.batch([rename('api_keys'), rename('upstreams')], 'write')
+  for (const kind of ['key', 'upstream'] as const) await keeping[kind].load(registry, database.orm, ids)
+  const renamed = ids.map((id) => `${id} renamed`)
+  expect(ids.map((id) => registry.keys.get(id)?.name)).toEqual(renamed)
+  expect(ids.map((id) => registry.upstreams.get(id)?.name)).toEqual(renamed)
 })
 
 test('the rows are copied, and equal', async () => {

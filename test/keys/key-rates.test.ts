@@ -92,6 +92,29 @@ describe('of several nodes', () => {
       expect(admit(perMinute, 3 * minute, 4 * minute)).toBeWithin(0.9 * perMinute - 1, 1.1 * perMinute + 1)
     })
 
+  test('20 a minute pass at three nodes in each minute within a tenth, and over ten minutes exactly', () => {
+    nodes = []
+    for (let count = 1; count <= 3; count++) nodes.push(startNode(-minute))
+    const minutes = Array.from({ length: 10 }, (_, index) => admit(20, index * minute, (index + 1) * minute))
+    const [first = 0, ...later] = minutes
+    expect(first).toBeWithin(20 + 18, 20 + 22 + 1)
+    for (const admitted of later) expect(admitted).toBeWithin(18, 22 + 1)
+    expect(minutes.reduce((sum, count) => sum + count, 0)).toBeWithin(11 * 20 - 2, 11 * 20 + 3)
+  })
+
+  test('a limit keeps its speed when requests come to nodes in turn, one by one, and wait as they are asked to', () => {
+    nodes = []
+    for (let count = 1; count <= 3; count++) nodes.push(startNode(-minute))
+    admit(20, 0, 1)
+    let admitted = 0
+    for (let now = 0, index = 0; now < 10 * minute; index++) {
+      const seconds = nodes[index % 3]?.take(key(20, null), now) ?? 0
+      if (seconds === 0) admitted += 1
+      now += seconds * 1_000
+    }
+    expect(admitted).toBeWithin(10 * 20 * 0.98, 10 * 20 * 1.02)
+  })
+
   test('a limit below the number of nodes holds after the first requests', () => {
     nodes = []
     for (let count = 1; count <= 3; count++) nodes.push(startNode(-minute))

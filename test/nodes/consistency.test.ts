@@ -1,20 +1,23 @@
 // Random admin changes at random nodes against exchanges and inferences at others: nothing is accepted that arrived after
 // an acknowledged refusal. LATCHKEY_TEST_CHANGES makes it larger (10000 with ten times as many requests).
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { findViolations, type History } from '../support/history.ts'
+import { findViolations, type History, type Rate } from '../support/history.ts'
 import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
 import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'
 
 const changesTotal = Number(process.env.LATCHKEY_TEST_CHANGES ?? 24)
 const requestsPerChange = 10
+/** Of those, they begin after the change was acknowledged. */
+const requestsAfterChange = 6
 
 let cluster: Nodes
 const targets: Target[] = []
 let subjectToken: string
 
-/** Something that an admin allows and refuses, and a request that depends on it. */
+/** Something that an admin allows and refuses, and a request that depends on it. `admits` is what a refusal leaves. */
 type Target = {
   name: string
+  admits?: Rate
   change: (node: TestServer, allows: boolean) => Promise<unknown>
   request: (node: TestServer) => Promise<Response>
 }
@@ -28,7 +31,7 @@ const infer = (node: TestServer, credential: string) =>
 const exchange = (node: TestServer, policyId: string) =>
   postExchange(urlOf(node), { federation_policy_id: policyId, subject_token: subjectToken })
 
-/** Keys and policies that are disabled, limited, paused and deleted, and an organization that loses its entitlement. */
+/** Keys and policies that are disabled, limited in models, budget and rate, paused and deleted, and an organization that loses its entitlement. */
 async function addTargets(node: TestServer, index: number): Promise<void> {
   const organization = `organization-${index}`
   await node.admin('organizations.create', { name: organization })
@@ -67,6 +70,7 @@ async function addTargets(node: TestServer, index: number): Promise<void> {
       request: (at) => exchange(at, policy.id),
     },
     await budgetTarget(node, organization, index),
+    await rateTarget(node, organization, index),
     await deletedKeyTarget(node, organization, index),
     await deletedPolicyTarget(node, named, index),
   )
@@ -81,6 +85,18 @@ async function budgetTarget(node: TestServer, organization: string, index: numbe
   return {
     name: `budget ${index}`,
     change: (at, allows) => at.admin('keys.update', { organization, key: 'budget', limit: allows ? null : 1e-9 }),
+    request: (at) => infer(at, key),
+  }
+}
+
+/** A key with a rate that nobody reaches: the smallest one lets one request pass at each node, and less than one a minute. */
+async function rateTarget(node: TestServer, organization: string, index: number): Promise<Target> {
+  const rate = (allows: boolean) => ({ requests_per_minute: allows ? 60_000 : 1 })
+  const { key } = await node.admin<Row & { key: string }>('keys.create', { organization, name: 'rate', ...rate(true) })
+  return {
+    name: `rate ${index}`,
+    admits: { atOnce: 1, perMinute: 1 },
+    change: (at, allows) => at.admin('keys.update', { organization, key: 'rate', ...rate(allows) }),
     request: (at) => infer(at, key),
   }
 }
@@ -113,20 +129,30 @@ async function deletedPolicyTarget(node: TestServer, named: { organization: stri
   }
 }
 
-/** Counts requests that began after a time. */
-type Awaited = { since: number; missing: number; resolve: () => void }
+/** Requests that a change waits for: so many in all, and some of them that began after a time. */
+type Awaited = { since: number; missing: number; total: number; resolve: () => void }
+type Recording = {
+  random: () => number
+  isOf?: (target: Target) => boolean
+  changingNodes?: number
+  afterChange?: number
+}
 
 /**
- * Changes each target again and again, each time at a random node, while requests for it go to all nodes. Between two
+ * Changes each target so many times, an even number, each time at a random node, while requests for it go to all nodes. Between two
  * changes some requests begin and end, so that only one outcome is right for them.
  */
-async function record(total: number, random: () => number, changingNodes = cluster.nodes.length): Promise<History> {
+async function record(
+  times: number,
+  { random, isOf = () => true, changingNodes = cluster.nodes.length, afterChange = requestsAfterChange }: Recording,
+): Promise<History> {
   const history: History = { changes: [], requests: [] }
   const nodeAt = (below: number) => Math.floor(random() * below)
   const at = (node: number) => cluster.nodes[node] as TestServer
 
-  async function exercise({ name, change, request }: Target): Promise<void> {
+  async function exercise({ name, admits, change, request }: Target): Promise<void> {
     let awaited: Awaited | undefined
+    let ended = 0
     let isOver = false
     const send = async () => {
       while (!isOver) {
@@ -136,21 +162,23 @@ async function record(total: number, random: () => number, changingNodes = clust
         await response.arrayBuffer()
         if (response.status >= 500) throw new Error(`${name}: ${response.status}`)
         history.requests.push({ target: name, accepted: response.ok, startedAt, endedAt: performance.now(), node })
-        if (awaited === undefined || startedAt < awaited.since) continue
-        awaited.missing -= 1
-        if (awaited.missing === 0) awaited.resolve()
+        ended += 1
+        if (awaited === undefined) continue
+        if (startedAt > awaited.since) awaited.missing -= 1
+        if (awaited.missing <= 0 && ended >= awaited.total) awaited.resolve()
       }
     }
     const make = async () => {
-      for (let count = 0; count < total / targets.length; count++) {
+      for (let count = 0; count < times; count++) {
         const node = nodeAt(changingNodes)
         const startedAt = performance.now()
         const allows = count % 2 === 1
         await change(at(node), allows)
         const endedAt = performance.now()
-        history.changes.push({ target: name, allows, startedAt, endedAt, node })
+        const left = allows || admits === undefined ? {} : { admits }
+        history.changes.push({ target: name, allows, ...left, startedAt, endedAt, node })
         await new Promise<void>((resolve) => {
-          awaited = { since: endedAt, missing: requestsPerChange, resolve }
+          awaited = { since: endedAt, missing: afterChange, total: requestsPerChange * (count + 1), resolve }
         })
       }
       isOver = true
@@ -158,7 +186,7 @@ async function record(total: number, random: () => number, changingNodes = clust
     await Promise.all([make(), send(), send()])
   }
 
-  await Promise.all(targets.map(exercise))
+  await Promise.all(targets.filter(isOf).map(exercise))
   return history
 }
 
@@ -179,7 +207,7 @@ beforeAll(async () => {
 afterAll(() => cluster.stop())
 
 test('nothing is accepted or refused against a change that was acknowledged before', async () => {
-  const history = await record(changesTotal, seeded(1))
+  const history = await record(2 * Math.ceil(changesTotal / targets.length / 2), { random: seeded(1) })
   expect(history.changes.length).toBeGreaterThanOrEqual(changesTotal)
   expect(history.requests.length).toBeGreaterThanOrEqual(changesTotal * requestsPerChange)
   const outcomes = new Set(history.requests.map(({ target, accepted }) => `${target} ${accepted}`))
@@ -188,10 +216,8 @@ test('nothing is accepted or refused against a change that was acknowledged befo
 }, 3_600_000)
 
 describe('the checker finds', () => {
-  const sabotages: [
-    what: string,
-    sabotage: (fresh: () => Promise<void> | undefined) => () => Promise<void> | undefined,
-  ][] = [
+  type Fresh = () => Promise<void> | undefined
+  const sabotages: [what: string, sabotage: (fresh: Fresh) => Fresh, recording?: Partial<Recording>][] = [
     ['a look that is skipped', () => () => undefined],
     [
       'a look that is used again',
@@ -203,13 +229,18 @@ describe('the checker finds', () => {
         }
       },
     ],
+    [
+      'a rate limit that is kept',
+      () => () => undefined,
+      { isOf: ({ admits }) => admits !== undefined, afterChange: 30 },
+    ],
   ]
-  for (const [what, sabotage] of sabotages)
+  for (const [what, sabotage, recording] of sabotages)
     test(what, async () => {
       const { follow } = (cluster.nodes[2] as TestServer).server.context
       const { fresh } = follow
       follow.fresh = sabotage(fresh)
-      const history = await record(2 * targets.length, seeded(2), 2)
+      const history = await record(2, { random: seeded(2), changingNodes: 2, ...recording })
       const violations = findViolations(history)
       follow.fresh = fresh
       expect(new Set(violations.map(({ request }) => request.node))).toEqual(new Set([2]))

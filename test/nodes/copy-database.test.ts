@@ -18,6 +18,11 @@ let server: TestServer
 const configOf = (url: string) =>
   loadConfig({ flags: { LATCHKEY_DATABASE_URL: url, LATCHKEY_MASTER_KEY: testMasterKey }, environment: {} })
 const sideOf = (url: string) => ({ url, open: (create: boolean) => openConfigured(configOf(url), create) })
+async function openedAt(url: string, create = false) {
+  const opened = await sideOf(url).open(create)
+  if ('refused' in opened) throw new Error(opened.message)
+  return opened
+}
 type Examined = OperationResponse<'doctor.examine'>
 
 beforeAll(async () => {
@@ -59,6 +64,27 @@ test('a running node keeps its database from being copied, a stopped one does no
 
 test('a target with rows is refused', async () => {
   await expect(copyDatabase(sideOf(database.url), sideOf(database.url), () => {})).rejects.toThrow('is not empty')
+})
+
+test('a source that changes during the copy is reported, and the copy is refused', async () => {
+  const source = await openedAt(database.url)
+  const server = await startHranaServer({ path: join(folder.path, 'changed.db') })
+  const target = sideOf(server.url)
+  const changing = async () => {
+    const opened = await openedAt(target.url, true)
+    const commit: typeof opened.commit = async (statements) => {
+      await source.commit([{ sql: 'delete from usage where false', args: [] }])
+      await opened.commit(statements)
+    }
+    return { ...opened, commit }
+  }
+  const copy = copyDatabase(sideOf(database.url), { ...target, open: changing }, () => {})
+  expect((await rejectionOf(copy)).message).toBe(
+    `${database.url} changed meanwhile. Stop all nodes and commands, remove the target and copy again`,
+  )
+  await source.close()
+  expect(await target.open(false)).toMatchObject({ message: expect.stringContaining('interrupted') })
+  await server.close()
 })
 
 test('an interrupted copy is refused by whoever opens it', async () => {

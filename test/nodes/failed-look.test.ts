@@ -1,37 +1,48 @@
 // A node whose database does not respond makes each request wait for one look, and not for two.
 import { expect, test } from 'bun:test'
-import type { Client } from '@libsql/client'
-import { lookAt } from '../../db/look.ts'
-import type { Looked } from '../../db/shared-database.ts'
+import { type Client, createClient } from '@libsql/client'
+import { isUnreachable } from '../../db/commit-once.ts'
+import { lookAt, usageRowsMax } from '../../db/look.ts'
+import type { Looked, Position } from '../../db/shared-database.ts'
 import { type FollowOptions, followOthers } from '../../src/nodes/follow.ts'
 import { rejectionOf } from '../support/rejection.ts'
 import { until } from '../support/until.ts'
 
-test('requests that wait for a look that fails fail with it, and the next one looks again', async () => {
-  let skipped = 0
+/** A node whose looks the test answers, at times that it chooses. */
+function followInSteps() {
   const looks: PromiseWithResolvers<Looked>[] = []
-  const look = () => {
+  const asked: Position[] = []
+  const spent: number[] = []
+  const clock = { skipped: 0 }
+  const look = (position: Position) => {
     const next = Promise.withResolvers<Looked>()
+    asked.push({ ...position })
     looks.push(next)
     return next.promise
   }
   const { fresh } = followOthers({
-    shared: { look, commitChange: async () => undefined, beginEnd: () => {} },
+    shared: { look, commitChange: async () => undefined, beginServing: () => {}, beginEnd: () => {} },
     orm: {} as FollowOptions['orm'],
     registry: {} as FollowOptions['registry'],
-    spending: { add: () => {} },
+    spending: { add: (_keyId, _at, cost) => spent.push(cost) },
     reload: () => Promise.reject(new Error('not asked')),
     start: { revision: 0, usageId: 0, installation: 'one' },
-    monotonic: () => performance.now() + skipped,
+    monotonic: () => performance.now() + clock.skipped,
     onLook: () => {},
     onReplaced: () => {},
   })
-  const ask = async () => fresh()
+  return { ask: async () => fresh(), looks, asked, spent, clock }
+}
+
+const nothing: Looked = { revision: 0, usageId: 0, installation: 'one', liveNodes: 1, hasMoreUsage: false, spent: [] }
+
+test('requests that wait for a look that fails fail with it, and the next one looks again', async () => {
+  const { ask, looks, clock } = followInSteps()
   const startedAt = performance.now()
   const first = rejectionOf(ask())
   await until('the first look', () => looks.length === 1)
   const second = rejectionOf(ask())
-  skipped = 600
+  clock.skipped = 600
   looks[0]?.reject(new Error('away'))
   expect([(await first).message, (await second).message]).toEqual(['away', 'away'])
   // A node that fails at once would attract the requests of a load balancer.
@@ -39,16 +50,54 @@ test('requests that wait for a look that fails fail with it, and the next one lo
   expect(looks).toHaveLength(1)
   const third = ask()
   await until('the second look', () => looks.length === 2)
-  looks[1]?.resolve({ revision: 0, usageId: 0, installation: 'one', liveNodes: 1, spent: [] })
+  looks[1]?.resolve(nothing)
   await third
 })
 
 test('a look without numbers fails: a revision that is not a number would hide every later change', async () => {
-  const row = { revision: 1, usage_id: 1, installation: 'one', live_nodes: 1, spent: '[]' }
+  const row = { revision: 1, usage_id: 1, installation: 'one', live_nodes: 1, spent: null }
   const lookWith = (some: object) =>
     lookAt({ execute: async () => ({ rows: [{ ...row, ...some }] }) } as unknown as Client, { revision: 0, usageId: 0 })
   expect(await lookWith({})).toMatchObject({ revision: 1, liveNodes: 1 })
   for (const column of ['revision', 'usage_id', 'live_nodes'])
     for (const value of [null, 'x', 1.5, undefined])
       expect((await rejectionOf(lookWith({ [column]: value }))).message).toBe('A look shows numbers')
+  for (const spent of ['key 1', 'key x 1', 'key 1 NaN', '['.repeat(4_000_000), '\n'.repeat(4_000_000)])
+    expect((await rejectionOf(lookWith({ spent }))).message).toBe('A look shows numbers')
+})
+
+test('a node that was away for long reads what was spent in parts, and goes on where it ran out of time', async () => {
+  const { ask, looks, asked, spent, clock } = followInSteps()
+  const part = (usageId: number): Looked => ({ ...nothing, usageId, hasMoreUsage: true, spent: [['key', 1, usageId]] })
+  const first = rejectionOf(ask())
+  await until('the first look', () => looks.length === 1)
+  looks[0]?.resolve(part(10))
+  await until('the second look', () => looks.length === 2)
+  clock.skipped = 2_100
+  looks[1]?.resolve(part(20))
+  expect(isUnreachable(await first)).toBe(true)
+  const second = ask()
+  await until('the third look', () => looks.length === 3)
+  looks[2]?.resolve({ ...part(25), hasMoreUsage: false })
+  await second
+  expect(asked.map(({ usageId }) => usageId)).toEqual([0, 10, 20])
+  expect(spent).toEqual([10, 20, 25])
+})
+
+test('looks count each row once, however many there are', async () => {
+  const client = createClient({ url: ':memory:' })
+  const rows = 2 * usageRowsMax + 1
+  await client.executeMultiple(`create table usage (id integer primary key, key_id text, at integer, cost_nanodollars integer);
+    create table admin_changes (id); create table installation (id text); create table nodes (last_seen_at);
+    insert into installation values ('one');
+    with recursive s(n) as (select 1 union all select n + 1 from s limit ${rows})
+      insert into usage select n, 'key' || (n % 2), 5 * 86400000, 3 from s;`)
+  const found: Looked[] = []
+  do found.push(await lookAt(client, { revision: 0, usageId: found.at(-1)?.usageId ?? 0 }))
+  while (found.at(-1)?.hasMoreUsage)
+  expect(found.map(({ usageId }) => usageId)).toEqual([usageRowsMax, 2 * usageRowsMax, rows])
+  expect(found.flatMap(({ spent }) => spent).reduce((sum, [, , cost]) => sum + cost, 0)).toBe(3 * rows)
+  expect(found[2]?.spent).toEqual([['key1', 5, 3]])
+  expect((await lookAt(client, { revision: 0, usageId: rows })).spent).toEqual([])
+  client.close()
 })

@@ -72,7 +72,11 @@ describe('while the database cannot be reached', () => {
     const [refused, exchanged] = await Promise.all([infer(), exchange()])
     expect(refused.status).toBe(503)
     expect(refused.headers.get('retry-after')).toBe('1')
-    expect(await exchanged.json()).toMatchObject({ error: 'temporarily_unavailable' })
+    const bodies = [await refused.json(), await exchanged.json()]
+    expect(bodies[1]).toMatchObject({ error: 'temporarily_unavailable' })
+    expect(JSON.stringify(bodies)).not.toMatch(/database/i)
+    // Two seconds of attempts end with the last failure, or during the next attempt.
+    expect(node.logLines.join('')).toMatch(/The connection to the database server fails|does not respond in time/)
     while ((await ready()).status === 200) await Bun.sleep(100)
     cluster.database.trouble.isPartitioned = false
     while ((await ready()).status !== 200) await Bun.sleep(50)
@@ -86,6 +90,26 @@ describe('while the database cannot be reached', () => {
     expect(performance.now() - startedAt).toBeLessThan(4_500)
     cluster.database.trouble.delayMilliseconds = 0
   })
+})
+
+test('after a change of a kind that only a newer node knows, everything is loaded again', async () => {
+  await node.server.context.follow.fresh()
+  const { client } = node.server.context.database
+  const change = (disabled: number) =>
+    client.batch(
+      [
+        { sql: "update api_keys set disabled = ? where name = 'target'", args: [disabled] },
+        {
+          sql: "insert into admin_changes (at, actor, operation, kind, target_id) values (1, 'local', 'test', 'toString', 'x')",
+          args: [],
+        },
+      ],
+      'write',
+    )
+  await change(1)
+  expect((await infer()).status).toBe(401)
+  await change(0)
+  expect((await infer()).status).toBe(200)
 })
 
 test('after a thousand changes of others everything is loaded again', async () => {

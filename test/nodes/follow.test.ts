@@ -96,6 +96,35 @@ test('two nodes that make the same name leave one', async () => {
   expect(made.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
 })
 
+test('a change of a preset returns what it made, although another node changes the preset right after', async () => {
+  for (const temperature of [0, 1]) {
+    const body = JSON.stringify({ model: 'echo', temperature, messages: [{ role: 'user', content: '-' }] })
+    await nodeAt(0).admin('presets.save', { preset: 'twice', dialect: 'chat', body })
+  }
+  const { client } = nodeAt(0).server.context.database
+  const { execute } = client
+  /** The other node changes the preset before this one reads it again. */
+  const interfere = (description: string) =>
+    Object.assign(client, {
+      execute: async (...args: Parameters<typeof execute>) => {
+        if (JSON.stringify(args).includes('designated_version')) {
+          Object.assign(client, { execute })
+          await nodeAt(1).admin('presets.update', { preset: 'twice', description, designated_version: 2 })
+        }
+        return execute(...args)
+      },
+    })
+  interfere('later')
+  const designated = await nodeAt(0).admin('presets.update', { preset: 'twice', designated_version: 1 })
+  expect(designated).toMatchObject({ description: null, designated_version: { version: 1 } })
+  const version = (designated as unknown as { designated_version: Row }).designated_version
+  expect(designated.designated_version_id).toBe(version.id)
+  expect(await nodeAt(0).admin('presets.show', { preset: 'twice' })).toMatchObject({ description: 'later' })
+  interfere('latest')
+  const shown = await nodeAt(0).admin('presets.update', { preset: 'twice', name: 'Twice' })
+  expect(shown).toMatchObject({ name: 'Twice', description: 'later' })
+})
+
 test('the nodes count one another', async () => {
   await untilCounted(cluster)
   expect(cluster.nodes.map(({ server }) => server.context.follow.liveNodes())).toEqual([2, 2])

@@ -3,18 +3,18 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { leave } from '../../src/nodes/leave.ts'
 import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
-import { startTestServer, type TestServer, temporaryFolder } from '../support/latchkey.ts'
+import { type Row, startTestServer, type TestServer, temporaryFolder } from '../support/latchkey.ts'
 import { testMasterKey } from '../support/server-kind.ts'
+import { until } from '../support/until.ts'
 
 const folder = temporaryFolder()
 let database: HranaServer
 let server: TestServer
+const settings = () => ({ LATCHKEY_DATABASE_URL: database.url, LATCHKEY_MASTER_KEY: testMasterKey })
 
 beforeAll(async () => {
   database = await startHranaServer({ path: join(folder.path, 'server.db') })
-  server = await startTestServer({
-    settings: { LATCHKEY_DATABASE_URL: database.url, LATCHKEY_MASTER_KEY: testMasterKey },
-  })
+  server = await startTestServer({ settings: settings() })
 })
 afterAll(async () => {
   await server.stop()
@@ -38,4 +38,32 @@ test('the only node leaves at once', async () => {
   const readiness = { beginStop: () => void calls.push('not ready') }
   await leave({ follow: { liveNodes: () => 1 }, readiness }, 60_000)
   expect(calls).toEqual(['not ready'])
+})
+
+test('a request gets its response from a node that leaves and stops, or no connection', async () => {
+  const { key } = await server.admin<Row & { key: string }>('keys.create', { name: 'key' })
+  const start = { create: false, prepare: async () => {} }
+  const leaving = await startTestServer({ settings: settings(), start })
+  const statuses: (number | undefined)[] = []
+  let isStopped = false
+  const send = async () => {
+    while (!isStopped) {
+      const headers = { authorization: `Bearer ${key}` }
+      const asked = fetch(`${leaving.server.baseUrl}/key`, { headers })
+      statuses.push(
+        await asked.then(
+          ({ status }) => status,
+          () => undefined,
+        ),
+      )
+    }
+  }
+  await leave(leaving.server.context, 1)
+  const sending = [send(), send(), send(), send()]
+  await until('responses', () => statuses.length > 20)
+  expect(new Set(statuses)).toEqual(new Set([200]))
+  await leaving.stop()
+  isStopped = true
+  await Promise.all(sending)
+  expect(new Set(statuses)).toEqual(new Set([200, undefined]))
 })

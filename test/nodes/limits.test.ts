@@ -1,6 +1,7 @@
 // Budgets, rates and replay protection across nodes, and key sets that nodes share.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { takeKeyPair } from '../support/key-pairs.ts'
 import {
   audience,
   listenLocally,
@@ -74,7 +75,7 @@ test('a rate is divided by the nodes that are live', async () => {
 test('an issuer is asked once, and its keys serve at every node', async () => {
   let fetches = 0
   let issuerUrl = ''
-  const issuer = await createTestIssuer(() => issuerUrl)
+  const issuer = await createTestIssuer(() => issuerUrl, takeKeyPair)
   const { url, listener } = await listenLocally((request, peer) => {
     if (request.url.includes('jwks')) fetches += 1
     return issuer(request, peer)

@@ -3,9 +3,13 @@
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { createServer as createSecureServer } from 'node:tls'
 import { LibsqlError } from '@libsql/client'
+import { asNotReached, isUnknownOutcome } from '../../db/commit-once.ts'
+import { openServerDatabase } from '../../db/server-database.ts'
 import { connectTo } from '../../src/nodes/server-connection.ts'
+import { startHranaServer } from '../support/hrana-server.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import { rejectionOf } from '../support/rejection.ts'
 import { hasOpenssl, makeCertificate } from '../support/tls.ts'
@@ -71,6 +75,30 @@ test('a redirect is not followed, so its errors are not mistaken for those of th
   const response = await send(new Request(url, { method: 'POST', body: 'commit' }), AbortSignal.timeout(5_000))
   expect(response.status).toBe(307)
   server.close()
+})
+
+test('a status of a proxy that waited too long does not: the commit can have been made', async () => {
+  const server = await startHranaServer({ path: join(folder.path, 'proxied.db') })
+  let isSlow = false
+  let sent = 0
+  const sendThroughProxy = async (request: Request) => {
+    if (isSlow && sent++ > 0) throw asNotReached(new Error('gone'))
+    const response = await fetch(request)
+    if (!isSlow) return response
+    await response.arrayBuffer()
+    return new Response('', { status: 408 })
+  }
+  const options = { url: server.url, token: undefined, create: true, outcomeMillisecondsMax: 50 }
+  const opened = await openServerDatabase({ ...options, send: sendThroughProxy })
+  if ('refused' in opened) throw new Error(opened.message)
+  await opened.commit([{ sql: 'create table notes (text text)', args: [] }])
+  isSlow = true
+  const error = await rejectionOf(opened.commit([{ sql: "insert into notes values ('made')", args: [] }]))
+  expect(isUnknownOutcome(error)).toBe(true)
+  isSlow = false
+  expect((await opened.client.execute('select text from notes')).rows).toHaveLength(1)
+  await opened.close()
+  await server.close()
 })
 
 test.skipIf(!hasOpenssl)('a rejected certificate does, and nothing arrives (needs openssl)', async () => {

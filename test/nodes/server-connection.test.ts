@@ -7,7 +7,8 @@ import { isUnknownOutcome, isUnreachable } from '../../db/commit-once.ts'
 import { createMigrations, latestSchema, migrations } from '../../db/migrate.ts'
 import { openServerDatabase } from '../../db/server-database.ts'
 import { findSignInLink } from '../../db/sign-in-links.ts'
-import { databaseUnreachable, explainUnreachable } from '../../src/nodes/database-unreachable.ts'
+import { describeError } from '../../src/fault.ts'
+import { explainUnreachable } from '../../src/nodes/database-unreachable.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { startHranaServer } from '../support/hrana-server.ts'
 import { startTestServer, temporaryFolder } from '../support/latchkey.ts'
@@ -78,14 +79,15 @@ test('a token that may only read fails at once, and what it could not write is n
       },
     })
   const refused = await open(true)
-  expect('refused' in refused && refused.message).toMatch(/status 403: .*Authorization forbidden/)
+  expect('refused' in refused && refused.message).toContain('may not read and write the database (status 403)')
+  expect('refused' in refused && describeError(refused.cause)).toContain('Authorization forbidden')
   mayWrite = true
   const opened = await open(true)
   if ('refused' in opened) throw new Error(opened.message)
   mayWrite = false
   const failure = await rejectionOf(opened.commit([{ sql: 'delete from nodes', args: [] }]))
   expect([isUnreachable(failure), isUnknownOutcome(failure)]).toEqual([true, false])
-  expect(databaseUnreachable(failure).message).toContain('refuses requests with status 403')
+  expect(explainUnreachable(failure)).toMatchObject({ code: 'unavailable', message: failure.message })
   await opened.close()
   await database.close()
 })

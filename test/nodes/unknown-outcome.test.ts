@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { rowsInFile } from '../support/database-file.ts'
 import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
 import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'
+import { rejectionOf } from '../support/rejection.ts'
 import { until } from '../support/until.ts'
 
 let cluster: Nodes
@@ -87,4 +88,16 @@ for (const cut of ['before', 'after'] as const) {
 
 test('nothing is logged as unknown that came to be known', () => {
   expect(node.logLines.filter((line) => line.includes('commit_outcome_unknown'))).toEqual([])
+})
+
+test('a start whose commit is not confirmed for half a minute ends, and reports why', async () => {
+  const { trouble } = cluster.database
+  let waited = 0
+  trouble.awayAt = { text: 'used_subject_tokens', cut: 'before' }
+  const started = rejectionOf(cluster.add({}, { monotonic: () => performance.now() + waited }))
+  await until('the commit', () => trouble.isPartitioned)
+  waited = 31_000
+  const { code, message } = await started
+  expect([code, message]).toEqual(['unavailable', expect.stringContaining('does not confirm commits: see its log')])
+  trouble.isPartitioned = false
 })

@@ -4,11 +4,13 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Fault } from '../../src/fault.ts'
+import { readBody } from '../../src/http/body.ts'
 import { listen } from '../../src/runtime/listen.ts'
 import type { ListenOptions } from '../../src/runtime/listener.ts'
 import { outboundFetch } from '../../src/runtime/outbound.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
+import { rejectionOf } from '../support/rejection.ts'
 import { until } from '../support/until.ts'
 
 const loopback = { hostname: '127.0.0.1', port: 0 }
@@ -136,4 +138,20 @@ test('a fetch that is held to an address goes there, and its certificate must be
   const other = outboundFetch(`https://idp.invalid:${server.port}/`, { ca, address })
   await expect(other).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
   await server.stop(true)
+})
+
+test('a request whose body never arrives ends with the time that a stop has', async () => {
+  const isInside = Promise.withResolvers<void>()
+  const outcome = Promise.withResolvers<unknown>()
+  const handler = async (request: Request) => {
+    isInside.resolve()
+    await readBody(request, 100).then(outcome.resolve, outcome.resolve)
+    return new Response()
+  }
+  const { port, drain } = await listen(loopback, handler, { idleSeconds: 60, drainMilliseconds: 1 })
+  const { answer } = openRawRequest(`http://127.0.0.1:${port}/`, 'POST', { 'content-length': '9' })
+  await isInside.promise
+  await drain()
+  expect(await outcome.promise).toMatchObject({ code: 'invalid', reason: 'body_broken' })
+  expect(await rejectionOf(answer)).toBeInstanceOf(Error)
 })

@@ -10,10 +10,9 @@ import { testMasterKey } from '../support/server-kind.ts'
 import { until } from '../support/until.ts'
 
 const folder = temporaryFolder()
-const path = join(folder.path, 'server.db')
 let database: HranaServer
 beforeAll(async () => {
-  database = await startHranaServer({ path })
+  database = await startHranaServer({ path: join(folder.path, 'server.db') })
 })
 afterAll(async () => {
   await database.close()
@@ -37,7 +36,8 @@ test('a command that is interrupted during a commit reports that the change can 
   expect(await child.exited).toBe(1)
   const { error } = JSON.parse(await new Response(child.stderr).text()) as { error: { code: string; message: string } }
   expect(error).toEqual({ code: 'unavailable', message: expect.stringContaining('the change can have taken effect') })
-  expect(rowsInFile(path, "select id from api_keys where name = 'interrupted'")).toHaveLength(1)
+  const rows = () => rowsInFile(database.file, "select id from api_keys where name = 'interrupted'")
+  await until('the commit of the key', () => rows().length === 1)
   database.trouble.isPartitioned = false
 })
 

@@ -2,7 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { sql } from 'drizzle-orm'
+import { readInParts } from '../../db/fitting.ts'
 import type { Database } from '../../db/open.ts'
+import { exchangeAudit, usage } from '../../db/record-schema.ts'
 import type { Writer } from '../../db/write.ts'
 import type { Manifest } from '../../src/archive/manifest.ts'
 import { auditRow, type OrganizationRows, usageRow } from './rows.ts'
@@ -51,7 +54,12 @@ export async function addRows(writer: Writer, own: OrganizationRows, count: numb
 }
 
 /** Every row of both tables, by number. */
-export async function readRows({ client }: Database, table: 'exchange_audit' | 'usage') {
-  const { rows, columns } = await client.execute(`select * from ${table} order by id`)
-  return rows.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index]])))
+export async function readRows({ orm }: Database, table: 'exchange_audit' | 'usage') {
+  const tables = { exchange_audit: exchangeAudit, usage }
+  const all: Record<string, unknown>[] = []
+  const parts = readInParts(orm, tables[table], 2_000, (isInPart) =>
+    orm.all<Record<string, unknown>>(sql`select * from ${tables[table]} where ${isInPart} order by id`),
+  )
+  for await (const rows of parts) all.push(...rows)
+  return all
 }

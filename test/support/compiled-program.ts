@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { readCommit } from '../../scripts/release/source.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'node_modules/.cache/compiled-program')
@@ -29,9 +30,9 @@ function compileOnce(): string {
   return made
 }
 
-/** Covers whatever the build reads. */
+/** Covers whatever the build reads, and the commit that it writes into the program. */
 function digestSources(): string {
-  const hash = createHash('sha256').update(Bun.version)
+  const hash = createHash('sha256').update(Bun.version).update(readCommit())
   const sources = ['src', 'db', 'scripts'].flatMap((name) => [...new Bun.Glob(`${name}/**/*`).scanSync(root)])
   for (const file of ['package.json', 'bun.lock', 'tsconfig.json', ...sources.toSorted()])
     hash.update(`\n${file}\n`).update(readFileSync(join(root, file)))

@@ -1,6 +1,7 @@
 // A port that no process listens on.
 import { createServer } from 'node:net'
 
+/** Returns a port that was just free, for servers that cannot choose one. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

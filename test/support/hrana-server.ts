@@ -1,12 +1,12 @@
 // A stand-in for a libSQL server: it speaks Hrana pipelines (versions 2 and 3, JSON) over a SQLite file. It can delay
 // responses and cut connections before or after the work. It runs in a test's own process, or alone so that it can be killed.
-// With LATCHKEY_TEST_SQLD, a real server does the work (sqld.ts), and this one only delays, cuts and checks the token.
+// Where the environment names a real server, that does the work (sqld.ts), and this one only delays, cuts and checks the token.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createStreams, type StreamRequest } from './hrana-streams.ts'
-import { databaseFileAt, sqldCommand, startSqld } from './sqld.ts'
+import { databaseFileAt, isRealServer, openSqld } from './sqld.ts'
 
 /** How a request ends without a response: before or after the work. */
 export type Cut = 'before' | 'after'
@@ -27,7 +27,7 @@ export type Trouble = {
 
 export type HranaServer = {
   url: string
-  /** The file that the database is in. */
+  /** Where tests read the database: a file, or a URL (sqld.ts). */
   file: string
   trouble: Trouble
   /** Pipelines that were executed, and those among them that had a batch. */
@@ -113,8 +113,7 @@ const unauthorized: Answer = { status: 401, text: JSON.stringify({ error: 'Unaut
 type Backend = { run: (url: string, body: string) => Promise<Answer>; close: () => Promise<void> }
 
 async function openBackend(path: string): Promise<Backend> {
-  const command = sqldCommand()
-  if (command === undefined) {
+  if (!isRealServer) {
     const streams = createStreams(path)
     return {
       run: async (_url, body) => {
@@ -125,9 +124,9 @@ async function openBackend(path: string): Promise<Backend> {
       close: async () => streams.close(),
     }
   }
-  const { url: origin, close } = await startSqld(command, path)
+  const { url: origin, headers, close } = await openSqld(path)
   const run = async (url: string, body: string) => {
-    const response = await fetch(origin + url, { method: 'POST', body })
+    const response = await fetch(origin + url, { method: 'POST', headers, body })
     return { status: response.status, text: await response.text() }
   }
   return { run, close }
@@ -140,6 +139,8 @@ async function readText(request: IncomingMessage): Promise<string> {
 }
 
 if (import.meta.main) {
+  // A real server must not outlive it.
+  process.once('SIGTERM', () => process.exit())
   const [path = '', port = '0'] = process.argv.slice(2)
   const onCommitCut = (cut: Cut) => process.send?.(cut)
   const { url, trouble } = await startHranaServer({ path, port: Number(port), onCommitCut })

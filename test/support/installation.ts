@@ -13,6 +13,7 @@ import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { Fault, tellForCommands } from '../../src/fault.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
+import { takeKeyPair } from './key-pairs.ts'
 import {
   audience,
   type Finished,
@@ -26,7 +27,7 @@ import {
   temporaryFolder,
   upstreamApiKey,
 } from './latchkey.ts'
-import { databaseFileOf, isServerKind, isStandIn, type ServerKind, serverKindFor } from './server-kind.ts'
+import { type ServerKind, serverKindFor } from './server-kind.ts'
 
 export type Served = {
   serving: ServingProcess
@@ -82,11 +83,6 @@ async function makeInitialized(): Promise<string> {
 /** Creates an initialized database, and the server that holds it. */
 async function createInitialized(folder: string): Promise<ServerKind | undefined> {
   const data = join(folder, 'data')
-  if (isServerKind && !isStandIn) {
-    const server = await serverKindFor(folder)
-    await initialize(data, server)
-    return server
-  }
   made ??= makeInitialized()
   const from = await made
   cpSync(join(from, 'data'), data, { recursive: true })
@@ -127,7 +123,7 @@ export async function install(upstream: Handler = createEchoUpstream(upstreamApi
     },
     startIssuer: async (around = (issuer) => issuer) => {
       let url = ''
-      url = await start(around(await createTestIssuer(() => url)))
+      url = await start(around(await createTestIssuer(() => url, takeKeyPair)))
       return url
     },
     remove: async () => {
@@ -137,10 +133,13 @@ export async function install(upstream: Handler = createEchoUpstream(upstreamApi
   }
 }
 
-/** Copies the data folder and the database of an installation that does not run. Returns the settings of the copy. */
-export async function copyInstallation({ folder, databasePath, env }: Installation, to: string) {
+/** Copies the data folder and the database of an installation whose processes write nothing. Returns the settings of the copy. */
+export async function copyInstallation(
+  { folder, databasePath, env }: Pick<Installation, 'folder' | 'databasePath' | 'env'>,
+  to: string,
+) {
   cpSync(folder, to, { recursive: true })
-  const server = await serverKindFor(to, databaseFileOf(databasePath))
+  const server = await serverKindFor(to, databasePath)
   const settings: Record<string, string> = { ...env, ...settingsOf(to, server) }
   return {
     env: settings,

@@ -1,7 +1,7 @@
 // An issuer inside a fetch function. The test controls its responses, their timing and the clock.
 import type { IssuerKeySet } from '../../db/schema.ts'
 import type { Issuer } from '../../src/federation/issuer/issuer.ts'
-import { createIssuerKeys, type IssuerKeys } from '../../src/federation/issuer/issuer-keys.ts'
+import { createIssuerKeys, type IssuerKeys, type IssuerKeysOptions } from '../../src/federation/issuer/issuer-keys.ts'
 import { json } from '../../src/http/reply.ts'
 import { createLog } from '../../src/observe/log.ts'
 import type { KeyPair } from './subject-token.ts'
@@ -57,7 +57,11 @@ export function keySetReply(pairs: KeyPair[], cacheControl?: string): Response {
 /** A healthy issuer that publishes the keys of `pairs`. Backoff times have their full length unless `random` is set. */
 export function createIssuerServer(
   pairs: KeyPair[],
-  { random = () => 0, keep = async () => {} }: { random?: () => number; keep?: () => Promise<void> } = {},
+  {
+    random = () => 0,
+    keep = async () => {},
+    adopt,
+  }: Partial<Pick<IssuerKeysOptions, 'random' | 'keep' | 'adopt'>> = {},
 ): IssuerServer {
   const clock = { now: 1_800_000_000_000, ahead: 0 }
   const fetched: string[] = []
@@ -73,8 +77,9 @@ export function createIssuerServer(
     random,
     graceMilliseconds: 0,
     log: createLog((line) => logLines.push(line)),
-    keep: async (_issuer, keySet) => {
-      await keep()
+    adopt,
+    keep: async (issuer, keySet) => {
+      await keep(issuer, keySet)
       kept.push(keySet)
     },
     outbound: {

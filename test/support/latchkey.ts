@@ -15,6 +15,8 @@ import type { Handler } from '../../src/runtime/listener.ts'
 import { outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 import { type Server, type StartOptions, startServer } from '../../src/server.ts'
 import { compiledProgram } from './compiled-program.ts'
+import { takeKeyPair } from './key-pairs.ts'
+import { writeMigratedFile } from './migrated-file.ts'
 import { serverKindFor } from './server-kind.ts'
 
 export type Row = Record<string, unknown> & { id: string }
@@ -70,6 +72,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     },
     environment: {},
   })
+  const hasOwnFile = serverKind === undefined && options.settings?.LATCHKEY_DATABASE_URL === undefined
+  if (hasOwnFile) await writeMigratedFile(config.databasePath)
   const logLines: string[] = []
   const dependencies: Dependencies = {
     now: Date.now,
@@ -118,7 +122,7 @@ export type Federation = TestServer & {
 /** A server with a test issuer, an echo upstream, and a key, issuer and policy that accept `mint()`. */
 export async function startFederation(options: TestServerOptions = {}): Promise<Federation> {
   let issuerUrl = ''
-  const { url, listener: issuerListener } = await listenLocally(await createTestIssuer(() => issuerUrl))
+  const { url, listener: issuerListener } = await listenLocally(await createTestIssuer(() => issuerUrl, takeKeyPair))
   issuerUrl = url
   const upstream = await listenLocally(createEchoUpstream(upstreamApiKey))
   const upstreamUrl = options.upstreamUrl ?? `${upstream.url}/v1`
@@ -185,12 +189,31 @@ export type Finished = { code: number; stdout: string; stderr: string }
 /** The program from source, for tests that change its runtime, such as by a preload. Others run the compiled one. */
 export const fromSource = [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
 
-/** Runs a command in `cwd` until it ends, with only `env` in its environment. */
+/**
+ * Lets the runtime of a process interpret code for longer before it compiles it. A short process compiles code that it
+ * then runs no more, which takes a third of its processor time. Benches measure the runtime as users run it.
+ */
+export const briefRuntime: Record<string, string> =
+  process.env.NODE_ENV === 'test'
+    ? {
+        BUN_JSC_thresholdForJITAfterWarmUp: '5000',
+        BUN_JSC_thresholdForOptimizeAfterWarmUp: '10000',
+        BUN_JSC_thresholdForOptimizeAfterLongWarmUp: '10000',
+      }
+    : {}
+
+/** Runs a command in `cwd` until it ends, with only `env` and the runtime's options in its environment. */
 export async function runCommand(
   args: string[],
   { cwd, env = {}, program = compiledProgram() }: { cwd: string; env?: Record<string, string>; program?: string[] },
 ): Promise<Finished> {
-  const child = Bun.spawn([...program, ...args], { cwd, env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  const child = Bun.spawn([...program, ...args], {
+    cwd,
+    env: { ...briefRuntime, ...env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -227,7 +250,7 @@ export async function startServing(
   const errors = Bun.file(newOutputPath())
   const child = Bun.spawn([...program, ...args, '--json'], {
     cwd,
-    env,
+    env: { ...briefRuntime, ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: errors,

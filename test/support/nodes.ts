@@ -3,6 +3,7 @@ import type { Dependencies } from '../../src/context.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { type HranaServer, startHranaServer } from './hrana-server.ts'
+import { takeKeyPair } from './key-pairs.ts'
 import {
   listenLocally,
   type Row,
@@ -30,7 +31,7 @@ export async function startNodes(count: number, around?: (url: string) => string
   const folder = temporaryFolder()
   const database = await startHranaServer({ path: `${folder.path}/server.db` })
   let issuerUrl = ''
-  const issuer = await listenLocally(await createTestIssuer(() => issuerUrl))
+  const issuer = await listenLocally(await createTestIssuer(() => issuerUrl, takeKeyPair))
   issuerUrl = issuer.url
   const upstream = await listenLocally(createEchoUpstream(upstreamApiKey))
   const nodes: TestServer[] = []

@@ -1,21 +1,12 @@
 // Third-party programs from real installations: nginx, Prometheus and Portkey's gateway. A test that needs one is
 // skipped if the machine lacks it, and says so in its name; .ci/run installs them.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from './free-port.ts'
 import { temporaryFolder } from './latchkey.ts'
 import { until } from './until.ts'
 
 export type RealPart = { url: string; stop: () => Promise<void> }
-
-/** Returns a port that was just free, for servers that cannot choose one. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 export const hasNginx = Bun.which('nginx') !== null
 

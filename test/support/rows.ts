@@ -47,7 +47,10 @@ function followingOf({ look }: SharedDatabase): Following {
     revision = Math.max(revision, to)
   }
   const refresh = async () => advance((await look({ revision: 0, usageId: Number.MAX_SAFE_INTEGER })).revision)
-  return { revision: () => revision, refresh, advance }
+  const takeIn: Following['takeIn'] = async (committed, load) => {
+    if (await load()) advance(committed.revision ?? 0)
+  }
+  return { revision: () => revision, refresh, takeIn }
 }
 
 export type OrganizationRows = {

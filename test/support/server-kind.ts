@@ -1,12 +1,10 @@
-// Lets tests run on a server database: LATCHKEY_TEST_DATABASE=server uses the stand-in, one for each folder, and with
-// LATCHKEY_TEST_SQLD a real server behind it. LATCHKEY_TEST_SQLD_URL uses a running one, which must belong to the tests
-// alone and is emptied for each test database, so a test with two databases at once fails on it.
+// Lets tests run on a server database: with LATCHKEY_TEST_DATABASE=server on the stand-in, one for each folder, or on a
+// real server if the environment names one (sqld.ts).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { createClient } from '@libsql/client/http'
 import type { HranaServer } from './hrana-server.ts'
+import { copyDatabase, databaseFileAt, isRealServer } from './sqld.ts'
 
 export const testMasterKey = 'a1'.repeat(32)
 
@@ -15,20 +13,20 @@ export type ServerKind = {
   close: () => Promise<void>
 }
 
-const { LATCHKEY_TEST_DATABASE: kind, LATCHKEY_TEST_SQLD_URL: sqldUrl } = process.env
-if (kind !== undefined && !['file', 'server'].includes(kind))
+const kind = process.env.LATCHKEY_TEST_DATABASE ?? (isRealServer ? 'server' : 'file')
+if (!['file', 'server'].includes(kind))
   throw new Error(`LATCHKEY_TEST_DATABASE is ${JSON.stringify(kind)}: use file or server`)
 
-/** Whether tests use a database on a server, and whether it is the stand-in. */
-export const isServerKind = sqldUrl !== undefined || kind === 'server'
-export const isStandIn = sqldUrl === undefined && kind === 'server'
+/** Whether tests use a database on a server. */
+export const isServerKind = kind === 'server'
 
-/** The file behind each stand-in of this process, by URL: tests look into it. */
-const files = new Map<string, string>()
+/** Where the database of each server of this process is kept, by URL. */
+const paths = new Map<string, string>()
 
-/** The file of a database, given by its path or by the URL of a stand-in. The URL of a real server is returned as it is. */
-export function databaseFileOf(path: string): string {
-  return files.get(path) ?? path
+/** Where tests read a database, given by its path or by the URL of its server (sqld.ts). */
+export function databaseFileOf(pathOrUrl: string): string {
+  const path = paths.get(pathOrUrl)
+  return path === undefined ? pathOrUrl : databaseFileAt(path)
 }
 
 const settingsByFolder = new Map<string, Record<string, string>>()
@@ -38,42 +36,26 @@ export function settingsIn(folder: string): Record<string, string> {
   return settingsByFolder.get(folder) ?? { LATCHKEY_DATABASE_URL: `file:${folder}/latchkey.db` }
 }
 
-/** Settings for a new server database if the environment asks for one. A stand-in can begin with a copy of a file. */
+/**
+ * Settings for a new server database if the environment asks for one. It can begin as a copy of another, given by its path
+ * or by the URL of its server.
+ */
 export async function serverKindFor(folder: string, copied?: string): Promise<ServerKind | undefined> {
-  if (sqldUrl !== undefined) {
-    await empty(sqldUrl)
-    return { settings: settingsFor(folder, sqldUrl), close: async () => {} }
-  }
-  if (!isStandIn) return undefined
+  if (!isServerKind) return undefined
   const path = join(folder, 'server.db')
-  // A real server behind the stand-in has a folder beside the file.
-  for (const end of ['', '-wal', '.sqld'])
-    if (copied !== undefined && existsSync(copied + end)) cpSync(copied + end, path + end, { recursive: true })
+  if (copied !== undefined) await copyDatabase(paths.get(copied) ?? copied, path)
   const server = await startStandIn(path)
-  files.set(server.url, server.file)
-  return { settings: settingsFor(folder, server.url), close: server.close }
+  paths.set(server.url, path)
+  const settings = { LATCHKEY_DATABASE_URL: server.url, LATCHKEY_MASTER_KEY: testMasterKey }
+  settingsByFolder.set(folder, settings)
+  return { settings, close: server.close }
 }
 
 /** Deno loads this file too and has no bun:sqlite: there, the stand-in is a process of Bun. */
-async function startStandIn(path: string): Promise<Pick<HranaServer, 'url' | 'file' | 'close'>> {
+async function startStandIn(path: string): Promise<Pick<HranaServer, 'url' | 'close'>> {
   if ('Bun' in globalThis) return (await import('./hrana-server.ts')).startHranaServer({ path })
   const program = join(import.meta.dirname, 'hrana-server.ts')
   const child = spawn(process.env.LATCHKEY_TEST_BUN ?? 'bun', [program, path], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(child.stdout, 'data')) as [Buffer]
-  return { url: line.toString().trim(), file: path, close: async () => void child.kill() }
-}
-
-function settingsFor(folder: string, url: string): ServerKind['settings'] {
-  const settings = { LATCHKEY_DATABASE_URL: url, LATCHKEY_MASTER_KEY: testMasterKey }
-  settingsByFolder.set(folder, settings)
-  return settings
-}
-
-async function empty(url: string): Promise<void> {
-  const client = createClient({ url })
-  const { rows } = await client.execute(
-    "select type, name from sqlite_master where type in ('table', 'view') and name not like 'sqlite_%'",
-  )
-  await client.migrate(rows.map(({ type, name }) => `drop ${String(type)} "${String(name)}"`))
-  client.close()
+  return { url: line.toString().trim(), close: async () => void child.kill() }
 }

@@ -1,46 +1,84 @@
-// A real libSQL server behind the stand-in's door, for tests on the real one: LATCHKEY_TEST_SQLD is the command that starts
-// it. Each database is a process with its own folder, on this machine alone.
+// Real libSQL servers behind the stand-in's door. LATCHKEY_TEST_SQLD is the command of one: each database is a process with
+// its own folder. LATCHKEY_TEST_SQLD_URL is a running one: each database is a new namespace, which the tests create at
+// LATCHKEY_TEST_SQLD_ADMIN_URL and leave there.
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
 
-export type Sqld = { url: string; close: () => Promise<void> }
+/** Where a database is served: requests carry these headers. */
+export type Sqld = { url: string; headers: Record<string, string>; close: () => Promise<void> }
 
-/** The words of the command, if the environment names one. */
-export function sqldCommand(): string[] | undefined {
-  return process.env.LATCHKEY_TEST_SQLD?.split(' ')
-}
+const { LATCHKEY_TEST_SQLD, LATCHKEY_TEST_SQLD_URL, LATCHKEY_TEST_SQLD_ADMIN_URL } = process.env
+const command = LATCHKEY_TEST_SQLD?.split(' ')
+const running = LATCHKEY_TEST_SQLD_URL?.replace(/\/$/, '')
+const admin = LATCHKEY_TEST_SQLD_ADMIN_URL?.replace(/\/$/, '')
+if (running !== undefined && admin === undefined)
+  throw new Error('Set LATCHKEY_TEST_SQLD_ADMIN_URL too: each test database is a new namespace')
 
-/** The file of a database that tests keep at this path. */
+/** Whether the environment names a real server. */
+export const isRealServer = command !== undefined || running !== undefined
+
+/** Where tests read the database that they keep at this path: a file, or the URL of a server and, after #, a namespace. */
 export function databaseFileAt(path: string): string {
-  return sqldCommand() === undefined ? path : join(folderOf(path), 'dbs/default/data')
+  if (running !== undefined) return `${running}/#${namespaceOf(path)}`
+  return command === undefined ? path : join(folderOf(path), 'dbs/default/data')
 }
 
 const folderOf = (path: string) => `${path}.sqld`
+const namespaceOf = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 32)
+
+/** Whether the files of the databases are on this machine, where tests can search them. */
+export const hasDatabaseFiles = running === undefined
+
+/** Copies a database that no process uses to another path. */
+export async function copyDatabase(from: string, to: string): Promise<void> {
+  if (running !== undefined) return administer(`${namespaceOf(from)}/fork/${namespaceOf(to)}`)
+  for (const end of ['', '-wal', '.sqld']) if (existsSync(from + end)) cpSync(from + end, to + end, { recursive: true })
+}
+
+/** Opens the database of a path on the real server that the environment names, and creates it if it does not exist. */
+export async function openSqld(path: string): Promise<Sqld> {
+  if (running === undefined) return startSqld(path)
+  await administer(`${namespaceOf(path)}/create`)
+  return { url: running, headers: { 'x-namespace': namespaceOf(path) }, close: async () => {} }
+}
+
+async function administer(path: string): Promise<void> {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(`${admin}/v1/namespaces/${path}`, { method: 'POST', headers, body: '{}' })
+  const text = await response.text()
+  if (!response.ok && !text.includes('already exists')) throw new Error(`${path}: ${response.status} ${text}`)
+}
+
+/** Some tests leave their database to the end of the test process. */
+const processes = new Set<Bun.Subprocess>()
+process.once('exit', () => {
+  for (const child of processes) child.kill('SIGKILL')
+})
 
 /** Starts the server on a folder beside the path, which it creates, and waits until it serves. */
-export async function startSqld(command: string[], path: string): Promise<Sqld> {
+async function startSqld(path: string): Promise<Sqld> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const child = Bun.spawn(
-    [...command, '--no-welcome', '-d', folderOf(path), '--http-listen-addr', `127.0.0.1:${port}`],
-    {
-      env: { PATH: process.env.PATH, RUST_LOG: 'off' },
-      stdin: 'ignore',
-      stdout: 'ignore',
-      stderr: 'inherit',
-    },
-  )
+  const program = [...(command ?? []), '--no-welcome', '-d', folderOf(path), '--http-listen-addr', `127.0.0.1:${port}`]
+  const child = Bun.spawn(program, {
+    env: { PATH: process.env.PATH, RUST_LOG: 'off' },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'inherit',
+  })
+  processes.add(child)
   while (!(await isServing(url))) {
-    if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended with ${child.exitCode}`)
+    if (child.exitCode !== null) throw new Error(`${LATCHKEY_TEST_SQLD} ended with ${child.exitCode}`)
     await Bun.sleep(5)
   }
-  return {
-    url,
-    close: async () => {
-      child.kill('SIGKILL')
-      await child.exited
-    },
+  const close = async () => {
+    child.kill('SIGKILL')
+    await child.exited
+    processes.delete(child)
   }
+  return { url, headers: {}, close }
 }
 
 async function isServing(url: string): Promise<boolean> {

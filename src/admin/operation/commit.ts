@@ -1,10 +1,12 @@
 // The one way to make an admin change: its rows and the record of who changed what are committed together, then memory is brought up to date.
 import { type Actor, actorColumns, recordChanges, recordKnownChange, type Touched } from '../../../db/admin-changes.ts'
 import type { Basis } from '../../../db/change-queue.ts'
+import { isStale } from '../../../db/look.ts'
 import type { Orm } from '../../../db/open.ts'
 import type { Statement } from '../../../db/rows.ts'
 import type { Writer } from '../../../db/write.ts'
 import { Fault } from '../../fault.ts'
+import { changeOutcomeUnknown, explainUnreachable } from '../../nodes/database-unreachable.ts'
 import type { CommitVersion, Preset } from '../../presets/drafts.ts'
 import { keeping, putPreset, type Registry } from '../../registry.ts'
 import { checkOwner } from './ownership.ts'
@@ -27,7 +29,8 @@ export type Changing = {
 /**
  * Commits the statements and a record of each row they touch, as it is before and after. Then it loads these rows, and whatever else
  * `load` loads. When it resolves, the change is durable and in force.
- * @throws Fault `conflict` for a row that a configuration document locks; `internal` when the change is saved but cannot be loaded; the process then ends
+ * @throws Fault `conflict` for a row that a configuration document locks; `internal` when the change is saved but cannot be loaded, and the
+ * process then ends; `unavailable` when the database server stops responding after the commit
  */
 export async function commit(
   changing: Changing,
@@ -54,12 +57,16 @@ export async function commit(
   await writer.change(() => ({
     statements: [...statements, ...records],
     basis,
-    load: () => loadAll().catch((cause: unknown) => giveUp(writer, cause)),
+    load: () => loadAll().catch((cause: unknown) => failToLoad(writer, cause)),
   }))
 }
 
-/** Memory may hold a key that is disabled by now: nothing is written or answered after this, and the process ends. */
-function giveUp(writer: Writer, cause: unknown): never {
+/**
+ * Memory may hold a key that is disabled by now: nothing is written or answered after this, and the process ends. On a
+ * server database, the look before the next request loads the change.
+ */
+function failToLoad(writer: Writer, cause: unknown): never {
+  if (explainUnreachable(cause) !== cause) throw changeOutcomeUnknown('The database server does not respond', cause)
   writer.giveUp(new Error('The change is saved, but could not be loaded', { cause }))
   throw new Fault('internal', 'The change is saved, but the server could not load it and stops', { cause })
 }
@@ -67,27 +74,40 @@ function giveUp(writer: Writer, cause: unknown): never {
 /** Commits new versions of presets, each planned when its transaction begins. What they leave is known, so nothing is read again. */
 export function createCommitVersion({ writer, registry }: Pick<Changing, 'writer' | 'registry'>): CommitVersion {
   return (plan) =>
-    writer.change((transaction) => {
-      const planned = plan(transaction)
-      const { version, actor, operation, touched } = planned
-      const { before, after } = version
-      checkOwner({ registry, actor }, 'preset', before)
-      const by = { at: after.updatedAt, ...actorColumns(actor), operation }
-      const record = recordKnownChange({
-        ...by,
-        kind: 'preset',
-        targetId: after.id,
-        organizationId: after.organizationId,
-        before: before && numbersOf(before),
-        after: numbersOf(after),
+    writer
+      .change((transaction) => {
+        const planned = plan(transaction)
+        const { version, actor, operation, touched } = planned
+        const { before, after } = version
+        checkOwner({ registry, actor }, 'preset', before)
+        const by = { at: after.updatedAt, ...actorColumns(actor), operation }
+        const record = recordKnownChange({
+          ...by,
+          kind: 'preset',
+          targetId: after.id,
+          organizationId: after.organizationId,
+          before: before && numbersOf(before),
+          after: numbersOf(after),
+        })
+        const others = touched.map(({ kind, id }) =>
+          recordChanges({ ...by, kind, targets: new Map([[id, undefined]]) }),
+        )
+        return {
+          ...planned,
+          statements: [...planned.statements, ...others, record],
+          load: () => putPreset(registry, after),
+        }
       })
-      const others = touched.map(({ kind, id }) => recordChanges({ ...by, kind, targets: new Map([[id, undefined]]) }))
-      return {
-        ...planned,
-        statements: [...planned.statements, ...others, record],
-        load: () => putPreset(registry, after),
-      }
-    })
+      .catch(mapStale)
+}
+
+/**
+ * For a change that was planned again and again, and each time another node was faster.
+ * @throws Fault `conflict` for it; any other error unchanged
+ */
+export function mapStale(error: unknown): never {
+  if (!isStale(error)) throw error
+  throw new Fault('conflict', 'Other nodes make many changes at the same time; try again', { cause: error })
 }
 
 /** What a new version changes of its preset. The version itself is kept forever. */

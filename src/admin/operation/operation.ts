@@ -9,6 +9,7 @@ import { isList } from '../../http/reply.ts'
 import { checkKeyState } from '../../keys/api-key.ts'
 import { sessionEnded } from '../../page/sessions.ts'
 import { checkShape, type type } from '../../values/shape.ts'
+import { mapStale } from './commit.ts'
 import type { AdminContext } from './context.ts'
 
 /** What an operation gets: the context, who asks, and its own name, which the record of its changes carries. */
@@ -99,5 +100,5 @@ function mapConflict(error: unknown): never {
   if (error instanceof LibsqlError && /UNIQUE constraint/.test(error.message)) {
     throw new Fault('conflict', 'This name or address is already in use; choose another one', { cause: error })
   }
-  throw error
+  return mapStale(error)
 }

@@ -51,7 +51,6 @@ const updateInput = type({
   'if_match?': 'string',
 })
 export type Within = { organization?: string; workspace?: string }
-type One = typeof oneInput.infer
 
 export const presetOperations = {
   'presets.list': operation(listInput, list),
@@ -99,7 +98,7 @@ async function show(context: AdminContext, input: typeof shownInput.infer) {
 async function showWhole({ presets }: AdminContext, preset: Preset) {
   const version = await presets.versionOf(preset)
   if (version === undefined) throw new Error(`The preset ${preset.id} has no designated version`)
-  return showDesignated(preset, version)
+  return showDesignated({ ...preset, designatedVersionId: version.id }, version)
 }
 
 /** Reads one at a time, since a page of long versions has many megabytes. */
@@ -186,7 +185,7 @@ async function update(context: OperationContext, input: typeof updateInput.infer
 }
 
 /** Repeating it succeeds. A disabled preset conflicts with both (reference: Preset endpoints). */
-async function setArchived(context: OperationContext, input: One, isArchived: boolean) {
+async function setArchived(context: OperationContext, input: typeof oneInput.infer, isArchived: boolean) {
   const preset = await findPreset(context, { ...input, archived: true })
   if (preset.status === 'disabled')
     throw new Fault(
@@ -199,9 +198,10 @@ async function setArchived(context: OperationContext, input: One, isArchived: bo
   return showWhole(context, await change(context, preset, { status, statusUpdatedAt: now, updatedAt: now }))
 }
 
-export async function change(context: OperationContext, { id }: Preset, fields: Partial<PresetRow>): Promise<Preset> {
-  await commit(context, [updatePreset(context.orm, id, fields)], [{ kind: 'preset', id }])
-  return context.registry.presets.get(id) as Preset
+/** Returns what the change made, which another node can have changed again by now. `designatedVersionId` and `models` are as before. */
+async function change(context: OperationContext, preset: Preset, fields: Partial<PresetRow>): Promise<Preset> {
+  await commit(context, [updatePreset(context.orm, preset.id, fields)], [{ kind: 'preset', id: preset.id }])
+  return { ...preset, ...fields }
 }
 
 export async function findWorkspaceOf(

@@ -47,12 +47,7 @@ function reportForCaller(context: OperationContext, input: typeof reportInput.in
 async function report(context: OperationContext, { by = 'key', ...input }: typeof reportInput.infer) {
   const { orm, registry, now, onProgress } = context
   const { id: organizationId } = findOrganization(registry, input.organization)
-  const dayOf = (time: Date | undefined, otherwise: number) =>
-    time === undefined ? otherwise : Math.floor(time.getTime() / dayMilliseconds)
-  const lastDay = dayOf(input.until, Math.floor(now() / dayMilliseconds))
-  const firstDay = dayOf(input.since, lastDay - daysDefault + 1)
-  if (firstDay > lastDay || lastDay - firstDay >= daysMax)
-    throw new Fault('invalid', `since and until must span 1 to ${daysMax} days, with since first`)
+  const { firstDay, lastDay } = daysBetween(input, now())
   const chosen = await traitsOf(context, input)
   const [since, until] = [firstDay * dayMilliseconds, (lastDay + 1) * dayMilliseconds]
   const filter = { ...chosen, organizationId, since, until, limit: 1 }
@@ -73,11 +68,10 @@ async function report(context: OperationContext, { by = 'key', ...input }: typeo
     : await reportLedger(orm, by, filter, { rowsMax: rowsReadMax, onProgress })
   // Totals are kept when rows are archived.
   const archived = hasTotals ? {} : await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
-  const groups = by === 'day' ? daysOf(found.groups) : [...found.groups.values()]
-  const ordered = by === 'day' ? groups : groups.toSorted((one, other) => order(one.totals, other.totals))
+  const groups = by === 'day' ? daysOf(found.groups) : byTokens(found.groups)
   const { offset = 0, limit = groupsDefault, per_day: perDay = false } = input
   const names = createRowNames(registry)
-  const chosenGroups = ordered.slice(offset, offset + limit)
+  const chosenGroups = groups.slice(offset, offset + limit)
   // Of the keys, only those that are shown are read by day.
   const keyIds = chosenGroups.map(({ values }) => String(values[0]))
   const perDayOf =
@@ -87,13 +81,7 @@ async function report(context: OperationContext, { by = 'key', ...input }: typeo
   const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
     ...(await groupOf(by, groupValues(by, values), names)),
     ...showTotals(totals),
-    ...(perDay
-      ? {
-          days: [...(perDayOf.get(JSON.stringify(values))?.days ?? [])]
-            .toSorted(([one], [other]) => one - other)
-            .map(showDay),
-        }
-      : {}),
+    ...(perDay ? { days: daysInOrder(perDayOf.get(JSON.stringify(values))).map(showDay) } : {}),
   }))
   return {
     by,
@@ -107,6 +95,15 @@ async function report(context: OperationContext, { by = 'key', ...input }: typeo
   }
 }
 
+function daysBetween({ since, until }: typeof reportInput.infer, now: number): { firstDay: number; lastDay: number } {
+  const dayOf = (time: number) => Math.floor(time / dayMilliseconds)
+  const lastDay = dayOf(until?.getTime() ?? now)
+  const firstDay = since === undefined ? lastDay - daysDefault + 1 : dayOf(since.getTime())
+  if (firstDay > lastDay || lastDay - firstDay >= daysMax)
+    throw new Fault('invalid', `since and until must span 1 to ${daysMax} days, with since first`)
+  return { firstDay, lastDay }
+}
+
 function groupValues(by: UsageGrouping, values: UsageGroup['values']): Record<string, string | number | null> {
   if (by === 'day') return { day: values[0] ?? 0 }
   return Object.fromEntries(valueNamesOf(by).map((name, index) => [name, values[index] ?? null]))
@@ -115,13 +112,19 @@ function groupValues(by: UsageGrouping, values: UsageGroup['values']): Record<st
 /** One group for each day. */
 function daysOf(groups: ReadonlyMap<string, UsageGroup>): UsageGroup[] {
   const [all] = groups.values()
-  return [...(all?.days ?? [])]
-    .toSorted(([one], [other]) => one - other)
-    .map(([day, totals]) => ({ values: [day], totals, days: new Map() }))
+  return daysInOrder(all).map(([day, totals]) => ({ values: [day], totals, days: new Map() }))
 }
 
-function order(one: UsageTotals, other: UsageTotals): number {
-  return other.totalTokens - one.totalTokens || other.requests - one.requests
+/** The days of a group, the earliest first. */
+function daysInOrder(group: UsageGroup | undefined): [day: number, totals: UsageTotals][] {
+  return [...(group?.days ?? [])].toSorted(([one], [other]) => one - other)
+}
+
+/** The groups with the most tokens first. */
+function byTokens(groups: ReadonlyMap<string, UsageGroup>): UsageGroup[] {
+  return [...groups.values()].toSorted(
+    ({ totals: one }, { totals: other }) => other.totalTokens - one.totalTokens || other.requests - one.requests,
+  )
 }
 
 function sumOf(all: readonly UsageTotals[]): UsageTotals {

@@ -1,6 +1,5 @@
 // Finds the key that verifies a subject token (reference: Issuer keys). It has a cache per issuer, filled by discovery,
 // from a JWKS URL or from a pasted set.
-
 import type { IssuerKeySet } from '../../../db/schema.ts'
 import { describeError } from '../../fault.ts'
 import { issuerKeysCooldownSeconds, issuerPatienceMilliseconds } from '../../limits.ts'
@@ -55,7 +54,7 @@ export type IssuerKeysOptions = {
   /** How long keys stay usable after they expire. */
   graceMilliseconds: number
   afterWait?: () => Promise<void> | undefined
-  adopt?: ((issuer: Issuer, into: RestoredKeys) => Promise<boolean>) | undefined
+  adopt?: ((issuer: Issuer, into: RestoredKeys) => Promise<void>) | undefined
 }
 
 /**
@@ -63,10 +62,7 @@ export type IssuerKeysOptions = {
  * only its admin replaces. Fetches are numbered as they start: `keys` are from fetch `keysFromFetch`. After `failures`
  * consecutive failures, no fetch starts before `retryAt`.
  */
-type Cached = {
-  keys: VerificationKey[]
-  fetchedAt: number
-  freshUntil: number
+type Cached = RestoredKeys & {
   failures: number
   failuresTotal: number
   retryAt: number
@@ -75,8 +71,6 @@ type Cached = {
   fetchesStarted: number
   keysFromFetch: number
   fetching: Promise<IssuerKeySet> | undefined
-  /** Of the last SPIFFE bundle document. */
-  spiffeSequence: number | undefined
 }
 
 /** The keys of all issuers, by immutable issuer value: an edit creates a new value and so an empty entry. */
@@ -105,8 +99,9 @@ async function findKey(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<
     const retryAfterSeconds = Math.max(1, Math.ceil((cached.retryAt - cache.monotonic()) / 1_000))
     return { ...refuse('issuer_keys_unavailable'), retryAfterSeconds }
   }
+  if (isRefusalOf(pick(cached.keys, token), 'kid_unknown')) await cache.adopt?.(issuer, cached)
+  // While the stored set is read, a fetch for another request can end.
   let found = pick(cached.keys, token)
-  if (isRefusalOf(found, 'kid_unknown') && (await cache.adopt?.(issuer, cached))) found = pick(cached.keys, token)
   // A fetch that started before this request can miss a new key, so only a later fetch is conclusive.
   while (
     isRefusalOf(found, 'kid_unknown') &&
@@ -126,6 +121,7 @@ function entryOf({ entries, now, monotonic }: KeyCache, issuer: Issuer): Cached 
   const empty = {
     keys: [],
     fetchedAt: never,
+    storedFetchedAt: never,
     freshUntil: never,
     failures: 0,
     failuresTotal: 0,
@@ -182,6 +178,7 @@ async function fetchInto(cache: KeyCache, issuer: Issuer): Promise<IssuerKeySet>
   cached.keys = keys
   cached.spiffeSequence = spiffeSequence
   cached.fetchedAt = monotonic()
+  cached.storedFetchedAt = fetchedAt
   cached.freshUntil = cached.fetchedAt + freshMilliseconds
   cached.keysFromFetch = cached.fetchesStarted
   cached.failures = 0

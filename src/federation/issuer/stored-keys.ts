@@ -3,20 +3,25 @@ import { type Issuer, sourceOf } from './issuer.ts'
 import { readKeySet, spiffeSequenceOf, type VerificationKey } from './key-set.ts'
 
 type Clocks = { now: () => number; monotonic: () => number }
-/** Times are monotonic milliseconds. */
+/**
+ * Times are monotonic milliseconds, except `storedFetchedAt`, which is milliseconds since 1970 as the database has it.
+ * `spiffeSequence` is that of the last SPIFFE bundle document.
+ */
 export type RestoredKeys = {
   keys: VerificationKey[]
   spiffeSequence: number | undefined
   fetchedAt: number
+  storedFetchedAt: number
   freshUntil: number
 }
 
 /** Restores the stored set of an issuer. A set with a future time has an unknown age and is stale at once. */
 export function restoreKeys(issuer: Issuer, clocks: Clocks): RestoredKeys | undefined {
+  const { lastKeySet } = issuer
   const times = restoreTimes(issuer, clocks)
-  if (times === undefined) return undefined
-  const jwks = issuer.lastKeySet?.jwks ?? ''
-  return { ...times, keys: readStoredKeys(jwks), spiffeSequence: readStoredSequence(jwks) }
+  if (lastKeySet === null || times === undefined) return undefined
+  const { jwks, fetchedAt: storedFetchedAt } = lastKeySet
+  return { ...times, storedFetchedAt, keys: readStoredKeys(jwks), spiffeSequence: readStoredSequence(jwks) }
 }
 
 /** Reads a set that passed `readKeySet` before it was stored. A damaged set returns no keys. */
@@ -50,19 +55,15 @@ export function readStoredSequence(jwks: string): number | undefined {
   }
 }
 
-/** Takes over a set that was stored after the known one was fetched. Returns whether it did. */
+/** Takes over a set that was stored after the known one was fetched. */
 export async function adoptNewer(
   issuer: Issuer,
   into: RestoredKeys,
   { read, ...clocks }: Clocks & { read: (issuerId: string) => Promise<Issuer['lastKeySet'] | undefined> },
-): Promise<boolean> {
-  if (issuer.jwks !== null) return false
+): Promise<void> {
+  if (issuer.jwks !== null) return
   const lastKeySet = await read(issuer.id)
   const restored = lastKeySet && restoreKeys({ ...issuer, lastKeySet }, clocks)
-  // The set that this node has stored itself differs by the time of its commit.
-  if (!restored || restored.fetchedAt <= into.fetchedAt + ownSetMilliseconds) return false
-  Object.assign(into, restored)
-  return true
+  // The read can have begun before this node stored its own. The age of a set depends on two clocks, so it cannot decide.
+  if (restored && restored.storedFetchedAt > into.storedFetchedAt) Object.assign(into, restored)
 }
-
-const ownSetMilliseconds = 100

@@ -106,11 +106,12 @@ describe('an organization', () => {
   })
 })
 
-test('100,000 policies are examined while other requests go on', async () => {
+test('40,000 policies are examined while other requests go on', async () => {
+  const policies = 40_000
   const latchkey = await startFederation()
   const { client } = latchkey.server.context.database
   // A database server has five seconds for a statement.
-  for (let after = 0; after < 100_000; after += 10_000)
+  for (let after = 0; after < policies; after += 10_000)
     await client.execute({
       sql: `with recursive numbers(n) as (select ${after + 1} union all select n + 1 from numbers where n < ${after + 10_000})
       insert into policies (id, organization_id, issuer_id, key_id, name, audience, subject, enabled, max_lifetime_seconds, created_at, updated_at, replay_protection)
@@ -121,9 +122,9 @@ test('100,000 policies are examined while other requests go on', async () => {
   const turns = await turnsDuring(async () => {
     found = (await latchkey.admin<Examined>('doctor.examine', { organization: 'default' })).findings
   })
-  expect(found).toMatchObject([{ code: 'policy_never_issued', count: 100_001 }])
-  // A slice holds at most 4,000 rows.
-  expect(turns).toBeGreaterThan(25)
+  expect(found).toMatchObject([{ code: 'policy_never_issued', count: policies + 1 }])
+  // It examines a hundred at most in each turn.
+  expect(turns).toBeGreaterThan(policies / 100)
   await latchkey.stop()
 })
 

@@ -102,6 +102,20 @@ describe('an unknown kid', () => {
     expect(server.fetchesOf('keys')).toBe(2)
   })
 
+  test('that waits for the set in the database is found in a fetch that ends meanwhile', async () => {
+    const reading = Promise.withResolvers<void>()
+    const reads = [Promise.resolve(), Promise.resolve(), reading.promise]
+    server = createIssuerServer([one], { adopt: async () => reads.shift() })
+    await find()
+    server.answers.keys = () => keySetReply([one, two])
+    const first = find('two')
+    const second = find('two')
+    expect(await first).toBe('two')
+    reading.resolve()
+    expect(await second).toBe('two')
+    expect(server.fetchesOf('keys')).toBe(2)
+  })
+
   test('costs no cool-down where nothing was fetched for it', async () => {
     await find()
     const { keys } = server.answers
