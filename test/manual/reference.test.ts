@@ -70,6 +70,7 @@ describe('the reference', () => {
     )
     expect(numbers).toEqual({
       'access token lifetime': limits.accessTokenLifetimeSecondsMax,
+      'time for a request body': limits.requestBodyMillisecondsMax / 1_000,
       'exchange body': limits.exchangeBodyBytesLimit,
       subject_token: limits.subjectTokenBytesMax,
       condition: limits.conditionCharactersMax,
