@@ -1,8 +1,8 @@
 // What the bench of nodes loads: one Latchkey on a database file, and one to four nodes on a database server. The server is the stand-in
 // of the tests, or the program that BENCH_SQLD names.
 import { join } from 'node:path'
+import { freePort } from '../support/free-port.ts'
 import { audience, subject } from '../support/latchkey.ts'
-import { freePort } from '../support/real-parts.ts'
 import { testMasterKey } from '../support/server-kind.ts'
 import { benchFolder, type Contestant, cpuMicroseconds, installLatchkey, type Served, spawnServer } from './measure.ts'
 import type { Figures } from './report.ts'

@@ -10,7 +10,7 @@ const budgetConcurrency = 64
 const perMinutes = [20, 60, 600]
 const keysForEach = 3
 const rateSeconds = Number(process.env.BENCH_RATE_SECONDS ?? 60)
-/** Below, the first and the last request of a minute weigh more than a twentieth. */
+/** Below, the first and the last request of a minute at each node weigh more than a twentieth. */
 const perMinuteMeasuredLater = 60
 /** At one node, until the first is refused. */
 const atOnce = 8
@@ -58,16 +58,17 @@ async function exceedBudget(arm: NodeArm): Promise<number> {
   return served - budgetRequests
 }
 
-/** What rates admit, in percent of the limit: at once, and then each minute while every node gets three times its part. */
+/** What rates admit, in percent of the limit: at once, then each minute while every node gets three times its part, and in all. */
 export async function benchRates(steady: NodeArm[], changing: NodeArm): Promise<Result[]> {
   const { add, results } = createNodeResults()
   const each = perMinutes.flatMap((perMinute) => Array.from({ length: keysForEach }, () => perMinute))
   const measure = (arm: NodeArm, what: string) =>
     Promise.all(
       each.map(async (perMinute) => {
-        const { first, later } = await admit(arm, perMinute)
+        const { first, later, total } = await admit(arm, perMinute)
         if (what === '') add(`${perMinute} a minute, at once`, arm, { admittedPercent: first })
         if (perMinute >= perMinuteMeasuredLater) add(`${perMinute} a minute${what}`, arm, { admittedPercent: later })
+        else add(`${perMinute} a minute from the start${what}`, arm, { admittedPercent: total })
       }),
     )
   await Promise.all([...steady, changing].map((arm) => measure(arm, '')))
@@ -82,7 +83,7 @@ export async function benchRates(steady: NodeArm[], changing: NodeArm): Promise<
   return results()
 }
 
-async function admit(arm: NodeArm, perMinute: number): Promise<{ first: number; later: number }> {
+async function admit(arm: NodeArm, perMinute: number): Promise<{ first: number; later: number; total: number }> {
   const key = await createKey(arm, { requests_per_minute: perMinute })
   const startedAt = performance.now()
   const emptied = await Promise.all(arm.nodes.map(({ listening }) => empty(listening, key)))
@@ -105,7 +106,9 @@ async function admit(arm: NodeArm, perMinute: number): Promise<{ first: number; 
   }
   await Promise.all(sending)
   const set = (minutes: number) => (perMinute * minutes) / 100
-  return { first: first / set(1 + firstMinutes), later: later / set(rateSeconds / 60) }
+  const laterMinutes = rateSeconds / 60
+  const total = (first + later) / set(1 + firstMinutes + laterMinutes)
+  return { first: first / set(1 + firstMinutes), later: later / set(laterMinutes), total }
 }
 
 /** Sends until a request is refused. Returns how many were not. */

@@ -2,8 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { freePort } from '../support/free-port.ts'
 import { audience, listenLocally, mintAt, postExchange, subject } from '../support/latchkey.ts'
-import { freePort, installGateway } from '../support/real-parts.ts'
+import { installGateway } from '../support/real-parts.ts'
 import { benchFolder, type Contestant, installLatchkey, spawnServer } from './measure.ts'
 
 export type Gateway = Contestant & {

@@ -65,9 +65,9 @@ const rates = [
   ...[20, 60, 600].flatMap((each) =>
     nodeCounts.map((nodes) => rate(`${each} a minute, at once`, `latchkey, ${nodes}`)),
   ),
-  ...[60, 600].flatMap((each) => [
-    ...nodeCounts.map((nodes) => rate(`${each} a minute`, `latchkey, ${nodes}`)),
-    rate(`${each} a minute while nodes change`, 'latchkey, 3 nodes'),
+  ...['20 a minute from the start', '60 a minute', '600 a minute'].flatMap((load) => [
+    ...nodeCounts.map((nodes) => rate(load, `latchkey, ${nodes}`)),
+    rate(`${load} while nodes change`, 'latchkey, 3 nodes'),
   ]),
 ]
 

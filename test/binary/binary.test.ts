@@ -7,6 +7,8 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
+import { compiledProgram } from '../support/compiled-program.ts'
+import { takeKeyPair } from '../support/key-pairs.ts'
 import {
   audience,
   listenLocally,
@@ -46,7 +48,7 @@ async function locally(handler: Parameters<typeof listenLocally>[0]): Promise<st
 
 const root = join(import.meta.dirname, '../..')
 
-function build(outfile: string, source = root) {
+function build(outfile: string, source: string) {
   return runCommand(['--outfile', outfile], {
     cwd: folder.path,
     env: { PATH: process.env.PATH ?? '', HOME: folder.path },
@@ -68,10 +70,10 @@ function copySource(to: string): void {
 }
 
 beforeAll(async () => {
-  const built = await build(program[0] ?? '')
-  expect(built.code, built.stderr).toBe(0)
+  const [built = ''] = compiledProgram()
+  cpSync(built, program[0] ?? '')
   mkdirSync(cwd)
-  issuerUrl = await locally(await createTestIssuer(() => issuerUrl))
+  issuerUrl = await locally(await createTestIssuer(() => issuerUrl, takeKeyPair))
   upstreamUrl = `${await locally(createEchoUpstream(upstreamApiKey))}/v1`
 }, 120_000)
 

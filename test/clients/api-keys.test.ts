@@ -85,11 +85,11 @@ describe('a management key', () => {
     const stranger = keysWith(strangerKey)
     expect((await stranger.list()).data.map((key) => key.name)).toEqual(['stranger'])
     for (const call of [
-      stranger.get({ hash }),
-      stranger.update({ hash, requestBody: { disabled: true } }),
-      stranger.delete({ hash }),
+      () => stranger.get({ hash }),
+      () => stranger.update({ hash, requestBody: { disabled: true } }),
+      () => stranger.delete({ hash }),
     ])
-      expect(await failureOf(call)).toBeInstanceOf(NotFoundResponseError)
+      expect(await failureOf(call())).toBeInstanceOf(NotFoundResponseError)
   })
 
   test('that is read-only lists and shows, and changes nothing', async () => {
@@ -97,11 +97,11 @@ describe('a management key', () => {
     const hash = (await reader.list()).data[0]?.hash ?? ''
     expect((await reader.get({ hash })).data.hash).toBe(hash)
     for (const call of [
-      reader.create({ requestBody: { name: 'x' } }),
-      reader.update({ hash, requestBody: { disabled: true } }),
-      reader.delete({ hash }),
+      () => reader.create({ requestBody: { name: 'x' } }),
+      () => reader.update({ hash, requestBody: { disabled: true } }),
+      () => reader.delete({ hash }),
     ])
-      expect(await failureOf(call)).toMatchObject({ statusCode: 403 })
+      expect(await failureOf(call())).toMatchObject({ statusCode: 403 })
   })
 
   test('is told what is wrong with a request', async () => {

@@ -3,10 +3,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../support/free-port.ts'
 import { answer, type Inference, startInference } from '../support/inference.ts'
 import { type Row, runCommand } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
-import { freePort, hasNginx, type RealPart, startNginx } from '../support/real-parts.ts'
+import { hasNginx, type RealPart, startNginx } from '../support/real-parts.ts'
 
 const manual = readFileSync(join(import.meta.dirname, '../../src/manual/operating.md'), 'utf8')
 const locationOfManual = /```nginx\n([\s\S]*?)```/.exec(manual)?.[1] ?? ''

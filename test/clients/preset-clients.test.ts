@@ -212,11 +212,11 @@ describe('throws', () => {
     const slug = await createPreset(management)
     await latchkey.admin('presets.archive', { preset: slug })
     for (const call of [
-      management.presets.createPresetsChatCompletions({ slug, chatRequest }),
-      management.presets.createPresetsMessages({ slug, messagesRequest: chatRequest }),
-      management.presets.createPresetsResponses({ slug, responsesRequest: { input: 'x' } }),
+      () => management.presets.createPresetsChatCompletions({ slug, chatRequest }),
+      () => management.presets.createPresetsMessages({ slug, messagesRequest: chatRequest }),
+      () => management.presets.createPresetsResponses({ slug, responsesRequest: { input: 'x' } }),
     ]) {
-      const failure = await failureOf(call)
+      const failure = await failureOf(call())
       expect(failure).toBeInstanceOf(ConflictResponseError)
       expect(failure).toMatchObject({ error: { code: 409, message: expect.stringMatching(/archived/) } })
     }

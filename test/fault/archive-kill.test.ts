@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readArchives } from '../support/archives.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
-import { temporaryFolder } from '../support/latchkey.ts'
+import { briefRuntime, temporaryFolder } from '../support/latchkey.ts'
 
 const kills = 20
 const rowsPerRound = 900
@@ -17,7 +17,8 @@ async function run(
   args: string[],
   linesUntilKill = Number.POSITIVE_INFINITY,
 ): Promise<{ added: boolean; done: boolean }> {
-  const child = Bun.spawn([process.execPath, process_, ...args], { stdout: 'pipe', stderr: 'inherit' })
+  const env = { ...process.env, ...briefRuntime }
+  const child = Bun.spawn([process.execPath, process_, ...args], { env, stdout: 'pipe', stderr: 'inherit' })
   let text = ''
   for await (const piece of child.stdout.pipeThrough(new TextDecoderStream())) {
     text += piece

@@ -79,6 +79,11 @@ async function serveUnderLoad(acknowledged: Acknowledged, known?: Trust): Promis
 test(`with ${kills} kills, every backup restores to a state with everything acknowledged before it began`, async () => {
   const acknowledged = nothingAcknowledged()
   let served = await serveUnderLoad(acknowledged)
+  const whole = join(folder, 'whole.backup')
+  const started = performance.now()
+  await served.ask('backup.create', { to: whole })
+  const milliseconds = performance.now() - started
+  rmSync(whole)
   let complete = 0
   let reported = 0
   for (let kill = 0; kill < kills; kill++) {
@@ -88,7 +93,8 @@ test(`with ${kills} kills, every backup restores to a state with everything ackn
       () => true,
       () => false,
     )
-    await Bun.sleep(Math.random() * 900)
+    // A killed backup may be at any point between its request and its response.
+    await Bun.sleep(Math.random() * 1.5 * milliseconds)
     if (kill % 2 === 0) {
       const stopped = served.stopLoad()
       served.serving.process.kill('SIGKILL')

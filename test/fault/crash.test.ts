@@ -147,7 +147,7 @@ test(`a server killed ${rounds} times under load has lost nothing that it acknow
     const trusted = await trust(served, issuerUrl)
     await served.ask('prices.set', { prices: [price] })
     for (round = 1; round <= rounds; round++) {
-      await killUnderLoad(served, trusted, acknowledged, 1 + Math.floor(random() * 300))
+      await killUnderLoad(served, trusted, acknowledged, 1 + Math.floor(random() * 200))
       const spentDollars = checkFile(acknowledged)
       served = await installation.serve()
       await checkServer(served, trusted, acknowledged, spentDollars)

@@ -2,9 +2,10 @@
 // other requests are not delayed, and the server stays healthy.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { exportJWK, type JWK } from 'jose'
+import { readFilesIn } from '../support/database-file.ts'
 import { type Installation, install, type Served } from '../support/installation.ts'
 import { audience, postExchange, type Row, subject } from '../support/latchkey.ts'
 import {
@@ -18,7 +19,7 @@ import {
   stall,
   startRawIssuers,
 } from '../support/raw-issuer.ts'
-import { isServerKind } from '../support/server-kind.ts'
+import { hasDatabaseFiles } from '../support/sqld.ts'
 import { createKeyPair, encodePart, type KeyPair, signToken } from '../support/subject-token.ts'
 
 /** The 5 s limit of a fetch, plus a margin for a busy machine. */
@@ -245,12 +246,8 @@ describe('200 for an issuer that', () => {
     const commands = [['show', 'leaky'], ['list'], ['verify', 'leaky']]
     const shown = await Promise.all(commands.map((words) => installation.run('issuers', ...words, '--json')))
     expect(shown.map(({ code }) => code)).toEqual([0, 0, 0])
-    // The stand-in for a database server keeps its file beside the data folder.
-    const folders = isServerKind ? [installation.folder, dirname(installation.folder)] : [installation.folder]
-    const files = folders.flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)))
-    const readable = files.filter((file) => statSync(file).isFile())
-    const stored = readable.map((file) => readFileSync(file, 'latin1')).join()
-    expect(stored).toContain(String(own('ec').x))
+    const stored = readFilesIn(dirname(installation.folder)).toString('latin1')
+    if (hasDatabaseFiles) expect(stored).toContain(String(own('ec').x))
     const texts = JSON.stringify(shown) + refusal + served.serving.stderr() + stored
     const secrets = keys
       .flatMap((jwk) => privateMembers.map((name) => jwk?.[name]))

@@ -1,13 +1,25 @@
 // A master key replacement that is killed, after each step and at other moments, leaves a database that opens. The next
 // command or the server completes the replacement, and every key survives.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, watch } from 'node:fs'
 import { join } from 'node:path'
+import { dependencies } from '../../scripts/shared/command-line.ts'
+import { runInProcess } from '../../scripts/shared/in-process.ts'
+import type { OperationName } from '../../src/admin/operations.ts'
+import { readLocalUser } from '../../src/admin/transport/local-user.ts'
+import { loadConfig } from '../../src/config.ts'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { copyInstallation, type Installation, install, trust } from '../support/installation.ts'
-import { listenLocally, postExchange, runCommand, startServing, temporaryFolder } from '../support/latchkey.ts'
+import {
+  briefRuntime,
+  listenLocally,
+  postExchange,
+  runCommand,
+  startServing,
+  temporaryFolder,
+} from '../support/latchkey.ts'
 
 let installed: Installation
 let upstream: Awaited<ReturnType<typeof listenLocally>>
@@ -28,16 +40,20 @@ afterAll(async () => {
   await upstream.listener.drain()
 })
 
-/** A copy of the installation for one test. */
+type Copied = Awaited<ReturnType<typeof copyInstallation>>
+
+/** A copy for one test: of the installation, or of what a killed replacement left. */
 let copy: ReturnType<typeof temporaryFolder>
-let copied: Awaited<ReturnType<typeof copyInstallation>>
+let copied: Copied
 let file: string
 let env: Record<string, string>
-beforeEach(async () => {
-  copy = temporaryFolder()
-  copied = await copyInstallation(installed, copy.path)
+async function copyOf(source: Source): Promise<void> {
+  copied = await copyInstallation(source, copy.path)
   file = join(copy.path, 'master.key')
   env = copied.env
+}
+beforeEach(() => {
+  copy = temporaryFolder()
 })
 afterEach(async () => {
   await copied.close()
@@ -52,17 +68,45 @@ const keys = () => {
   return new Set(complete.map((name) => readFileSync(join(copy.path, name), 'utf8')))
 }
 
-/** Kills a replacement after a number of steps. Returns how many steps it has. */
-async function killAfter(steps: number, input: object): Promise<number> {
+type Source = Parameters<typeof copyInstallation>[0]
+
+const stepsOfReplacement = 4
+const closing: (() => Promise<unknown>)[] = []
+
+/**
+ * Copies the installation as a replacement leaves it that is killed before its first step, and after each of its steps.
+ * The process stands still while it is copied.
+ */
+async function leaveAfterEachStep(input: { lost?: true }): Promise<Source[]> {
+  const [running, ...left] = Array.from({ length: 2 + stepsOfReplacement }, temporaryFolder)
+  if (running === undefined) throw new Error('No folder')
+  const { close, ...source } = await copyInstallation(installed, running.path)
+  if (input.lost) rmSync(join(running.path, 'master.key'))
   const program = join(import.meta.dirname, '../support/killed-replacement.ts')
-  const child = Bun.spawn([process.execPath, program, String(steps), JSON.stringify(input)], {
-    env,
+  const child = Bun.spawn([process.execPath, program, JSON.stringify(input)], {
+    env: { ...briefRuntime, ...source.env },
+    stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',
   })
+  const states: Source[] = []
+  for await (const lines of child.stdout) {
+    expect(Buffer.from(lines).toString()).toBe(`${states.length} of ${stepsOfReplacement}\n`)
+    const folder = left[states.length]?.path ?? ''
+    const { close: closeState, ...state } = await copyInstallation({ ...source, folder: running.path }, folder)
+    closing.push(closeState)
+    states.push({ ...state, folder })
+    child.stdin.write('\n')
+  }
   await child.exited
   expect(child.signalCode).toBe('SIGKILL')
-  return Number(await new Response(child.stdout).text())
+  expect(states).toHaveLength(1 + stepsOfReplacement)
+  await close()
+  running.remove()
+  closing.push(async () => {
+    for (const { remove } of left) remove()
+  })
+  return states
 }
 
 async function json(...args: string[]): Promise<Record<string, unknown>> {
@@ -71,45 +115,64 @@ async function json(...args: string[]): Promise<Record<string, unknown>> {
   return JSON.parse(stdout) as Record<string, unknown>
 }
 
-/** Checks that the master key decrypts all signing keys, and the credential, which the upstream accepts. */
-async function expectAllOpens(): Promise<void> {
-  expect(await json('upstreams', 'check', 'gpu')).toMatchObject({ data: [{ ok: true, problem: null }] })
+/** Runs an operation in this process, on a folder that no other process opens afterwards. */
+function runHere(name: OperationName, input: object = {}, settings = env): Promise<unknown> {
+  const config = loadConfig({ flags: {}, environment: settings })
+  const call = { name, input, user: readLocalUser(process.env) }
+  return runInProcess(config, { ...dependencies, log: () => {} }, call, async () => undefined)
 }
 
-const stepsOfReplacement = 4
+/** What `upstreams check` says if the master key decrypts all signing keys, and the credential, which the upstream accepts. */
+const allOpens = { data: [{ ok: true, problem: null }] }
 
+// The first command after a kill is a process of its own, as for an operator.
 describe('killed', () => {
+  let left: { known: Source[]; lost: Source[] }
+  beforeAll(async () => {
+    left = { known: await leaveAfterEachStep({}), lost: await leaveAfterEachStep({ lost: true }) }
+  }, 60_000)
+  afterAll(async () => {
+    for (const close of closing) await close()
+  })
+  const copyLeft = (kind: keyof typeof left, steps: number) => {
+    const source = left[kind][steps]
+    if (source === undefined) throw new Error(`Nothing was left after ${steps} steps`)
+    return copyOf(source)
+  }
+
   for (let steps = 0; steps <= stepsOfReplacement; steps++) {
     const isCommitted = steps >= 2
     const isDone = steps === stepsOfReplacement
 
     test(`after ${steps} of its steps, everything still opens, and the next run completes it`, async () => {
-      const old = readFileSync(file, 'utf8')
-      expect(await killAfter(steps, {})).toBe(stepsOfReplacement)
+      await copyLeft('known', steps)
+      const old = readFileSync(join(installed.folder, 'master.key'), 'utf8')
       const waiting = keys()
       expect(waiting).toContain(old)
-      await expectAllOpens()
+      expect(await json('upstreams', 'check', 'gpu')).toMatchObject(allOpens)
       expect(readFileSync(file, 'utf8') === old).toBe(!isCommitted)
-      expect(await json('master-key', 'replace')).toMatchObject({ replaced: true, credentials_reencrypted: ['gpu'] })
+      expect(await runHere('master_key.replace')).toMatchObject({ replaced: true, credentials_reencrypted: ['gpu'] })
       for (const key of waiting) expect(keys()).toContain(key)
       expect(names().filter((name) => name.includes('.next'))).toEqual([])
     }, 120_000)
 
     test(`after ${steps} of its steps and run again at once, it completes with the key that it began with`, async () => {
-      await killAfter(steps, {})
+      await copyLeft('known', steps)
       const waiting = keys()
       const again = await json('master-key', 'replace')
       const isFinished = isCommitted && !isDone
       expect(again).toMatchObject({ replaced: !isFinished, finished: isFinished })
       if (steps > 0 && !isDone) expect(keys()).toEqual(waiting)
-      await expectAllOpens()
+      expect(await runHere('upstreams.check', { upstream: 'gpu' })).toMatchObject(allOpens)
     }, 120_000)
 
     test(`after ${steps} of its steps with the old key lost, what is left can be completed`, async () => {
-      rmSync(file)
-      expect(await killAfter(steps, { lost: true })).toBe(stepsOfReplacement)
-      if (!isCommitted) expect(await json('master-key', 'replace', '--lost', '--yes')).toMatchObject({ replaced: true })
-      expect(await json('signing-keys', 'rotate', '--at-once')).toMatchObject({ state: 'signing' })
+      await copyLeft('lost', steps)
+      if (isCommitted) expect(await json('signing-keys', 'rotate', '--at-once')).toMatchObject({ state: 'signing' })
+      else {
+        expect(await json('master-key', 'replace', '--lost', '--yes')).toMatchObject({ replaced: true })
+        expect(await runHere('signing_keys.rotate', { at_once: true })).toMatchObject({ state: 'signing' })
+      }
       const [ended = [], credentials] = readDatabaseFile(
         copied.databasePath,
         "select id from signing_keys where private_key_encrypted = ''",
@@ -123,27 +186,43 @@ describe('killed', () => {
 
 /** Runs the command and kills it a number of milliseconds after its first write. */
 async function killDuring(milliseconds: number): Promise<void> {
-  const before = names().length
+  // Asking again and again for the names would take the processor from the command.
+  const written = Promise.withResolvers<void>()
+  const watcher = watch(copy.path, (_, name) => {
+    if (name?.startsWith('master.key')) written.resolve()
+  })
   const child = Bun.spawn([...compiledProgram(), 'master-key', 'replace'], {
-    env,
+    env: { ...briefRuntime, ...env },
     stdout: 'ignore',
     stderr: 'ignore',
   })
-  while (child.exitCode === null && names().length === before) await new Promise((resolve) => setImmediate(resolve))
+  await Promise.race([written.promise, child.exited])
+  watcher.close()
   const at = performance.now() + milliseconds
   while (performance.now() < at);
   child.kill('SIGKILL')
   await child.exited
 }
 
+/** Checks that everything opens in a copy of what the kill left. The next command to be killed continues on what it left. */
+async function checkCopy(): Promise<void> {
+  const left = temporaryFolder()
+  const { env: settings, close } = await copyInstallation({ ...copied, folder: copy.path }, left.path)
+  expect(await runHere('upstreams.check', { upstream: 'gpu' }, settings)).toMatchObject(allOpens)
+  await close()
+  left.remove()
+}
+
 test('killed at moments all over it, it never loses a key, a token or a credential', async () => {
+  await copyOf(installed)
   const seen = keys()
   for (let kill = 0; kill < 20; kill++) {
     await killDuring(kill)
-    await expectAllOpens()
+    await checkCopy()
     for (const key of seen) expect(keys()).toContain(key)
     for (const key of keys()) seen.add(key)
   }
+  expect(await json('upstreams', 'check', 'gpu')).toMatchObject(allOpens)
   const { facts, stop } = await startServing(['serve'], { cwd: copy.path, env })
   const called = await fetch(`http://${facts.listening}/v1/models`, { headers: { authorization: `Bearer ${token}` } })
   expect(called.status).toBe(200)

@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { takeKeyPair } from '../support/key-pairs.ts'
 import {
   audience,
   exchangeFields,
@@ -55,7 +56,7 @@ for (const [name, operation, input, reason] of changes) {
     const gate = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
     let slowUrl = ''
-    const issuer = await createTestIssuer(() => slowUrl)
+    const issuer = await createTestIssuer(() => slowUrl, takeKeyPair)
     const { url, listener } = await listenLocally(async (request, peer) => {
       if (new URL(request.url).pathname === '/jwks') {
         reached.resolve()

@@ -1,12 +1,12 @@
 // A restore that is killed, after each of its steps and at random moments, leaves the old database or the new one, and either starts.
 import { expect } from 'bun:test'
-import { cpSync, existsSync, readdirSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { onFile } from '../support/file-only.ts'
 import { type Installation, install } from '../support/installation.ts'
-import { runCommand, temporaryFolder } from '../support/latchkey.ts'
+import { briefRuntime, runCommand, temporaryFolder } from '../support/latchkey.ts'
 
 const { afterAll, afterEach, beforeAll, beforeEach, test } = onFile('backup by copy')
 
@@ -69,11 +69,18 @@ for (let steps = 0; steps <= stepsOfRestore; steps++)
 
 test(`killed at ${kills} random moments, a database is in place that starts`, async () => {
   for (let kill = 0; kill < kills; kill++) {
-    const child = Bun.spawn([...compiledProgram(), 'restore', backup], { env, stdout: 'ignore', stderr: 'ignore' })
-    const hasBegun = () => readdirSync(copy.path).some((name) => name.includes('.restoring-'))
-    while (child.exitCode === null && !hasBegun()) await new Promise((resolve) => setImmediate(resolve))
-    const at = performance.now() + Math.random() * 300
-    while (child.exitCode === null && performance.now() < at) await new Promise((resolve) => setImmediate(resolve))
+    const begun = Promise.withResolvers<void>()
+    const watcher = watch(copy.path, (_, name) => {
+      if (name?.includes('.restoring-')) begun.resolve()
+    })
+    const child = Bun.spawn([...compiledProgram(), 'restore', backup], {
+      env: { ...briefRuntime, ...env },
+      stdout: 'ignore',
+      stderr: 'ignore',
+    })
+    await Promise.race([begun.promise, child.exited])
+    watcher.close()
+    await Promise.race([Bun.sleep(Math.random() * 300), child.exited])
     child.kill('SIGKILL')
     await child.exited
     expect(existsSync(path)).toBe(true)
