@@ -1,7 +1,7 @@
 // What outlives a process: sessions in the database, and what a restart makes of them. And the page on an address of its own.
 import { expect, spyOn, test } from 'bun:test'
 import { listSessions } from '../../db/sessions.ts'
-import { loadSessions } from '../../src/page/session-rows.ts'
+import { loadSessions, reloadSessions } from '../../src/page/session-rows.ts'
 import { createSessions } from '../../src/page/sessions.ts'
 import { loadRegistry } from '../../src/registry.ts'
 import { call, fromPage, signIn } from '../support/admin-page.ts'
@@ -75,6 +75,20 @@ test('a second address that browsers reach over plain HTTP and a network is refu
   })
   expect(proxied.server.pageUrl).toBe('https://admin.example.com/admin/')
   await proxied.stop()
+})
+
+test('a session that ends while its row is read stays ended', async () => {
+  const latchkey = await startTestServer()
+  const { registry, orm } = latchkey.server.context
+  await signIn(latchkey, { api_key: (await newKey(latchkey, 'leaving')).key })
+  const ids = [...registry.sessions.values()].map(({ row }) => row.id)
+  const reading = reloadSessions(registry, orm, ids)
+  registry.sessions.clear()
+  await reading
+  expect([ids.length, registry.sessions.size]).toEqual([1, 0])
+  await loadSessions(registry, orm, ids)
+  expect(registry.sessions.size).toBe(1)
+  await latchkey.stop()
 })
 
 test('many sessions are read in parts, so that requests do not wait for them', async () => {
