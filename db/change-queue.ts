@@ -1,9 +1,10 @@
 // Commits admin changes. Changes queued in the same turn of the event loop share a transaction, and each fails alone.
 import { setImmediate } from 'node:timers'
-import { isUnknownOutcome, isUnreachable } from './commit-once.ts'
+import { setTimeout as pause } from 'node:timers/promises'
 import { isStale, staleError } from './look.ts'
 import { isBusy } from './open.ts'
 import { type Bulk, mergeBulks, type Statement } from './rows.ts'
+import { isUnknownOutcome, isUnreachable } from './server-errors.ts'
 
 /** The most changes that share a transaction. */
 export const changesPerCommitMax = 100
@@ -50,6 +51,8 @@ const alone: Following = {
 }
 /** Changes of other nodes that a transaction is planned again for. */
 const staleAttemptsMax = 20
+/** Before the second attempt, on average half of it; longer before each later one, so that the nodes take turns. */
+const pauseMilliseconds = 4
 
 /**
  * Creates a queue. `change` plans a change when its transaction begins, after all earlier changes, and resolves once
@@ -143,6 +146,7 @@ async function retry(
   }
   if (isStale(error) && attempt < staleAttemptsMax) {
     try {
+      await pause(Math.random() * attempt * pauseMilliseconds)
       await committing.following.refresh()
     } catch (unreachable) {
       return failAll(unreachable)

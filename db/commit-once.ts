@@ -4,13 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/client'
 import { databaseTime } from './node-schema.ts'
 import type { BoundStatement } from './rows.ts'
-import { describeServerFailure, serverError } from './server-failure.ts'
+import { asUnreachable, isUnreachable, notReachedCode, unknownOutcome } from './server-errors.ts'
 
-/** The code of errors of a database server that did not respond. */
-export const unreachableCode = 'DATABASE_UNREACHABLE'
-/** The same, where nothing was sent to it. */
-export const notReachedCode = 'DATABASE_NOT_REACHED'
-const unknownCode = 'COMMIT_OUTCOME_UNKNOWN'
 /** What a server reports when it has not committed, and a repeated commit can succeed. */
 const repeatable =
   /^(DATABASE_UNREACHABLE|DATABASE_NOT_REACHED|SQLITE_BUSY|SQLITE_LOCKED|TRANSACTION_|SERVER_ERROR|HRANA_|STREAM_|UNKNOWN$)/
@@ -168,31 +163,4 @@ function isRefusedStatement(error: unknown): boolean {
 
 function isRepeatable(error: unknown): error is LibsqlError {
   return error instanceof LibsqlError && repeatable.test(error.code)
-}
-
-/** Reports whether a database server did not respond. A commit that fails so was not made, unless `isUnknownOutcome`. */
-export function isUnreachable(error: unknown): error is LibsqlError {
-  return error instanceof LibsqlError && (error.code === unreachableCode || error.code === notReachedCode)
-}
-
-/** Reports whether nobody can say if a commit was made. */
-export function isUnknownOutcome(error: unknown): boolean {
-  return error instanceof LibsqlError && error.code === unknownCode
-}
-
-function unknownOutcome(batchId: string, cause: LibsqlError): LibsqlError {
-  return serverError(`The commit ${batchId} was sent, and whether it was made is unknown`, unknownCode, { cause })
-}
-
-export function asUnreachable(cause: unknown, status?: number): LibsqlError {
-  return isUnreachable(cause) ? cause : unreachable(unreachableCode, cause, status)
-}
-
-/** For a request of which certainly nothing was sent, or that was refused with a status: a commit in it was not made. */
-export function asNotReached(cause: unknown, status?: number): LibsqlError {
-  return unreachable(notReachedCode, cause, status)
-}
-
-function unreachable(code: string, cause: unknown, status?: number): LibsqlError {
-  return serverError(describeServerFailure(cause, status), code, { status, cause })
 }

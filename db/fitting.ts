@@ -1,16 +1,9 @@
 // A libSQL server refuses responses of more than 10 MB, and values of more than 5 MB. What is read many rows at a time is
 // therefore read in halves where that is too much.
-import { LibsqlError } from '@libsql/client'
 import { type SQL, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from './open.ts'
-
-/** Reports whether a response, or a value in it, was too large for the server. */
-export function isTooLarge(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  if (error instanceof LibsqlError && /^(RESPONSE_TOO_LARGE|SQLITE_TOOBIG)/.test(error.code)) return true
-  return isTooLarge(error.cause)
-}
+import { isTooLarge } from './server-errors.ts'
 
 /**
  * Reads `rowsMax` rows at most: half as many, as often as that is too large for the server. Returns how many it took, so that

@@ -2,12 +2,13 @@
 // commit, and each fails alone. While several commits are on their way to a server, new rows wait and share the next.
 import { setImmediate } from 'node:timers'
 import { getTableColumns, getTableName } from 'drizzle-orm'
-import { isUnknownOutcome, isUnreachable, type Patience } from './commit-once.ts'
+import type { Patience } from './commit-once.ts'
 import { databaseTime } from './node-schema.ts'
 import { isBusy } from './open.ts'
 import { type AuditRow, exchangeAudit, type UsageDay, type UsageRow, usage, usageDays } from './record-schema.ts'
 import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from './schema.ts'
+import { isUnknownOutcome, isUnreachable } from './server-errors.ts'
 
 type Row = AuditRow | UsageRow | UsedSubjectToken
 type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }

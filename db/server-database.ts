@@ -4,17 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, type InArgs, type InStatement, LibsqlError, type ResultSet } from '@libsql/client'
 import { createClient } from '@libsql/client/http'
 import { parseBounded, readBounded } from './bounded-response.ts'
-import {
-  asNotReached,
-  asUnreachable,
-  type CommitOptions,
-  connectMillisecondsMax,
-  createCommits,
-  isUnreachable,
-  notReachedCode,
-  unreachableCode,
-} from './commit-once.ts'
-import { isTooLarge } from './fitting.ts'
+import { type CommitOptions, connectMillisecondsMax, createCommits } from './commit-once.ts'
 import type { Inspected } from './inspect.ts'
 import { expectRevision, lookAt, readRevision } from './look.ts'
 import {
@@ -28,6 +18,14 @@ import {
 } from './migrate.ts'
 import { createOrm, type Database, isForeign, type OpenRefusal, refuse } from './open.ts'
 import type { BoundStatement } from './rows.ts'
+import {
+  asNotReached,
+  asUnreachable,
+  isTooLarge,
+  isUnreachable,
+  notReachedCode,
+  unreachableCode,
+} from './server-errors.ts'
 import { cleanError, cleanSaid, notConfirmed, serverError, tooSlow } from './server-failure.ts'
 
 /**

@@ -1,5 +1,6 @@
 // Runs an admin operation in this process, which owns the database meanwhile.
-import { isUnknownOutcome } from '../../db/commit-once.ts'
+
+import { isUnknownOutcome } from '../../db/server-errors.ts'
 import type { OnProgress } from '../../db/slices.ts'
 import { isInitialized } from '../../src/admin/operation/context.ts'
 import { createOperationRunner } from '../../src/admin/operation/operation.ts'

@@ -1,7 +1,7 @@
 // The token endpoint (reference: Token exchange): one exchange from top to bottom, as form, pipeline steps, minting,
 // audit and response.
-import { isUnreachable } from '../../db/commit-once.ts'
 import type { AuditRow } from '../../db/record-schema.ts'
+import { serverFailureOf } from '../../db/server-errors.ts'
 import type { Writer } from '../../db/write.ts'
 import { describeError, Fault } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'
@@ -94,7 +94,7 @@ async function decide(request: Request, context: ExchangeContext, info: RequestI
     }
   } catch (error) {
     // Without the database, there is nothing to judge by, and no place for a record.
-    if (isUnreachable(error) || (error instanceof Error && isUnreachable(error.cause))) throw error
+    if (serverFailureOf(error) !== undefined) throw error
     return { ...known, outcome: refusalFromError(error, context, info) }
   }
 }

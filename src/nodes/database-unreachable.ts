@@ -1,9 +1,7 @@
 // The errors while the database server does not respond, or not as it should: one for who runs this program, and one for
 // callers, who learn nothing of it.
-import type { LibsqlError } from '@libsql/client'
-import { DrizzleQueryError } from 'drizzle-orm/errors'
-import { asUnreachable, isUnknownOutcome, isUnreachable } from '../../db/commit-once.ts'
-import { isTooLarge } from '../../db/fitting.ts'
+
+import { isUnknownOutcome, serverFailureOf } from '../../db/server-errors.ts'
 import { notConfirmed } from '../../db/server-failure.ts'
 import { Fault } from '../fault.ts'
 
@@ -12,7 +10,7 @@ import { Fault } from '../fault.ts'
  * for a commit that was certainly not made.
  */
 export function explainUnreachable(error: unknown): unknown {
-  const failure = failureOf(error)
+  const failure = serverFailureOf(error)
   return failure === undefined ? error : unavailable(failure.message, failure)
 }
 
@@ -23,14 +21,8 @@ export function explainFailedStart(error: unknown): unknown {
 
 /** The same fault for callers: its cause is for the log. */
 export function hideUnreachable(error: unknown): unknown {
-  const failure = failureOf(error)
+  const failure = serverFailureOf(error)
   return failure === undefined ? error : unavailable('The service is temporarily unavailable; try again later', failure)
-}
-
-function failureOf(error: unknown): LibsqlError | undefined {
-  // Drizzle puts the statement around the error of a read.
-  const cause = error instanceof DrizzleQueryError ? error.cause : error
-  return isUnreachable(cause) || isTooLarge(cause) ? asUnreachable(cause) : undefined
 }
 
 function unavailable(message: string, cause: unknown): Fault {

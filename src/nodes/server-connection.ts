@@ -1,6 +1,7 @@
 // Sends the requests of the database client to a database server, and reports which of them were certainly not sent.
-import { asNotReached } from '../../db/commit-once.ts'
+
 import type { SendRequest } from '../../db/server-database.ts'
+import { asNotReached } from '../../db/server-errors.ts'
 import { type DatabaseServer, readText } from '../database-server.ts'
 import { outboundFetch } from '../runtime/outbound.ts'
 

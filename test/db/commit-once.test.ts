@@ -1,16 +1,9 @@
 // When a commit over a connection that breaks is repeated, and what is reported of it in the end. Its clock is the test's.
 import { describe, expect, test } from 'bun:test'
 import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/client'
-import {
-  asNotReached,
-  asUnreachable,
-  type CommitOptions,
-  createCommits,
-  isUnknownOutcome,
-  isUnreachable,
-  type Send,
-} from '../../db/commit-once.ts'
+import { type CommitOptions, createCommits, type Send } from '../../db/commit-once.ts'
 import { createLedgerQueue } from '../../db/ledger-queue.ts'
+import { asNotReached, asUnreachable, isUnknownOutcome, isUnreachable } from '../../db/server-errors.ts'
 import { watchedCommits } from '../../scripts/shared/watched-commits.ts'
 import { rejectionOf } from '../support/rejection.ts'
 import { until } from '../support/until.ts'

@@ -1,8 +1,8 @@
 // A node whose database does not respond makes each request wait for one look, and not for two.
 import { expect, test } from 'bun:test'
 import { type Client, createClient } from '@libsql/client'
-import { isUnreachable } from '../../db/commit-once.ts'
 import { lookAt, usageRowsMax } from '../../db/look.ts'
+import { isUnreachable } from '../../db/server-errors.ts'
 import type { Looked, Position } from '../../db/shared-database.ts'
 import { type FollowOptions, followOthers } from '../../src/nodes/follow.ts'
 import { rejectionOf } from '../support/rejection.ts'

@@ -4,9 +4,10 @@ import type { Basis } from '../../../db/change-queue.ts'
 import { isStale } from '../../../db/look.ts'
 import type { Orm } from '../../../db/open.ts'
 import type { Statement } from '../../../db/rows.ts'
+import { serverFailureOf } from '../../../db/server-errors.ts'
 import type { Writer } from '../../../db/write.ts'
 import { Fault } from '../../fault.ts'
-import { changeOutcomeUnknown, explainUnreachable } from '../../nodes/database-unreachable.ts'
+import { changeOutcomeUnknown } from '../../nodes/database-unreachable.ts'
 import type { CommitVersion, Preset } from '../../presets/drafts.ts'
 import { keeping, putPreset, type Registry } from '../../registry.ts'
 import { checkOwner } from './ownership.ts'
@@ -66,7 +67,7 @@ export async function commit(
  * server database, the look before the next request loads the change.
  */
 function failToLoad(writer: Writer, cause: unknown): never {
-  if (explainUnreachable(cause) !== cause) throw changeOutcomeUnknown('The database server does not respond', cause)
+  if (serverFailureOf(cause) !== undefined) throw changeOutcomeUnknown('The database server does not respond', cause)
   writer.giveUp(new Error('The change is saved, but could not be loaded', { cause }))
   throw new Fault('internal', 'The change is saved, but the server could not load it and stops', { cause })
 }
