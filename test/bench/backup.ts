@@ -1,6 +1,7 @@
 // What backups and archives do to a busy server: `bun test/bench/backup.ts [MEGABYTES]` prints for how long the event loop is held, without
 // and during three backups and one archive of a database of that size (default 1,024), while 32 clients exchange tokens. Linux only.
 import { join } from 'node:path'
+import { atEnd } from '../support/at-end.ts'
 import { postExchange } from '../support/latchkey.ts'
 import { repository } from './measure.ts'
 
@@ -11,7 +12,7 @@ const child = Bun.spawn([process.execPath, join(repository, 'test/bench/backup-s
   stdout: 'inherit',
   stderr: 'inherit',
 })
-process.on('exit', () => child.kill())
+atEnd(() => child.kill())
 const next = <Value>() => new Promise<Value>((resolve) => replies.push(resolve as (value: unknown) => void))
 const { baseUrl, policyId, token } = await next<{ baseUrl: string; policyId: string; token: string }>()
 

@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { atEnd } from '../support/at-end.ts'
 import { bodies } from './holds-bodies.ts'
 import { benchFolder, median, repository } from './measure.ts'
 
@@ -23,7 +24,7 @@ const child = Bun.spawn(
   ],
   { ipc: (message) => replies.shift()?.(message), stdout: 'inherit', stderr: 'inherit' },
 )
-process.on('exit', () => child.kill())
+atEnd(() => child.kill())
 const next = <Value>() => new Promise<Value>((resolve) => replies.push(resolve as (value: unknown) => void))
 const baseUrl = await next<string>()
 

@@ -2,6 +2,7 @@
 import { dlopen, ptr } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { atEnd } from '../support/at-end.ts'
 import { runCommand, startServing, temporaryFolder } from '../support/latchkey.ts'
 
 export const repository = join(import.meta.dirname, '../..')
@@ -20,16 +21,12 @@ export type Contestant = {
   each?: number
 }
 
-const endings: (() => void)[] = []
-process.on('exit', () => {
-  for (const end of endings) end()
-})
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
 /** A folder that goes with the bench, however that ends. */
 export function benchFolder(): string {
   const { path, remove } = temporaryFolder()
-  endings.push(remove)
+  atEnd(remove)
   return path
 }
 
@@ -51,7 +48,7 @@ export async function spawnServer(
     stderr: 'ignore',
     ...(takesMessages && { ipc: () => {} }),
   })
-  endings.push(() => child.kill())
+  atEnd(() => child.kill())
   const stop = () => {
     child.kill()
     return child.exited
@@ -117,7 +114,7 @@ export async function installLatchkey(settings: Record<string, string> = {}): Pr
 /** Serves what is in the folder of an installation, or in a copy of it. */
 export async function serveFolder(folder: string, settings: Record<string, string> = {}): Promise<Served> {
   const serving = await startServing(['serve'], { cwd: folder, env: { ...forBenches, ...settings } })
-  endings.push(() => serving.process.kill('SIGKILL'))
+  atEnd(() => serving.process.kill('SIGKILL'))
   const { base_url: baseUrl = '', listening = '', metrics } = serving.facts
   return { baseUrl, listening, metrics, pid: serving.process.pid, stop: serving.stop }
 }

@@ -13,6 +13,7 @@ import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { Fault, tellForCommands } from '../../src/fault.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
+import { atEnd } from './at-end.ts'
 import { takeKeyPair } from './key-pairs.ts'
 import {
   audience,
@@ -70,10 +71,13 @@ async function initialize(data: string, server: ServerKind | undefined): Promise
 
 let made: Promise<string> | undefined
 
-/** A folder with what `init` creates. One command serves every test in this process. */
+/** A folder with what `init` creates. One command serves all tests until the end (at-end.ts). */
 async function makeInitialized(): Promise<string> {
   const { path, remove } = temporaryFolder()
-  process.once('exit', remove)
+  atEnd(() => {
+    made = undefined
+    remove()
+  })
   const server = await serverKindFor(path)
   await initialize(join(path, 'data'), server)
   await server?.close()

@@ -14,6 +14,7 @@ import { type Listener, listen } from '../../src/runtime/listen.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
 import { outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 import { type Server, type StartOptions, startServer } from '../../src/server.ts'
+import { atEnd } from './at-end.ts'
 import { compiledProgram } from './compiled-program.ts'
 import { takeKeyPair } from './key-pairs.ts'
 import { writeMigratedFile } from './migrated-file.ts'
@@ -229,17 +230,21 @@ export type ServingProcess = {
   stop: (signal?: NodeJS.Signals) => Promise<number>
 }
 
-let outputFolder: ReturnType<typeof temporaryFolder> | undefined
+let outputFolder: string | undefined
 let outputs = 0
 
 /** A file for what a process writes. Through a pipe, now and then nothing arrives at a test that has run a server itself. */
 function newOutputPath(): string {
   if (outputFolder === undefined) {
-    outputFolder = temporaryFolder()
-    process.once('exit', outputFolder.remove)
+    const { path, remove } = temporaryFolder()
+    outputFolder = path
+    atEnd(() => {
+      outputFolder = undefined
+      remove()
+    })
   }
   outputs += 1
-  return join(outputFolder.path, `${outputs}.log`)
+  return join(outputFolder, `${outputs}.log`)
 }
 
 /** Starts `serve` or `dev` as a child process and waits for the JSON line with its address. */

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { atEnd } from './at-end.ts'
 import { freePort } from './free-port.ts'
 
 /** Where a database is served: requests carry these headers. */
@@ -51,12 +52,6 @@ async function administer(path: string): Promise<void> {
   if (!response.ok && !text.includes('already exists')) throw new Error(`${path}: ${response.status} ${text}`)
 }
 
-/** Some tests leave their database to the end of the test process. */
-const processes = new Set<Bun.Subprocess>()
-process.once('exit', () => {
-  for (const child of processes) child.kill('SIGKILL')
-})
-
 /** Starts the server on a folder beside the path, which it creates, and waits until it serves. */
 async function startSqld(path: string): Promise<Sqld> {
   const port = await freePort()
@@ -68,7 +63,8 @@ async function startSqld(path: string): Promise<Sqld> {
     stdout: 'ignore',
     stderr: 'inherit',
   })
-  processes.add(child)
+  // Some tests leave their database to the end.
+  atEnd(() => child.kill('SIGKILL'))
   while (!(await isServing(url))) {
     if (child.exitCode !== null) throw new Error(`${LATCHKEY_TEST_SQLD} ended with ${child.exitCode}`)
     await Bun.sleep(5)
@@ -76,7 +72,6 @@ async function startSqld(path: string): Promise<Sqld> {
   const close = async () => {
     child.kill('SIGKILL')
     await child.exited
-    processes.delete(child)
   }
   return { url, headers: {}, close }
 }
