@@ -33,8 +33,8 @@ function blocksOf(markdown: string): Block[] {
       isOpen = isCode
     } else if (line === '' && !isCode) isOpen = false
     else {
-      const kind = isCode ? 'code' : kindOf(line)
       const last = blocks.at(-1)
+      const kind: Block['kind'] = isCode ? 'code' : kindOf(line, isOpen && last?.kind === 'paragraph')
       const continues = last?.kind === kind || (last?.kind === 'item' && kind === 'paragraph')
       if (isOpen && last !== undefined && continues) last.lines.push(line)
       else blocks.push({ kind, lines: [line] })
@@ -44,14 +44,16 @@ function blocksOf(markdown: string): Block[] {
   return blocks
 }
 
-function kindOf(line: string): Block['kind'] {
+function kindOf(line: string, isWithinParagraph: boolean): Block['kind'] {
   if (line.startsWith('#')) return 'heading'
   if (line.startsWith('|')) return 'table'
-  return itemMark.test(line) ? 'item' : 'paragraph'
+  return (isWithinParagraph ? firstItemMark : itemMark).test(line) ? 'item' : 'paragraph'
 }
 
 /** What an item of a list begins with. */
 const itemMark = /^(?:-|\d+\.) /
+/** Within a paragraph, another number ends a sentence, as in "responds with 503." (CommonMark 0.31.2, section 5.3). */
+const firstItemMark = /^(?:-|1\.) /
 
 function renderItems(lines: string[], width: number): string {
   const items: { mark: string; text: string }[] = []
@@ -66,7 +68,7 @@ function renderItems(lines: string[], width: number): string {
   return items.map(renderItem).join('\n')
 }
 
-/** Wraps the last column. If the other columns leave it less than half of the width, each row becomes a short list. */
+/** Wraps the last column. If the other columns leave it less than half of the width, each row becomes a list of titles and cells. */
 function renderTable(lines: string[], width: number): string {
   const [titles = [], ...rows] = lines.filter((line) => !/^\|[-|]+\|$/.test(line)).map(cellsOf)
   const before = titles.length - 1
@@ -74,7 +76,7 @@ function renderTable(lines: string[], width: number): string {
     Math.max(...[titles, ...rows].map((row) => row[index]?.length ?? 0)),
   )
   const indent = widths.reduce((sum, each) => sum + each + columnGap.length, 0)
-  if (indent > width / 2) return rows.map((row) => renderRowAsList(row, width)).join('\n')
+  if (indent > width / 2) return rows.map((row) => renderRowAsList(titles, row, width)).join('\n\n')
   return [titles, ...rows]
     .map((row) => {
       const start = widths.map((each, index) => (row[index] ?? '').padEnd(each) + columnGap).join('')
@@ -83,9 +85,14 @@ function renderTable(lines: string[], width: number): string {
     .join('\n')
 }
 
-function renderRowAsList([first = '', ...others]: string[], width: number): string {
-  const below = others.flatMap((cell) => wrap(cell, width - codeIndent.length))
-  return [...wrap(first, width), ...below.map((line) => codeIndent + line)].join('\n')
+function renderRowAsList(titles: string[], cells: string[], width: number): string {
+  const lines = cells.flatMap((cell, index) => {
+    const start = index === 0 ? '' : codeIndent
+    const title = titles[index] ?? ''
+    const [first = '', ...others] = wrap(title === '' ? cell : `${title}: ${cell}`, width - codeIndent.length)
+    return [start + first, ...others.map((line) => codeIndent + line)]
+  })
+  return lines.join('\n')
 }
 
 function cellsOf(line: string): string[] {
