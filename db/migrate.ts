@@ -21,6 +21,7 @@ import credentialExchange from './migrations/0017_credential_exchange.sql' with 
 import nodes from './migrations/0018_nodes.sql' with { type: 'text' }
 import sessions from './migrations/0019_sessions.sql' with { type: 'text' }
 import betweenNodes from './migrations/0020_between_nodes.sql' with { type: 'text' }
+import sharedIssuers from './migrations/0021_shared_issuers.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -45,6 +46,7 @@ export const migrations: Migration[] = [
   { version: 18, name: 'nodes', statements: statementsOf(nodes) },
   { version: 19, name: 'sessions', statements: statementsOf(sessions) },
   { version: 20, name: 'between_nodes', statements: statementsOf(betweenNodes) },
+  { version: 21, name: 'shared_issuers', statements: statementsOf(sharedIssuers) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

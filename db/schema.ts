@@ -107,6 +107,8 @@ export const issuers = sqliteTable('issuers', {
   bundleSignerId: text('bundle_signer_id'),
   keysExpireAt: time('keys_expire_at'),
   keyBundle: text('key_bundle', { mode: 'json' }).$type<KeyBundleRecord>(),
+  /** Whether strangers can get its tokens, as an administrator answered. */
+  shared: flag('shared'),
 })
 
 export const issuerKeySets = sqliteTable('issuer_key_sets', {

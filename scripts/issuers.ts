@@ -1,6 +1,6 @@
 // `latchkey issuers`: the identity providers that an organization trusts.
 import { X509Certificate } from 'node:crypto'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { keysExpireWarningDays } from '../src/federation/issuer/key-expiry.ts'
 import { splitBundle, validityOf } from '../src/values/certificates.ts'
@@ -34,6 +34,7 @@ const show = (issuer: Issuer) =>
     'private CA': issuer.ca_pem === null ? 'none' : few(certificatesOf(issuer.ca_pem), 3),
     'clock skew': `${issuer.clock_skew_seconds} s`,
     'max token age': issuer.max_token_age_seconds === null ? 'any' : `${issuer.max_token_age_seconds} s`,
+    ...(issuer.shared === null ? {} : { 'strangers get tokens': issuer.shared ? 'yes' : 'no' }),
     ...managedBy(issuer),
     ...lastUse(issuer),
   })
@@ -214,7 +215,13 @@ function keyOptions(made: Command): Command {
         wholeNumber,
       )
       .option('--clock-skew <seconds>', 'how far nbf and iat may be in the future (default: 30)', wholeNumber)
-      .option('--max-token-age <seconds>', 'maximum time from iat to exp of a token (default: any)', wholeNumber),
+      .option('--max-token-age <seconds>', 'maximum time from iat to exp of a token (default: any)', wholeNumber)
+      .addOption(
+        new Option(
+          '--shared <answer>',
+          'whether strangers, such as customers of the same service, can get tokens of the issuer',
+        ).choices(['yes', 'no']),
+      ),
   )
 }
 
@@ -229,6 +236,7 @@ function keyInput({ options }: Arguments): Record<string, unknown> {
     keys_stale_seconds: options.keysStale,
     clock_skew_seconds: options.clockSkew,
     max_token_age_seconds: removable(options.maxTokenAge),
+    shared: options.shared === undefined ? undefined : options.shared === 'yes',
   }
 }
 

@@ -118,6 +118,7 @@ export type Issuer = LastUse & {
   jwks: unknown
   clock_skew_seconds: number
   max_token_age_seconds: number | null
+  shared: boolean | null
   ca_pem: string | null
   ca_expires_at: string | null
   keys_stale_seconds: number

@@ -82,3 +82,26 @@ describe('an issuer URL', () => {
     await expect(served.admin('issuers.add', issuer(sources))).rejects.toThrow('one key source')
   })
 })
+
+describe('whether strangers get tokens of an issuer', () => {
+  test.each([true, false])('is %p once it is answered, and not answered otherwise', async (shared) => {
+    const { id } = await served.admin('issuers.add', issuer({}))
+    expect(await served.admin('issuers.show', { issuer: id })).toMatchObject({ shared: null })
+    expect(await served.admin('issuers.update', { issuer: id, shared })).toMatchObject({ shared })
+    expect(await served.admin('issuers.update', { issuer: id, clock_skew_seconds: 5 })).toMatchObject({ shared })
+    expect(await served.admin('issuers.update', { issuer: id, shared: null })).toMatchObject({ shared: null })
+    expect(await served.admin('issuers.add', issuer({ shared }))).toMatchObject({ shared })
+  })
+
+  test('is no text', async () => {
+    for (const shared of ['no', '', 0])
+      await expect(served.admin('issuers.add', issuer({ shared }))).rejects.toMatchObject({ code: 'invalid' })
+  })
+
+  test('is asked again after a change of the URL, unless it is answered with it', async () => {
+    const { id } = await served.admin('issuers.add', issuer({ shared: false }))
+    const move = (fields: object) => served.admin('issuers.update', { issuer: id, ...issuer({}), ...fields })
+    expect(await move({ shared: true })).toMatchObject({ shared: true })
+    expect(await move({})).toMatchObject({ shared: null })
+  })
+})

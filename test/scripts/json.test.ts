@@ -327,6 +327,8 @@ test('a cap and a switch are set and taken away again, and other updates leave t
   })
   expect(await json('issuers', 'update', 'idp', '--clock-skew', '5')).toMatchObject({ max_token_age_seconds: 3_600 })
   expect(await json('issuers', 'update', 'idp', '--no-max-token-age')).toMatchObject({ max_token_age_seconds: null })
+  expect(await json('issuers', 'update', 'idp', '--shared', 'yes')).toMatchObject({ shared: true })
+  expect(await json('issuers', 'update', 'idp', '--shared', 'no')).toMatchObject({ shared: false })
   expect(await json('policies', 'update', 'cd', '--replay-protection')).toMatchObject({ replay_protection: true })
   expect(await json('policies', 'update', 'cd', '--audience', 'aud')).toMatchObject({ replay_protection: true })
   expect(await json('policies', 'update', 'cd', '--no-replay-protection')).toMatchObject({ replay_protection: false })

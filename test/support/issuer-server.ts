@@ -44,6 +44,7 @@ export function issuerRow(fields: Partial<Issuer> = {}): Issuer {
     bundleSignerId: null,
     keysExpireAt: null,
     keyBundle: null,
+    shared: null,
     lastKeySet: null,
     ...fields,
   })

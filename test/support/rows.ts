@@ -105,6 +105,7 @@ export function organizationRows(name: string): OrganizationRows {
     bundleSignerId: null,
     keysExpireAt: null,
     keyBundle: null,
+    shared: null,
     ...times,
   }
   const policy: Policy = {

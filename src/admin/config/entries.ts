@@ -88,6 +88,7 @@ export function issuerEntry(row: Issuer, { bundleSigners }: Pick<Registry, 'bund
     keys_stale_seconds: row.keysStaleSeconds,
     clock_skew_seconds: row.clockSkewSeconds,
     max_token_age_seconds: row.maxTokenAgeSeconds,
+    shared: row.shared,
   })
 }
 

@@ -42,6 +42,9 @@ export const issuerFields = {
   'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
   'max_token_age_seconds?': `${maxTokenAgeSecondsMin} <= number.integer <= ${maxTokenAgeSecondsMax} | null`,
   'bundle_signer?': referenceShape.configure({ says: 'The signer whose bundles alone change the keys' }).or('null'),
+  'shared?': type('boolean')
+    .configure({ says: 'Whether strangers, such as customers of the same service, can get tokens of the issuer' })
+    .or('null'),
   'keys_expire_at?': timeShape.configure({ says: 'When a pasted JWKS expires. ISO 8601' }).or('null'),
 } as const
 

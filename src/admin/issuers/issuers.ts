@@ -72,6 +72,7 @@ export function draftIssuer(context: AdminContext, input: IssuerDraft, organizat
     keysStaleSeconds: input.keys_stale_seconds ?? issuerKeysStaleSecondsDefault,
     clockSkewSeconds: input.clock_skew_seconds ?? clockSkewSecondsDefault,
     maxTokenAgeSeconds: input.max_token_age_seconds ?? null,
+    shared: input.shared ?? null,
     createdAt: now,
     updatedAt: now,
     deletedAt: null,
@@ -108,6 +109,7 @@ async function updateIssuerFields(context: OperationContext, input: typeof updat
     clockSkewSeconds: input.clock_skew_seconds ?? issuer.clockSkewSeconds,
     maxTokenAgeSeconds:
       input.max_token_age_seconds === undefined ? issuer.maxTokenAgeSeconds : input.max_token_age_seconds,
+    shared: sharedAfter(issuer, input),
     updatedAt: context.now(),
   }
   const after = { ...issuer, ...change }
@@ -115,6 +117,12 @@ async function updateIssuerFields(context: OperationContext, input: typeof updat
   await rejectHarmfulChange(context, { before: issuer, after })
   await commit(context, [updateIssuer(context.orm, issuer.id, change)], [{ kind: 'issuer', id: issuer.id }])
   return showIssuer(context, issuer.id)
+}
+
+/** An answer is about one URL. */
+function sharedAfter(issuer: Issuer, { shared, issuer_url: url = issuer.issuerUrl }: typeof updateInput.infer) {
+  if (shared !== undefined) return shared
+  return url === issuer.issuerUrl ? issuer.shared : null
 }
 
 async function deleteIssuer(context: OperationContext, input: typeof oneInput.infer) {

@@ -25,6 +25,7 @@ export async function showIssuer({ orm, registry }: AdminContext, id: string): P
     jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
     clock_skew_seconds: row.clockSkewSeconds,
     max_token_age_seconds: row.maxTokenAgeSeconds,
+    shared: row.shared,
     ca_pem: row.caPem,
     ca_expires_at: timeOf(row.caPem === null ? null : firstToExpire(row.caPem).expiresAt),
     keys_stale_seconds: row.keysStaleSeconds,

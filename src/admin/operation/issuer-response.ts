@@ -18,6 +18,7 @@ export const issuerResponse = type({
   jwks: 'unknown',
   clock_skew_seconds: 'number.integer',
   max_token_age_seconds: 'number.integer | null',
+  shared: 'boolean | null',
   ca_pem: text,
   ca_expires_at: timeOrNull,
   keys_stale_seconds: 'number.integer',

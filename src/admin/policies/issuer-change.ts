@@ -1,5 +1,6 @@
 // What a change of an issuer does to its policies: tests that would fail, and strangers who could pass. Policies do not
-// change with their issuer, but their tests and the linter read its URL, and tests its limits on times.
+// change with their issuer, but their tests and the linter read its URL, the linter who gets its tokens, and tests its
+// limits on times.
 
 import { createPace } from '../../../db/pace.ts'
 import type { Issuer as IssuerRow } from '../../../db/schema.ts'
@@ -26,24 +27,24 @@ export async function rejectHarmfulChange(
 ): Promise<void> {
   const { before, after } = change
   if (isSameToPolicies(before, after)) return
-  const isUrlSame = before.issuerUrl === after.issuerUrl
+  const isLintedSame = before.issuerUrl === after.issuerUrl && before.shared === after.shared
   const pace = createPace()
   let linted = 0
   for (const policy of policiesNaming(registry, 'issuerId', new Set([before.id]))) {
     if (policy.deletedAt !== null || isSkipped(policy)) continue
     await rejectBrokenTest(policy, change, now())
-    if (!isUrlSame && linted++ < policiesLintedMax) await rejectNewFinding(policy, change)
+    if (!isLintedSame && linted++ < policiesLintedMax) await rejectNewFinding(policy, change)
     await pace()
   }
 }
 
 /** Whether nothing differs that the tests of its policies or the linter read. */
 export function isSameToPolicies(before: IssuerRow, after: IssuerRow): boolean {
-  return before.issuerUrl === after.issuerUrl && timesOf(before) === timesOf(after)
+  return readOf(before) === readOf(after)
 }
 
-function timesOf({ clockSkewSeconds, maxTokenAgeSeconds }: IssuerRow): string {
-  return JSON.stringify([clockSkewSeconds, maxTokenAgeSeconds])
+function readOf({ issuerUrl, shared, clockSkewSeconds, maxTokenAgeSeconds }: IssuerRow): string {
+  return JSON.stringify([issuerUrl, shared, clockSkewSeconds, maxTokenAgeSeconds])
 }
 
 async function rejectBrokenTest(policy: Policy, { before, after }: Change, now: number): Promise<void> {

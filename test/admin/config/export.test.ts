@@ -20,6 +20,7 @@ test('the plan of an export is empty, with every field set', async () => {
     name: 'by-url',
     issuer_url: 'https://b.example.com',
     jwks_url: 'https://b.example.com/k',
+    shared: false,
   })
   const bounds = { limit: 0.1, limit_reset: 'daily', requests_per_minute: 5, tokens_per_minute: 6 }
   await latchkey.admin('keys.create', {
@@ -47,6 +48,12 @@ test('the plan of an export is empty, with every field set', async () => {
   ])
   expect(JSON.stringify(document)).not.toContain('secret-credential')
   expect((await planOf(document)).changes).toEqual([])
+  expect(document.issuers?.map(({ shared }) => shared)).toEqual([false, undefined])
+  const [byUrl] = document.issuers ?? []
+  delete byUrl?.shared
+  expect(await planOf(document)).toMatchObject({
+    changes: [{ kind: 'issuers', fields: [{ field: 'shared', before: false }] }],
+  })
 })
 
 test('an expired key and a policy whose issuer was deleted stay in an export that changes nothing', async () => {

@@ -27,6 +27,7 @@ const issuer = fc.record(
     keys_stale_seconds: fc.constantFrom(86_400, 600),
     clock_skew_seconds: fc.constantFrom(30, 0),
     max_token_age_seconds: fc.constantFrom(null, 600),
+    shared: fc.constantFrom(null, false, true),
     jwks_url: fc.constantFrom('https://keys.example.com/jwks'),
   },
   { requiredKeys: ['name', 'issuer_url'] },
