@@ -77,6 +77,14 @@ describe('a policy that is too wide', () => {
   })
 })
 
+test('an update that removes the required scope is judged without it', async () => {
+  const reason = [{ rule: 'shared-no-tenant', because: 'only our tokens have this scope' }]
+  await create('scoped', { condition: 'true', required_scope: 'llm', lint_exceptions: reason })
+  const removal = latchkey.admin('policies.update', { policy: 'scoped', required_scope: null })
+  await expect(removal).rejects.toThrow('too wide: vacuous')
+  expect(await latchkey.admin<Saved>('policies.show', { policy: 'scoped' })).toMatchObject({ required_scope: 'llm' })
+})
+
 test('a policy that was saved before stays usable: it can be renamed, paused, resumed and deleted', async () => {
   const { jwks } = latchkey.issuer
   await latchkey.admin('issuers.add', { name: 'moved', issuer_url: 'https://old.example.com', jwks })

@@ -34,7 +34,7 @@ const examplesPerRuleMax = 4
 
 /**
  * Returns the findings of a policy, blocking ones first. Every example was accepted by all checks of the policy, with
- * the compiled condition. What cannot be decided is `not-proven-narrow`.
+ * the compiled condition. What cannot be decided is `not-decided` or `not-proven-narrow`.
  */
 export function lintPolicy(
   policy: LintedPolicy & Pick<Policy, 'conditionEnvironment'>,
@@ -88,9 +88,21 @@ function findPassing(policy: LintedPolicy, kind: IssuerKind, stranger: Witness, 
     if (found?.witness === undefined) unproven.push(rule)
     else findings.push(passingOf(rule, kind, found.witness, found.candidate.facts))
   }
-  if (unproven.length > 0)
-    findings.push(findingOf('not-proven-narrow', `not decided: ${unproven.toSorted().join(', ')}`))
+  findings.push(...undecidedFindings(unproven, isShared))
   return findings.toSorted((one, other) => (one.rule < other.rule ? -1 : 1))
+}
+
+/**
+ * What is suspected, and neither shown nor excluded. Where strangers have tokens, a suspicion that would block does so
+ * until it is decided.
+ */
+function undecidedFindings(unproven: readonly RuleName[], isShared: boolean): Finding[] {
+  const blocks = (rule: RuleName) => isShared && lintRules[rule].level === 'blocking'
+  const [blocking, others] = [unproven.filter(blocks), unproven.filter((rule) => !blocks(rule))]
+  return [
+    ...(blocking.length === 0 ? [] : [findingOf('not-decided', blocking.toSorted().join(', '))]),
+    ...(others.length === 0 ? [] : [findingOf('not-proven-narrow', others.toSorted().join(', '))]),
+  ]
 }
 
 /** Returns a function that builds an example once for each candidate, and none after `examplesMax`. */

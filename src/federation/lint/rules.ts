@@ -29,6 +29,11 @@ const table = {
     'A stranger puts the text into a part that they choose, such as a branch or the name of an environment.',
     'Compare the whole value, or its beginning up to a delimiter.',
   ),
+  'not-decided': blocking(
+    'Everyone can have tokens of this issuer, and the linter cannot decide whether a stranger passes.',
+    'A stranger satisfies the part of the condition that the linter does not follow.',
+    'Compare an id with `==`, or accept the risk: `--allow not-decided --because TEXT`.',
+  ),
   'not-proven-narrow': warning(
     'The linter cannot decide who passes: it does not follow a part of the condition, or its example did not pass.',
     'The part that was not followed may admit a stranger.',
@@ -207,5 +212,6 @@ export const strangerRules: readonly RuleName[] = [
   'k8s-any-namespace',
   'shared-no-tenant',
   'exclusion-only',
+  'not-decided',
   'not-proven-narrow',
 ]

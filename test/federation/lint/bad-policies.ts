@@ -59,11 +59,13 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'gitlab', condition: 'subject.endsWith(":ref:main")' },
     { issuer: 'spire', condition: 'subject.startsWith("spiffe:") && subject.endsWith("/ns/prod/sa/app")' },
   ],
-  'not-proven-narrow': [
-    { issuer: 'github', condition: 'claims.repository_owner.size() == 4' },
-    { issuer: 'own', condition: '(" " + claims.scope + " ").contains(" llm ")' },
+  'not-decided': [
     { issuer: 'github', condition: 'claims.repository_owner == claims.owner_wanted' },
-    { issuer: 'gitlab', condition: 'int(claims.project_id) == 20' },
+    { issuer: 'gitlab', condition: 'claims.project_id + claims.namespace_id == "2072"' },
+  ],
+  'not-proven-narrow': [
+    { issuer: 'own', condition: '(" " + claims.scope + " ").contains(" llm ")' },
+    { issuer: 'enterpriseServer', condition: 'claims.repository_owner == claims.owner_wanted' },
   ],
   'exclusion-only': [
     { issuer: 'own', condition: 'claims.email_verified == true' },

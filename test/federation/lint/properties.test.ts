@@ -36,7 +36,7 @@ const advice: RuleName[] = [
 function openQuestions(row: PolicyRow): Set<string> {
   const findings: readonly Finding[] = findingsOf(row)
   const rules = findings.flatMap(({ rule, detail }) =>
-    rule === 'not-proven-narrow' ? ((detail ?? '').replace('not decided: ', '').split(', ') as RuleName[]) : [rule],
+    rule === 'not-proven-narrow' || rule === 'not-decided' ? ((detail ?? '').split(', ') as RuleName[]) : [rule],
   )
   const open = rules.filter((rule) => !advice.includes(rule))
   // Every namespace of a cluster passes.

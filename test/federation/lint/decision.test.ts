@@ -1,0 +1,96 @@
+// On an issuer that everyone can have tokens of, a policy is saved only if the linter follows that it names its tenant.
+import { describe, expect, test } from 'bun:test'
+import { lintRules } from '../../../src/federation/lint/rules.ts'
+import { isAccepted } from '../../../src/federation/lint/witness.ts'
+import { findingsOf, type PolicyRow, policyOf } from './linting.ts'
+
+const owner = 'claims.repository_owner'
+/** Each accepted tokens of strangers. */
+const dangerous: [issuer: 'github' | 'gitlab' | 'google' | 'terraform' | 'buildkite', condition: string][] = [
+  ['github', `${owner}.startsWith("acme") && !${owner}.contains("-")`],
+  ['github', `size(${owner}) <= 8`],
+  ['github', `"acme,initech".contains(${owner})`],
+  ['github', `${owner} >= "acme" && ${owner} < "acmf"`],
+  ['github', `string(${owner}).startsWith("acme")`],
+  ['github', `(${owner} + "/").startsWith("ac")`],
+  ['github', `(has(claims.environment) ? claims.environment : "none") == "none"`],
+  ['github', `${owner} == "acme" ? true : claims.runner_environment == "github-hosted" && size(${owner}) > 4`],
+  ['github', `[${owner}].exists(o, o.startsWith("acme"))`],
+  ['github', `[${owner}].filter(o, o.startsWith("acme")).size() == 1`],
+  ['github', `[${owner}].map(o, o + "/").exists(o, o.startsWith("acme"))`],
+  ['github', 'claims.nbf < claims.iat'],
+  ['github', 'int(claims.run_id) > 10000000000'],
+  ['github', 'int(claims.repository_owner_id) >= 162148032'],
+  ['github', `int(${owner}) == 123`],
+  ['github', 'claims.groups.all(g, g == "x")'],
+  ['github', `"acme".contains(${owner})`],
+  ['github', 'claims.ref == "refs/heads/" + claims.workflow'],
+  ['github', `!(${owner} + "/x").startsWith("mallory/")`],
+  ['gitlab', 'size(claims.namespace_path) == 4'],
+  ['gitlab', '(claims.project_path + ":x").contains("acme/app")'],
+  ['google', 'string(claims.email_verified).startsWith("f")'],
+  ['terraform', '[claims.terraform_organization_name].exists(o, o.contains("acme"))'],
+  ['buildkite', 'claims.organization_slug > "acm"'],
+]
+
+const blockingOf = (row: PolicyRow) => findingsOf(row).filter(({ level }) => level === 'blocking')
+
+describe('on a shared issuer', () => {
+  test.each(dangerous)('%s: %s is refused', (issuer, condition) => {
+    const row: PolicyRow = { issuer, condition }
+    expect(blockingOf(row).length).toBeGreaterThan(0)
+    for (const { witness } of blockingOf(row))
+      if (witness !== undefined) expect(isAccepted(policyOf(row), witness)).toBe(true)
+  })
+
+  test('what is not decided names the suspicion and the ways out', () => {
+    const [found, ...others] = blockingOf({ issuer: 'github', condition: `${owner} == claims.owner_wanted` })
+    expect(found).toMatchObject({ rule: 'not-decided', detail: 'shared-no-tenant' })
+    expect(others).toEqual([])
+    expect(lintRules['not-decided'].fix).toContain('`==`')
+    expect(lintRules['not-decided'].fix).toContain('--allow not-decided --because')
+  })
+
+  test.each([
+    `claims.repository_owner_id == "1" && size(${owner}) <= 8`,
+    `${owner} in ["acme", "initech"] && [${owner}].filter(o, o.contains("a")).size() == 1`,
+    '"1" == claims.repository_id && (claims.ref + "/").startsWith("refs/heads/release/")',
+    `claims.repository == "acme/app" && int(claims.run_attempt) < 3 && claims.nbf <= claims.iat`,
+  ])('a tenant beside a part that is not followed is enough: %s', (condition) => {
+    expect(blockingOf({ issuer: 'github', condition })).toEqual([])
+  })
+})
+
+test('on an issuer of your own, what is not decided is a warning', () => {
+  const rules = findingsOf({ issuer: 'enterpriseServer', condition: 'claims.repository == claims.wanted' })
+  expect(rules.filter(({ rule }) => rule === 'not-proven-narrow').length).toBe(1)
+  expect(rules.filter(({ level }) => level === 'blocking')).toEqual([])
+})
+
+describe('what the linter follows', () => {
+  test('an empty list satisfies all(): it is the example', () => {
+    const [found] = blockingOf({ issuer: 'github', condition: 'claims.groups.all(g, g == "x")' })
+    expect(found?.rule).toBe('shared-no-tenant')
+    expect(found?.witness).toMatchObject({ groups: [] })
+  })
+
+  test('beyond the bound, what only some alternatives name does not count as named', () => {
+    const named = ['x', 'y'].map((a) => `claims.repository_id=="1"&&claims.a=="${a}"`)
+    const others = Array.from({ length: 64 }, (_, i) => `claims.a=="${i}"&&claims.b==1`)
+    const findings = findingsOf({ issuer: 'github', condition: [...named, ...others].join('||') })
+    expect(findings.some(({ rule, detail }) => rule === 'shared-no-tenant' || detail === 'shared-no-tenant')).toBe(true)
+    expect(JSON.stringify(findings)).not.toContain('github-any-ref')
+  })
+
+  test('each value of a list must name the tenant', () => {
+    const [found] = blockingOf({ issuer: 'github', condition: 'claims.repository in ["acme/app", "other"]' })
+    expect(found?.level).toBe('blocking')
+  })
+
+  test('what is not less is equal or more', () => {
+    const row: PolicyRow = { issuer: 'github', condition: '!(claims.n < 5) && claims.n == 5' }
+    expect(blockingOf(row).map(({ rule }) => rule)).toEqual(['shared-no-tenant'])
+    expect(blockingOf(row)[0]?.witness).toMatchObject({ n: 5 })
+    expect(findingsOf(row).map(({ rule }) => rule)).not.toContain('dead')
+  })
+})
