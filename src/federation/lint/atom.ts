@@ -18,17 +18,22 @@ export function membersOf(claim: ClaimName): string[] {
 export type TextOperator = 'startsWith' | 'endsWith' | 'contains'
 export type OrderOperator = '<' | '<=' | '>' | '>='
 
+type Comparison =
+  | { kind: 'among'; claim: ClaimName; negated: boolean; values: readonly Scalar[] }
+  | { kind: 'text'; claim: ClaimName; negated: boolean; operator: TextOperator; text: string }
+
 /**
  * `some`: an item of the list satisfies all atoms, whose claims begin with `@`. `every`: an empty list satisfies it.
+ * `converted`: the test is of what string() or int() makes of the claim, so the type of the claim decides what it asks.
  * `opaque`: a part that is not understood. It can only narrow a path.
  */
 export type Atom =
-  | { kind: 'among'; claim: ClaimName; negated: boolean; values: readonly Scalar[] }
-  | { kind: 'text'; claim: ClaimName; negated: boolean; operator: TextOperator; text: string }
+  | Comparison
   | { kind: 'present'; claim: ClaimName; negated: boolean }
   | { kind: 'order'; claim: ClaimName; operator: OrderOperator; value: number }
   | { kind: 'some'; claim: ClaimName; item: readonly Atom[] }
   | { kind: 'every'; claim: ClaimName }
+  | { kind: 'converted'; claim: ClaimName; to: 'text' | 'number'; test: Comparison }
   | { kind: 'opaque'; source: string; negated: boolean }
 
 /** All atoms hold, by their keys. */
@@ -51,7 +56,7 @@ export function keyOf(atom: Atom): string {
 }
 
 /** Creates an atom of values in a fixed order, so that the order of writing them does not matter. */
-export function among(claim: ClaimName, values: readonly Scalar[], negated: boolean): Atom {
+export function among(claim: ClaimName, values: readonly Scalar[], negated: boolean): Comparison {
   const distinct = [...new Set(values)]
   const sorted = distinct.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1))
   return { kind: 'among', claim, negated, values: sorted }

@@ -1,7 +1,17 @@
 // The ways in which a token can pass a policy: its paths with their facts, without those that no token of the issuer
 // can take.
 import type { Condition } from '../condition/compile.ts'
-import { always, among, type ClaimName, membersOf, only, type Path, type Paths, type Scalar } from './atom.ts'
+import {
+  type Atom,
+  always,
+  among,
+  type ClaimName,
+  membersOf,
+  only,
+  type Path,
+  type Paths,
+  type Scalar,
+} from './atom.ts'
 import { asksText, type Fact, type Facts, factsOf } from './fact.ts'
 import type { IssuerKind } from './issuer-kind.ts'
 import { allOf, pathKeyOf, pathsMax } from './paths.ts'
@@ -27,12 +37,21 @@ export function pathsOfPolicy(policy: LintedPolicy, condition: Condition | undef
 /** Returns the candidates of paths. A path of several subjects becomes one candidate for each. */
 export function candidatesOf(paths: Paths, kind: IssuerKind, stranger: Witness): Candidate[] {
   const candidates = paths.flatMap((path) => {
-    const facts = factsOf(path.values())
+    const facts = factsOf([...path.values()].map((atom) => convert(atom, kind, stranger)))
     const fitting = facts === undefined ? undefined : fitToKind(facts, kind, stranger)
     return fitting === undefined ? [] : [{ facts: fitting }]
   })
   const split = candidates.flatMap(splitSubjects)
   return split.length <= pathsMax ? split : candidates
+}
+
+/** A text is its own string(). An id that nobody else can get is written in one way, so int() of it is the id. */
+function convert(atom: Atom, { levels }: IssuerKind, stranger: Witness): Atom {
+  if (atom.kind !== 'converted') return atom
+  const { claim, to, test } = atom
+  if (to === 'text') return typeof valueAt(stranger, claim) === 'string' ? test : atom
+  const isId = levels.some(({ pins }) => pins.some((pin) => pin.claim === claim && pin.immutable === true))
+  return isId ? test : atom
 }
 
 function splitSubjects(candidate: Candidate): Candidate[] {

@@ -3,14 +3,17 @@ import type { ASTNode } from '@marcbachmann/cel-js'
 import { prepare } from '../condition/engine.ts'
 import { type ClaimName, claimAt, type Scalar } from './atom.ts'
 
-/** Macro variables: an item of a literal list, or an item of a claim. */
-export type Bindings = ReadonlyMap<string, { constant: Scalar } | { item: ClaimName }>
+/** Macro variables: an item of a claim, or an expression, such as an item of a literal list. */
+export type Bindings = ReadonlyMap<string, { item: ClaimName } | Expression>
 
 /** How much of a condition is still examined. Each node counts, each time it is reached. */
 export type Budget = { nodes: number; evaluations: number }
 
 /** What the translation of a condition carries along. */
 export type Scope = { source: string; bindings: Bindings; budget: Budget }
+
+/** A part of a condition, with what its macro variables stand for. */
+export type Expression = { node: ASTNode; scope: Scope }
 
 const variables: Partial<Record<string, ClaimName>> = {
   subject: 'sub',
@@ -23,13 +26,27 @@ const variables: Partial<Record<string, ClaimName>> = {
 export function claimOf(node: ASTNode, scope: Scope): ClaimName | undefined {
   if (node.op === 'id') {
     const bound = scope.bindings.get(node.args)
-    return bound === undefined ? variables[node.args] : 'item' in bound ? bound.item : undefined
+    if (bound === undefined) return variables[node.args]
+    if ('item' in bound) return bound.item
+    return isFollowed(scope) ? claimOf(bound.node, bound.scope) : undefined
   }
   if (node.op === '.') return memberOf(node.args[0], node.args[1], scope)
   if (node.op !== '[]') return undefined
   const [object, index] = node.args
   const name = constantOf(index, scope)
   return typeof name === 'string' ? memberOf(object, name, scope) : undefined
+}
+
+/** Chained macros can use a variable twice in each, so what it stands for counts each time. */
+export function isFollowed({ budget }: Scope): boolean {
+  return budget.nodes-- > 0
+}
+
+/** Returns what a macro variable stands for, or the expression itself. */
+export function resolve(expression: Expression): Expression {
+  const { node, scope } = expression
+  const bound = node.op === 'id' ? scope.bindings.get(node.args) : undefined
+  return bound !== undefined && 'node' in bound && isFollowed(scope) ? resolve(bound) : expression
 }
 
 function memberOf(object: ASTNode, name: string, scope: Scope): ClaimName | undefined {
@@ -51,7 +68,8 @@ export function constantOf(node: ASTNode, scope: Scope): Scalar | undefined {
       return scalarOf(node.args)
     case 'id': {
       const bound = scope.bindings.get(node.args)
-      return bound !== undefined && 'constant' in bound ? bound.constant : undefined
+      if (bound === undefined || 'item' in bound || !isFollowed(scope)) return undefined
+      return constantOf(bound.node, bound.scope)
     }
     case '+': {
       const [left, right] = node.args.map((each) => constantOf(each, scope))
@@ -63,13 +81,6 @@ export function constantOf(node: ASTNode, scope: Scope): Scalar | undefined {
     default:
       return evaluated(node, scope)
   }
-}
-
-/** Returns the values of a literal list, or undefined. */
-export function constantsOf(node: ASTNode, scope: Scope): Scalar[] | undefined {
-  if (node.op !== 'list') return undefined
-  const values = node.args.map((each) => constantOf(each, scope))
-  return values.every((value) => value !== undefined) ? (values as Scalar[]) : undefined
 }
 
 /** The engine itself computes what reads neither a token nor a macro variable. */

@@ -66,6 +66,7 @@ function isAdded(draft: Draft, atom: Exclude<Atom, { kind: 'opaque' }>): boolean
     case 'text':
       return isTextAdded(draft, atom)
     case 'present':
+    case 'converted':
       return true
     case 'order':
       draft.orders.push(atom)

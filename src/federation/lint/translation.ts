@@ -2,20 +2,11 @@
 // it is false. An error is neither, and needs no path.
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { macros } from '../condition/permitted.ts'
-import {
-  type Atom,
-  always,
-  among,
-  type ClaimName,
-  holdsText,
-  keyOf,
-  never,
-  type OrderOperator,
-  only,
-  type Paths,
-  type TextOperator,
-} from './atom.ts'
-import { claimOf, constantOf, constantsOf, isClaims, type Scope } from './constants.ts'
+import { type Atom, always, among, type ClaimName, keyOf, never, type OrderOperator, only, type Paths } from './atom.ts'
+import { translateComparison, translateOrder, translateText } from './comparison.ts'
+import { claimOf, constantOf, type Expression, isClaims, resolve, type Scope } from './constants.ts'
+import { bind, type Element, elementsOf } from './elements.ts'
+import { compareNumbers, filterCounted, isNode, replaced } from './forms.ts'
 import { allOf, anyOf } from './paths.ts'
 
 /** A condition has at most 2,000 characters; only macros over literal lists reach a node more than once. */
@@ -25,7 +16,6 @@ const evaluationsMax = 50
 
 const item: ClaimName = '@'
 const opposites: Record<OrderOperator, OrderOperator> = { '<': '>=', '<=': '>', '>': '<=', '>=': '<' }
-const mirrored: Record<OrderOperator, OrderOperator> = { '<': '>', '<=': '>=', '>': '<', '>=': '<=' }
 
 /**
  * Returns paths of which one holds for every token for which the condition is true, or is false. Takes bounded time.
@@ -67,8 +57,7 @@ function translateTest(node: ASTNode, truth: boolean, scope: Scope): Paths {
   if (typeof constant === 'boolean') return constant === truth ? always : never
   const claim = claimOf(node, scope)
   if (claim !== undefined) return only(among(claim, [truth], false))
-  const paths = translateOperator(node, truth, scope)
-  return paths ?? opaque(node, truth, scope)
+  return translateOperator(node, truth, scope) ?? translateChoice(node, truth, scope) ?? opaque(node, truth, scope)
 }
 
 function opaque({ start, end }: ASTNode, truth: boolean, { source }: Scope): Paths {
@@ -78,15 +67,22 @@ function opaque({ start, end }: ASTNode, truth: boolean, { source }: Scope): Pat
 function translateOperator(node: ASTNode, truth: boolean, scope: Scope): Paths | undefined {
   switch (node.op) {
     case '==':
-    case '!=':
-      return translateEquality(node.args, (node.op === '==') === truth, scope)
+    case '!=': {
+      const [left, right] = node.args
+      return (
+        translateEquality({ node: left, scope }, { node: right, scope }, (node.op === '==') === truth) ??
+        translateCount(node, truth, scope)
+      )
+    }
     case 'in':
-      return translateMembership(node.args, truth, scope)
+      return translateMembership(node, truth, scope)
     case '<':
     case '<=':
     case '>':
     case '>=':
-      return translateOrder(node.args, truth ? node.op : opposites[node.op], scope)
+      return (
+        translateOrder(node.args, truth ? node.op : opposites[node.op], scope) ?? translateCount(node, truth, scope)
+      )
     case 'call': {
       const [name, [given]] = node.args
       const claim = given === undefined ? undefined : claimOf(given, scope)
@@ -99,32 +95,51 @@ function translateOperator(node: ASTNode, truth: boolean, scope: Scope): Paths |
   }
 }
 
-function translateEquality([left, right]: [ASTNode, ASTNode], equal: boolean, scope: Scope): Paths | undefined {
+function translateEquality(left: Expression, right: Expression, equal: boolean): Paths | undefined {
   for (const [one, other] of [
     [left, right],
     [right, left],
   ] as const) {
-    const constant = constantOf(other, scope)
+    const constant = constantOf(other.node, other.scope)
     if (constant === undefined) continue
-    const known = constantOf(one, scope)
+    const known = constantOf(one.node, one.scope)
     if (known !== undefined && typeof known === typeof constant) return (known === constant) === equal ? always : never
-    const claim = claimOf(one, scope)
-    if (claim !== undefined) return only(among(claim, [constant], !equal))
-    if (typeof constant === 'boolean') return translate(one, constant === equal, scope)
+    const paths = translateComparison(one, constant, equal)
+    if (paths !== undefined) return paths
+    if (typeof constant === 'boolean') return translate(one.node, constant === equal, one.scope)
   }
-  return undefined
+  const [ones, others] = [left, right]
+    .map(resolve)
+    .map(({ node, scope }) => (node.op === 'list' ? elementsOf(node, scope) : undefined))
+  if (ones === undefined || others === undefined) return undefined
+  if (ones.length !== others.length) return equal ? never : always
+  const pairs = ones.map((one, index) => equalityOr(left.node, one, others[index] ?? one, equal))
+  return equal ? allOf(pairs) : anyOf(pairs)
 }
 
-function translateMembership([left, right]: [ASTNode, ASTNode], truth: boolean, scope: Scope): Paths | undefined {
+/** Compares two expressions. What is not understood is opaque; it stands for a part of `node`. */
+function equalityOr(node: ASTNode, one: Expression, other: Expression, equal: boolean): Paths {
+  if (one.scope.budget.nodes-- <= 0) return opaque(node, equal, one.scope)
+  return translateEquality(one, other, equal) ?? opaque(node, equal, one.scope)
+}
+
+function translateMembership(node: ASTNode & { op: 'in' }, truth: boolean, scope: Scope): Paths | undefined {
+  const [left, right] = node.args
   const claim = claimOf(left, scope)
-  const values = constantsOf(right, scope)
-  if (claim !== undefined && values !== undefined) {
-    if (values.length === 0) return truth ? never : only({ kind: 'present', claim, negated: false })
-    return only(among(claim, values, !truth))
+  const elements = elementsOf(right, scope)
+  if (elements !== undefined) {
+    const constants = elements.map(({ node: each, scope: inside, guards }) =>
+      guards.length === 0 ? constantOf(each, inside) : undefined,
+    )
+    const values = constants.filter((each) => each !== undefined)
+    if (claim !== undefined && values.length === constants.length) {
+      if (values.length === 0) return truth ? never : only({ kind: 'present', claim, negated: false })
+      return only(among(claim, values, !truth))
+    }
+    return translateElements(elements, truth, (each) => equalityOr(node, { node: left, scope }, each, truth))
   }
   const value = constantOf(left, scope)
   if (value === undefined) return undefined
-  if (values !== undefined) return values.includes(value) === truth ? always : never
   if (isClaims(right) && typeof value === 'string') return only({ kind: 'present', claim: value, negated: !truth })
   const list = claimOf(right, scope)
   if (list === undefined) return undefined
@@ -133,27 +148,26 @@ function translateMembership([left, right]: [ASTNode, ASTNode], truth: boolean, 
   )
 }
 
-function translateOrder([left, right]: [ASTNode, ASTNode], operator: OrderOperator, scope: Scope): Paths | undefined {
-  const [claim, limit] = [claimOf(left, scope), constantOf(right, scope)]
-  if (claim !== undefined && typeof limit === 'number') return only({ kind: 'order', claim, operator, value: limit })
-  const [least, other] = [constantOf(left, scope), claimOf(right, scope)]
-  if (other === undefined || typeof least !== 'number') return undefined
-  return only({ kind: 'order', claim: other, operator: mirrored[operator], value: least })
+/** Some element that is in the list passes a test, or none does. The test itself is given for this truth. */
+function translateElements(elements: readonly Element[], some: boolean, test: (each: Element) => Paths): Paths {
+  const each = elements.map((element) => {
+    const guards = element.guards.map(({ node, scope }) => translate(node, some, scope))
+    return some ? allOf([...guards, test(element)]) : anyOf([...guards, test(element)])
+  })
+  return some ? anyOf(each) : allOf(each)
 }
 
-function translateText(node: ASTNode & { op: 'rcall' }, truth: boolean, scope: Scope): Paths | undefined {
-  const [name, receiver, [given]] = node.args
-  if (given === undefined || !['startsWith', 'endsWith', 'contains'].includes(name)) return undefined
-  const operator = name as TextOperator
-  const text = constantOf(given, scope)
-  if (typeof text !== 'string') return undefined
-  const known = constantOf(receiver, scope)
-  if (typeof known === 'string') return holdsText(known, operator, text) === truth ? always : never
-  const claim = claimOf(receiver, scope)
-  if (claim === undefined) return undefined
-  // Every text starts with, ends with and contains nothing.
-  if (text === '') return truth ? only({ kind: 'present', claim, negated: false }) : never
-  return only({ kind: 'text', claim, negated: !truth, operator, text })
+/** `size(list.filter(…)) > 0` asks the same as exists(). Another number asks for more, which is opaque. */
+function translateCount(node: ASTNode, truth: boolean, scope: Scope): Paths | undefined {
+  const [left, right] = node.args as [ASTNode, ASTNode]
+  const [filter, limit] = [filterCounted(left), constantOf(right, scope)]
+  if (filter === undefined || typeof limit !== 'number') return undefined
+  const holds = (count: number): boolean => compareNumbers(count, node.op, limit) === truth
+  const more = [1, limit - 1, limit, limit + 1].filter((count) => count >= 1)
+  if (holds(0)) return more.some(holds) ? undefined : translateMacro(filter, false, scope)
+  const some = translateMacro(filter, true, scope)
+  if (some === undefined || more.every(holds)) return some
+  return allOf([some, opaque(node, truth, scope)])
 }
 
 function translateMacro(node: ASTNode & { op: 'rcall' }, truth: boolean, scope: Scope): Paths | undefined {
@@ -161,20 +175,57 @@ function translateMacro(node: ASTNode & { op: 'rcall' }, truth: boolean, scope: 
   if (variable?.op !== 'id' || body === undefined) return undefined
   const isAll = name === 'all'
   if (!isAll && name !== 'exists' && !(name === 'exists_one' && truth)) return undefined
-  const inside = (bound: { constant: string | number | boolean | null } | { item: ClaimName }): Scope => ({
-    ...scope,
-    bindings: new Map([[variable.args, bound]]),
-  })
-  const values = name === 'exists_one' ? undefined : constantsOf(receiver, scope)
-  if (values !== undefined) {
-    const operands = values.map((constant) => translate(body, truth, inside({ constant })))
-    return isAll === truth ? allOf(operands) : anyOf(operands)
-  }
+  const elements = elementsOf(receiver, scope)
+  // all() fails if some element fails.
+  if (elements !== undefined)
+    return translateElements(elements, isAll !== truth, (each) =>
+      translate(body, truth, bind(scope, variable.args, each)),
+    )
   const claim = claimOf(receiver, scope)
   if (claim === undefined) return undefined
   // An empty list satisfies all(), and does not satisfy exists().
   if (isAll === truth) return only({ kind: 'every', claim })
-  return anyOf(translate(body, !isAll, inside({ item })).map((path) => ofItem(claim, [...path.values()])))
+  const paths = translate(body, !isAll, bind(scope, variable.args, { item }))
+  return anyOf(paths.map((path) => ofItem(claim, [...path.values()])))
+}
+
+/** A test of a conditional expression, or of a value in a map or list, is a test of each value that it can have. */
+function translateChoice(node: ASTNode, truth: boolean, scope: Scope): Paths | undefined {
+  const own = node.op === '[]' ? choicesOf(node, scope) : undefined
+  if (own !== undefined) return anyOf(own.map(({ when, value }) => allOf([when, translate(value, truth, scope)])))
+  if (!Array.isArray(node.args)) return undefined
+  const parts: unknown[] = node.args
+  for (const [index, part] of parts.entries()) {
+    const choices = isNode(part) ? choicesOf(part, scope) : undefined
+    if (choices === undefined) continue
+    const tests = choices.map(({ when, value }) =>
+      allOf([when, translate(replaced(node, parts.with(index, value)), truth, scope)]),
+    )
+    return anyOf(tests)
+  }
+  return undefined
+}
+
+function choicesOf(node: ASTNode, scope: Scope): { when: Paths; value: ASTNode }[] | undefined {
+  if (node.op === '?:') {
+    const [condition, yes, no] = node.args
+    return [
+      { when: translate(condition, true, scope), value: yes },
+      { when: translate(condition, false, scope), value: no },
+    ]
+  }
+  if (node.op !== '[]') return undefined
+  const [read, index] = node.args
+  // An expression of another scope cannot stand in this one.
+  const { node: object, scope: within } = resolve({ node: read, scope })
+  if (object.op === 'map' && within === scope)
+    return object.args.map(([key, value]) => ({
+      when: equalityOr(node, { node: index, scope }, { node: key, scope }, true),
+      value,
+    }))
+  const at = object.op === 'list' && within.bindings.size === 0 ? constantOf(index, scope) : undefined
+  const value = object.op === 'list' && typeof at === 'number' ? object.args[at] : undefined
+  return value === undefined ? undefined : [{ when: always, value }]
 }
 
 /** An item satisfies the atoms about it. The others hold for the token, since the list is not empty. */

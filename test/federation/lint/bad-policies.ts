@@ -64,7 +64,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'gitlab', condition: 'claims.project_id + claims.namespace_id == "2072"' },
   ],
   'not-proven-narrow': [
-    { issuer: 'own', condition: '(" " + claims.scope + " ").contains(" llm ")' },
+    { issuer: 'own', condition: 'claims.azp == claims.wanted' },
     { issuer: 'enterpriseServer', condition: 'claims.repository_owner == claims.owner_wanted' },
   ],
   'exclusion-only': [

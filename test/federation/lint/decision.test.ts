@@ -56,6 +56,20 @@ describe('on a shared issuer', () => {
     `${owner} in ["acme", "initech"] && [${owner}].filter(o, o.contains("a")).size() == 1`,
     '"1" == claims.repository_id && (claims.ref + "/").startsWith("refs/heads/release/")',
     `claims.repository == "acme/app" && int(claims.run_attempt) < 3 && claims.nbf <= claims.iat`,
+    `int(claims.repository_owner_id) == 162148032`,
+    `string(claims.repository_id) == "1" && string(claims.ref).startsWith("refs/tags/")`,
+    `"repo:" + claims.repository == "repo:acme/app"`,
+    `(claims.repository + ":").startsWith("acme/app:")`,
+    `(" " + ${owner} + " ") in [" acme ", " initech "]`,
+    `["acme", "initech"].map(o, "repo:" + o + "/").exists(p, subject.startsWith(p))`,
+    `["acme", "initech"].filter(o, o == ${owner}).size() == 1`,
+    `["acme"].exists_one(o, o == ${owner})`,
+    `[${owner}, claims.ref] == ["acme", "refs/heads/main"]`,
+    `${owner} in {"acme": 1, "initech": 2}`,
+    `{"acme/app": "refs/heads/main", "acme/lib": "refs/heads/dev"}[claims.repository] == claims.ref`,
+    `(claims.ref == "refs/heads/main" ? "acme" : "initech") == ${owner}`,
+    `[["1", "push"], ["2", "release"]].exists(p, p[0] == claims.repository_id && p[1] == claims.event_name)`,
+    `[["1", "push"], ["2", "release"]].exists(p, p == [claims.repository_id, claims.event_name])`,
   ])('a tenant beside a part that is not followed is enough: %s', (condition) => {
     expect(blockingOf({ issuer: 'github', condition })).toEqual([])
   })

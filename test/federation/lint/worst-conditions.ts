@@ -17,6 +17,15 @@ export const worstConditions: Record<string, string> = {
     '||',
   ),
   'parts that are not followed': fill((i) => `(size(subject)>${i}||size(token_type)>${i})`, '&&'),
+  'values of conditional expressions': fill((i) => `(claims.a${i}=='x'?claims.b${i}:subject)=='y'`, '&&'),
+  'maps with many keys': fill((j) => `{${fill((i) => `'${i}':'${j}'`, ',', 300)}}[claims.a${j}]==claims.b`, '||'),
+  'chained macros': fill((i) => `['${i}'].map(x,x+x).map(x,x+x).map(x,x+x).exists(x,x==subject+claims.a)`, '||'),
+  'lists of claims': `[${fill((i) => `claims.a${i}`, ',', 1_850)}].exists(x,x.startsWith('acme')||x==subject)`,
+  'joined texts': fill(
+    (i) => `('${'a'.repeat(20)}'+claims.b${i}+'${'a'.repeat(20)}').contains('${'a'.repeat(20)}b')`,
+    '&&',
+  ),
+  'many failing tests': fill((i) => `claims.a${i}>0`, '||'),
   'many repositories': `claims.repository in [${fill((i) => `'acme/${i}'`, ',', 1_900)}]`,
   'many subjects': `subject in [${fill((i) => `'repo:a/${i}:pull_request'`, ',', 1_900)}]`,
 }
