@@ -184,7 +184,7 @@ test('other work comes in between the two searches of a review', async () => {
       },
       ...{ requiredScope: null, requiredTokenType: null, lintExceptions: null },
     },
-    { issuerUrl: 'https://idp.example.com', maxTokenAgeSeconds: null },
+    { issuerUrl: 'https://idp.example.com', maxTokenAgeSeconds: null, shared: null },
   ]
   // The first comparison loads what it needs.
   await compareSides(sideOf('true'), sideOf('false'))

@@ -55,7 +55,7 @@ export async function startWithPastedIssuer(options: TestServerOptions = {}): Pr
   ])
   const jwks = { keys: [es.publicJwk, rs.publicJwk, otherEs.publicJwk] }
   const key = await test.admin<Row & { key: string }>('keys.create', { name: 'target' })
-  const issuer = await test.admin('issuers.add', { name: 'idp', issuer_url: issuerUrl, jwks })
+  const issuer = await test.admin('issuers.add', { name: 'idp', issuer_url: issuerUrl, jwks, shared: false })
   const policy = await test.admin('policies.create', {
     name: 'policy',
     issuer: 'idp',

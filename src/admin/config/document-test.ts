@@ -74,5 +74,6 @@ function issuerOf(
     issuerUrl: found.issuer_url,
     clockSkewSeconds: found.clock_skew_seconds ?? clockSkewSecondsDefault,
     maxTokenAgeSeconds: found.max_token_age_seconds ?? null,
+    shared: found.shared ?? null,
   }
 }

@@ -9,7 +9,7 @@ import type { ApiKey, Issuer, Policy } from '../../../db/schema.ts'
 import { putPrices } from '../../../db/upstreams.ts'
 import { Fault } from '../../fault.ts'
 import { findOrDraftOwner, type Owner } from '../../keys/owner.ts'
-import { checkIssuerFields, draftIssuer } from '../issuers/issuers.ts'
+import { checkIssuerFields, draftIssuer, rejectContradiction } from '../issuers/issuers.ts'
 import { keptKeys } from '../issuers/key-columns.ts'
 import { boundsOf, checkBounds } from '../keys/key-input.ts'
 import { draftApiKey } from '../keys/keys.ts'
@@ -93,14 +93,21 @@ function identityOf(row: Identified | undefined): Partial<Identified> {
   return row === undefined ? {} : { id: row.id, createdAt: row.createdAt }
 }
 
-export function draftIssuerEntry(drafting: Drafting, wanted: EntryOf<'issuers'>, saved: Saved | undefined): Draft {
+export async function draftIssuerEntry(
+  drafting: Drafting,
+  wanted: EntryOf<'issuers'>,
+  saved: Saved | undefined,
+): Promise<Draft> {
   const { context, organizationId, managedBy } = drafting
   const before = saved && context.registry.issuers.get(saved.id)
   const drafted = draftIssuer(context, wanted, organizationId)
   const kept = { ...identityOf(before), ...keptKeys(drafted, before), managedBy: managedBy(saved) }
   const row: Issuer = { ...drafted, ...kept }
   const entry = issuerEntry(row, context.registry)
-  if (!isSame(entry, saved?.entry)) checkIssuerFields(context, row)
+  if (!isSame(entry, saved?.entry)) {
+    checkIssuerFields(context, row)
+    await rejectContradiction(row)
+  }
   drafting.issuers.set(row.name, row)
   const { orm } = context
   return { entry, id: row.id, save: () => [before ? updateIssuer(orm, row.id, row) : insertIssuer(orm, row)] }

@@ -49,6 +49,7 @@ async function addIssuer(context: OperationContext, input: typeof addInput.infer
   rejectPast(context, input.keys_expire_at)
   const row = draftIssuer(context, input, organizationId)
   checkIssuer(context, row)
+  await rejectContradiction(row)
   await commit(context, [insertIssuer(context.orm, row)], [{ kind: 'issuer', id: row.id }])
   return showIssuer(context, row.id)
 }
@@ -114,6 +115,7 @@ async function updateIssuerFields(context: OperationContext, input: typeof updat
   }
   const after = { ...issuer, ...change }
   checkIssuer(context, after)
+  if (input.shared !== undefined) await rejectContradiction(after)
   await rejectHarmfulChange(context, { before: issuer, after })
   await commit(context, [updateIssuer(context.orm, issuer.id, change)], [{ kind: 'issuer', id: issuer.id }])
   return showIssuer(context, issuer.id)
@@ -170,6 +172,19 @@ export function checkIssuerFields({ config }: AdminContext, row: IssuerRow): voi
   if (objection !== undefined)
     throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
   if (row.caPem !== null) checkCertificates(row.caPem)
+}
+
+/** @throws Fault `invalid` for the answer that nobody else gets tokens of a service that everybody uses */
+export async function rejectContradiction({ issuerUrl, shared }: Pick<IssuerRow, 'issuerUrl' | 'shared'>) {
+  if (shared !== false) return
+  const { knownServiceOf } = await import('../../federation/lint/shared-issuer.ts')
+  const service = knownServiceOf(issuerUrl)
+  if (service === undefined) return
+  throw new Fault(
+    'invalid',
+    `Everyone can get tokens of ${JSON.stringify(issuerUrl)} (${service}), so shared may not be false: leave it out`,
+    { hint: ' (--shared)' },
+  )
 }
 
 function checkIssuer(context: AdminContext, row: IssuerRow): void {

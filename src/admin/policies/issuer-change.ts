@@ -62,11 +62,17 @@ async function rejectBrokenTest(policy: Policy, { before, after }: Change, now: 
 async function rejectNewFinding(policy: Policy, { before, after }: Change): Promise<void> {
   const blocking = (await lintAgainst(policy, after)).filter(isBlocking)
   if (blocking.length === 0) return
-  const known = new Set((await lintAgainst(policy, before)).map(({ rule }) => rule))
+  const known = new Set((await lintAgainst(policy, before)).filter(isBlocking).map(({ rule }) => rule))
   const found = blocking.find(({ rule }) => !known.has(rule))
   if (found === undefined) return
   throw new Fault(
     'invalid',
-    `With this change, the policy ${JSON.stringify(policy.name)} is too wide: ${found.rule}. ${found.message} Narrow the policy first, or accept the finding there with a reason`,
+    `With this change, the policy ${JSON.stringify(policy.name)} is too wide: ${found.rule}. ${found.message} ${wayOut(found.rule)}`,
   )
+}
+
+function wayOut(rule: string): string {
+  return rule === 'shared-unknown'
+    ? 'Answer it with this change: set shared to false or true'
+    : 'Narrow the policy first, or accept the finding there with a reason'
 }

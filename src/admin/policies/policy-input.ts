@@ -26,12 +26,13 @@ const conditionShape = textCheckedLater(
   conditionCharactersMax,
   'A CEL expression of type bool over `subject`, `audience`, `scopes`, `token_type` and `claims`',
 )
-/** Each with the reason, for the next reviewer. */
-const exceptionsShape = type({
-  '+': 'reject',
-  rule: type.enumerated(...ruleNames),
-  because: textShape(1, exceptionReasonCharactersMax),
-})
+/** A letter that is seen: fillers and blank hieroglyphs count as letters too. */
+const visibleLetter = /[\p{L}--[\p{Default_Ignorable_Code_Point}\u{13441}\u{13442}]]/v
+/** For the next reviewer. */
+const reasonShape = textShape(1, exceptionReasonCharactersMax)
+  .narrow((text, context) => visibleLetter.test(text) || context.mustBe('a reason in words, with visible letters'))
+  .configure({ pattern: '\\p{L}', says: 'Why the finding is accepted, in words' })
+const exceptionsShape = type({ '+': 'reject', rule: type.enumerated(...ruleNames), because: reasonShape })
   .array()
   .atMostLength(ruleNames.length)
   .configure({ says: 'Findings of the linter that are accepted, and why' })

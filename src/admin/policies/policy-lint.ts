@@ -1,5 +1,6 @@
 // What the linter finds in policies: shown with a policy, and refused when one is saved with a blocking finding.
 
+import { shellWord } from '../../../db/access.ts'
 import { createPace } from '../../../db/pace.ts'
 import type { Policy as PolicyRow } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
@@ -97,14 +98,27 @@ export async function rejectBlockingFindings(context: AdminContext, row: PolicyR
   const blocking = (await lintRow(context, row)).filter(isBlocking)
   const [first] = blocking
   if (first === undefined) return
+  if (first.rule === 'shared-unknown') throw unansweredFault(context, row, first)
   const rules = blocking.map(({ rule }) => rule)
-  const example =
-    first.example === undefined ? '' : `. This token would pass: ${shorten(JSON.stringify(first.example))}`
+  const example = exampleIn(first)
   throw new Fault(
     'invalid',
     `The policy is too wide: ${rules.join(', ')}. ${first.message} ${first.fix.replace(/\.$/, '')}${example}. If this is intended, name the rule in lint_exceptions, with the reason`,
     { hint: ` (--allow ${rules.join(' ')} --because TEXT)` },
   )
+}
+
+function unansweredFault(context: AdminContext, row: PolicyRow, finding: FindingResponse): Fault {
+  const { name, issuerUrl } = issuerOfRow(context, row)
+  return new Fault(
+    'invalid',
+    `Nobody has answered whether strangers can get tokens of the issuer ${JSON.stringify(name)} (${issuerUrl}). If they can, the policy may be too wide: ${finding.detail}${exampleIn(finding)}. Answer first: set shared of the issuer to false or true`,
+    { reason: 'shared_unknown', hint: ` (latchkey issuers update ${shellWord(name)} --shared no, or yes)` },
+  )
+}
+
+function exampleIn({ example }: FindingResponse): string {
+  return example === undefined ? '' : `. This token would pass: ${shorten(JSON.stringify(example))}`
 }
 
 /** Whether nobody has accepted it. */
@@ -177,5 +191,8 @@ async function lintDraft(context: AdminContext, draft: Draft, organizationId: st
 function issuerOf({ registry }: AdminContext, { issuer, issuer_url }: Draft, organizationId: string): LintedIssuer {
   if (issuer !== undefined) return findIssuer(registry, issuer, organizationId)
   if (issuer_url === undefined) throw new Fault('invalid', 'A draft must name its issuer: set issuer or issuer_url')
-  return { issuerUrl: issuer_url, maxTokenAgeSeconds: null }
+  const saved = [...registry.issuers.values()].find(
+    (row) => row.organizationId === organizationId && row.deletedAt === null && row.issuerUrl === issuer_url,
+  )
+  return { issuerUrl: issuer_url, maxTokenAgeSeconds: null, shared: saved?.shared ?? null }
 }

@@ -29,6 +29,17 @@ export function objectionToIssuerUrl(text: string, insecureIssuers: boolean): st
   return text.includes('?') ? 'may not have a query' : urlProblem(text, insecureIssuers)
 }
 
+/** Names that no public name server resolves (RFC 6761, RFC 6762, RFC 8375, ICANN SAC113), and those inside a cluster. */
+const privateName = /^[^.]+$|\.(?:localhost|local|internal|test|svc)$|\.home\.arpa$/
+
+/** Reports whether the host of a URL may be a service on the Internet: everything but private addresses and names. */
+export function isPublicHost(url: string): boolean {
+  if (!URL.canParse(url)) return true
+  const host = hostOf(new URL(url)).replace(/\.$/, '')
+  const range = parseAddress(host)?.range()
+  return range === undefined ? !privateName.test(host) : range === 'unicast'
+}
+
 /** Returns the host of a URL as a name or a plain IP address. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1')

@@ -94,7 +94,7 @@ export const terraform: IssuerKind = {
   matches: (issuerUrl, subjects) =>
     /^https:\/\/app(?:\.eu)?\.terraform\.io\/?$/.test(issuerUrl) ||
     subjects.some((text) => /^organization:[^:]+:project:/.test(text)),
-  isShared: (issuerUrl) => /^https:\/\/app(?:\.eu)?\.terraform\.io\/?$/.test(issuerUrl),
+  isShared: (issuerUrl) => /^https:\/\/app(?:\.eu)?\.terraform\.io\/?$/.test(issuerUrl) || undefined,
   levels: [
     {
       pins: [
@@ -189,7 +189,7 @@ export const jenkins: IssuerKind = {
   title: 'Jenkins',
   matches: (issuerUrl) =>
     /^https:\/\/(?:[^/]*\bjenkins\b[^/]*(?:\/.*)?|[^/]+(?:\/.*)?\/jenkins(?:\/.*)?)\/oidc$/.test(issuerUrl),
-  isShared: () => false,
+  isShared: () => undefined,
   levels: [{ pins: [{ claim: 'sub', prefix: /\/job\/[^/]+\/$/, open: /^https?:\/\/.+\/job\// }] }],
   wideRule: 'tenant-wide',
   checks: [],

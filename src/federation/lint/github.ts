@@ -87,7 +87,9 @@ export const github: IssuerKind = {
   matches: (issuerUrl) =>
     /^https:\/\/token\.actions\.(?:githubusercontent\.com|[^/]+\.ghe\.com)(?:\/|$)/.test(issuerUrl) ||
     /^https:\/\/[^/]+\/_services\/token$/.test(issuerUrl),
-  isShared: (issuerUrl) => /^https:\/\/token\.actions\.githubusercontent\.com\/?$/.test(issuerUrl),
+  // An enterprise on github.com or GHE.com can have an issuer of its own.
+  isShared: (issuerUrl) =>
+    /^https:\/\/token\.actions\./.test(issuerUrl) ? /\.githubusercontent\.com\/?$/.test(issuerUrl) : undefined,
   levels: [owner, repository],
   wideRule: 'tenant-wide',
   namesRule: 'github-name-only',

@@ -50,7 +50,7 @@ export const gitlab: IssuerKind = {
   title: 'GitLab CI/CD',
   matches: (issuerUrl, subjects) =>
     /^https:\/\/gitlab\.[^/]+\/?$/.test(issuerUrl) || subjects.some((text) => text.startsWith('project_path:')),
-  isShared: (issuerUrl) => /^https:\/\/gitlab\.com\/?$/.test(issuerUrl),
+  isShared: (issuerUrl) => /^https:\/\/gitlab\.com\/?$/.test(issuerUrl) || undefined,
   levels: [group, project],
   wideRule: 'tenant-wide',
   namesRule: 'gitlab-name-only',

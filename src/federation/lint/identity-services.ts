@@ -121,7 +121,7 @@ const inCluster = (...members: string[]) => claimAt('kubernetes.io', ...members)
 const accountName = inCluster('serviceaccount', 'name')
 const clusters = new RegExp(
   [
-    '^https://kubernetes\\.default\\.svc',
+    '^https://kubernetes\\.default\\.svc(?:[.:/]|$)',
     '^https://oidc\\.eks\\.[^/]+/id/',
     '^https://container\\.googleapis\\.com/v1/projects/',
     '^https://[^/]*oic\\.prod-aks\\.azure\\.com/',
@@ -158,7 +158,7 @@ export const kubernetes: IssuerKind = {
   title: 'Kubernetes',
   matches: (issuerUrl, subjects) =>
     clusters.test(issuerUrl) || subjects.some((text) => text.startsWith('system:serviceaccount')),
-  isShared: () => false,
+  isShared: (issuerUrl) => (clusters.test(issuerUrl) ? false : undefined),
   levels: [namespace, account],
   wideRule: 'k8s-namespace',
   namesRule: 'k8s-recreated',
@@ -208,7 +208,7 @@ export const spiffe: IssuerKind = {
   id: 'spiffe',
   title: 'SPIFFE',
   matches: (_issuerUrl, subjects) => subjects.some((text) => text.startsWith('spiffe:')),
-  isShared: () => false,
+  isShared: () => undefined,
   levels: [
     { pins: [{ claim: 'sub', value: /^spiffe:\/\/[^/*]+\//, prefix: /^spiffe:\/\/[^/]+\//, open: /^spiffe:\/\/./ }] },
     { pins: [{ claim: 'sub', prefix: /^spiffe:\/\/[^/]+\/.*\/$/, open: /^spiffe:\/\/[^/]+\/./ }] },
@@ -225,7 +225,7 @@ export const unknownIssuer: IssuerKind = {
   id: 'private',
   title: 'an issuer of your own',
   matches: () => true,
-  isShared: () => false,
+  isShared: () => undefined,
   levels: [],
   checks: [],
   stranger: { sub: '0f8fad5b-d9cb-469f-a165-70867728950e' },

@@ -36,8 +36,11 @@ export type IssuerKind = {
   title: string
   /** `subjects` are texts with which a subject is compared. */
   matches: (issuerUrl: string, subjects: readonly string[]) => boolean
-  /** Everyone can have tokens of this issuer, so a policy must name its tenant. */
-  isShared: (issuerUrl: string) => boolean
+  /**
+   * Whether everyone can have tokens of this issuer, so that a policy must name its tenant. False if the URL names the
+   * tenant, undefined if it depends on the installation: see shared-issuer.ts.
+   */
+  isShared: (issuerUrl: string) => boolean | undefined
   /** From the outside in: the tenant, then what belongs to it. */
   levels: readonly Level[]
   /** The rule for policies that name the tenant and nothing within it. */

@@ -1,12 +1,13 @@
-// Lints a policy: which findings it has, each with the claims of a stranger that the real policy accepts. It decides
-// nothing about saving. All of it takes bounded time: paths, candidates and examples are limited.
+// Lints a policy: which findings it has, each with the claims of a stranger that the real policy accepts, and which of
+// them block. It decides nothing about saving. All of it takes bounded time: paths, candidates and examples are limited.
 import { conditionOf, type Policy } from '../policy.ts'
 import { findAdvice } from './advice.ts'
 import { type Candidate, candidatesOf, isName, pathsOfPolicy, subjectsIn } from './candidate.ts'
 import { type Facts, factsOf } from './fact.ts'
 import { certaintyOf, type IssuerKind, isPinnedForever } from './issuer-kind.ts'
 import { kindOf } from './issuer-kinds.ts'
-import { type LintLevel, lintRules, type RuleName } from './rules.ts'
+import { type LintLevel, levelOf, type RuleName } from './rules.ts'
+import { isShared } from './shared-issuer.ts'
 import {
   claimsToShow,
   findWitness,
@@ -32,63 +33,93 @@ export type Finding = {
 const examplesMax = 64
 const examplesPerRuleMax = 4
 
+type Lintable = LintedPolicy & Pick<Policy, 'conditionEnvironment'> & Partial<Pick<Policy, 'lintExceptions'>>
+
 /**
  * Returns the findings of a policy, blocking ones first. Every example was accepted by all checks of the policy, with
- * the compiled condition. What cannot be decided is `not-decided` or `not-proven-narrow`.
+ * the compiled condition. What cannot be decided is `not-decided` or `not-proven-narrow`. If nobody has answered whether
+ * strangers get tokens of the issuer, and the policy would be too wide if they did, that is `shared-unknown`.
  */
-export function lintPolicy(
-  policy: LintedPolicy & Pick<Policy, 'conditionEnvironment'>,
-  issuer: LintedIssuer,
-): Finding[] {
+export function lintPolicy(policy: Lintable, issuer: LintedIssuer): Finding[] {
+  const answer = isShared(issuer)
+  if (answer !== undefined) return lintAs(policy, issuer, answer)
+  const findings = lintAs(policy, issuer, true)
+  const isAllowed = (rule: RuleName) => policy.lintExceptions?.some((each) => each.rule === rule) === true
+  const open = findings.filter(({ rule, level }) => level === 'blocking' && !isAllowed(rule))
+  return open.length === 0 ? findings : [unknownOf(open), ...lintAs(policy, issuer, false)]
+}
+
+/** Stands for what blocks if the issuer is shared. */
+function unknownOf(open: readonly Finding[]): Finding {
+  const { witness, example } = open.find((each) => each.witness !== undefined) ?? {}
+  return {
+    ...findingOf('shared-unknown', true, open.map(({ rule }) => rule).join(', ')),
+    ...(witness === undefined ? {} : { witness }),
+    ...(example === undefined ? {} : { example }),
+  }
+}
+
+function lintAs(policy: Lintable, issuer: LintedIssuer, shared: boolean): Finding[] {
   const condition = conditionOf(policy as Policy)
-  if (typeof condition === 'string') return [findingOf('dead', condition)]
+  if (typeof condition === 'string') return [findingOf('dead', shared, condition)]
   const paths = pathsOfPolicy(policy, condition)
-  const kind = kindOf(issuer.issuerUrl, subjectsIn(paths))
+  // Whoever writes a policy can know that an issuer of their own is a cluster. Of a shared one, only its URL is a fact.
+  const kind = kindOf(issuer.issuerUrl, shared ? [] : subjectsIn(paths))
   const stranger = strangerOf(kind, issuer.issuerUrl, policy.audience)
   const candidates = candidatesOf(paths, kind, stranger)
   const advice = findAdvice({ policy, issuer, kind, paths, stranger }).map(({ rule, detail }) =>
-    findingOf(rule, detail),
+    findingOf(rule, shared, detail),
   )
-  const passing = candidates.length === 0 ? [findingOf('dead')] : findPassing(policy, kind, stranger, candidates)
+  const passing =
+    candidates.length === 0 ? [findingOf('dead', shared)] : findPassing({ policy, kind, stranger, shared }, candidates)
   return [...passing, ...advice].toSorted((one, other) => levels.indexOf(one.level) - levels.indexOf(other.level))
 }
 
 const levels: readonly LintLevel[] = ['blocking', 'warning', 'note']
 
-function findingOf(rule: RuleName, detail?: string): Finding {
-  return { rule, level: lintRules[rule].level, ...(detail === undefined ? {} : { detail }) }
+function findingOf(rule: RuleName, shared: boolean, detail?: string): Finding {
+  return { rule, level: levelOf(rule, shared), ...(detail === undefined ? {} : { detail }) }
 }
 
+type Linting = { policy: LintedPolicy; kind: IssuerKind; stranger: Witness; shared: boolean }
+
 /** A finding about who passes, with the claims to show first. */
-function passingOf(rule: RuleName, { levels }: IssuerKind, witness: Witness, facts: Facts): Finding {
-  const ids = levels.flatMap(({ pins }) => pins.filter(({ immutable }) => immutable).map(({ claim }) => claim))
-  return { ...findingOf(rule), witness, example: claimsToShow(witness, [...facts.keys(), ...ids]) }
+function passingOf(rule: RuleName, { kind, shared }: Linting, witness: Witness, facts: Facts): Finding {
+  const ids = kind.levels.flatMap(({ pins }) => pins.filter(({ immutable }) => immutable).map(({ claim }) => claim))
+  return { ...findingOf(rule, shared), witness, example: claimsToShow(witness, [...facts.keys(), ...ids]) }
 }
 
 /** Who passes: by rule, the candidates to which it applies, and the first of them with an example that passes. */
-function findPassing(policy: LintedPolicy, kind: IssuerKind, stranger: Witness, candidates: Candidate[]): Finding[] {
+function findPassing(linting: Linting, candidates: Candidate[]): Finding[] {
+  const { policy, kind, stranger, shared } = linting
   const findings: Finding[] = []
   const isVacuous = isAccepted(policy, stranger)
-  if (isVacuous) findings.push(passingOf('vacuous', kind, stranger, new Map()))
-  const isShared = kind.isShared(String(stranger.iss))
+  if (isVacuous) findings.push(passingOf('vacuous', linting, stranger, new Map()))
   const suspects = new Map<RuleName, Candidate[]>()
+  const unproven = new Set<RuleName>()
   for (const candidate of candidates) {
-    const unnamed = strangerRuleOf(kind, isShared, candidate.facts)
+    const unnamed = strangerRuleOf(kind, shared, candidate.facts)
     if (unnamed !== undefined && isVacuous) continue
+    if (unnamed !== undefined && isUndecidable(kind, candidate.facts)) {
+      unproven.add(unnamed)
+      continue
+    }
     const rules = unnamed === undefined ? detailRulesOf(kind, candidate.facts) : [unnamed]
     for (const rule of rules) suspects.set(rule, [...(suspects.get(rule) ?? []), candidate])
   }
   const tryExample = createExamples(policy, kind, stranger)
-  const unproven: RuleName[] = []
   for (const [rule, suspected] of suspects) {
     const found = suspected
       .slice(0, examplesPerRuleMax)
       .map((candidate) => ({ candidate, witness: tryExample(candidate) }))
       .find(({ witness }) => witness !== undefined)
-    if (found?.witness === undefined) unproven.push(rule)
-    else findings.push(passingOf(rule, kind, found.witness, found.candidate.facts))
+    if (found?.witness === undefined) unproven.add(rule)
+    else {
+      unproven.delete(rule)
+      findings.push(passingOf(rule, linting, found.witness, found.candidate.facts))
+    }
   }
-  findings.push(...undecidedFindings(unproven, isShared))
+  findings.push(...undecidedFindings([...unproven], shared))
   return findings.toSorted((one, other) => (one.rule < other.rule ? -1 : 1))
 }
 
@@ -96,12 +127,12 @@ function findPassing(policy: LintedPolicy, kind: IssuerKind, stranger: Witness, 
  * What is suspected, and neither shown nor excluded. Where strangers have tokens, a suspicion that would block does so
  * until it is decided.
  */
-function undecidedFindings(unproven: readonly RuleName[], isShared: boolean): Finding[] {
-  const blocks = (rule: RuleName) => isShared && lintRules[rule].level === 'blocking'
+function undecidedFindings(unproven: readonly RuleName[], shared: boolean): Finding[] {
+  const blocks = (rule: RuleName) => levelOf(rule, shared) === 'blocking'
   const [blocking, others] = [unproven.filter(blocks), unproven.filter((rule) => !blocks(rule))]
   return [
-    ...(blocking.length === 0 ? [] : [findingOf('not-decided', blocking.toSorted().join(', '))]),
-    ...(others.length === 0 ? [] : [findingOf('not-proven-narrow', others.toSorted().join(', '))]),
+    ...(blocking.length === 0 ? [] : [findingOf('not-decided', shared, blocking.toSorted().join(', '))]),
+    ...(others.length === 0 ? [] : [findingOf('not-proven-narrow', shared, others.toSorted().join(', '))]),
   ]
 }
 
@@ -119,8 +150,9 @@ function createExamples(policy: LintedPolicy, kind: IssuerKind, stranger: Witnes
 }
 
 /** Returns the rule by which a stranger passes, if the facts do not name the tenant. */
-function strangerRuleOf(kind: IssuerKind, isShared: boolean, facts: Facts): RuleName | undefined {
+function strangerRuleOf(kind: IssuerKind, shared: boolean, facts: Facts): RuleName | undefined {
   const [tenant] = kind.levels
+  if (tenant === undefined && shared) return isSubjectKnown(facts) ? undefined : 'shared-no-tenant'
   if (tenant === undefined) return isIdentified(facts) ? undefined : 'exclusion-only'
   const found = kind.strangerChecks?.find(({ applies }) => applies(facts))
   if (found !== undefined) return found.rule
@@ -128,8 +160,18 @@ function strangerRuleOf(kind: IssuerKind, isShared: boolean, facts: Facts): Rule
   if (certainty === 'open') return 'prefix-open'
   if (certainty === 'contained') return 'contains-only'
   if (certainty === 'pinned') return undefined
-  if (isShared) return 'shared-no-tenant'
+  if (shared) return 'shared-no-tenant'
   return kind.levels.length > 1 ? 'tenant-wide' : kind.wideRule
+}
+
+/** An issuer gives each subject to one account (OpenID Connect Core 1.0 §2). Strangers may choose everything else. */
+function isSubjectKnown(facts: Facts): boolean {
+  return facts.get('sub')?.values?.every(isName) === true
+}
+
+/** Nothing is known of the claims, so any of them may be one that strangers cannot choose. */
+function isUndecidable({ levels }: IssuerKind, facts: Facts): boolean {
+  return levels.length === 0 && isIdentified(facts)
 }
 
 /** Claims that say for what a token is, not for whom. */

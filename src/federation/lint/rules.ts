@@ -1,6 +1,9 @@
 // The rules of the linter: what each means, how it is attacked, and how to fix a policy. The manual shows this table.
 
-/** A blocking finding refuses a save without an exception. A warning should be read; a note may be. */
+/**
+ * A blocking finding refuses a save without an exception. A warning should be read; a note may be. Of a rule, it is the
+ * level on issuers whose tokens strangers can get: see `levelOf`.
+ */
 export type LintLevel = 'blocking' | 'warning' | 'note'
 export type LintRule = { level: LintLevel; means: string; attack: string; fix: string }
 
@@ -29,10 +32,15 @@ const table = {
     'A stranger puts the text into a part that they choose, such as a branch or the name of an environment.',
     'Compare the whole value, or its beginning up to a delimiter.',
   ),
+  'shared-unknown': blocking(
+    'Nobody has answered whether strangers can get tokens of this issuer. If they can, the policy may be too wide.',
+    'If the issuer is a service that others use too, a stranger passes with their own account there.',
+    'Answer it: `latchkey issuers update NAME --shared no`, or `yes`; in a document `shared: false`, or `true`.',
+  ),
   'not-decided': blocking(
     'Everyone can have tokens of this issuer, and the linter cannot decide whether a stranger passes.',
     'A stranger satisfies the part of the condition that the linter does not follow.',
-    'Compare an id with `==`, or accept the risk: `--allow not-decided --because TEXT`.',
+    'Compare an id with `==`, on an issuer that the linter does not know the subject, or accept the risk: `--allow not-decided --because TEXT`.',
   ),
   'not-proven-narrow': warning(
     'The linter cannot decide who passes: it does not follow a part of the condition, or its example did not pass.',
@@ -199,6 +207,12 @@ const table = {
 export type RuleName = keyof typeof table
 export const ruleNames = Object.keys(table) as RuleName[]
 export const lintRules: Readonly<Record<RuleName, LintRule>> = table
+
+/** Returns the level of a finding. On an issuer whose tokens no stranger gets, every policy may be meant, so nothing blocks. */
+export function levelOf(rule: RuleName, shared: boolean): LintLevel {
+  const { level } = lintRules[rule]
+  return level === 'blocking' && !shared ? 'warning' : level
+}
 
 /**
  * The rules that ask whether a stranger passes. They answer one question, from the most to the least specific; if one of

@@ -13,7 +13,7 @@ import type { IssuerKind } from './issuer-kind.ts'
 export type LintedPolicy = Pick<Policy, 'audience' | 'subject' | 'condition' | 'requiredScope' | 'requiredTokenType'>
 
 /** What the linter reads of an issuer. */
-export type LintedIssuer = Pick<Issuer, 'issuerUrl' | 'maxTokenAgeSeconds'>
+export type LintedIssuer = Pick<Issuer, 'issuerUrl' | 'maxTokenAgeSeconds' | 'shared'>
 
 /** The claims of a token, for people to read. */
 export type Witness = JsonObject

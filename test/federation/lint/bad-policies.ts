@@ -36,6 +36,13 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'entraPersonal', condition: 'claims.tid == "9188040d-6c67-4c5b-b112-36a304b66dad"', source: entraDocs },
     { issuer: 'github', condition: 'subject.startsWith("repo:") && claims.event_name != "pull_request"' },
   ],
+  'shared-unknown': [
+    { issuer: 'own', condition: 'true', shared: null },
+    { issuer: 'own', condition: 'claims.team == "ml"', shared: null },
+    { issuer: 'enterpriseServer', condition: 'claims.environment == "production"', shared: null },
+    { issuer: 'ownGitlab', condition: 'claims.ref_protected == "true"', shared: null },
+    { issuer: 'jenkins', condition: 'subject.startsWith("https://jenkins.acme.example/job/")', shared: null },
+  ],
   'prefix-open': [
     // The prefix of an organization without its slash.
     { issuer: 'github', condition: 'subject.startsWith("repo:acme")', source: trackr },

@@ -7,7 +7,7 @@ import { policies, respell, rowOf } from './random-policies.ts'
 
 const sideOf = (row: PolicyRow) => ({
   policy: policyOf(row),
-  issuer: { issuerUrl: issuerUrls[row.issuer], maxTokenAgeSeconds: null },
+  issuer: { issuerUrl: issuerUrls[row.issuer], maxTokenAgeSeconds: null, shared: null },
 })
 const differenceOf = (before: PolicyRow, after: PolicyRow) => ({
   gains: findAcceptedOnlyBy(sideOf(after), sideOf(before)),

@@ -1,6 +1,7 @@
 // An issuer is recognized by its URL, or else by the subjects of a policy.
 import { expect, test } from 'bun:test'
 import { issuerKinds, kindOf } from '../../../src/federation/lint/issuer-kinds.ts'
+import { isShared, knownServiceOf } from '../../../src/federation/lint/shared-issuer.ts'
 
 const tenant = '72f988bf-86f1-41af-91ab-2d7cd011db47'
 
@@ -9,9 +10,9 @@ test.each([
   // An enterprise can have its own issuer on github.com.
   ['https://token.actions.githubusercontent.com/acme', 'github', false],
   ['https://token.actions.acme.ghe.com', 'github', false],
-  ['https://github.acme.example/_services/token', 'github', false],
+  ['https://github.acme.example/_services/token', 'github', undefined],
   ['https://gitlab.com', 'gitlab', true],
-  ['https://gitlab.acme.example', 'gitlab', false],
+  ['https://gitlab.acme.example', 'gitlab', undefined],
   ['https://accounts.google.com', 'google', true],
   [`https://login.microsoftonline.com/${tenant}/v2.0`, 'azure', false],
   [`https://sts.windows.net/${tenant}/`, 'azure', false],
@@ -22,18 +23,39 @@ test.each([
   ['https://app.terraform.io', 'terraform', true],
   ['https://app.eu.terraform.io', 'terraform', true],
   ['https://api.bitbucket.org/2.0/workspaces/acme/pipelines-config/identity/oidc', 'bitbucket', false],
-  ['https://jenkins.acme.example/oidc', 'jenkins', false],
-  ['https://ci.acme.example/jenkins/oidc', 'jenkins', false],
+  ['https://jenkins.acme.example/oidc', 'jenkins', undefined],
+  ['https://ci.acme.example/jenkins/oidc', 'jenkins', undefined],
   ['https://kubernetes.default.svc.cluster.local', 'kubernetes', false],
   ['https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE', 'kubernetes', false],
   ['https://container.googleapis.com/v1/projects/p/locations/l/clusters/c', 'kubernetes', false],
   ['https://eastus.oic.prod-aks.azure.com/tenant/cluster/', 'kubernetes', false],
-  ['https://token.actions.githubusercontent.com.evil.example', 'private', false],
-  ['https://evil.example/https://gitlab.com', 'private', false],
-  ['https://sso.acme.example/realms/acme', 'private', false],
-])('%s is %s', (issuerUrl, id, isShared) => {
-  const kind = kindOf(issuerUrl, [])
-  expect({ id: kind.id, isShared: kind.isShared(issuerUrl) }).toEqual({ id, isShared })
+  ['https://token.actions.githubusercontent.com.evil.example', 'private', undefined],
+  ['https://evil.example/https://gitlab.com', 'private', undefined],
+  ['https://sso.acme.example/realms/acme', 'private', undefined],
+])('%s is %s', (issuerUrl, id, known) => {
+  expect(kindOf(issuerUrl, []).id).toBe(id)
+  expect(isShared({ issuerUrl, shared: null })).toBe(known)
+  // A service that everybody uses stays one, whatever was answered.
+  expect(isShared({ issuerUrl, shared: false })).toBe(known === true)
+  expect(isShared({ issuerUrl, shared: true })).toBe(true)
+  expect(knownServiceOf(issuerUrl) !== undefined).toBe(known === true)
+})
+
+test.each([
+  ...['localhost:4444', '127.0.0.1', '[::1]:8443', '10.1.2.3', '172.31.0.1', '192.168.1.5:8443', '100.64.0.1'],
+  ...['[fd00::1]', 'sso', 'sso.localhost', 'sso.local', 'SSO.Corp.Internal', 'sso.local.', 'sso.home.arpa', 'sso.test'],
+  ...['kubernetes.default.svc', 'kubernetes.default.svc.cluster.local', 'sso.auth.svc', 'sso.auth.svc.cluster.local'],
+])('nobody is asked about the host %s, which is not public', (host) => {
+  const issuerUrl = `https://${host}/realms/acme`
+  expect(isShared({ issuerUrl, shared: null })).toBe(false)
+  expect(isShared({ issuerUrl, shared: true })).toBe(true)
+})
+
+test.each([
+  ...['sso.acme.example', '1.1.1.1', '172.32.0.1', '[2606:4700::1111]', 'local.acme.com', 'internal.com'],
+  ...['sso.locals', 'sso.xlocal', 'sso.svc.acme.com', '10.1.2.3.nip.io', 'kubernetes.default.svcx.com'],
+])('somebody is asked about the host %s', (host) => {
+  expect(isShared({ issuerUrl: `https://${host}/realms/acme`, shared: null })).toBeUndefined()
 })
 
 test.each([

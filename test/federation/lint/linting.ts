@@ -32,6 +32,8 @@ export type PolicyRow = {
   type?: string
   /** Seconds. Default: 600, which no rule minds. */
   maxTokenAge?: number | null
+  /** What was answered. Default: no, which counts for issuers that are not known to be shared. */
+  shared?: boolean | null
   /** Where the policy was published. */
   source?: string
 }
@@ -49,6 +51,6 @@ export function policyOf({ subject, condition, audience, scope, type }: PolicyRo
 }
 
 export function findingsOf(row: PolicyRow): Finding[] {
-  const { issuer, maxTokenAge = 600 } = row
-  return lintPolicy(policyOf(row), { issuerUrl: issuerUrls[issuer], maxTokenAgeSeconds: maxTokenAge })
+  const { issuer, maxTokenAge = 600, shared = false } = row
+  return lintPolicy(policyOf(row), { issuerUrl: issuerUrls[issuer], maxTokenAgeSeconds: maxTokenAge, shared })
 }

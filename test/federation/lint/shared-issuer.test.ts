@@ -1,0 +1,93 @@
+// What a finding means depends on who gets tokens of the issuer: everyone, only the organization, or nobody knows.
+import { describe, expect, test } from 'bun:test'
+import type { Finding } from '../../../src/federation/lint/lint.ts'
+import { lintPolicy } from '../../../src/federation/lint/lint.ts'
+import { isAccepted } from '../../../src/federation/lint/witness.ts'
+import { badPolicies } from './bad-policies.ts'
+import { findingsOf, issuerUrls, type PolicyRow, policyOf } from './linting.ts'
+
+const blockingIn = (findings: readonly Finding[]): string[] =>
+  findings.filter(({ level }) => level === 'blocking').map(({ rule }) => rule)
+const own = [
+  'own',
+  'enterpriseServer',
+  'ownGitlab',
+  'jenkins',
+  'kubernetes',
+  'eks',
+  'entra',
+  'circleci',
+  'bitbucket',
+  'spire',
+]
+const rows = Object.values(badPolicies).flat()
+
+test('no rule blocks on an issuer whose tokens no stranger gets', () => {
+  const ofOwn = rows.filter(({ issuer }) => own.includes(issuer)).map((row) => ({ ...row, shared: false }))
+  expect(ofOwn.length).toBeGreaterThan(30)
+  for (const row of ofOwn) expect([row, blockingIn(findingsOf(row))]).toEqual([row, []])
+})
+
+test.each(['true', '"llm" in audience', 'subject != ""', 'has(claims.sub)'])(
+  '%s means every workload of one’s own issuer, and everybody elsewhere',
+  (condition) => {
+    const row: PolicyRow = { issuer: 'own', condition, audience: 'llm' }
+    expect(findingsOf({ ...row, shared: false })).toMatchObject([{ rule: 'vacuous', level: 'warning' }])
+    expect(findingsOf({ ...row, shared: true })).toMatchObject([{ rule: 'vacuous', level: 'blocking' }])
+    const [asked, ...others] = findingsOf({ ...row, shared: null })
+    expect(asked).toMatchObject({ rule: 'shared-unknown', level: 'blocking', detail: 'vacuous' })
+    expect(isAccepted(policyOf(row), asked?.witness ?? {})).toBe(true)
+    expect(others).toMatchObject([{ rule: 'vacuous', level: 'warning' }])
+  },
+)
+
+test('a known service stays shared, whatever was answered', () => {
+  for (const shared of [null, false, true])
+    expect(blockingIn(findingsOf({ issuer: 'github', condition: 'true', shared }))).toEqual(['vacuous'])
+})
+
+describe('on a shared issuer of which nothing is known', () => {
+  const lint = (row: Omit<PolicyRow, 'issuer'>) => findingsOf({ issuer: 'own', shared: true, ...row })
+
+  test.each<Omit<PolicyRow, 'issuer'>>([
+    { subject: 'batch' },
+    { condition: 'subject == "batch"' },
+    { condition: 'claims.sub in ["batch", "nightly"]' },
+    { condition: 'subject == "batch" || subject == "nightly" && claims.a != "b"' },
+    { subject: 'batch', condition: 'claims.iat < claims.exp' },
+    { subject: 'project_path:acme/app:ref_type:branch:ref:main' },
+  ])('the whole subject names its owner: %p', (row) => {
+    expect(lint(row)).toEqual([])
+    expect(findingsOf({ issuer: 'own', shared: null, ...row })).toEqual([])
+  })
+
+  test.each([
+    ['claims.team == "ml"', 'not-decided'],
+    ['claims.client_id == "f3a1"', 'not-decided'],
+    ['subject.startsWith("acme/")', 'not-decided'],
+    ['subject.endsWith("@acme.example")', 'not-decided'],
+    ['subject.contains("acme")', 'not-decided'],
+    ['subject == "batch" || claims.team == "ml"', 'not-decided'],
+    ['"ml" in claims.groups', 'not-decided'],
+    // The form of a subject says nothing about the issuer: everyone may choose it.
+    ['subject.startsWith("project_path:acme/app:")', 'not-decided'],
+    ['subject.startsWith("spiffe://acme.example/")', 'not-decided'],
+    ['subject.startsWith("project_path:acme/app:") || claims.ref_protected == true', 'not-decided'],
+    ['subject != "root"', 'vacuous'],
+    ['claims.email_verified == true', 'shared-no-tenant'],
+    ['subject == "batch" || claims.admin == false', 'shared-no-tenant'],
+    ['size(claims.groups) > 0 || subject == "batch"', 'not-decided'],
+  ])('nothing else does: %s is %s', (condition, rule) => {
+    expect(blockingIn(lint({ condition }))).toContain(rule)
+    expect(findingsOf({ issuer: 'own', shared: null, condition })[0]).toMatchObject({ rule: 'shared-unknown' })
+  })
+})
+
+test('an exception for what would block answers for one policy', () => {
+  const policy = { ...policyOf({ issuer: 'own', condition: 'true' }) }
+  const issuer = { issuerUrl: issuerUrls.own, maxTokenAgeSeconds: null, shared: null }
+  const rulesWith = (rule: string) =>
+    lintPolicy({ ...policy, lintExceptions: [{ rule, because: 'a demonstration' }] }, issuer).map((each) => each.rule)
+  expect(rulesWith('vacuous')).toEqual(['vacuous'])
+  expect(rulesWith('contains-only')).toEqual(['shared-unknown', 'vacuous'])
+})
