@@ -28,7 +28,7 @@ async function createPolicy(fields: Record<string, unknown>): Promise<{ policy: 
   issuers += 1
   const iss = `https://idp-${issuers}.example.com`
   const jwks = { keys: [latchkey.pairs.es.publicJwk] }
-  await latchkey.admin('issuers.add', { name: iss, issuer_url: iss, jwks })
+  await latchkey.admin('issuers.add', { name: iss, issuer_url: iss, jwks, shared: false })
   const common = { name: `of ${iss}`, issuer: iss, key: 'target', audience: 'llm' }
   return { policy: await latchkey.admin('policies.create', { ...common, ...fields }), iss }
 }

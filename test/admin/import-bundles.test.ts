@@ -320,7 +320,12 @@ test('a pasted set may expire too, and is refused with a reason of its own', asy
 test('a configuration document names the signer, and never has the keys', async () => {
   const document = await own.admin<{ issuers: Row[] }>('config.export')
   const entry = document.issuers.find(({ name }) => name === 'idp')
-  expect(entry).toEqual({ name: 'idp', issuer_url: issuerUrl, bundle_signer: 'border' } as unknown as Row)
+  expect(entry).toEqual({
+    name: 'idp',
+    issuer_url: issuerUrl,
+    bundle_signer: 'border',
+    shared: false,
+  } as unknown as Row)
   const before = await shown()
   const apply = (issuers: object[]) =>
     own.admin<{ counts: Record<string, number> }>('config.apply', { document: { latchkey: 1, issuers } })

@@ -12,7 +12,7 @@ afterAll(() => latchkey.stop())
 const policy = { key: 'target', audience: 'llm' }
 async function addIssuer(name: string): Promise<void> {
   const jwks = { keys: [latchkey.pairs.es.publicJwk] }
-  await latchkey.admin('issuers.add', { name, issuer_url: `https://${name}.example.com`, jwks })
+  await latchkey.admin('issuers.add', { name, issuer_url: `https://${name}.example.com`, jwks, shared: false })
 }
 const update = (issuer: string, fields: object) => latchkey.admin('issuers.update', { issuer, ...fields })
 

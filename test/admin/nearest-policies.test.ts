@@ -16,7 +16,13 @@ async function makeOrganization(name: string): Promise<string> {
   await admin('organizations.create', { name, plan: 'business' })
   const organization = name
   const keys = [pairs.es.publicJwk]
-  await admin('issuers.add', { organization, name: 'idp', issuer_url: issuer.issuer_url, jwks: { keys } })
+  await admin('issuers.add', {
+    organization,
+    name: 'idp',
+    issuer_url: issuer.issuer_url,
+    jwks: { keys },
+    shared: false,
+  })
   await admin('keys.create', { organization, name: 'target' })
   return organization
 }

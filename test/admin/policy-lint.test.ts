@@ -51,6 +51,12 @@ describe('a policy that is too wide', () => {
     expect(changes[0]?.after).toMatchObject({ lint_exceptions })
   })
 
+  test.each(['演示', 'Ein Grund: #4711', 'موقت', '\u2060a'])('is saved with the reason %p', async (because) => {
+    const named = `reason ${because.codePointAt(0)}`
+    const rule = 'github-environment-alone'
+    expect(await create(named, { ...wide, lint_exceptions: [{ rule, because }] })).toMatchObject({ name: named })
+  })
+
   test('is refused if the exception is for another rule, and when its exception is removed', async () => {
     const other = [{ rule: 'vacuous', because: 'no reason' }]
     await expect(create('other', { ...wide, lint_exceptions: other })).rejects.toThrow('too wide')
@@ -63,6 +69,10 @@ describe('a policy that is too wide', () => {
   test.each([
     ['a rule that does not exist', [{ rule: 'none', because: 'x' }]],
     ['no reason', [{ rule: 'vacuous', because: '' }]],
+    ...[' ', '\u00a0\u2003', '\u2060', '\u200b\u{e0020}', '\u3164\uffa0', '\u2800', '\u{13441}', '...', '— 1'].map(
+      (because) =>
+        [`the invisible or empty reason ${JSON.stringify(because)}`, [{ rule: 'vacuous', because }]] as const,
+    ),
     ['a reason that is too long', [{ rule: 'vacuous', because: 'x'.repeat(501) }]],
     ['another field', [{ rule: 'vacuous', because: 'x', until: 'y' }]],
   ])('is not saved with an exception for %s', async (_, given) => {
@@ -87,12 +97,12 @@ test('an update that removes the required scope is judged without it', async () 
 
 test('a policy that was saved before stays usable: it can be renamed, paused, resumed and deleted', async () => {
   const { jwks } = latchkey.issuer
-  await latchkey.admin('issuers.add', { name: 'moved', issuer_url: 'https://old.example.com', jwks })
+  await latchkey.admin('issuers.add', { name: 'moved', issuer_url: 'https://old.example.com', jwks, shared: false })
   await create('old', { issuer: 'moved', ...wide })
   // Its issuer changed before such changes were refused, and with it what its condition admits.
   const { database, registry } = latchkey.server.context
   await database.client.batch(
-    ["update issuers set issuer_url = 'https://github.acme.example/_services/token' where name = 'moved'"],
+    ["update issuers set issuer_url = 'https://github.acme.example/_services/token', shared = 1 where name = 'moved'"],
     'write',
   )
   await loadIssuers(registry, database.orm)

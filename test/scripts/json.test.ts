@@ -59,6 +59,8 @@ beforeAll(async () => {
     'jwks.json',
     '--clock-skew',
     '5',
+    '--shared',
+    'no',
   )
   policy = await json(
     'policies',

@@ -178,15 +178,16 @@ test('a reviewed plan is refused after an object that it changes was saved again
 })
 
 test.each([
-  ['a policy that is too wide', { condition: 'true', subject: null }, 'policies "refused": too wide'],
+  ['a policy that is too wide', { condition: 'true', subject: null }, 'policies "refused": too wide (vacuous)'],
   [
     'a test that fails',
     { tests: [{ name: 'wrong', claims: { sub: 'other' }, expect: 'allow' }] },
     'policies "refused": a test fails. "wrong": expected allow, got subject_mismatch',
   ],
 ])('nothing is saved because of %s', async (_name, change, message) => {
-  const policy = { name: 'refused', issuer: 'idp', key: 'fresh', audience: 'a', subject: 's', ...change }
-  const document = { latchkey: 1, keys: [{ name: 'fresh' }], policies: [policy] }
+  const policy = { name: 'refused', issuer: 'open', key: 'fresh', audience: 'a', subject: 's', ...change }
+  const issuers = [{ name: 'open', issuer_url: 'https://open.example.com', shared: true }]
+  const document = { latchkey: 1, issuers, keys: [{ name: 'fresh' }], policies: [policy] }
   await expect(apply(document)).rejects.toThrow(message)
   expect(await namesOf('keys.list')).not.toContain('fresh')
 })
@@ -265,10 +266,11 @@ test('a key that was made elsewhere is pinned by its hash and works, and its has
 
 test('an issuer that changes is refused if it opens a policy of the document or of another, and reviewed with one that changes', async () => {
   const policy = { issuer: 'shift', key: 'target', audience: 'a', condition: 'claims.environment == "production"' }
-  const issuers = [{ name: 'shift', issuer_url: 'https://shift.example.com' }]
+  const issuers = [{ name: 'shift', issuer_url: 'https://shift.example.com', shared: false }]
   const document = { latchkey: 1, owner: 'shift', issuers, policies: [{ ...policy, name: 'shifted' }] }
   await apply(document)
-  const moved = { ...document, issuers: [{ name: 'shift', issuer_url: 'https://github.acme.example/_services/token' }] }
+  const url = 'https://github.acme.example/_services/token'
+  const moved = { ...document, issuers: [{ name: 'shift', issuer_url: url, shared: true }] }
   await expect(planOf(moved)).rejects.toThrow('the policy "shifted" is too wide: github-environment-alone')
   const edited = { ...moved, policies: [{ ...policy, name: 'shifted', max_lifetime_seconds: 60 }] }
   expect(await planOf(edited)).toMatchObject({
@@ -285,11 +287,11 @@ test('an issuer that changes is refused if it opens a policy of the document or 
 
 test('a policy that is not pruned counts as kept when its issuer changes', async () => {
   const policy = { issuer: 'kept', key: 'target', audience: 'a', condition: 'claims.environment == "production"' }
-  const issuers = [{ name: 'kept', issuer_url: 'https://kept.example.com' }]
+  const issuers = [{ name: 'kept', issuer_url: 'https://kept.example.com', shared: false }]
   const document = { latchkey: 1, owner: 'kept', issuers, policies: [{ ...policy, name: 'left' }] }
   await apply(document)
   const url = 'https://github.kept.example/_services/token'
-  const moved = { ...document, issuers: [{ name: 'kept', issuer_url: url }], policies: [] }
+  const moved = { ...document, issuers: [{ name: 'kept', issuer_url: url, shared: true }], policies: [] }
   expect(brief(await planOf(moved))).toEqual(['update issuers kept', 'delete policies left'])
   await expect(apply(moved)).rejects.toThrow('the policy "left" is too wide: github-environment-alone')
   expect((await apply(moved, { prune: true })).counts).toMatchObject({ update: 1, delete: 1 })

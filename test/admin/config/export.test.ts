@@ -20,7 +20,7 @@ test('the plan of an export is empty, with every field set', async () => {
     name: 'by-url',
     issuer_url: 'https://b.example.com',
     jwks_url: 'https://b.example.com/k',
-    shared: false,
+    shared: true,
   })
   const bounds = { limit: 0.1, limit_reset: 'daily', requests_per_minute: 5, tokens_per_minute: 6 }
   await latchkey.admin('keys.create', {
@@ -48,11 +48,14 @@ test('the plan of an export is empty, with every field set', async () => {
   ])
   expect(JSON.stringify(document)).not.toContain('secret-credential')
   expect((await planOf(document)).changes).toEqual([])
-  expect(document.issuers?.map(({ shared }) => shared)).toEqual([false, undefined])
+  expect(document.issuers?.map(({ name, shared }) => ({ name, shared }))).toEqual([
+    { name: 'by-url', shared: true },
+    { name: 'idp', shared: false },
+  ])
   const [byUrl] = document.issuers ?? []
   delete byUrl?.shared
   expect(await planOf(document)).toMatchObject({
-    changes: [{ kind: 'issuers', fields: [{ field: 'shared', before: false }] }],
+    changes: [{ kind: 'issuers', fields: [{ field: 'shared', before: true }] }],
   })
 })
 

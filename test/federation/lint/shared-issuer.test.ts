@@ -72,7 +72,7 @@ describe('on a shared issuer of which nothing is known', () => {
     // The form of a subject says nothing about the issuer: everyone may choose it.
     ['subject.startsWith("project_path:acme/app:")', 'not-decided'],
     ['subject.startsWith("spiffe://acme.example/")', 'not-decided'],
-    ['subject.startsWith("project_path:acme/app:") || claims.ref_protected == true', 'not-decided'],
+    ['subject.startsWith("project_path:acme/app:") || claims.ref_protected == true', 'shared-no-tenant'],
     ['subject != "root"', 'vacuous'],
     ['claims.email_verified == true', 'shared-no-tenant'],
     ['subject == "batch" || claims.admin == false', 'shared-no-tenant'],
