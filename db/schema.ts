@@ -1,6 +1,6 @@
 // The tables of configuration and working state, as drizzle sees them. migrations/ creates all tables; a test compares
 // the two.
-import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { KeyBundleRecord } from './bundle-schema.ts'
 import { flag, names, time } from './columns.ts'
 import type { CredentialExchange } from './credential-exchange.ts'
@@ -229,6 +229,7 @@ export const signingKeys = sqliteTable('signing_keys', {
 export const writeProbe = sqliteTable('write_probe', {
   id: integer('id').primaryKey(),
   at: time('at').notNull(),
+  filler: blob('filler'),
 })
 
 export type Organization = typeof organizations.$inferSelect

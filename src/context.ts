@@ -13,6 +13,7 @@ import { createSlowReports } from './admin/operation/slow-reports.ts'
 import { createRetention } from './archive/schedule.ts'
 import { createBackups } from './backup/backups.ts'
 import { createBackupSchedule } from './backup/schedule.ts'
+import { isShortOfSpace } from './backup/space.ts'
 import type { Config, RateLimit } from './config.ts'
 import { createSettingsInEffect } from './effective-settings.ts'
 import { describeError, Fault } from './fault.ts'
@@ -112,7 +113,11 @@ export async function openContext(
   const counted = countRows(createWriter(database, reportBroken, reportCommit, following), metrics, now)
   const lastUses = createLastUses(orm, counted, registry)
   const writer = noteRows(counted, lastUses)
-  const isWritable = () => writeCheck.isWritable(() => writer.write([touchWriteProbe(orm, now())]))
+  const isWritable = () =>
+    writeCheck.isWritable(async () => {
+      const isWhole = writeCheck.isFailing() || (database.kind === 'file' && (await isShortOfSpace(database.path)))
+      await writer.write([touchWriteProbe(orm, now(), { isWhole })])
+    })
   registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
   const outbound = outboundFor(config, dependencies, registry)
   const issuerKeys = createIssuerKeys({
@@ -138,7 +143,7 @@ export async function openContext(
   const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
   const kept = { spending, presets, lastUses, ...reports }
   const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
-  return { ...stored, ...scheduled, metrics, isWritable, issuerKeys, outbound }
+  return { ...stored, ...scheduled, metrics, isWritable, isWriteFailing: writeCheck.isFailing, issuerKeys, outbound }
 }
 
 function outboundFor(config: Config, { fetch, resolve, usesProxy }: Dependencies, registry: Registry): Outbound {

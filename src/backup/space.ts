@@ -1,5 +1,6 @@
 // Whether a disk has room for a file.
 import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { Fault } from '../fault.ts'
 import { diskReserveBytes } from '../limits.ts'
 
@@ -21,4 +22,15 @@ export async function freeBytes(folder: string): Promise<number> {
 
 export function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`
+}
+
+/** Below this, a commit of a few pages does not show that the next one fits. */
+const shortOfSpaceBytes = 64 * 1024 * 1024
+
+/** Whether the disk of a file is nearly full, or does not say. */
+export function isShortOfSpace(path: string): Promise<boolean> {
+  return freeBytes(dirname(path)).then(
+    (bytes) => bytes < shortOfSpaceBytes,
+    () => true,
+  )
 }

@@ -27,7 +27,7 @@ export function refusalReply(refusal: Refusal, requestId: string): Response {
 /** Returns the error response for a fault that is not a refusal: a wrong method or an unforeseen error. */
 export function toOAuthError(fault: Fault, requestId: string): Response {
   const status = statusOf(fault)
-  if (fault.reason === 'database_unreachable' || fault.reason === 'commit_outcome_unknown') {
+  if (fault.code === 'unavailable') {
     const body = { error: 'temporarily_unavailable', error_description: fault.message, request_id: requestId }
     return json(status, body, { ...noStore, ...fault.headers })
   }

@@ -9,6 +9,7 @@ import type { RequestInfo } from '../http/endpoint.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { exchangeAttemptsMax, exchangeBodyBytesLimit } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
+import { requireWritable, type WriteState } from '../observe/write-check.ts'
 import { type IssuedAccessToken, mintAccessToken } from '../tokens/access-token.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
@@ -25,7 +26,7 @@ import { type SubjectToken, secondsLeft } from './subject-token/claims.ts'
 import { isReason, isRefusal, type Refusal, refuse } from './subject-token/refusal.ts'
 
 /** What an exchange needs. */
-export type ExchangeContext = {
+export type ExchangeContext = WriteState & {
   registry: TrustRegistry
   issuerKeys: IssuerKeys
   clockDifferences: ClockDifferences
@@ -47,6 +48,8 @@ export type ExchangeContext = {
  */
 export async function exchangeToken(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Response> {
   checkRate(info, context)
+  const checking = requireWritable(context)
+  if (checking !== undefined) await checking
   const startedAt = context.now()
   const decision = await decide(request, context, info)
   const record = await auditRecordOf(decision, info, startedAt, context.claimRecorder)

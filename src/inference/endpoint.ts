@@ -4,6 +4,7 @@ import { messagesErrorReply } from '../http/reply.ts'
 import { type AdmissionContext, checkBudget, checkPreset, refresh, takeRate } from '../keys/admission.ts'
 import { authenticateInference, type BearerContext } from '../keys/bearer.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import { requireWritable, type WriteState } from '../observe/write-check.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { completeCall, type Path, readSentBody } from './call.ts'
 import { forwardToBest } from './fallback.ts'
@@ -18,7 +19,8 @@ import { route, type UpstreamRegistry } from './upstream/targets.ts'
 export type InferenceContext = BearerContext &
   AdmissionContext &
   UpstreamContext &
-  LedgerContext & {
+  LedgerContext &
+  WriteState & {
     registry: PresetRegistry & UpstreamRegistry
     metrics: Pick<Metrics, 'countFailover'>
     presets: Presets
@@ -45,6 +47,8 @@ export const inferenceRoutes: ServedRoute<InferenceContext>[] = paths.map((path)
 /** The usage is committed to the ledger before the client sees the end of the response. */
 async function infer(path: Path, request: Request, context: InferenceContext, info: RequestInfo): Promise<Response> {
   const caller = await authenticateInference(request, context)
+  const checking = requireWritable(context)
+  if (checking !== undefined) await checking
   takeRate(caller.key, context)
   const sent = await readSentBody(request, context.config.bodyBytesMax)
   const looking = context.follow.recent()

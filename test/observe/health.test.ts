@@ -1,8 +1,9 @@
 // When a server is ready, degraded or not ready, and how it knows whether the database takes commits.
 import { describe, expect, test } from 'bun:test'
-import { writeCheckMilliseconds } from '../../src/limits.ts'
+import { writeCheckMilliseconds, writeRetryMilliseconds } from '../../src/limits.ts'
 import { type HealthFacts, judgeHealth } from '../../src/observe/health.ts'
-import { createWriteCheck } from '../../src/observe/write-check.ts'
+import { createWriteCheck, requireWritable } from '../../src/observe/write-check.ts'
+import { rejectionOf } from '../support/rejection.ts'
 
 const good: HealthFacts = {
   isStopping: false,
@@ -83,19 +84,61 @@ describe('the write check', () => {
     expect(await ask()).toBe(false)
   })
 
-  test('keeps a failed probe for five seconds, unless a commit succeeds', async () => {
+  test('repeats a failed probe once a second, and only a probe ends it: a smaller commit says nothing', async () => {
     const { clock, disk, check, ask } = start()
     disk.isFull = true
     expect(await ask()).toBe(false)
-    disk.isFull = false
-    expect(await ask()).toBe(false)
+    expect(check.isFailing()).toBe(true)
     check.note(true)
-    expect(await ask()).toBe(true)
-    disk.isFull = true
-    clock.now += writeCheckMilliseconds
+    clock.now += writeRetryMilliseconds - 1
+    expect([await ask(), check.isFailing()]).toEqual([false, true])
+    expect(disk.commits).toBe(1)
+    clock.now += 1
     expect(await ask()).toBe(false)
+    expect(disk.commits).toBe(2)
     disk.isFull = false
-    clock.now += writeCheckMilliseconds
-    expect(await ask()).toBe(true)
+    clock.now += writeRetryMilliseconds
+    expect(await Promise.all([ask(), ask()])).toEqual([true, true])
+    expect([disk.commits, check.isFailing()]).toEqual([3, false])
+  })
+
+  test('does not probe more often because more commits fail', async () => {
+    const { disk, check, ask } = start()
+    disk.isFull = true
+    for (let times = 0; times < 10; times++) {
+      check.note(false)
+      expect(await ask()).toBe(false)
+    }
+    expect(disk.commits).toBe(1)
+  })
+
+  test('after a failure, quiet has lasted for ever until a commit succeeds', () => {
+    const { clock, check } = start()
+    check.note(true)
+    clock.now += 5
+    expect(check.quietFor()).toBe(5)
+    check.note(false)
+    expect(check.quietFor()).toBe(Number.POSITIVE_INFINITY)
+  })
+})
+
+describe('what must be recorded', () => {
+  const write = (isFailing: boolean, isWritable: boolean) => ({
+    isWriteFailing: () => isFailing,
+    isWritable: async () => isWritable,
+  })
+
+  test('waits for nothing while commits succeed', () => {
+    expect(requireWritable(write(false, false))).toBeUndefined()
+  })
+
+  test('waits for the probe after a failure, and goes on if it succeeds', async () => {
+    expect(await requireWritable(write(true, true))).toBeUndefined()
+  })
+
+  test('is refused while it fails, and the caller learns when to come back', async () => {
+    const fault = await rejectionOf(requireWritable(write(true, false)) as Promise<void>)
+    expect(fault).toMatchObject({ code: 'unavailable', headers: { 'retry-after': '5' } })
+    expect((fault as Error).message).not.toMatch(/disk|database/)
   })
 })

@@ -58,6 +58,8 @@ export type AdminContext = {
   metrics: Metrics
   /** Whether the database takes commits. */
   isWritable: () => Promise<boolean>
+  /** Whether a commit has failed, and none of a probe has succeeded since. */
+  isWriteFailing: () => boolean
   /** Only in a process that serves and can read its settings again. */
   reload?: Reload | undefined
   /** The address of the service, and its settings in effect as texts. Only in a process that serves. */
