@@ -12,7 +12,13 @@ import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
 import { firstToExpire, type Validity } from '../../values/certificates.ts'
 import type { AdminContext } from '../operation/context.ts'
-import { budgetShare, type IssuerFacts, type OrganizationFacts, type PolicyFacts } from './organization-rules.ts'
+import {
+  budgetShare,
+  type IssuerFacts,
+  type OrganizationFacts,
+  type PolicyFacts,
+  type UpstreamFacts,
+} from './organization-rules.ts'
 import type { BackupFacts, ServerFacts } from './server-rules.ts'
 
 /** The facts of all organizations, or of one. Other requests go on meanwhile. */
@@ -79,7 +85,8 @@ async function readIssuers(
     return {
       organizationId,
       name,
-      keys: keySet && { usableSeconds: keySet.usableMilliseconds / 1_000, staleSeconds, failures },
+      keys: keySet && { usableSeconds: keySet.usableMilliseconds / 1_000, staleSeconds },
+      fetchFailures: failures,
       expiry: expiryIn(issuer),
       isSignerRemoved: registry.bundleSigners.get(issuer.bundleSignerId ?? '')?.deletedAt != null,
       ca: validityIn(issuer.caPem),
@@ -96,8 +103,12 @@ function expiryIn({ jwks, keysExpireAt, keyBundle, bundleSignerId }: Issuer): Is
   return keysExpireAt === null ? undefined : { isBundle, at: keysExpireAt }
 }
 
-export function readUpstreams({ registry }: AdminContext): Promise<{ name: string; ca: Validity | undefined }[]> {
-  return mapInSlices(registry.upstreamsInOrder, ({ name, caPem }) => ({ name, ca: validityIn(caPem) }))
+export function readUpstreams({ registry, reachability }: AdminContext): Promise<UpstreamFacts[]> {
+  return mapInSlices(registry.upstreamsInOrder, (upstream) => ({
+    name: upstream.name,
+    ca: validityIn(upstream.caPem),
+    isFailing: reachability?.of(upstream) === false,
+  }))
 }
 
 /** Certificates were checked when they were saved. */

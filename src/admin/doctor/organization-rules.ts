@@ -5,10 +5,12 @@ import { expiryWarningOf } from '../../federation/issuer/key-expiry.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { dayText, durationText, type Finding, finding, listNames } from './findings.ts'
 
-/** `failures` since the last successful fetch. Times in seconds; `usableSeconds` is negative once the keys cannot be used. */
 export type IssuerFacts = {
   name: string
-  keys: { usableSeconds: number; staleSeconds: number; failures: number } | undefined
+  /** Those that were fetched. Times in seconds; `usableSeconds` is negative once the keys cannot be used. */
+  keys: { usableSeconds: number; staleSeconds: number } | undefined
+  /** Failed fetches since the last successful one. */
+  fetchFailures: number
   /** Of a bundle or a pasted set; without `at`, no bundle was imported. `at` in milliseconds. */
   expiry?: { isBundle: boolean; at: number | undefined } | undefined
   /** Whether the only signer of its bundles is removed. */
@@ -81,25 +83,37 @@ function judgeIssuer(issuer: IssuerFacts, within: string, now: number): Finding[
 
 type About = Omit<Parameters<typeof finding>[0], 'area'>
 
+/** Below this share of their stale time, keys that cannot be fetched are a matter of hours. */
+const staleShare = 0.5
+
 /** Keys grow stale without a failure where nobody exchanges, so only failed fetches are a warning. */
-function judgeKeys({ name, keys }: IssuerFacts, who: string): About | undefined {
-  if (keys === undefined || keys.usableSeconds > keys.staleSeconds / 2) return undefined
-  const { usableSeconds, failures } = keys
+function judgeKeys({ name, keys, fetchFailures }: IssuerFacts, who: string): About | undefined {
   const action = `latchkey issuers refresh ${shellWord(name)}; if the server cannot reach the issuer: latchkey issuers update ${shellWord(name)} --jwks-file FILE`
-  if (failures === 0) {
+  const isStale = keys !== undefined && keys.usableSeconds <= staleShare * keys.staleSeconds
+  if (fetchFailures === 0) {
+    if (!isStale) return undefined
     const message = `The keys of ${who} were not fetched for a long time, because no exchange needed them`
     return { level: 'note', code: 'issuer_keys_idle', message, action }
   }
-  const fetches = failures === 1 ? 'the last fetch failed' : `the last ${failures} fetches failed`
-  if (usableSeconds <= 0)
+  const fetches = fetchFailures === 1 ? 'the last fetch failed' : `the last ${fetchFailures} fetches failed`
+  if (keys === undefined)
+    return {
+      level: 'error',
+      code: 'issuer_keys_missing',
+      message: `The keys of ${who} never arrived, so its tokens are refused: ${fetches}`,
+      action,
+    }
+  if (keys.usableSeconds <= 0)
     return {
       level: 'error',
       code: 'issuer_keys_unusable',
       message: `The keys of ${who} are too old to use: ${fetches}`,
       action,
     }
-  const left = `can be used for another ${durationText(usableSeconds)}`
-  return { level: 'warning', code: 'issuer_keys_stale', message: `The keys of ${who} ${left}: ${fetches}`, action }
+  const message = `The keys of ${who} can be used for another ${durationText(keys.usableSeconds)}: ${fetches}`
+  return isStale
+    ? { level: 'warning', code: 'issuer_keys_stale', message, action }
+    : { level: 'note', code: 'issuer_fetch_failed', message, action }
 }
 
 function judgeKeysExpiry({ name, expiry }: IssuerFacts, who: string, now: number): About | undefined {
@@ -142,12 +156,33 @@ function judgeCa(ca: Validity | undefined, who: string, now: number): About | un
   }
 }
 
-export function judgeUpstream({ name, ca }: { name: string; ca: Validity | undefined }, now: number): Finding[] {
+export type UpstreamFacts = {
+  name: string
+  ca: Validity | undefined
+  /** Whether the last request to it got no usable response. */
+  isFailing: boolean
+}
+
+export function judgeUpstream({ name, ca, isFailing }: UpstreamFacts, now: number): Finding[] {
+  const which = `the upstream ${JSON.stringify(name)}`
   const expiry = ca && judgeExpiry(ca, now)
-  if (expiry === undefined) return []
-  const message = `A CA certificate of the upstream ${JSON.stringify(name)} ${expiry.says}`
-  const action = `latchkey upstreams update ${shellWord(name)} --ca-file FILE`
-  return [finding({ level: expiry.level, area: 'upstreams', code: 'upstream_ca_expires', message, action }, [name])]
+  const found: (About | undefined)[] = [
+    isFailing
+      ? {
+          level: 'warning',
+          code: 'upstream_failing',
+          message: `The last request to ${which} got no response, or one with a status of 500 or more`,
+          action: `latchkey upstreams check ${shellWord(name)}`,
+        }
+      : undefined,
+    expiry && {
+      level: expiry.level,
+      code: 'upstream_ca_expires',
+      message: `A CA certificate of ${which} ${expiry.says}`,
+      action: `latchkey upstreams update ${shellWord(name)} --ca-file FILE`,
+    },
+  ]
+  return found.flatMap((about) => (about === undefined ? [] : [finding({ area: 'upstreams', ...about }, [name])]))
 }
 
 const expiryMillisecondsMax = 30 * 24 * 60 * 60 * 1_000

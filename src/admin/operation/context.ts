@@ -10,6 +10,7 @@ import type { Reload, SettingsInEffect } from '../../effective-settings.ts'
 import type { ClockDifferences } from '../../federation/issuer/clock-difference.ts'
 import type { Outbound } from '../../federation/issuer/guarded-fetch.ts'
 import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
+import type { Reachability } from '../../inference/upstream/reachability.ts'
 import type { Spending } from '../../keys/spending.ts'
 import type { Follow } from '../../nodes/follow.ts'
 import type { Readiness } from '../../observe/endpoints/readiness.ts'
@@ -52,6 +53,7 @@ export type AdminContext = {
   /** Only in a process that serves. */
   signingKeys?: SigningKeys
   readiness?: Readiness
+  reachability?: Reachability
   clockDifferences?: ClockDifferences
   /** Only in a process that serves the admin page. */
   page?: Page | undefined

@@ -78,7 +78,8 @@ export async function forward(
       response = await send()
     }
     rejectUnusable(response)
-    context.reachability.note(upstream, true)
+    // Fallback goes on to another upstream after these too.
+    context.reachability.note(upstream, response.status < 500)
     const whenClientLeaves = (act: () => void) => {
       leave = act
     }

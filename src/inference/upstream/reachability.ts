@@ -1,8 +1,10 @@
-// Whether the last request to each upstream got a response, for health checks and metrics. Routing does not depend on it.
+// Whether the last request to each upstream got a usable response, for health checks, metrics and the doctor. Routing does not
+// depend on it.
 import type { Upstream } from './targets.ts'
 
 export type Reachability = {
-  note: (upstream: Upstream, isReachable: boolean) => void
+  /** A response with a status of 500 or more is not usable. */
+  note: (upstream: Upstream, isUsable: boolean) => void
   /** Undefined until something was sent to it. */
   of: (upstream: Upstream) => boolean | undefined
 }
@@ -11,7 +13,7 @@ export type Reachability = {
 export function createReachability(): Reachability {
   const known = new WeakMap<Upstream, boolean>()
   return {
-    note: (upstream, isReachable) => known.set(upstream, isReachable),
+    note: (upstream, isUsable) => known.set(upstream, isUsable),
     of: (upstream) => known.get(upstream),
   }
 }

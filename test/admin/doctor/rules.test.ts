@@ -7,6 +7,7 @@ import {
   judgeOrganization,
   judgeUpstream,
   type OrganizationFacts,
+  type UpstreamFacts,
 } from '../../../src/admin/doctor/organization-rules.ts'
 import { type BackupFacts, judgeSchema, judgeServer, type ServerFacts } from '../../../src/admin/doctor/server-rules.ts'
 
@@ -16,7 +17,8 @@ const validFor = (days: number) => ({ startsAt: now - 365 * day, expiresAt: now 
 
 const fineIssuer: IssuerFacts = {
   name: 'idp',
-  keys: { usableSeconds: 24 * 3_600, staleSeconds: 24 * 3_600, failures: 0 },
+  keys: { usableSeconds: 24 * 3_600, staleSeconds: 24 * 3_600 },
+  fetchFailures: 0,
   ca: validFor(100),
   clockDifferences: [1, 2, 60],
   clockSkewSeconds: 30,
@@ -56,14 +58,18 @@ const ofServer = (facts: Partial<ServerFacts>) => judgeServer({ ...fineServer, .
 const backup = (facts: Partial<BackupFacts>) => ofServer({ backup: { ...fineServer.backup, ...facts } })
 const disk = (facts: Partial<NonNullable<ServerFacts['disk']>>) =>
   ofServer({ disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9, ...facts } })
-const keys = (usableHours: number, failures: number) =>
-  ofIssuer({ keys: { usableSeconds: usableHours * 3_600, staleSeconds: 24 * 3_600, failures } })
+const keys = (usableHours: number, fetchFailures: number) =>
+  ofIssuer({ keys: { usableSeconds: usableHours * 3_600, staleSeconds: 24 * 3_600 }, fetchFailures })
+const upstream = (facts: Partial<UpstreamFacts>) =>
+  judgeUpstream({ name: 'gpu', ca: undefined, isFailing: false, ...facts }, now)
 const policies = (problem: Parameters<OrganizationFacts['policies']['names']['get']>[0], ...names: string[]) =>
   ofOrganization({ policies: { total: names.length, names: new Map([[problem, names]]) } })
 
 const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expected: string[]][] = [
   ['an organization in order', () => ofOrganization({}), []],
-  ['keys that failed to be fetched, but are fresh enough', () => keys(13, 9), []],
+  ['keys that failed to be fetched, but are fresh enough', () => keys(13, 9), ['note issuer_fetch_failed']],
+  ['keys that never arrived', () => ofIssuer({ keys: undefined, fetchFailures: 1 }), ['error issuer_keys_missing']],
+  ['keys that nobody has asked for', () => ofIssuer({ keys: undefined }), []],
   ['keys past half of their stale time that fail to be fetched', () => keys(11, 9), ['warning issuer_keys_stale']],
   ['keys past their stale time that fail to be fetched', () => keys(-1, 1), ['error issuer_keys_unusable']],
   ['old keys that nobody needed', () => keys(-1, 0), ['note issuer_keys_idle']],
@@ -71,8 +77,9 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ['a CA of an issuer near its end', () => ofIssuer({ ca: validFor(29) }), ['warning issuer_ca_expires']],
   ['a CA of an issuer past its end', () => ofIssuer({ ca: validFor(-1) }), ['error issuer_ca_expires']],
   ['no private CA', () => ofIssuer({ ca: undefined }), []],
-  ['a CA of an upstream', () => judgeUpstream({ name: 'gpu', ca: validFor(29) }, now), ['warning upstream_ca_expires']],
-  ['an upstream without a CA', () => judgeUpstream({ name: 'gpu', ca: undefined }, now), []],
+  ['a CA of an upstream', () => upstream({ ca: validFor(29) }), ['warning upstream_ca_expires']],
+  ['an upstream without a CA', () => upstream({}), []],
+  ['an upstream that fails', () => upstream({ isFailing: true }), ['warning upstream_failing']],
   ['tokens from the future', () => ofIssuer({ clockDifferences: [-20, -9, -8, 4] }), ['warning clock_behind']],
   ['one token from the future', () => ofIssuer({ clockDifferences: [-20, 1, 1] }), []],
   ['old tokens, each of which may be used again', () => ofIssuer({ clockDifferences: [1_800, 1_900] }), []],
@@ -183,12 +190,12 @@ test('the most urgent comes first', () => {
 test('commands quote the names that someone else chose', () => {
   const name = "$(reboot); 'x"
   const { keys: _keys, ...issuer } = fineIssuer
-  const stale = { usableSeconds: -1, staleSeconds: 60, failures: 1 }
+  const stale = { usableSeconds: -1, staleSeconds: 60 }
   const found = [
-    ...ofIssuer({ ...issuer, name, keys: stale }),
+    ...ofIssuer({ ...issuer, name, keys: stale, fetchFailures: 1 }),
     ...ofOrganization({ organization: name, isEntitled: false }),
-    ...judgeUpstream({ name, ca: validFor(1) }, now),
+    ...judgeUpstream({ name, ca: validFor(1), isFailing: true }, now),
   ]
-  expect(found).toHaveLength(3)
+  expect(found).toHaveLength(4)
   for (const { action } of found) expect(action).toContain(String.raw`'$(reboot); '\''x'`)
 })
