@@ -1,4 +1,5 @@
 // The record that every handler and admin operation receives. This file opens a database as a context and closes it.
+import { dirname } from 'node:path'
 import { putIssuerKeySet, readIssuerKeySet } from '../db/issuers.ts'
 import { isUsedElsewhere } from '../db/ledger-queue.ts'
 import { listSigningKeys } from '../db/signing-keys.ts'
@@ -43,6 +44,7 @@ import type { HealthContext } from './observe/endpoints/health-endpoints.ts'
 import type { MetricsEndpointContext } from './observe/endpoints/metrics-endpoint.ts'
 import { createMetricsReport } from './observe/endpoints/metrics-report.ts'
 import { createReadiness } from './observe/endpoints/readiness.ts'
+import { createFindingCounts, type FindingCounts } from './observe/finding-counts.ts'
 import { atLevel, type Log } from './observe/log.ts'
 import { countRows, createMetrics } from './observe/metrics.ts'
 import { createWriteCheck } from './observe/write-check.ts'
@@ -62,7 +64,7 @@ export type Context = AdminContext &
   ModelsContext &
   PresetContext &
   HealthContext &
-  MetricsEndpointContext & { accessLog: AccessLog }
+  MetricsEndpointContext & { accessLog: AccessLog; findingCounts: FindingCounts }
 
 /** Dependencies on the outside world, which tests replace. */
 export type Dependencies = {
@@ -157,7 +159,7 @@ function outboundFor(config: Config, { fetch, resolve, usesProxy }: Dependencies
  */
 export async function openServing(
   admin: AdminContext,
-  { baseUrl, pageUrl }: { baseUrl: string; pageUrl: string },
+  { baseUrl, pageUrl, tlsState }: { baseUrl: string; pageUrl: string; tlsState?: AdminContext['tlsState'] },
   fetch: Fetch,
 ): Promise<Context> {
   if (!isInitialized(admin)) throw notInitialized(admin.config)
@@ -170,7 +172,17 @@ export async function openServing(
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
   const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
   const page = admin.config.adminPage ? createPage(admin, pageUrl) : undefined
-  const observed = { ...admin, signingKeys, reachability, readiness, accessLog }
+  const { backup, retention, signingKeyDays } = admin.config
+  const observed = {
+    ...{ ...admin, signingKeys, signingKeyDays, reachability, readiness, accessLog, tlsState },
+    findingCounts: createFindingCounts(),
+    backupEveryMilliseconds: backup?.everyMilliseconds,
+    folders: {
+      data: admin.database.kind === 'file' ? dirname(admin.database.path) : undefined,
+      backup: backup?.folder,
+      archive: retention.folder,
+    },
+  }
   return {
     ...observed,
     reportMetrics: createMetricsReport(observed),

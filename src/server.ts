@@ -146,7 +146,8 @@ async function serve(
   const pageAddress = await listenForPage(config, others, heldOfPage.handler)
   const address = { hostname: config.listen.hostname, port: listener.port }
   const baseUrl = baseUrlFor(config, address)
-  const context = await openServing(admin, { baseUrl, pageUrl: pageUrlFor(config, baseUrl, pageAddress) }, fetch)
+  const urls = { baseUrl, pageUrl: pageUrlFor(config, baseUrl, pageAddress) }
+  const context = await openServing(admin, { ...urls, tlsState: tls?.state }, fetch)
   const { inEffect, accessLog, readiness, log } = context
   const { isStopping } = readiness
   let texts = settings?.texts
@@ -154,7 +155,7 @@ async function serve(
     texts = next
   }
   const reload = settings && createReload({ ...settings, keep, inEffect, accessLog, tls, isStopping, log })
-  const runByName = createRunner({ ...context, reload, settingTexts: () => texts, tlsState: tls?.state })
+  const runByName = createRunner({ ...context, reload, settingTexts: () => texts })
   // Requests that arrive before this node is counted would be admitted as if the others were all.
   const stopReporting = await reportWhileServing(context, { port: address.port, baseUrl })
   context.database.shared?.beginServing()

@@ -1,5 +1,5 @@
-// What a server does on timers: it rotates the signing key, makes backups, archives rows, writes last uses and warns of
-// issuer keys that expire.
+// What a server does on timers: it rotates the signing key, makes backups, archives rows, writes last uses, warns of issuer keys that
+// expire and lets the doctor examine everything.
 import type { RunOperation } from '../admin/operations.ts'
 import type { Context } from '../context.ts'
 import { describeError } from '../fault.ts'
@@ -20,6 +20,7 @@ export async function startSchedules(context: Context, runOperation: RunOperatio
     archiveOnSchedule(context),
     writeLastUses(context),
     watchKeyExpiry(context),
+    examineOnSchedule(context, runOperation),
   ]
   return () => {
     for (const stop of stops) stop()
@@ -51,5 +52,22 @@ function writeLastUses({ lastUses, page, log }: Context): () => void {
   const logFailure = (error: unknown) => log('error', 'last_uses_not_written', { reason: describeError(error) })
   const flush = () => Promise.all([lastUses.flush(), page?.sessions.flush()]).catch(logFailure)
   const timer = setInterval(flush, lastUseMilliseconds)
+  return () => clearInterval(timer)
+}
+
+/** The first examination waits as long as the others for a start to settle: it loads what administration needs. */
+const examineMilliseconds = 5 * 60_000
+
+/** Lets the doctor examine everything on a timer, for metrics. Returns a function that stops the timer. */
+function examineOnSchedule({ findingCounts, log }: Context, runOperation: RunOperation): () => void {
+  const examine = async () => {
+    try {
+      const { findings } = await runOperation('doctor.examine', {}, { kind: 'server' })
+      findingCounts.note(findings)
+    } catch (error) {
+      log('error', 'examination_failed', { reason: describeError(error) })
+    }
+  }
+  const timer = setInterval(examine, examineMilliseconds)
   return () => clearInterval(timer)
 }

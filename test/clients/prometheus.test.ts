@@ -8,6 +8,7 @@ import { type Family, families } from '../../src/observe/metric-families.ts'
 import {
   type Federation,
   listenLocally,
+  type Row,
   runCommand,
   startFederation,
   temporaryFolder,
@@ -27,7 +28,11 @@ const panels: Panel[] = dashboard.panels
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })))
 /** As Grafana puts its variables in. */
 const inGrafana = (expr: string) =>
-  expr.replaceAll('$__rate_interval', '1m').replaceAll('$organization', '.*').replaceAll('$job', 'latchkey')
+  expr
+    .replaceAll('$__rate_interval', '1m')
+    .replaceAll('$organization', '.*')
+    .replaceAll('$job', 'latchkey')
+    .replaceAll('$instance', '.*')
 
 describe('the dashboard and the rules', () => {
   test('name metrics that exist, and the dashboard shows each of them', () => {
@@ -42,7 +47,121 @@ describe('the dashboard and the rules', () => {
     expect(alerted.length).toBeGreaterThan(8)
     expect([...namedIn(alerted.join('\n'))].filter((name) => !known.includes(name))).toEqual([])
   })
+
+  test('keep installations apart: the dashboard by job and instance, and the rules by job', () => {
+    const selectors = queries.flatMap(({ expr }) => expr.match(/\b(?:latchkey|process)_\w+(?:\{[^}]*\})?/g) ?? [])
+    // The newest change of all nodes is that of every instance.
+    const ofAll = 'latchkey_revision{job="$job"}'
+    const mixed = selectors.filter((each) => each !== ofAll && !/\{job="\$job", instance=~"\$instance"/.test(each))
+    expect(mixed).toEqual([])
+    expect(rules.match(/\b(?:sum|max|min|avg|count)\b(?! (?:by \(job, |without \(instance\)))/g)).toBeNull()
+  })
+
+  test.skipIf(!hasPrometheus)(`go off for what they are for, at the site where it happens ${needs}`, async () => {
+    const folder = temporaryFolder()
+    const file = join(folder.path, 'rules-test.yml')
+    writeFileSync(file, JSON.stringify({ rule_files: [rulesFile], evaluation_interval: '1m', tests: ruleTests }))
+    const checked = await runCommand([], { cwd: folder.path, program: ['promtool', 'test', 'rules', file] })
+    folder.remove()
+    expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining('SUCCESS') })
+  })
 })
+
+type TestedSeries = [name: string, labels: string, troubled: string, fine: string]
+
+/** Two installations with the same names; only the first has the trouble, and the alert is for it alone. */
+function ruleTest(alertname: string, series: TestedSeries[], at = '40m') {
+  const input_series = series.flatMap(([name, labels, ...values]) =>
+    values.map((each, index) => ({
+      series: `${name}{job="job-${index}",instance="i${index}"${labels === '' ? '' : `,${labels}`}}`,
+      values: each,
+    })),
+  )
+  const firing = `sum by (alertname, job) (ALERTS{alertstate="firing",alertname="${alertname}"})`
+  const exp_samples = [{ labels: `{alertname="${alertname}",job="job-0"}`, value: 1 }]
+  return { interval: '1m', input_series, promql_expr_test: [{ expr: firing, eval_time: at, exp_samples }] }
+}
+
+/** The same value for days. */
+const steady = (value: number | string) => `${value}+0x5000`
+const ofIssuer = 'organization="acme",issuer="idp"'
+const ofKey = 'organization="acme",key="ci"'
+const ofExchanges = 'organization="acme",outcome'
+const ruleTests = [
+  // However small the site: six refused exchanges of seven are an alert, one refused of two is none.
+  ruleTest(
+    'LatchkeyExchangesRefused',
+    [
+      ['latchkey_exchanges_total', `${ofExchanges}="refused",reason="expired"`, '0 0 1 2 3 4 5 6+0x40', '0 0 1+0x45'],
+      ['latchkey_exchanges_total', `${ofExchanges}="issued"`, '0 1+0x46', '0 1+0x46'],
+    ],
+    '20m',
+  ),
+  ruleTest('LatchkeyDiskNearlyFull', [['latchkey_disk_free_bytes', 'disk="data"', steady(1e8), steady(5e9)]]),
+  ruleTest('LatchkeyIssuerWithoutKeys', [['latchkey_issuer_keys_usable', ofIssuer, steady(0), steady(1)]]),
+  // One failed fetch of keys that nobody needs says nothing.
+  ruleTest('LatchkeyIssuerFetchFails', [['latchkey_issuer_fetch_failures_in_a_row', ofIssuer, steady(3), steady(1)]]),
+  ruleTest('LatchkeyBudgetSpent', [
+    ['latchkey_key_spent_usd', ofKey, steady(5), steady(4.5)],
+    ['latchkey_key_limit_usd', ofKey, steady(5), steady(5)],
+  ]),
+  ruleTest('LatchkeyBudgetNearlySpent', [
+    ['latchkey_key_spent_usd', ofKey, steady(4.5), steady(5)],
+    ['latchkey_key_limit_usd', ofKey, steady(5), steady(5)],
+  ]),
+  ruleTest(
+    'LatchkeyBackupOld',
+    [
+      ['latchkey_backup_last_success_timestamp_seconds', '', steady(0), '0+60x300'],
+      ['latchkey_backup_interval_seconds', '', steady(3_600), steady(3_600)],
+    ],
+    '4h',
+  ),
+  ruleTest(
+    'LatchkeyBackupOld',
+    [
+      ['latchkey_backup_last_success_timestamp_seconds', '', '_x300', '0+60x300'],
+      ['latchkey_backup_interval_seconds', '', steady(3_600), steady(3_600)],
+    ],
+    '4h',
+  ),
+  ruleTest(
+    'LatchkeySigningKeyStuck',
+    [['latchkey_signing_key_rotation_due_timestamp_seconds', '', steady(0), steady(1e9)]],
+    '72h',
+  ),
+  ruleTest('LatchkeyCertificateExpires', [
+    ['latchkey_tls_certificate_expire_timestamp_seconds', '', steady(86_400), steady(1e9)],
+  ]),
+  ruleTest('LatchkeyOpenFiles', [
+    ['process_open_fds', '', steady(900), steady(500)],
+    ['process_max_fds', '', steady(1_024), steady(1_024)],
+    ['latchkey_build_info', '', steady(1), steady(1)],
+  ]),
+  ruleTest('LatchkeyInferenceFails', [
+    ['latchkey_inference_requests_total', 'code="5xx"', '0+2x60', steady(0)],
+    ['latchkey_inference_requests_total', 'code="2xx"', '0+2x60', '0+9x60'],
+  ]),
+  ruleTest('LatchkeyCredentialsRefused', [['latchkey_refusals_total', 'reason="key_unknown"', '0+60x60', '0+1x60']]),
+  ruleTest('LatchkeyDoctorFindings', [['latchkey_doctor_findings', 'level="error"', steady(1), steady(0)]]),
+  ruleTest('LatchkeyUpstreamDown', [['latchkey_upstream_up', 'upstream="gpu"', steady(0), steady(1)]]),
+  ruleTest('LatchkeyNodesLost', [['latchkey_live_nodes', '', '3+0x25 2+0x40', steady(3)]]),
+  {
+    interval: '1m',
+    input_series: [
+      { series: 'latchkey_revision{job="a",instance="ahead"}', values: steady(8) },
+      { series: 'latchkey_revision{job="a",instance="behind"}', values: steady(7) },
+      { series: 'latchkey_revision{job="b",instance="other"}', values: steady(3) },
+    ],
+    promql_expr_test: [
+      {
+        expr: 'sum by (job, instance) (ALERTS{alertstate="firing",alertname="LatchkeyNodeBehind"})',
+        eval_time: '10m',
+        exp_samples: [{ labels: '{job="a",instance="behind"}', value: 1 }],
+      },
+    ],
+  },
+]
 
 describe('Prometheus', () => {
   const backups = temporaryFolder()
@@ -75,7 +194,8 @@ describe('Prometheus', () => {
     const address = server.metricsAddress
     if (address === undefined || 'socketPath' in address) throw new Error('Metrics are not served')
     target = `127.0.0.1:${address.port}`
-    const { retention } = server.context
+    const { retention, findingCounts } = server.context
+    findingCounts.note((await admin<Row & { findings: { level: string }[] }>('doctor.examine', {})).findings)
     await until('an archive run in a quiet moment', async () => {
       await retention.runWhenDue()
       return retention.lastSuccessAt() !== undefined
@@ -131,29 +251,32 @@ describe('Prometheus', () => {
   })
 
   const ofNodes = ['Looks at the database server', 'Admin changes that a node has not seen', 'Live nodes']
-  const ofFiles = ['Write-ahead log', 'Age of the newest backup']
-  const ofOtherKind = isServerKind ? ofFiles : ofNodes
+  const ofFiles = ['Write-ahead log', 'Age of the newest backup', 'Scheduled time between backups']
+  const ofOtherKind = [...(isServerKind ? ofFiles : ofNodes), 'Time until the certificate expires']
 
-  test.skipIf(!hasPrometheus)(`has data for every panel but those of the other kind of database ${needs}`, async () => {
-    const withoutData = async () => {
-      const found = await Promise.all(
-        queries.map(async ({ title, expr }) => ({ title, found: await query(inGrafana(expr)) })),
-      )
-      const titles = found
-        .filter(({ found }) => found.every(({ value }) => value[1] === 'NaN'))
-        .map(({ title }) => title)
-      return [...new Set(titles)]
-    }
-    const hasAll = async () => {
-      await use()
-      return (await withoutData()).every((title) => ofOtherKind.includes(title))
-    }
-    await until('data for every panel', hasAll, withoutData)
-    expect(await withoutData()).toEqual(ofOtherKind)
-    expect(await query('latchkey_ready')).toMatchObject([
-      { metric: { job: 'latchkey' }, value: [expect.any(Number), '1'] },
-    ])
-  })
+  test.skipIf(!hasPrometheus)(
+    `has data for every panel but those of the other kind of database and of TLS ${needs}`,
+    async () => {
+      const withoutData = async () => {
+        const found = await Promise.all(
+          queries.map(async ({ title, expr }) => ({ title, found: await query(inGrafana(expr)) })),
+        )
+        const titles = found
+          .filter(({ found }) => found.every(({ value }) => value[1] === 'NaN'))
+          .map(({ title }) => title)
+        return [...new Set(titles)]
+      }
+      const hasAll = async () => {
+        await use()
+        return (await withoutData()).every((title) => ofOtherKind.includes(title))
+      }
+      await until('data for every panel', hasAll, withoutData)
+      expect(await withoutData()).toEqual(ofOtherKind)
+      expect(await query('latchkey_ready')).toMatchObject([
+        { metric: { job: 'latchkey' }, value: [expect.any(Number), '1'] },
+      ])
+    },
+  )
 
   test.skipIf(!hasPrometheus)(
     `evaluates every rule without an error, and one goes off for the upstream that is down ${needs}`,

@@ -1,7 +1,7 @@
 // What a finding is: something that an operator should know or act on, in a sentence, with what to do.
+import { findingLevels } from '../../observe/finding-counts.ts'
 import { type } from '../../values/shape.ts'
 
-export const findingLevels = ['error', 'warning', 'note'] as const
 export const findingAreas = [
   'server',
   'nodes',

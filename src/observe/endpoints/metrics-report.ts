@@ -4,6 +4,7 @@ import type { Database } from '../../../db/open.ts'
 import { createPace } from '../../../db/pace.ts'
 import type { Organization } from '../../../db/schema.ts'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { freeBytes } from '../../backup/space.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
 import type { Reachability } from '../../inference/upstream/reachability.ts'
@@ -13,9 +14,11 @@ import type { Spending } from '../../keys/spending.ts'
 import { labelValuesMax, nanodollarsPerDollar } from '../../limits.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
 import type { AccessLog } from '../access-log.ts'
+import type { FindingCounts } from '../finding-counts.ts'
 import { standardError } from '../line-sink.ts'
 import { type Family, type FamilyName, families } from '../metric-families.ts'
 import type { Metrics } from '../metrics.ts'
+import { readOpenFiles } from '../process-files.ts'
 import { familyText, prometheusMediaType } from '../prometheus-text.ts'
 import type { Sample } from '../series.ts'
 import type { Readiness } from './readiness.ts'
@@ -38,6 +41,12 @@ export type MetricsContext = {
   /** When the newest backup was made, in milliseconds; undefined without any. */
   backupSchedule: { newestAt: () => number | undefined }
   follow: { revision: () => number | undefined; liveNodes: () => number }
+  backupEveryMilliseconds: number | undefined
+  /** Undefined where the database is on a server, and where nothing is written. */
+  folders: Record<'data' | 'backup' | 'archive', string | undefined>
+  signingKeyDays: number | undefined
+  tlsState: (() => { expiresAt: number }) | undefined
+  findingCounts: Pick<FindingCounts, 'read'>
   retention: { rowsArchived: () => ReadonlyMap<string, number>; lastSuccessAt: () => number | undefined }
   now: () => number
 }
@@ -111,6 +120,11 @@ function issuerSamples({ registry, issuerKeys, now }: MetricsContext, only: stri
   const fetched = states.flatMap(({ labels, keySet }) => (keySet === undefined ? [] : [{ labels, ...keySet }]))
   return {
     issuerFetchFailures: states.map(({ labels, failuresTotal }) => ({ labels, value: failuresTotal })),
+    issuerFetchFailuresInARow: states.map(({ labels, failures }) => ({ labels, value: failures })),
+    issuerKeysUsable: states.map(({ labels, failures, keySet }) => ({
+      labels,
+      value: Number(failures === 0 || (keySet !== undefined && keySet.usableMilliseconds > 0)),
+    })),
     issuerKeysAge: fetched.map(({ labels, ageMilliseconds }) => ({ labels, value: ageMilliseconds / 1_000 })),
     issuerKeysExpire: [
       ...fetched.map(({ labels, usableMilliseconds }) => ({ labels, value: (now() + usableMilliseconds) / 1_000 })),
@@ -148,12 +162,14 @@ function keySamples({ registry, metrics, spending, now }: MetricsContext): Sampl
 }
 
 async function serverSamples(context: MetricsContext): Promise<Samples> {
-  const { registry, reachability, readiness, retention, database, accessLog } = context
+  const { registry, reachability, readiness, retention, database, accessLog, backupEveryMilliseconds } = context
   const { status } = await readiness.check()
   const backupAt = context.backupSchedule.newestAt()
   const { user, system } = process.cpuUsage()
   const one = (value: number, ...labels: string[]): Sample[] => [{ labels, value }]
   const revision = context.follow.revision()
+  const files = await readOpenFiles()
+  const tlsExpiresAt = context.tlsState?.().expiresAt
   return {
     ...(revision !== undefined && { revision: one(revision), liveNodes: one(context.follow.liveNodes()) }),
     upstreamUp: registry.upstreamsInOrder.slice(0, labelValuesMax).flatMap((upstream) => {
@@ -164,23 +180,42 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
     // The log of a database server is on its own machine.
     walBytes:
       database.kind === 'file' ? one(statSync(`${database.path}-wal`, { throwIfNoEntry: false })?.size ?? 0) : [],
+    diskFree: await diskSamples(context),
     archivedRows: [...retention.rowsArchived()].map(([kind, value]) => ({ labels: [kind], value })),
     retentionLastSuccess: [retention.lastSuccessAt()].flatMap((at) => (at === undefined ? [] : one(at / 1_000))),
-    signingKeyAge: signingKeyAge(context),
+    ...signingKeySamples(context),
+    tlsExpires: tlsExpiresAt === undefined ? [] : one(tlsExpiresAt / 1_000),
+    doctorFindings: [...context.findingCounts.read()].map(([level, value]) => ({ labels: [level], value })),
     backupLastSuccess: backupAt === undefined ? [] : one(backupAt / 1_000),
+    backupInterval: backupEveryMilliseconds === undefined ? [] : one(backupEveryMilliseconds / 1_000),
     ready: one(Number(status !== 'not_ready')),
     buildInfo: one(1, packageJson.version, process.versions.bun ?? ''),
     residentMemory: one(process.memoryUsage().rss),
+    ...(files !== undefined && { openFiles: one(files.open), openFilesMax: one(files.most) }),
     cpu: one((user + system) / 1e6),
     startTime: one(Math.round(Date.now() / 1_000 - process.uptime())),
   }
 }
 
-function signingKeyAge({ signingKeys, now }: MetricsContext): Sample[] {
+function signingKeySamples({ signingKeys, signingKeyDays, now }: MetricsContext): Samples {
   try {
-    return [{ labels: [], value: Math.max(0, now() - signingKeys.current(now()).activeAt) / 1_000 }]
+    const { activeAt } = signingKeys.current(now())
+    const dueAt = signingKeyDays === undefined ? undefined : activeAt / 1_000 + signingKeyDays * 24 * 60 * 60
+    return {
+      signingKeyAge: [{ labels: [], value: Math.max(0, now() - activeAt) / 1_000 }],
+      signingKeyRotationDue: dueAt === undefined ? [] : [{ labels: [], value: dueAt }],
+    }
   } catch {
     // Every key is retired; `latchkey_ready` is 0 then.
-    return []
+    return {}
   }
+}
+
+/** A disk that does not respond has no sample. */
+async function diskSamples({ folders }: MetricsContext): Promise<Sample[]> {
+  const measured = Object.entries(folders).map(async ([disk, folder]): Promise<Sample[]> => {
+    const value = folder === undefined ? undefined : await freeBytes(folder).catch(() => undefined)
+    return value === undefined ? [] : [{ labels: [disk], value }]
+  })
+  return (await Promise.all(measured)).flat()
 }
