@@ -22,7 +22,7 @@ import nodes from './migrations/0018_nodes.sql' with { type: 'text' }
 import sessions from './migrations/0019_sessions.sql' with { type: 'text' }
 import betweenNodes from './migrations/0020_between_nodes.sql' with { type: 'text' }
 import sharedIssuers from './migrations/0021_shared_issuers.sql' with { type: 'text' }
-import writeProbeFiller from './migrations/0024_write_probe_filler.sql' with { type: 'text' }
+import writeProbeFiller from './migrations/0022_write_probe_filler.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -48,7 +48,7 @@ export const migrations: Migration[] = [
   { version: 19, name: 'sessions', statements: statementsOf(sessions) },
   { version: 20, name: 'between_nodes', statements: statementsOf(betweenNodes) },
   { version: 21, name: 'shared_issuers', statements: statementsOf(sharedIssuers) },
-  { version: 24, name: 'write_probe_filler', statements: statementsOf(writeProbeFiller) },
+  { version: 22, name: 'write_probe_filler', statements: statementsOf(writeProbeFiller) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

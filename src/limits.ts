@@ -198,8 +198,6 @@ export const logQueueBytesMax = 4 * 1024 * 1024
 export const logFlushMillisecondsMax = 2_000
 /** How long a health check trusts the last commit. Each check after that writes a page: at most 17,280 a day. */
 export const writeCheckMilliseconds = 5_000
-/** How often a probe commits while commits fail: requests that must be recorded wait for it. */
-export const writeRetryMilliseconds = 1_000
 /** How long readiness trusts its last look at upstreams and issuers: anyone may ask, and there can be many of them. */
 export const readinessMilliseconds = 1_000
 /** How long a command or a starting server waits for another process to release the database. */

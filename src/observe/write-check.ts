@@ -1,7 +1,10 @@
 // Whether the database takes commits: known from the commits that happen, and from a probe when there was none for a while or one has
 // failed. What must be recorded is refused while it does not, before an upstream works for nothing.
 import { Fault } from '../fault.ts'
-import { writeCheckMilliseconds, writeRetryMilliseconds } from '../limits.ts'
+import { writeCheckMilliseconds } from '../limits.ts'
+
+/** How often a probe commits while commits fail: requests that must be recorded wait for it. */
+export const writeRetryMilliseconds = 1_000
 
 export type WriteCheck = {
   /** Call it after every commit, whether it succeeded or failed. */

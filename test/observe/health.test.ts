@@ -1,8 +1,8 @@
 // When a server is ready, degraded or not ready, and how it knows whether the database takes commits.
 import { describe, expect, test } from 'bun:test'
-import { writeCheckMilliseconds, writeRetryMilliseconds } from '../../src/limits.ts'
+import { writeCheckMilliseconds } from '../../src/limits.ts'
 import { type HealthFacts, judgeHealth } from '../../src/observe/health.ts'
-import { createWriteCheck, requireWritable } from '../../src/observe/write-check.ts'
+import { createWriteCheck, requireWritable, writeRetryMilliseconds } from '../../src/observe/write-check.ts'
 import { rejectionOf } from '../support/rejection.ts'
 
 const good: HealthFacts = {

@@ -6,7 +6,8 @@ import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import { readOrganizations, readServer, readUpstreams } from './facts.ts'
 import { inOrder } from './findings.ts'
-import { judgeOrganization, judgeUpstream } from './organization-rules.ts'
+import { judgeUpstream } from './issuer-rules.ts'
+import { judgeOrganization } from './organization-rules.ts'
 import { judgeServer } from './server-rules.ts'
 
 const examineInput = type({ '+': 'reject', ...organizationInput, ...installationInput })

@@ -1,6 +1,5 @@
 // Collects what the doctor's rules judge: from memory, the database, the disk and the files of the settings. Nothing is fetched.
 import { statSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { judgedSince, readBudgetedKeys, readPolicyStates } from '../../../db/attention.ts'
 import { readSchemaVersion } from '../../../db/facts.ts'
@@ -10,15 +9,11 @@ import type { Organization } from '../../../db/schema.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
+import { readSpace } from '../../runtime/disk-space.ts'
 import { firstToExpire, type Validity } from '../../values/certificates.ts'
 import type { AdminContext } from '../operation/context.ts'
-import {
-  budgetShare,
-  type IssuerFacts,
-  type OrganizationFacts,
-  type PolicyFacts,
-  type UpstreamFacts,
-} from './organization-rules.ts'
+import type { IssuerFacts, UpstreamFacts } from './issuer-rules.ts'
+import { budgetShare, type OrganizationFacts, type PolicyFacts } from './organization-rules.ts'
 import type { BackupFacts, ServerFacts } from './server-rules.ts'
 
 /** The facts of all organizations, or of one. Other requests go on meanwhile. */
@@ -121,7 +116,7 @@ export async function readServer(context: AdminContext): Promise<ServerFacts> {
   const { masterKey } = config
   const isFile = database.kind === 'file'
   const folder = dirname(database.path)
-  const space = isFile ? await readSpace(folder) : undefined
+  const space = isFile ? await readSpaceIfKnown(folder) : undefined
   const nodes = await listNodes(orm)
   return {
     isServing: signingKeys !== undefined || nodes.some(({ isLive }) => isLive),
@@ -139,14 +134,11 @@ export async function readServer(context: AdminContext): Promise<ServerFacts> {
 async function readBackup({ config, backups, backupSchedule }: AdminContext): Promise<BackupFacts> {
   const { folder, everyMilliseconds = 0 } = config.backup ?? {}
   const failure = backupSchedule.isFailing() ? (backups.state().lastFailure?.reason ?? 'see the log') : undefined
-  const free = folder === undefined ? undefined : (await readSpace(folder))?.free
+  const free = folder === undefined ? undefined : (await readSpaceIfKnown(folder))?.free
   return { folder, everyMilliseconds, newestAt: backupSchedule.newestAt(), failure, free }
 }
 
-async function readSpace(folder: string): Promise<{ free: number; total: number } | undefined> {
-  const found = await statfs(folder).catch(() => undefined)
-  return found && { free: found.bavail * found.bsize, total: found.blocks * found.bsize }
-}
+const readSpaceIfKnown = (folder: string) => readSpace(folder).catch(() => undefined)
 
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0

@@ -3,8 +3,8 @@ import { shellWord } from '../../../db/access.ts'
 import type { ListedNode } from '../../../db/nodes.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { durationText, type Finding, finding } from './findings.ts'
+import { judgeExpiry } from './issuer-rules.ts'
 import { judgeNodes } from './node-rules.ts'
-import { judgeExpiry } from './organization-rules.ts'
 
 export type ServerFacts = {
   isServing: boolean

@@ -4,7 +4,6 @@ import type { Database } from '../../../db/open.ts'
 import { createPace } from '../../../db/pace.ts'
 import type { Organization } from '../../../db/schema.ts'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { freeBytes } from '../../backup/space.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
 import type { Reachability } from '../../inference/upstream/reachability.ts'
@@ -12,6 +11,7 @@ import type { UpstreamRegistry } from '../../inference/upstream/targets.ts'
 import type { Key } from '../../keys/api-key.ts'
 import type { Spending } from '../../keys/spending.ts'
 import { labelValuesMax, nanodollarsPerDollar } from '../../limits.ts'
+import { readSpace } from '../../runtime/disk-space.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
 import type { AccessLog } from '../access-log.ts'
 import type { FindingCounts } from '../finding-counts.ts'
@@ -214,8 +214,8 @@ function signingKeySamples({ signingKeys, signingKeyDays, now }: MetricsContext)
 /** A disk that does not respond has no sample. */
 async function diskSamples({ folders }: MetricsContext): Promise<Sample[]> {
   const measured = Object.entries(folders).map(async ([disk, folder]): Promise<Sample[]> => {
-    const value = folder === undefined ? undefined : await freeBytes(folder).catch(() => undefined)
-    return value === undefined ? [] : [{ labels: [disk], value }]
+    const space = folder === undefined ? undefined : await readSpace(folder).catch(() => undefined)
+    return space === undefined ? [] : [{ labels: [disk], value: space.free }]
   })
   return (await Promise.all(measured)).flat()
 }

@@ -4,11 +4,10 @@ import { inOrder } from '../../../src/admin/doctor/findings.ts'
 import {
   type IssuerFacts,
   judgeExpiry,
-  judgeOrganization,
   judgeUpstream,
-  type OrganizationFacts,
   type UpstreamFacts,
-} from '../../../src/admin/doctor/organization-rules.ts'
+} from '../../../src/admin/doctor/issuer-rules.ts'
+import { judgeOrganization, type OrganizationFacts } from '../../../src/admin/doctor/organization-rules.ts'
 import { type BackupFacts, judgeSchema, judgeServer, type ServerFacts } from '../../../src/admin/doctor/server-rules.ts'
 
 const now = Date.parse('2027-01-31T00:00:00Z')
