@@ -83,7 +83,7 @@ function ruleTest(alertname: string, series: TestedSeries[], at = '40m') {
 }
 
 /** The same value for days. */
-const steady = (value: number | string) => `${value}+0x5000`
+const steady = (value: number | string) => `${value}+0x300`
 const ofIssuer = 'organization="acme",issuer="idp"'
 const ofKey = 'organization="acme",key="ci"'
 const ofExchanges = 'organization="acme",outcome'
@@ -127,8 +127,8 @@ const ruleTests = [
   ),
   ruleTest(
     'LatchkeySigningKeyStuck',
-    [['latchkey_signing_key_rotation_due_timestamp_seconds', '', steady(0), steady(1e9)]],
-    '72h',
+    [['latchkey_signing_key_rotation_due_timestamp_seconds', '', steady(-1e6), steady(1e9)]],
+    '2h',
   ),
   ruleTest('LatchkeyCertificateExpires', [
     ['latchkey_tls_certificate_expire_timestamp_seconds', '', steady(86_400), steady(1e9)],
