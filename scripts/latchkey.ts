@@ -7,6 +7,7 @@ import { withVersionOption } from './version.ts'
 /** In the order of `--help`. */
 const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   init: async () => (await import('./init.ts')).initCommand,
+  migrate: async () => (await import('./migrate.ts')).migrateCommand,
   serve: async () => (await import('./serve.ts')).serveCommand,
   reload: async () => (await import('./reload.ts')).reloadCommand,
   config: async () => (await import('./config.ts')).configCommand,
