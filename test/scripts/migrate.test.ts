@@ -50,16 +50,3 @@ test('creates nothing, and leaves a newer database as it is', async () => {
   sqlite.close()
   expect(await migrate(path)).toMatchObject({ code: 3, stderr: expect.stringContaining('use the newer program') })
 })
-
-test('the systemd unit runs it before the server, without a limit', async () => {
-  const { stdout } = await runCommand(['service', 'print', 'systemd'], { cwd: folder.path })
-  const steps = stdout.match(/^Exec\w+=\S+ \w+/gm)?.map((line) => line.replace('/usr/local/bin/latchkey ', ''))
-  expect(steps).toEqual([
-    'ExecStartPre=config',
-    'ExecStartPre=migrate',
-    'ExecStart=serve',
-    'ExecStartPost=health',
-    'ExecReload=reload',
-  ])
-  expect(stdout).toContain('\nTimeoutStartSec=infinity\n')
-})

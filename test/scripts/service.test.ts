@@ -64,8 +64,12 @@ test('every file names only settings that exist', async () => {
 describe('the unit', () => {
   test('starts, checks and reloads this program with commands that exist', async () => {
     const lines = [...(await printed('systemd')).matchAll(/^Exec\w+=\/usr\/local\/bin\/latchkey ([a-z ]+) --config/gm)]
-    expect(lines.map(([, line]) => line)).toEqual(['config check', 'serve', 'health', 'reload'])
+    expect(lines.map(([, line]) => line)).toEqual(['config check', 'migrate', 'serve', 'health', 'reload'])
     for (const [, line = ''] of lines) expect((await run([...line.split(' '), '--help'])).code).toBe(0)
+  })
+
+  test('gives a migration all the time it needs', async () => {
+    expect(await printed('systemd')).toContain('\nTimeoutStartSec=infinity\n')
   })
 
   test.skipIf(!has('systemd-analyze'))('is accepted by systemd, with an exposure below 1.5', async () => {
