@@ -7,6 +7,7 @@ import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } 
 import { checkCommand } from './shared/explanations.ts'
 import { drawDifference, drawFindings, drawLinted, exceptionsIn, isBlocked } from './shared/findings.ts'
 import { readJsonFile } from './shared/input-files.ts'
+import { answerIssuerQuestion } from './shared/issuer-question.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { removable, unusedOption, wholeNumber } from './shared/option-values.ts'
 import { testsCommand, testsIn } from './shared/policy-tests.ts'
@@ -98,6 +99,7 @@ function createCommand(): Command {
             '',
             `Workloads send federation_policy_id=${policy.id} with every exchange.`,
           ].join('\n'),
+    { remedy: answerIssuerQuestion },
   )
 }
 
@@ -193,7 +195,10 @@ function updateCommand(): Command {
     'policies.update',
     (given) => ({ policy: given.words[0], ...ruleInput(given), dry_run: given.options.dryRun }),
     (policy) => [show(policy), ...drawDifference(policy.difference), ...drawFindings(policy.findings)].join('\n'),
-    { isNegative: ({ dry_run, findings }) => dry_run === true && findings.some(isBlocked) },
+    {
+      isNegative: ({ dry_run, findings }) => dry_run === true && findings.some(isBlocked),
+      remedy: answerIssuerQuestion,
+    },
   )
 }
 

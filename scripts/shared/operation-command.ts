@@ -15,6 +15,8 @@ type OperationCommandOptions<Name extends OperationName> = {
   isNegative?: (response: OperationResponse<Name>, given: Arguments) => boolean
   /** What the progress counts. */
   unit?: ProgressUnit
+  /** Removes the reason of a refusal, and reports whether the operation should run once more. */
+  remedy?: (refusal: unknown, given: Arguments) => Promise<boolean>
 }
 
 /**
@@ -26,7 +28,7 @@ export function operationCommand<Name extends OperationName>(
   name: Name | ((given: Arguments) => Name),
   toInput: (given: Arguments) => CommandInput<Name>,
   draw: (response: OperationResponse<Name>, given: Arguments) => string,
-  { moreShown = [], isNegative, unit }: OperationCommandOptions<Name> = {},
+  { moreShown = [], isNegative, unit, remedy }: OperationCommandOptions<Name> = {},
 ): Command {
   const shown = ['LATCHKEY_DATABASE_URL', ...moreShown] as const
   const forcible = typeof name === 'string' && editing.includes(name) ? made.option(...forceOption) : made
@@ -37,7 +39,11 @@ export function operationCommand<Name extends OperationName>(
     const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic, unit)
     const config = readConfig(given.options)
     const calling = { onProgress, force: given.options.force === true }
-    const response = await callOperation(config, dependencies, operation, input, calling).finally(end)
+    const run = () => callOperation(config, dependencies, operation, input, calling).finally(end)
+    const response = await run().catch(async (refusal: unknown) => {
+      if ((await remedy?.(refusal, given)) !== true) throw refusal
+      return run()
+    })
     warnOf(response)
     print(given.options.json === true ? JSON.stringify(response, null, 2) : draw(response, given))
     if (isNegative?.(response, given) === true) process.exitCode = exitCodeFailed

@@ -25,8 +25,10 @@ export async function askServer(
   const headers = { accept: progressMediaType, ...(user && toHeaders(user)) }
   const answered = await post(socketPath, `/operations/${name}`, JSON.stringify(input), { headers, onProgress })
   if (answered === undefined) return undefined
-  const { error } = (answered.result ?? {}) as { error?: { code: FaultCode; message: string } }
-  if (typeof error === 'object' && error !== null) throw new Fault(error.code, error.message)
+  const { error } = (answered.result ?? {}) as { error?: { code: FaultCode; message: string; reason?: string } }
+  // A server that runs since an upgrade sends no reason.
+  const { code, message, reason = message } = error ?? {}
+  if (code !== undefined && message !== undefined) throw new Fault(code, message, { reason })
   return answered
 }
 

@@ -13,7 +13,10 @@ import { fromHeaders } from './local-user.ts'
 import { respondWithProgress } from './progress.ts'
 import { storageFault } from './storage-fault.ts'
 
-/** Errors carry the fault's own code, `{ "error": { "code": "not_found", "message": … } }`, as the commands print it. */
+/**
+ * Errors carry the fault's own code, `{ "error": { "code": "not_found", "message": …, "reason": … } }`: the commands print the message, and
+ * may act on the reason.
+ */
 export function createSocketHandler(runByName: RunByName, databasePath: string, log: Log): Handler {
   const run = async (request: Request, onProgress?: OnProgress): Promise<Response> => {
     try {
@@ -26,7 +29,8 @@ export function createSocketHandler(runByName: RunByName, databasePath: string, 
       const fault = toFault(error, databasePath)
       if (!(error instanceof Fault) || error.code === 'internal')
         log('error', 'operation_failed', { reason: describeError(fault) })
-      return json(statusOf(fault), { error: { code: fault.code, message: tellForCommands(fault) } })
+      const { code, reason } = fault
+      return json(statusOf(fault), { error: { code, message: tellForCommands(fault), reason } })
     }
   }
   return (request) => respondWithProgress(request, (onProgress) => run(request, onProgress))

@@ -7,6 +7,8 @@ import { badge, code, json, stored } from './parts.js'
 
 /** By policy and time of its last change. @type {Map<string, Finding[]>} */
 const known = new Map()
+/** What the linter reads of issuers has changed. */
+export const forgetFindings = () => known.clear()
 const fields = ['audience', 'subject', 'condition', 'required_scope', 'required_token_type', 'lint_exceptions']
 
 /** The findings of saved policies by id: one request for those that are not known yet. @param {readonly Policy[]} policies */

@@ -2,6 +2,7 @@
 /** @import { Issuer, Page, Verification } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
 import { conflict } from './diff.js'
+import { forgetFindings } from './findings.js'
 import { choice, createDraft, debounce, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
@@ -25,7 +26,10 @@ const blank = {
   clock_skew_seconds: '',
   max_token_age_seconds: '',
   keys_stale_seconds: '',
+  shared: '',
 }
+/** By what the field holds. */
+export const sharedAnswers = { '': 'Not answered', false: 'No', true: 'Yes' }
 
 /** @typedef {ReturnType<typeof createIssuerDraft>} IssuerDraft */
 
@@ -42,6 +46,8 @@ function createIssuerDraft(page, id) {
     /** @type {typeof blank | undefined} what another admin saved first */
     theirs: undefined,
     draft: createDraft(page, blank, (name) => {
+      // An answer is about one issuer URL.
+      if (name === 'issuer_url') edited.draft.values.shared = ''
       if (tested.includes(name)) testSoon()
     }),
     /** @type {Verification | undefined} */
@@ -120,9 +126,11 @@ async function save(edited) {
       ...{ name: values.name, issuer_url: values.issuer_url },
       ...(isNew ? {} : removed),
       ...keyFields(edited),
+      shared: values.shared === '' ? null : values.shared === 'true',
       ...Object.fromEntries(given.map(([name, value]) => [name, Number(value)])),
     }
     const { data } = await send(isNew ? 'POST' : 'PATCH', self, body, { etag })
+    forgetFindings()
     notify('ok', isNew ? 'The issuer was added' : 'The issuer was saved')
     go(page.query.then === 'start' ? ['start'] : ['issuers', data.id])
   } catch (failure) {
@@ -180,6 +188,8 @@ function fields({ id, draft }) {
     ${choice({ label: 'Where its keys come from', name: 'source', value: values.source, options: Object.entries(sources), onInput: draft.set('source') })}
     ${values.source === 'jwks_url' ? field('jwks_url', 'JWKS URL', { type: 'url', mono: true }) : nothing}
     ${values.source === 'jwks' ? field('jwks', 'Key set (JWKS)', { rows: 6, mono: true, help: html`For a server that cannot reach the issuer. Kubernetes: <code>kubectl get --raw /openid/v1/jwks</code>` }) : nothing}
+    ${choice({ label: 'Can strangers get its tokens?', name: 'shared', value: values.shared, options: Object.entries(sharedAnswers), onInput: draft.set('shared') })}
+    <p class="muted">Yes if others than your organization can. Services that the <a href="#/manual/linter">linter</a> knows need no answer.</p>
     <details><summary>More: private CA, clock, longest token</summary><div class="form">
       ${field('ca_pem', 'CA certificates (PEM)', { rows: 4, mono: true, required: false, help: 'Only for an issuer with a private CA' })}
       <div class="fields">

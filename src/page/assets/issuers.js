@@ -2,7 +2,7 @@
 /** @import { Content, Issuer, Page, Verification, View } from '../types.ts' */
 import { get, segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
-import { issuerForm, issuersPath, keyTable, sources, verified } from './issuer-form.js'
+import { issuerForm, issuersPath, keyTable, sharedAnswers, sources, verified } from './issuer-form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { ago, at, badge, copyable, count, empty, facts, heading, loading, mono, stored } from './parts.js'
@@ -157,6 +157,7 @@ function issuerFacts(issuer) {
     ['CA expires', expiry(issuer.ca_expires_at)],
     ['Clock skew', `${issuer.clock_skew_seconds} s`],
     ['Longest token', issuer.max_token_age_seconds === null ? 'no limit' : `${count(issuer.max_token_age_seconds)} s`],
+    ['Strangers get its tokens', sharedAnswers[issuer.shared === null ? '' : issuer.shared ? 'true' : 'false']],
     ['Last used', ago(issuer.last_used_at)],
   ])
 }

@@ -2,7 +2,7 @@
 // change), and saving it over the version that was opened.
 /** @import { Backtest, Finding, Issuer, Page, Policy } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
-import { isBlocking } from './findings.js'
+import { forgetFindings, isBlocking } from './findings.js'
 import { createDraft, debounce } from './form.js'
 import { notify } from './notice.js'
 import { json } from './parts.js'
@@ -187,6 +187,13 @@ async function check(edited) {
   if (turn !== edited.turn) return
   edited.verdict = verdict
   edited.page.update()
+}
+
+/** Stores whether strangers get tokens of the issuer, and checks the policy again. @param {PolicyDraft} edited @param {boolean} shared */
+export async function answerIssuer(edited, shared) {
+  await send('PATCH', `/workload-identity/issuers/${segment(edited.draft.values.issuer)}`, { shared })
+  forgetFindings()
+  await check(edited)
 }
 
 /** @param {PolicyDraft} edited */

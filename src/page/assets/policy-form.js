@@ -11,6 +11,7 @@ import { planNotice } from './plan.js'
 import { platforms } from './platforms.js'
 import {
   answer,
+  answerIssuer,
   bodyOf,
   createPolicyDraft,
   isComplete,
@@ -127,22 +128,26 @@ function more({ draft }) {
 }
 
 /** @param {PolicyDraft} edited */
-function checks({ draft, verdict: { findings, difference, backtest, error, isChecking } }) {
+function checks(edited) {
+  const { draft } = edited
+  const { findings, difference, backtest, error, isChecking } = edited.verdict
   const exceptions = draft.values.lint_exceptions
   const allow = (/** @type {Finding} */ { rule, level }) =>
-    level === 'blocking'
-      ? field({
-          label: 'If this is intended, say why',
-          name: `allow-${rule}`,
-          value: exceptions.find((each) => each.rule === rule)?.because ?? '',
-          onInput: (because) =>
-            draft.set('lint_exceptions')([
-              ...exceptions.filter((each) => each.rule !== rule),
-              ...(because.trim() === '' ? [] : [{ rule, because }]),
-            ]),
-          required: false,
-        })
-      : nothing
+    rule === 'shared-unknown'
+      ? issuerQuestion(edited)
+      : level === 'blocking'
+        ? field({
+            label: 'If this is intended, say why',
+            name: `allow-${rule}`,
+            value: exceptions.find((each) => each.rule === rule)?.because ?? '',
+            onInput: (because) =>
+              draft.set('lint_exceptions')([
+                ...exceptions.filter((each) => each.rule !== rule),
+                ...(because.trim() === '' ? [] : [{ rule, because }]),
+              ]),
+            required: false,
+          })
+        : nothing
   const passes = (/** @type {string} */ title, /** @type {object | undefined} */ claims) =>
     claims === undefined ? nothing : html`<div class="card"><h3>${title}</h3>${code(json(claims), 'claims')}</div>`
   return html`<h2>Checks <span class="muted" role="status">${isChecking ? 'checking…' : ''}</span></h2>
@@ -150,6 +155,13 @@ function checks({ draft, verdict: { findings, difference, backtest, error, isChe
     ${findings === undefined ? html`<p class="muted">While you type, the server checks who could pass and whether the tests of the policy hold.</p>` : html`<div class="card">${findingList(findings, allow)}</div>`}
     ${passes('A token that passes only after this change', difference?.gains)} ${passes('A token that passes only before it', difference?.loses)}
     ${backtest === undefined ? nothing : pastExchanges(backtest)}`
+}
+
+/** @param {PolicyDraft} edited */
+function issuerQuestion(edited) {
+  const button = (/** @type {string} */ text, /** @type {boolean} */ shared) =>
+    html`<button type="button" @click=${() => edited.page.run(() => answerIssuer(edited, shared))}>${text}</button>`
+  return html`<div class="actions">Can strangers get its tokens? ${button('No, only my organization', false)} ${button('Yes, others too', true)}</div>`
 }
 
 /** @param {Backtest} backtest */
