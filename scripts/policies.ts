@@ -1,12 +1,10 @@
 // `latchkey policies`: which tokens of an issuer are exchanged for access tokens of which key.
 import { type Command, Option } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
-import { Fault } from '../src/fault.ts'
 import { backtestCommand } from './shared/backtest.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { checkCommand } from './shared/explanations.ts'
-import { drawDifference, drawFindings, drawLinted, exceptionsIn, isBlocked } from './shared/findings.ts'
-import { readJsonFile } from './shared/input-files.ts'
+import { drawDifference, drawFindings, exceptionsIn, isBlocked, lintCommand } from './shared/findings.ts'
 import { answerIssuerQuestion } from './shared/issuer-question.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { removable, unusedOption, wholeNumber } from './shared/option-values.ts'
@@ -147,27 +145,6 @@ const columns: Column<Policy>[] = [
   ['MANAGED BY', (row) => row.managed_by],
   ['ID', (row) => row.id],
 ]
-
-function lintCommand(): Command {
-  const made = command('lint [policy]', 'Find policies that a stranger could pass, each with an example', [
-    'policies lint ci',
-    'policies lint --all',
-    'policies lint --file policies.json',
-  ])
-    .option('--all', 'lint all policies of the organization')
-    .option('--file <file>', 'lint policies from a JSON file, which are not saved; - for standard input')
-  return operationCommand(inOrganization(made), 'policies.lint', lintRequest, drawLinted, {
-    isNegative: ({ data }) => data.some(({ findings }) => findings.some(isBlocked)),
-  })
-}
-
-function lintRequest({ words: [policy], options: { organization, all, file } }: Arguments) {
-  if ([policy, all, file].filter((each) => each !== undefined).length !== 1)
-    throw new Fault('usage', 'Name one policy, or give --all or --file; see: latchkey policies lint --help')
-  if (file === undefined) return { organization, policy }
-  const drafts = readJsonFile(String(file))
-  return { organization, drafts: Array.isArray(drafts) ? drafts : [drafts] }
-}
 
 function updateCommand(): Command {
   const made = command('update <policy>', 'Change a policy; takes effect immediately', [

@@ -1,12 +1,36 @@
-// Prints what the linter finds in policies, and reads the exceptions of a command line.
+// `latchkey policies lint`; prints what the linter finds in policies, and reads the exceptions of a command line.
+import type { Command } from 'commander'
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import { Fault } from '../../src/fault.ts'
-import type { Arguments } from './command-line.ts'
+import { type Arguments, command } from './command-line.ts'
+import { readJsonFile } from './input-files.ts'
+import { inOrganization, operationCommand } from './operation-command.ts'
 import { printable } from './render.ts'
 
 type Linted = OperationResponse<'policies.lint'>['data'][number]
 type Finding = Linted['findings'][number]
 type Difference = NonNullable<OperationResponse<'policies.update'>['difference']>
+
+export function lintCommand(): Command {
+  const made = command('lint [policy]', 'Find policies that a stranger could pass, each with an example', [
+    'policies lint ci',
+    'policies lint --all',
+    'policies lint --file policies.json',
+  ])
+    .option('--all', 'lint all policies of the organization')
+    .option('--file <file>', 'lint policies from a JSON file, which are not saved; - for standard input')
+  return operationCommand(inOrganization(made), 'policies.lint', lintRequest, drawLinted, {
+    isNegative: ({ data }) => data.some(({ findings }) => findings.some(isBlocked)),
+  })
+}
+
+function lintRequest({ words: [policy], options: { organization, all, file } }: Arguments) {
+  if ([policy, all, file].filter((each) => each !== undefined).length !== 1)
+    throw new Fault('usage', 'Name one policy, or give --all or --file; see: latchkey policies lint --help')
+  if (file === undefined) return { organization, policy }
+  const drafts = readJsonFile(String(file))
+  return { organization, drafts: Array.isArray(drafts) ? drafts : [drafts] }
+}
 
 /** Reports whether a finding refuses the policy. */
 export function isBlocked({ level, allowed_because }: Finding): boolean {
