@@ -5,7 +5,7 @@ import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
 import { standardError } from '../../src/observe/line-sink.ts'
 import { createLog } from '../../src/observe/log.ts'
-import { isBehindProxy, outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
+import { hasProxy, outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 import { isBoolean } from '../../src/setting-values.ts'
 import { configFileSetting, flagOf, type Setting, type SettingName, settings } from '../../src/settings.ts'
 import { exitCodeFailed, pathOf, prepareCommands, reportError } from './program.ts'
@@ -93,7 +93,7 @@ export const dependencies: Dependencies = {
   random: Math.random,
   fetch: outboundFetch,
   resolve: resolveHost,
-  usesProxy: isBehindProxy(),
+  usesProxy: hasProxy,
   log: createLog(standardError.write),
   onBroken: () => {
     // Running requests first get a 500. Then the process ends, because this connection can lose writes.

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import { describeError, Fault, type FaultCode } from '../../src/fault.ts'
 import { forceHeader } from '../../src/http/force.ts'
+import { outboundFetch } from '../../src/runtime/outbound.ts'
 import { type CommandInput, callOperation } from './call-operation.ts'
 import { dependencies, type Options, readConfig } from './command-line.ts'
 import { readTextFile } from './input-files.ts'
@@ -61,7 +62,7 @@ async function post(url: string, more: Record<string, string>, input: object): P
   let status: number
   let answer: { data?: unknown; error?: { message?: unknown } }
   try {
-    const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' })
+    const response = await outboundFetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' })
     status = response.status
     answer = (await response.json()) as typeof answer
   } catch (error) {

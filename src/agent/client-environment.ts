@@ -1,4 +1,5 @@
 // The environment of a program whose API clients are to use Latchkey: what each client reads, and what it appends.
+import { proxyVariables } from './direct-hosts.ts'
 import type { Environment } from './identity.ts'
 
 const prefix = '/v1'
@@ -22,11 +23,13 @@ export function clientEnvironment(inherited: Environment, { url, key }: { url: s
   }
 }
 
-const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY']
-
-/** Returns the environment with this machine excluded from the proxy, where one is set. */
+/**
+ * Returns the environment with this machine excluded from the proxy, where one is set. Clients differ in what they
+ * understand, so these are names and addresses only.
+ */
 export function withoutLocalProxy(inherited: Environment): Environment {
   if (!proxyVariables.some((name) => (inherited[name] ?? '') !== '')) return inherited
-  const names = [inherited.NO_PROXY ?? inherited.no_proxy ?? '', '127.0.0.1', 'localhost'].filter((name) => name !== '')
+  const given = new Set([inherited.NO_PROXY ?? '', inherited.no_proxy ?? ''])
+  const names = [...given, '127.0.0.1', 'localhost', '::1'].filter((name) => name !== '')
   return { ...inherited, NO_PROXY: names.join(','), no_proxy: names.join(',') }
 }

@@ -4,6 +4,7 @@ import https from 'node:https'
 import { pipeline } from 'node:stream/promises'
 import { describeError, Fault, type FaultCode } from '../fault.ts'
 import { type CallerRules, checkOrigin, checkSecret } from './caller-check.ts'
+import { withoutProxy } from './direct-fetch.ts'
 import type { AccessToken } from './exchange.ts'
 import { requestHeaders, responseHeaders, targetOf } from './forwarding-rules.ts'
 import type { HeldToken } from './held-token.ts'
@@ -18,7 +19,7 @@ const keptBytesMax = 1024 * 1024
 /** Serves `/livez`, `/readyz` and everything under `/v1/`. */
 export function createProxy({ url, token, rules }: ProxyOptions): RequestHandler {
   const { request: send, Agent } = url.startsWith('https:') ? https : http
-  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
+  const agent = new Agent({ ...withoutProxy, keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     checkOrigin(request.headers, rules)
     if (request.url === '/livez') return reply(response, 200, { status: 'alive' })

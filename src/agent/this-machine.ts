@@ -1,6 +1,7 @@
 // The outside world of the agent on this machine: environment, files, network and programs.
 import { spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
+import { fetchFromHere } from './direct-fetch.ts'
 import type { Platform } from './identity-token.ts'
 import { fetchJwtSvid } from './spiffe-workload-api.ts'
 
@@ -12,7 +13,7 @@ export const thisMachine: Platform = {
   environment: process.env,
   folder: process.cwd(),
   readFile: readSmallFile,
-  fetch: (url, init) => fetch(url, init),
+  fetch: fetchFromHere,
   run: runProgram,
   fetchSvid: fetchJwtSvid,
 }

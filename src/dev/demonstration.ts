@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import { Fault } from '../fault.ts'
 import { upstreamListMillisecondsMax } from '../limits.ts'
 import { type Listener, listen } from '../runtime/listen.ts'
+import { outboundFetch } from '../runtime/outbound.ts'
 import { createEchoUpstream } from './echo-upstream.ts'
 import { createTestIssuer } from './test-issuer.ts'
 
@@ -23,8 +24,9 @@ export async function findModel({
   const headers: Record<string, string> =
     upstreamApiKey === undefined ? {} : { authorization: `Bearer ${upstreamApiKey}` }
   try {
-    const response = await fetch(`${upstreamUrl}/models`, {
+    const response = await outboundFetch(`${upstreamUrl}/models`, {
       headers,
+      redirect: 'manual',
       signal: AbortSignal.timeout(upstreamListMillisecondsMax),
     })
     const { data } = (await response.json()) as { data: { id: unknown }[] }

@@ -1,5 +1,6 @@
 // Outbound requests on Bun and Deno: fetch with our own limits and trust, and name resolution.
 import { lookup } from 'node:dns/promises'
+import { directHosts, isDirect, proxyVariables } from '../agent/direct-hosts.ts'
 import { findDeno } from './deno.ts'
 
 /**
@@ -9,15 +10,27 @@ import { findDeno } from './deno.ts'
 export type FetchInit = RequestInit & { decompress?: boolean; ca?: string; address?: string }
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>
 
+/** Whether the environment makes the runtime send its requests through a proxy. */
+export const hasProxy = proxyVariables.some((name) => (process.env[name] ?? '') !== '')
+/** An option of Bun. */
+const withoutProxy = { proxy: false }
+// Deno has no such option. It reads its proxies at its first request, and the lower-case name before the other.
+if (hasProxy && findDeno() !== undefined) {
+  const given = process.env.no_proxy ?? process.env.NO_PROXY ?? ''
+  process.env.no_proxy = [given, ...directHosts].filter((host) => host !== '').join(',')
+}
+
 /**
  * The runtime's fetch without its own time limit: every caller passes a signal. `decompress`, `ca` and `address` are Bun's options; of
- * these, Deno honors `ca`. Without `decompress: false`, a compressed body of a few kilobytes can take gigabytes and seconds.
+ * these, Deno honors `ca`. Without `decompress: false`, a compressed body of a few kilobytes can take gigabytes and seconds. Hosts of
+ * direct-hosts.ts are never reached through a proxy, as long as redirects are not followed.
  */
 export async function outboundFetch(url: string, init: FetchInit): Promise<Response> {
   const { ca, address } = init
   const trust = ca === undefined ? undefined : trusting(ca)
+  const route = hasProxy && isDirect(url) ? withoutProxy : undefined
   if (address === undefined || !('Bun' in globalThis))
-    return fetch(url, { ...init, ...trust, timeout: false } as RequestInit)
+    return fetch(url, { ...init, ...trust, ...route, timeout: false } as RequestInit)
   const target = new URL(url)
   const { host, hostname } = target
   target.hostname = address.includes(':') ? `[${address}]` : address
@@ -25,7 +38,7 @@ export async function outboundFetch(url: string, init: FetchInit): Promise<Respo
   headers.set('host', host)
   // A reused connection could have been verified for another name at the same address.
   const pinned = { headers, tls: { ...trust?.tls, serverName: hostname }, keepalive: false }
-  return fetch(target.href, { ...init, ...pinned, timeout: false } as RequestInit)
+  return fetch(target.href, { ...init, ...pinned, ...route, timeout: false } as RequestInit)
 }
 
 type TrustOptions = { tls?: { ca: string }; client?: unknown }
@@ -39,9 +52,4 @@ function trusting(ca: string): TrustOptions {
 /** The IP addresses of a host name as the system resolves it, IPv4 first. */
 export async function resolveHost(hostname: string): Promise<string[]> {
   return (await lookup(hostname, { all: true, order: 'ipv4first' })).map(({ address }) => address)
-}
-
-/** Whether the environment makes the runtime send its requests through a proxy. */
-export function isBehindProxy(): boolean {
-  return ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].some((name) => (process.env[name] ?? '') !== '')
 }

@@ -27,8 +27,8 @@ test('a proxy is not used for the agent, and stays for everything else', () => {
     const environment = withoutLocalProxy({ [name]: 'http://proxy:3128', NO_PROXY: 'corp.example.com' })
     expect(environment).toEqual({
       [name]: 'http://proxy:3128',
-      NO_PROXY: 'corp.example.com,127.0.0.1,localhost',
-      no_proxy: 'corp.example.com,127.0.0.1,localhost',
+      NO_PROXY: 'corp.example.com,127.0.0.1,localhost,::1',
+      no_proxy: 'corp.example.com,127.0.0.1,localhost,::1',
     })
   }
   expect(withoutLocalProxy({ no_proxy: 'a', http_proxy: '' })).toEqual({ no_proxy: 'a', http_proxy: '' })

@@ -11,8 +11,9 @@ import { execCommand } from '../../scripts/exec.ts'
 import { buildPortableFiles, portableBytesMax } from '../../scripts/release/portable-files.ts'
 import { tokenCommand } from '../../scripts/token.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
-import { type Federation, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
+import { type Federation, listenLocally, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
+import { type RecordingProxy, startRecordingProxy } from '../support/recording-proxy.ts'
 import { runtimes } from '../support/runtimes.ts'
 import { until } from '../support/until.ts'
 import { workloadEnv } from '../support/workload-env.ts'
@@ -22,8 +23,10 @@ const inFolder = (name: string) => join(folder.path, name)
 const question = [{ role: 'user' as const, content: 'Hello from a workload' }]
 let federation: Federation
 let env: Record<string, string>
+let proxy: RecordingProxy
 
 beforeAll(async () => {
+  proxy = await startRecordingProxy()
   await buildPortableFiles(folder.path, 'test')
   federation = await startFederation()
   env = {
@@ -36,6 +39,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await federation.stop()
+  proxy.stop()
   folder.remove()
 })
 
@@ -83,6 +87,28 @@ for (const [name, program] of programs) {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       const headers = { authorization: `Bearer ${stdout.trim()}` }
       expect((await fetch(`${federation.server.baseUrl}/models`, { headers })).status).toBe(200)
+    })
+
+    test('a proxy sees nothing of token, exec and agent, nor of the platform that gives the JWT, on this machine', async () => {
+      const metadata = await listenLocally(async () => Response.json({ access_token: await federation.mint() }))
+      const azure = { IDENTITY_ENDPOINT: metadata.url, IDENTITY_HEADER: 'secret', LATCHKEY_IDENTITY: 'azure' }
+      const ways = [
+        ['token', '--force'],
+        ['exec', '--inject', 'agent', '--', 'true'],
+        ['exec', '--inject', 'token', '--', 'sh', '-c', 'echo $no_proxy'],
+      ]
+      for (const identity of [{}, { ...azure, LATCHKEY_AUDIENCE: 'latchkey' }])
+        for (const args of ways) {
+          const { code, stderr } = await run(args, { ...proxy.env, ...identity })
+          expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
+        }
+      const agent = await startAgent(program ?? [], ['--listen', '127.0.0.1:0'], proxy.env)
+      expect((await fetch(`${agent.url}/models`)).status).toBe(200)
+      const address = new URL(agent.url).host
+      expect((await run(['agent', '--listen', address, '--check'], proxy.env)).code).toBe(0)
+      expect(await agent.stop()).toBe(0)
+      await metadata.listener.drain()
+      expect(proxy.seen).toEqual([])
     })
 
     test('agent serves the clients of OpenAI, OpenRouter and Anthropic, refuses pages, and ends on SIGTERM', async () => {

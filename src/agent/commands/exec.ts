@@ -39,7 +39,10 @@ that ended it.`,
     const source = readSource(given, context)
     if (inject === 'agent') return runWithAgent(source, [program, ...args], context)
     const { text } = await findAccessToken(source, { force: false }, context)
-    const environment = clientEnvironment(context.platform.environment, { url: source.url, key: text })
+    const environment = clientEnvironment(withoutLocalProxy(context.platform.environment), {
+      url: source.url,
+      key: text,
+    })
     return runChild([program, ...args], environment, context.log)
   },
 }

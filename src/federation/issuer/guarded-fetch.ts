@@ -1,5 +1,6 @@
 // Fetches a JSON document from an issuer, with limits on origin, time, size and redirects.
 import { isIP } from 'node:net'
+import { isDirect } from '../../agent/direct-hosts.ts'
 import { Fault } from '../../fault.ts'
 import { readBounded } from '../../http/bounded-stream.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
@@ -122,7 +123,7 @@ async function findRoute(outbound: Outbound, url: string, signal: AbortSignal): 
     const objectionToEach = objectionToNetwork(each, networks)
     if (objectionToEach !== undefined) throw notFetched(url, nowhere, `it ${objectionToEach}`)
   }
-  const isHeld = networks !== undefined && isIP(host) === 0 && !outbound.usesProxy
+  const isHeld = networks !== undefined && isIP(host) === 0 && (!outbound.usesProxy || isDirect(url))
   if (isHeld && addresses.length === 0) throw notFetched(url, nowhere, 'its name cannot be resolved')
   const isNamed = addresses.length > 0 && addresses.every((each) => networks?.has(each) === true)
   return { addresses: isHeld ? addresses : [], isNamed }
