@@ -1,6 +1,13 @@
-// Buildkite, CircleCI, HCP Terraform, Bitbucket Pipelines and Jenkins (sources: the documentation of each).
-import { type IssuerKind, isExactly, nothing } from './issuer-kind.ts'
+// Buildkite, HCP Terraform, Bitbucket Pipelines and Jenkins (sources: the documentation of each).
+import { type IssuerKind, isExactly, nothing, type Pin } from './issuer-kind.ts'
 
+/** Since March 2026, a job can ask for one of its ids as the subject (https://github.com/buildkite/agent/pull/3784). */
+const idSubject = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
+/** Claims that a job can ask for (https://buildkite.com/docs/agent/v3/cli-oidc). */
+const buildkiteIds: Pin[] = [
+  ...['pipeline_id', 'cluster_id', 'queue_id', 'agent_id'].map((claim): Pin => ({ claim, immutable: true })),
+  { claim: 'sub', immutable: true, value: idSubject, open: nothing },
+]
 export const buildkite: IssuerKind = {
   id: 'buildkite',
   title: 'Buildkite',
@@ -10,14 +17,14 @@ export const buildkite: IssuerKind = {
     {
       pins: [
         { claim: 'organization_id', immutable: true },
-        { claim: 'pipeline_id', immutable: true },
+        ...buildkiteIds,
         { claim: 'organization_slug' },
         { claim: 'sub', value: /^organization:[^:*]+:/, prefix: /^organization:[^:]+:/, open: /^organization:./ },
       ],
     },
     {
       pins: [
-        { claim: 'pipeline_id', immutable: true },
+        ...buildkiteIds,
         { claim: 'pipeline_slug' },
         { claim: 'sub', prefix: /^organization:[^:]+:pipeline:[^:]+:/, open: /^organization:[^:]+:pipeline:./ },
       ],
@@ -36,12 +43,12 @@ export const buildkite: IssuerKind = {
     build_commit: '0f0e0d0c0b0a09080706050403020100fedcba98',
     build_source: 'webhook',
     step_key: 'ask',
-    job_id: '0184990a-477b-4fa8-9968-496074483cee',
-    agent_id: '0184990a-4782-42b5-afc1-16715b10b8ff',
+    job_id: '90000000-0000-4000-8000-000000000005',
+    agent_id: '90000000-0000-4000-8000-000000000006',
     runner_environment: 'buildkite-hosted',
   },
-  // Each subject contains a commit and a step.
-  subjects: nothing,
+  // All others contain a commit and a step.
+  subjects: idSubject,
   sometimes: ['organization_id', 'pipeline_id', 'cluster_id', 'cluster_name', 'queue_id', 'queue_key', 'build_id'],
   alsoKnown: /^agent_tag:|^https:\/\/aws\.amazon\.com\//,
   cohere: (claims, isFixed) => {
@@ -52,42 +59,12 @@ export const buildkite: IssuerKind = {
   defaultAudience: /^https:\/\/buildkite\.com\/|^sts\.amazonaws\.com$/,
 }
 
-const circleSubject = /^org\/[^/]+\/project\/[^/]+\//
-const sshRerun = 'oidc.circleci.com/ssh-rerun'
-export const circleci: IssuerKind = {
-  id: 'circleci',
-  title: 'CircleCI',
-  matches: (issuerUrl) => /^https:\/\/oidc\.circleci\.com\/org\//.test(issuerUrl),
-  isShared: () => false,
-  levels: [
-    {
-      pins: [
-        { claim: 'oidc.circleci.com/project-id', immutable: true },
-        { claim: 'sub', value: circleSubject, prefix: circleSubject, open: /^org\/[^/]+\/project\/./ },
-      ],
-    },
-  ],
-  wideRule: 'circleci-project',
-  checks: [{ rule: 'circleci-ssh-rerun', applies: (facts) => !isExactly(facts, sshRerun, /^false$/) }],
-  checkedClaims: [sshRerun],
-  stranger: {
-    sub: 'org/c9035eb6-6eb2-4c85-8a81-d9ee6a1fa8c2/project/90000000-0000-4000-8000-000000000001/user/90000000-0000-4000-8000-000000000003/vcs-origin/github.com/mallory/lab/vcs-ref/refs/heads/patch-1',
-    'oidc.circleci.com/context-ids': [],
-    'oidc.circleci.com/job-id': '1f2e3d4c-5b6a-4978-8695-a4b3c2d1e0f9',
-    'oidc.circleci.com/org-id': 'c9035eb6-6eb2-4c85-8a81-d9ee6a1fa8c2',
-    'oidc.circleci.com/pipeline-definition-id': '961ae4b1-070b-4134-ae64-1328a3ae3862',
-    'oidc.circleci.com/pipeline-id': '9f8e7d6c-5b4a-4c3d-8e2f-1a0b9c8d7e6f',
-    'oidc.circleci.com/project-id': '90000000-0000-4000-8000-000000000001',
-    'oidc.circleci.com/ssh-rerun': true,
-    'oidc.circleci.com/vcs-origin': 'github.com/mallory/lab',
-    'oidc.circleci.com/vcs-ref': 'refs/heads/patch-1',
-    'oidc.circleci.com/workflow-id': '2b3c4d5e-6f7a-4b8c-9d0e-1f2a3b4c5d6e',
-  },
-  sometimes: [],
-  alsoKnown: /^oidc\.circleci\.com\//,
-}
-
-const terraformSubject = /^organization:[^:]+:project:[^:]+:workspace:[^:]+:/
+/** A workspace, or a deployment of a stack. */
+const terraformSubject = /^organization:[^:]+:project:[^:]+:(?:workspace|stack):[^:]+:/
+const terraformWorkspace = /^organization:[^:*]+:project:[^:*]+:workspace:[^:*]+$/
+const terraformIds = ['terraform_project_id', 'terraform_workspace_id', 'terraform_stack_id'].map(
+  (claim): Pin => ({ claim, immutable: true }),
+)
 export const terraform: IssuerKind = {
   id: 'terraform',
   title: 'HCP Terraform',
@@ -99,23 +76,34 @@ export const terraform: IssuerKind = {
     {
       pins: [
         { claim: 'terraform_organization_id', immutable: true },
-        { claim: 'terraform_project_id', immutable: true },
-        { claim: 'terraform_workspace_id', immutable: true },
+        ...terraformIds,
         { claim: 'terraform_organization_name' },
+        {
+          claim: 'terraform_full_workspace',
+          value: terraformWorkspace,
+          prefix: /^organization:[^:]+:/,
+          open: /^organization:./,
+        },
         { claim: 'sub', value: /^organization:[^:*]+:/, prefix: /^organization:[^:]+:/, open: /^organization:./ },
       ],
     },
     {
       pins: [
-        { claim: 'terraform_project_id', immutable: true },
-        { claim: 'terraform_workspace_id', immutable: true },
+        ...terraformIds,
         { claim: 'terraform_workspace_name' },
         { claim: 'terraform_project_name' },
+        { claim: 'terraform_stack_name' },
+        {
+          claim: 'terraform_full_workspace',
+          value: terraformWorkspace,
+          prefix: /^organization:[^:]+:project:[^:]+:/,
+          open: /^organization:[^:]+:project:./,
+        },
         {
           claim: 'sub',
           value: terraformSubject,
           prefix: terraformSubject,
-          open: /^organization:[^:]+:project:[^:]+:workspace:./,
+          open: /^organization:[^:]+:project:[^:]+:(?:workspace|stack):./,
         },
       ],
     },
@@ -126,10 +114,12 @@ export const terraform: IssuerKind = {
     {
       rule: 'terraform-plan',
       applies: (facts) =>
-        !isExactly(facts, 'terraform_run_phase', /^apply$/) && !isExactly(facts, 'sub', /:run_phase:apply$/),
+        !isExactly(facts, 'terraform_run_phase', /^apply$/) &&
+        !isExactly(facts, 'terraform_operation', /^apply$/) &&
+        !isExactly(facts, 'sub', /:(?:run_phase|operation):apply$/),
     },
   ],
-  checkedClaims: ['terraform_run_phase'],
+  checkedClaims: ['terraform_run_phase', 'terraform_operation'],
   stranger: {
     sub: 'organization:mallory:project:lab:workspace:lab:run_phase:plan',
     terraform_run_phase: 'plan',
@@ -142,8 +132,16 @@ export const terraform: IssuerKind = {
     terraform_run_id: 'run-mallory00000004',
     terraform_full_workspace: 'organization:mallory:project:lab:workspace:lab',
   },
-  subjects: /^organization:[^:*]+:project:[^:*]+:workspace:[^:*]+:run_phase:(?:plan|apply)$/,
-  sometimes: ['terraform_stack_id', 'terraform_stack_name', 'terraform_operation'],
+  // Of stacks: https://developer.hashicorp.com/terraform/cloud-docs/stacks/deploy/authenticate
+  subjects:
+    /^organization:[^:*]+:project:[^:*]+:(?:workspace:[^:*]+:run_phase|stack:[^:*]+:deployment:[^:*]+:operation):(?:plan|apply)$/,
+  sometimes: [
+    'terraform_stack_id',
+    'terraform_stack_name',
+    'terraform_stack_deployment_name',
+    'terraform_operation',
+    'terraform_plan_id',
+  ],
   cohere: (claims, isFixed) => {
     const { terraform_organization_name: organization, terraform_workspace_name: workspace } = claims
     const full = `organization:${organization}:project:${claims.terraform_project_name}:workspace:${workspace}`

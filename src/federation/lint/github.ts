@@ -1,47 +1,79 @@
 // GitHub Actions: github.com, GHE.com and GitHub Enterprise Server (docs.github.com, OpenID Connect reference).
 import type { JsonObject } from '../../tokens/jwt-text.ts'
 import type { Facts } from './fact.ts'
-import { canBe, certaintyOf, type IssuerKind, isAsked, isExactly, isOnly, type Level, nothing } from './issuer-kind.ts'
+import {
+  canBe,
+  certaintyOf,
+  type IssuerKind,
+  isAsked,
+  isExactly,
+  isOnly,
+  type Level,
+  nothing,
+  type Pin,
+} from './issuer-kind.ts'
 
 const repositoryPath = /^[^/]+\//
 const workflowPath = /^[^/]+\/[^/]+\//
 const withIds = /^repo:[^@/:]+@\d+\/[^@:]+@\d+:/
 
-/** An organization can build its subjects from other claims, each after its name. */
-const customOwner =
-  /(?:^|:)(?:repository_owner(?:_id)?|repository(?:_id)?|enterprise(?:_id)?|(?:job_)?workflow_ref):[^:]/
+/**
+ * An organization can build its subjects from other claims, each after its name. GitHub writes `%3A` for a colon in a
+ * value, so what stands between colons cannot come from a name that a stranger chooses.
+ */
+const customOwner = /(?:^|:)(?:repo|repository_owner(?:_id)?|repository(?:_id)?|enterprise(?:_id)?|workflow_ref):[^:]/
 const customOwnerFirst = /^(?:repository_owner(?:_id)?|repository(?:_id)?|enterprise(?:_id)?):[^:]+:/
-const customIds = /(?:^|:)repository(?:_owner)?_id:\d+(?::|$)/
+const customOwnerId: Pin = {
+  claim: 'sub',
+  immutable: true,
+  value: /(?:^|:)(?:repository(?:_owner)?|enterprise)_id:\d+(?::|$)/,
+  prefix: /^(?:[^:]+:)*(?:repository(?:_owner)?|enterprise)_id:\d+:/,
+  suffix: /:(?:repository(?:_owner)?|enterprise)_id:\d+$/,
+  contained: /:(?:repository(?:_owner)?|enterprise)_id:\d+:/,
+  open: nothing,
+}
+const customRepositoryId: Pin = {
+  ...customOwnerId,
+  value: /(?:^|:)repository_id:\d+(?::|$)/,
+  prefix: /^(?:[^:]+:)*repository_id:\d+:/,
+  suffix: /:repository_id:\d+$/,
+  contained: /:repository_id:\d+:/,
+}
 
 const owner: Level = {
   pins: [
     { claim: 'repository_owner_id', immutable: true },
     { claim: 'repository_id', immutable: true },
     { claim: 'enterprise_id', immutable: true },
+    { claim: 'repository_owner_node_id', immutable: true },
+    { claim: 'repository_node_id', immutable: true },
+    { claim: 'environment_node_id', immutable: true },
     { claim: 'sub', immutable: true, value: withIds, prefix: withIds, open: nothing },
-    { claim: 'sub', immutable: true, value: customIds, open: nothing },
+    customOwnerId,
     { claim: 'sub', value: /^repo:[^/:*]+\//, prefix: /^repo:[^/:]+\//, open: /^repo:./ },
     { claim: 'sub', value: customOwner, prefix: customOwnerFirst, open: /^(?:repository|enterprise)\w*:./ },
     { claim: 'repository_owner' },
     { claim: 'enterprise' },
     { claim: 'repository', value: repositoryPath, prefix: repositoryPath },
     { claim: 'workflow_ref', value: repositoryPath, prefix: repositoryPath },
-    { claim: 'job_workflow_ref', value: repositoryPath, prefix: repositoryPath },
+    // Not `job_workflow_ref`: any repository can call a public reusable workflow.
   ],
 }
 const repository: Level = {
   pins: [
     { claim: 'repository_id', immutable: true },
+    { claim: 'repository_node_id', immutable: true },
+    { claim: 'environment_node_id', immutable: true },
     { claim: 'sub', immutable: true, value: withIds, prefix: withIds, open: nothing },
+    customRepositoryId,
     { claim: 'sub', value: /^(?!repo:[^/]+\/\*)/, prefix: /^repo:[^/:]+\/[^:]+:/, open: /^repo:[^/:]+\/./ },
     { claim: 'repository', open: /^[^/]+\/./ },
     { claim: 'workflow_ref', prefix: workflowPath, open: /^[^/]+\/./ },
-    { claim: 'job_workflow_ref', prefix: workflowPath, open: /^[^/]+\/./ },
   ],
 }
 
 /** Claims that say what runs, and not where. A stranger gives them any value. */
-const borrowed = ['environment', 'workflow', 'ref', 'head_ref', 'base_ref', 'actor']
+const borrowed = ['environment', 'workflow', 'ref', 'head_ref', 'base_ref', 'actor', 'job_workflow_ref']
 
 /** Reports whether a pull request or an arbitrary branch is excluded. */
 function isRefClosed(facts: Facts): boolean {
@@ -51,6 +83,7 @@ function isRefClosed(facts: Facts): boolean {
     isOnly(facts, 'ref', /^refs\/(?:heads|tags)\/./) ||
     // A job creates the environment that it names, so only a whole name excludes others.
     isExactly(facts, 'environment', /./) ||
+    isExactly(facts, 'environment_node_id', /./) ||
     isExactly(facts, 'ref_protected', /^true$/) ||
     isOnly(facts, 'job_workflow_ref', /@./) ||
     isOnly(facts, 'workflow_ref', /@./) ||
@@ -75,12 +108,6 @@ function namesPullRequest(facts: Facts): boolean {
   )
 }
 
-/** The caller is known, other than by the reusable workflow that it calls. */
-function isCallerPinned(facts: Facts): boolean {
-  const pins = owner.pins.filter(({ claim }) => claim !== 'job_workflow_ref')
-  return certaintyOf({ pins }, facts) === 'pinned' && !isExactly(facts, 'sub', /^job_workflow_ref:/)
-}
-
 export const github: IssuerKind = {
   id: 'github',
   title: 'GitHub Actions',
@@ -103,8 +130,7 @@ export const github: IssuerKind = {
     {
       rule: 'github-reusable',
       applies: (facts) =>
-        isAsked(facts, 'job_workflow_ref') &&
-        (!isCallerPinned(facts) || (!isOnly(facts, 'job_workflow_ref', /@./) && !isRefClosed(facts))),
+        isAsked(facts, 'job_workflow_ref') && !isOnly(facts, 'job_workflow_ref', /@./) && !isRefClosed(facts),
     },
     { rule: 'github-old-subject', applies: (facts) => isOnly(facts, 'sub', /^repo:[^@/:]+\/[^@:*]+:/) },
   ],

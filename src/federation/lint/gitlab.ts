@@ -1,21 +1,40 @@
 // GitLab CI/CD: gitlab.com and instances of their own (docs.gitlab.com, ID token authentication).
 import type { JsonObject } from '../../tokens/jwt-text.ts'
 import type { Facts } from './fact.ts'
-import { canBe, type IssuerKind, isAsked, isExactly, isOnly, type Level, nothing } from './issuer-kind.ts'
+import { canBe, type IssuerKind, isAsked, isExactly, isOnly, type Level, nothing, type Pin } from './issuer-kind.ts'
+
+/** Servers on which everybody can create a project, with where they say so. */
+const publicServers = [
+  'https://gitlab.com',
+  'https://gitlab.gnome.org', // https://wiki.gnome.org/Git/NewRepository
+  'https://salsa.debian.org', // http://blog.snow-crash.org/blog/salsa.debian.org-git.debian.org-replacement-going-into-beta
+  'https://gitlab.freedesktop.org', // https://www.fooishbar.org/blog/gitlab-fdo-introduction
+  'https://invent.kde.org', // https://community.kde.org/Infrastructure/Get_a_Contributor_Account
+  'https://gitlab.xfce.org', // https://wiki.xfce.org/howto/gitlab_signup
+  'https://framagit.org', // https://framablog.org/tag/gitlab/
+  'https://gitlab.wikimedia.org', // https://www.mediawiki.org/wiki/GitLab/Workflows/Registering_an_account_on_GitLab
+]
 
 const subjectIds = /(?:^|:)(?:project|namespace)_id:\d+(?::|$)/
 
+/**
+ * A runner of a group or project. Those of GitLab itself have ids too, and run the jobs of everybody
+ * (https://docs.gitlab.com/ci/secrets/id_token_authentication/, `runner_environment`).
+ */
+const ownRunner: Pin = { claim: 'runner_id', beside: { claim: 'runner_environment', value: /^self-hosted$/ } }
+
 const group: Level = {
   pins: [
+    // Not `job_project_…` and `job_namespace_…`: a pipeline of a fork can run in the project to which it wants to merge
+    // (https://gitlab.com/gitlab-org/gitlab/-/issues/563038).
     { claim: 'namespace_id', immutable: true },
     { claim: 'project_id', immutable: true },
-    { claim: 'job_project_id', immutable: true },
-    { claim: 'job_namespace_id', immutable: true },
+    ownRunner,
+    // Only who may read a policy project can apply its policies (CVE-2023-4002, GitLab 16.2.2).
+    { claim: 'job_policy_ref_uri', value: /^[^/]+\/[^/]+\//, prefix: /^[^/]+\/[^/]+\//, open: /^[^/]+\/./ },
     { claim: 'sub', immutable: true, value: subjectIds, prefix: /^(?:project|namespace)_id:\d+:/, open: nothing },
     { claim: 'namespace_path', prefix: /^[^/]+\// },
     { claim: 'project_path', value: /^[^/]+\//, prefix: /^[^/]+\// },
-    { claim: 'job_project_path', value: /^[^/]+\//, prefix: /^[^/]+\// },
-    { claim: 'job_namespace_path', prefix: /^[^/]+\// },
     { claim: 'ci_config_ref_uri', value: /^[^/]+\/[^/]+\//, prefix: /^[^/]+\/[^/]+\//, open: /^[^/]+\/./ },
     { claim: 'sub', value: /^project_path:[^/:*]+\//, prefix: /^project_path:[^/:]+\//, open: /^project_path:./ },
   ],
@@ -23,10 +42,8 @@ const group: Level = {
 const project: Level = {
   pins: [
     { claim: 'project_id', immutable: true },
-    { claim: 'job_project_id', immutable: true },
     { claim: 'sub', immutable: true, value: /(?:^|:)project_id:\d+(?::|$)/, prefix: /^project_id:\d+:/, open: nothing },
     { claim: 'project_path', open: /^[^/]+\/./ },
-    { claim: 'job_project_path', open: /^[^/]+\/./ },
     { claim: 'ci_config_ref_uri', prefix: /^[^/]+\/.+\/\//, open: nothing },
     { claim: 'sub', prefix: /^project_path:[^:]+:/, open: /^project_path:[^/:]+\/./ },
   ],
@@ -49,8 +66,10 @@ export const gitlab: IssuerKind = {
   id: 'gitlab',
   title: 'GitLab CI/CD',
   matches: (issuerUrl, subjects) =>
-    /^https:\/\/gitlab\.[^/]+\/?$/.test(issuerUrl) || subjects.some((text) => text.startsWith('project_path:')),
-  isShared: (issuerUrl) => /^https:\/\/gitlab\.com\/?$/.test(issuerUrl) || undefined,
+    publicServers.includes(issuerUrl.replace(/\/$/, '')) ||
+    /^https:\/\/gitlab\.[^/]+\/?$/.test(issuerUrl) ||
+    subjects.some((text) => text.startsWith('project_path:')),
+  isShared: (issuerUrl) => publicServers.includes(issuerUrl.replace(/\/$/, '')) || undefined,
   levels: [group, project],
   wideRule: 'tenant-wide',
   namesRule: 'gitlab-name-only',
@@ -65,7 +84,7 @@ export const gitlab: IssuerKind = {
         !isAsked(facts, 'project_id'),
     },
   ],
-  checkedClaims: ['ref_protected', 'environment_protected', 'ref', 'ref_path', 'sha'],
+  checkedClaims: ['ref_protected', 'environment_protected', 'ref', 'ref_path', 'sha', 'runner_environment'],
   stranger: {
     sub: 'project_path:mallory/lab:ref_type:branch:ref:patch-1',
     namespace_id: '900000002',

@@ -1,59 +1,6 @@
-// Google, Microsoft Entra, Kubernetes, SPIFFE, and issuers of which nothing is known (sources: their documentation).
+// Microsoft Entra, Kubernetes, SPIFFE, and issuers of which nothing is known (sources: their documentation).
 import { claimAt } from './atom.ts'
-import type { Facts } from './fact.ts'
-import {
-  certaintyOf,
-  type IssuerKind,
-  isAsked,
-  isExactly,
-  isPinnedForever,
-  type Level,
-  nothing,
-} from './issuer-kind.ts'
-
-const engine = (member: string) => claimAt('google', 'compute_engine', member)
-const googlePerson: Level = {
-  pins: [
-    { claim: 'sub', immutable: true, value: /^\d+$/, open: nothing },
-    { claim: 'azp', immutable: true, value: /^\d+$/, open: nothing },
-    { claim: engine('instance_id'), immutable: true },
-    { claim: 'email' },
-  ],
-}
-const isEmailUsed = (facts: Facts) => isAsked(facts, 'email') && !isPinnedForever([googlePerson], facts)
-const isVerified = (facts: Facts) => isExactly(facts, 'email_verified', /^true$/)
-export const google: IssuerKind = {
-  id: 'google',
-  title: 'Google',
-  matches: (issuerUrl) => /^https:\/\/accounts\.google\.com\/?$/.test(issuerUrl),
-  isShared: () => true,
-  levels: [
-    {
-      pins: [
-        ...googlePerson.pins,
-        { claim: 'hd' },
-        { claim: 'email', suffix: /^@./ },
-        { claim: engine('project_id') },
-        { claim: engine('project_number'), immutable: true },
-      ],
-    },
-    googlePerson,
-  ],
-  wideRule: 'tenant-wide',
-  checks: [
-    { rule: 'google-email', applies: (facts) => isEmailUsed(facts) && !isVerified(facts) },
-    { rule: 'google-email-only', applies: (facts) => isEmailUsed(facts) && isVerified(facts) },
-  ],
-  checkedClaims: ['email_verified'],
-  stranger: {
-    sub: '900000000000000000001',
-    azp: '900000000000000000001',
-    email: 'mallory@example.net',
-    email_verified: false,
-  },
-  subjects: /^\d+$/,
-  sometimes: ['hd', 'google', 'at_hash', 'name', 'picture', 'given_name', 'family_name', 'locale', 'nonce'],
-}
+import { certaintyOf, type IssuerKind, isExactly, isPinnedForever, type Level } from './issuer-kind.ts'
 
 const entra =
   /^https:\/\/(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn|sts\.windows\.net)\//
@@ -221,11 +168,26 @@ export const spiffe: IssuerKind = {
   alsoKnown: /./,
 }
 
+/** Issuers whose URL contains the account or the organization. */
+const accounts = new RegExp(
+  [
+    // https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_providers_outbound.html
+    '^https://[0-9a-f-]+\\.tokens\\.sts\\.global\\.api\\.aws/?$',
+    // https://fly.io/docs/security/openid-connect/
+    '^https://oidc\\.fly\\.io/[^/]+/?$',
+    // https://docs.spacelift.io/integrations/cloud-providers/oidc/
+    '^https://[^./]+\\.app\\.spacelift\\.io/?$',
+    // https://learn.microsoft.com/en-us/azure/devops/pipelines/release/configure-workload-identity
+    '^https://vstoken\\.dev\\.azure\\.com/[0-9a-f-]{36}/?$',
+    // https://developer.harness.io/harness-platform/use-harness-platform/pipelines/workload-identity/token-claims-reference
+    '^https://app\\.harness\\.io/ng/api/oidc/account/[^/]+/?$',
+  ].join('|'),
+)
 export const unknownIssuer: IssuerKind = {
   id: 'private',
   title: 'an issuer of your own',
   matches: () => true,
-  isShared: () => undefined,
+  isShared: (issuerUrl) => (accounts.test(issuerUrl) ? false : undefined),
   levels: [],
   checks: [],
   stranger: { sub: '0f8fad5b-d9cb-469f-a165-70867728950e' },

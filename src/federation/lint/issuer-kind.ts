@@ -5,18 +5,24 @@ import type { ClaimName } from './atom.ts'
 import type { Fact, Facts } from './fact.ts'
 import type { RuleName } from './rules.ts'
 
+type Pattern = Pick<RegExp, 'test'>
+
 /**
- * A claim that names whoever a level is about. An exact value must match `value`, a prefix must match `prefix` and a
- * suffix `suffix`; a missing pattern accepts every value, and no prefix or suffix. A prefix that matches only `open` ends within the name.
+ * A claim that names whoever a level is about. An exact value must match `value`, a prefix must match `prefix`, a suffix
+ * `suffix` and a text within `contained`; a missing pattern accepts every value, and no part of one. A prefix that
+ * matches only `open` ends within the name.
  */
 export type Pin = {
   claim: ClaimName
   /** Nobody else can get this value later, unlike a name. */
   immutable?: true
-  value?: RegExp
-  prefix?: RegExp
-  suffix?: RegExp
-  open?: RegExp
+  value?: Pattern
+  prefix?: Pattern
+  suffix?: Pattern
+  contained?: Pattern
+  open?: Pattern
+  /** Another claim without whose value this one names nobody. */
+  beside?: { claim: ClaimName; value: RegExp }
 }
 
 /** A pattern that no text matches. */
@@ -73,25 +79,33 @@ export type IssuerKind = {
 /** Returns how certain the facts are about a level, by the best of its claims. */
 export function certaintyOf({ pins }: Level, facts: Facts): Certainty {
   let best = 0
-  for (const pin of pins) best = Math.max(best, certainties.indexOf(certaintyOfPin(pin, facts.get(pin.claim))))
+  for (const pin of pins) best = Math.max(best, certainties.indexOf(certaintyOfPin(pin, facts)))
   return certainties[best] ?? 'free'
 }
 
 /** Reports whether a claim that never passes to others is known. */
 export function isPinnedForever(levels: readonly Level[], facts: Facts): boolean {
   return levels.some(({ pins }) =>
-    pins.some((pin) => pin.immutable === true && certaintyOfPin(pin, facts.get(pin.claim)) === 'pinned'),
+    pins.some((pin) => pin.immutable === true && certaintyOfPin(pin, facts) === 'pinned'),
   )
 }
 
-function certaintyOfPin({ value = /[\s\S]/, prefix, suffix, open = /[\s\S]/ }: Pin, fact: Fact | undefined): Certainty {
-  if (fact === undefined) return 'free'
-  const { values } = fact
-  if (values?.every((each) => ['string', 'number'].includes(typeof each) && value.test(String(each)))) return 'pinned'
-  if (prefix?.test(fact.prefix)) return 'pinned'
-  if (suffix?.test(fact.suffix)) return 'pinned'
+function certaintyOfPin(pin: Pin, facts: Facts): Certainty {
+  const { claim, open = /[\s\S]/, beside } = pin
+  const fact = facts.get(claim)
+  if (fact === undefined || (beside !== undefined && !isExactly(facts, beside.claim, beside.value))) return 'free'
+  if (isNamed(pin, fact)) return 'pinned'
   if (open.test(fact.prefix)) return 'open'
   return fact.contained.length > 0 || fact.suffix !== '' ? 'contained' : 'free'
+}
+
+function isNamed({ value = /[\s\S]/, prefix, suffix, contained }: Pin, fact: Fact): boolean {
+  return (
+    fact.values?.every((each) => ['string', 'number'].includes(typeof each) && value.test(String(each))) === true ||
+    prefix?.test(fact.prefix) === true ||
+    suffix?.test(fact.suffix) === true ||
+    (contained !== undefined && fact.contained.some((text) => contained.test(text)))
+  )
 }
 
 /** Reports whether a claim can only have values that match. */

@@ -1,10 +1,14 @@
 // All kinds of issuers, and the kind of an issuer.
 
-import { bitbucket, buildkite, circleci, jenkins, terraform } from './build-services.ts'
+import { bitbucket, buildkite, jenkins, terraform } from './build-services.ts'
+import { circleci, circleciRoot } from './circleci.ts'
 import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
-import { azure, google, kubernetes, spiffe, unknownIssuer } from './identity-services.ts'
+import { google } from './google.ts'
+import { azure, kubernetes, spiffe, unknownIssuer } from './identity-services.ts'
 import type { IssuerKind } from './issuer-kind.ts'
+import { codeberg, codefresh, depot, humanitec, modal, namespace, pulumi, pulumiIds, vercel } from './job-services.ts'
+import { cognito, otherService, sigstore } from './people-services.ts'
 
 /** The first that matches counts. URLs decide before subjects, which an issuer of any URL can have. */
 export const issuerKinds: readonly IssuerKind[] = [
@@ -13,8 +17,11 @@ export const issuerKinds: readonly IssuerKind[] = [
   azure,
   buildkite,
   circleci,
+  circleciRoot,
   bitbucket,
   jenkins,
+  ...[vercel, pulumi, pulumiIds, codefresh, depot, modal, codeberg, humanitec, namespace],
+  ...[sigstore, cognito, otherService],
   gitlab,
   terraform,
   kubernetes,

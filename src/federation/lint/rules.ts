@@ -88,8 +88,8 @@ const table = {
     'List the names, or make sure that only administrators create them.',
   ),
   'github-environment-alone': blocking(
-    'The policy compares `environment`, `workflow`, `ref`, `head_ref`, `base_ref` or `actor` without an owner or repository.',
-    'A stranger creates an environment `production` in their repository.',
+    'The policy compares `environment`, `workflow`, `ref`, `head_ref`, `base_ref`, `actor` or `job_workflow_ref` without the calling owner or repository.',
+    'A stranger creates an environment `production` in their repository, or calls your public reusable workflow from it.',
     'Require `repository_id` or `repository_owner_id` too.',
   ),
   'github-pull-request': blocking(
@@ -108,9 +108,9 @@ const table = {
     'Name `push` or `workflow_dispatch`, and never check out the code of a pull request in such a workflow.',
   ),
   'github-reusable': warning(
-    'A reusable workflow is named without its ref, or without the repository that calls it.',
-    'Any repository can call a public reusable workflow, and any branch of it can hold another version.',
-    'Compare the whole `job_workflow_ref`, with `@refs/heads/main` or a tag, and the calling repository.',
+    'A reusable workflow is named without its ref.',
+    'Everyone who can push a branch to its repository changes the workflow there, and a caller can name that branch.',
+    'Compare the whole `job_workflow_ref`, with `@refs/heads/main` or a tag.',
   ),
   'github-name-only': warning(
     'Owner and repository are only compared by name.',

@@ -5,15 +5,28 @@ import type { PolicyRow } from './linting.ts'
 const tinder =
   'https://medium.com/tinder/identifying-vulnerabilities-in-github-actions-aws-oidc-configurations-8067c400d5b8'
 const trackr = 'https://www.trackr.live/2026/06/17/github-aws-oidc-sub-condition-config-audit/'
+const githubReusable =
+  'https://docs.github.com/en/actions/how-tos/secure-your-work/security-harden-deployments/oidc-with-reusable-workflows'
 const githubDocs = 'https://docs.github.com/en/actions/reference/security/oidc'
 const gitlabDocs = 'https://docs.gitlab.com/ci/secrets/id_token_authentication/'
 const kubernetesDocs = 'https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/'
 const githubChange = 'https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens/'
 
+const gitlabForks = 'https://gitlab.com/gitlab-org/gitlab/-/issues/563038'
+const serviceAccounts = 'https://cloud.google.com/iam/docs/service-account-types'
+const vercelDocs = 'https://vercel.com/docs/oidc/reference'
+const pulumiDocs = 'https://www.pulumi.com/docs/administration/access-identity/oidc-provider/'
+const pulumiAudiences = 'https://www.pulumi.com/docs/esc/guides/configuring-oidc/custom-audience/'
+const fulcioDocs = 'https://github.com/sigstore/fulcio/blob/main/docs/oidc.md'
+const cognitoDocs = 'https://docs.aws.amazon.com/cognitoidentity/latest/APIReference/API_GetOpenIdToken.html'
 const entraDocs = 'https://learn.microsoft.com/en-us/entra/identity-platform/id-token-claims-reference'
 
 export const badPolicies: Record<RuleName, PolicyRow[]> = {
   vacuous: [
+    { issuer: 'vercel', condition: 'claims.environment == "production"', source: vercelDocs },
+    { issuer: 'cognito', condition: '"authenticated" in claims.amr', source: cognitoDocs },
+    { issuer: 'sigstore', condition: 'claims.email_verified == true', source: fulcioDocs },
+    { issuer: 'salsa', condition: 'claims.project_visibility == "public"' },
     // No condition on sub: only the audience is compared.
     { issuer: 'github', condition: 'true', source: tinder },
     { issuer: 'github', condition: '"https://llm.acme.example" in audience', source: trackr },
@@ -35,6 +48,36 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'entraCommon', condition: '"Latchkey.Use" in claims.roles' },
     { issuer: 'entraPersonal', condition: 'claims.tid == "9188040d-6c67-4c5b-b112-36a304b66dad"', source: entraDocs },
     { issuer: 'github', condition: 'subject.startsWith("repo:") && claims.event_name != "pull_request"' },
+    // A fork has the same commits.
+    { issuer: 'github', condition: 'claims.sha == "9f3182061f1e2cca4702c368cbc039b7dc9d4485"' },
+    { issuer: 'gitlab', condition: 'claims.sha == "9f31" && claims.ci_config_sha == "9f31"', source: gitlabDocs },
+    { issuer: 'gitlab', condition: 'claims.job_project_id == "20"', source: gitlabForks },
+    { issuer: 'gitlab', condition: 'claims.job_namespace_path == "acme"', source: gitlabForks },
+    // GitLab's own runners have ids too.
+    { issuer: 'gitlab', condition: 'claims.runner_id == 12270845', source: gitlabDocs },
+    {
+      issuer: 'gnome',
+      condition: 'claims.ref_protected == "true"',
+      source: 'https://wiki.gnome.org/Git/NewRepository',
+    },
+    { issuer: 'salsa', condition: 'claims.environment == "production"' },
+    { issuer: 'vercel', condition: 'claims.environment == "preview"', source: vercelDocs },
+    { issuer: 'vercel', condition: 'claims.project == "app"', source: vercelDocs },
+    { issuer: 'pulumi', condition: 'claims.trigger_user == "alice"', source: pulumiDocs },
+    { issuer: 'pulumiIds', condition: 'claims["https://pulumi.com/actor"] == "alice"', source: pulumiAudiences },
+    {
+      issuer: 'sigstore',
+      condition: 'claims.federated_claims.connector_id == "https://accounts.google.com"',
+      source: fulcioDocs,
+    },
+    { issuer: 'cognito', condition: '"graph.facebook.com" in claims.amr', source: cognitoDocs },
+    { issuer: 'circleciRoot', condition: 'claims["oidc.circleci.com/vcs-ref"] == "refs/heads/main"' },
+    { issuer: 'codefresh', condition: 'claims.scm_ref == "main"' },
+    { issuer: 'depot', condition: 'claims.repository == "acme/app"' },
+    { issuer: 'modal', condition: 'claims.app_name == "batch"' },
+    { issuer: 'codeberg', condition: 'claims.ref == "refs/heads/main"' },
+    { issuer: 'publicService', condition: 'claims.email == "alice@acme.example"' },
+    { issuer: 'namespace', condition: 'claims.workload_region == "eu"' },
   ],
   'shared-unknown': [
     { issuer: 'own', condition: 'true', shared: null },
@@ -53,12 +96,34 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'buildkite', condition: '!(!subject.startsWith("organization:acme"))' },
     { issuer: 'kubernetes', condition: 'subject.startsWith("system:serviceaccount:prod")' },
     { issuer: 'spire', condition: 'subject.startsWith("spiffe://acme.example")' },
+    { issuer: 'vercel', condition: 'subject.startsWith("owner:acme")', source: vercelDocs },
+    { issuer: 'humanitec', condition: 'subject.startsWith("acme")' },
+    { issuer: 'pulumi', condition: 'subject.startsWith("pulumi:deploy:org:acme")', source: pulumiDocs },
+    { issuer: 'gnome', condition: 'claims.project_path.startsWith("acme")' },
+    { issuer: 'terraform', condition: 'claims.terraform_full_workspace.startsWith("organization:acme")' },
     {
       issuer: 'terraform',
       condition: 'subject.startsWith("organization:acme") && claims.terraform_run_phase == "apply"',
     },
   ],
   'contains-only': [
+    // Everybody can have an address at these domains, or a project with such an account.
+    { issuer: 'google', condition: 'claims.email.endsWith("@gmail.com") && claims.email_verified == true' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@hotmail.co.uk") && claims.email_verified == true' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@PROTON.me") && claims.email_verified' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@developer.gserviceaccount.com")', source: serviceAccounts },
+    { issuer: 'google', condition: 'claims.email.endsWith("@appspot.gserviceaccount.com")', source: serviceAccounts },
+    { issuer: 'google', condition: 'claims.email.endsWith("@cloudbuild.gserviceaccount.com")' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@gcp-sa-pubsub.iam.gserviceaccount.com")' },
+    { issuer: 'google', condition: 'claims.email.endsWith(".iam.gserviceaccount.com")' },
+    { issuer: 'google', condition: 'claims.email.endsWith("acme.example") && claims.email_verified == true' },
+    { issuer: 'sigstore', condition: 'claims.email.endsWith("@outlook.com")', source: fulcioDocs },
+    // Only what stands between two colons, or after the last one, is whole.
+    { issuer: 'github', condition: 'subject.contains("repository_owner_id:123:")', source: githubDocs },
+    { issuer: 'github', condition: 'subject.contains(":repository_owner_id:123")', source: githubDocs },
+    { issuer: 'github', condition: 'subject.endsWith("repository_owner_id:123")', source: githubDocs },
+    { issuer: 'github', condition: 'subject.endsWith(":environment:production")', source: githubDocs },
+    { issuer: 'github', condition: 'subject.contains("@123/app@456:")', source: githubDocs },
     { issuer: 'github', condition: 'claims.repository.endsWith("/app")' },
     { issuer: 'github', condition: 'subject.contains("acme/app")' },
     { issuer: 'github', condition: 'subject.contains("repo:acme/") && claims.ref == "refs/heads/main"' },
@@ -67,7 +132,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'spire', condition: 'subject.startsWith("spiffe:") && subject.endsWith("/ns/prod/sa/app")' },
   ],
   'not-decided': [
-    { issuer: 'github', condition: 'claims.repository_owner + claims.repository_id == "acme1"' },
+    { issuer: 'github', condition: 'claims.repository_owner == claims.owner_wanted' },
     { issuer: 'gitlab', condition: 'claims.project_id + claims.namespace_id == "2072"' },
   ],
   'not-proven-narrow': [
@@ -147,6 +212,22 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'github', condition: 'claims.repository_id == "1" || claims.actor == "octocat"' },
     { issuer: 'enterpriseServer', condition: '"refs/heads/main" == claims.ref' },
     { issuer: 'github', subject: 'environment:production' },
+    // Any repository can call a public reusable workflow.
+    {
+      issuer: 'github',
+      condition: 'claims.job_workflow_ref.startsWith("acme/infra/.github/workflows/deploy.yml")',
+      source: githubDocs,
+    },
+    {
+      issuer: 'github',
+      condition: 'claims.job_workflow_ref == "acme/infra/.github/workflows/deploy.yml@refs/heads/main"',
+    },
+    {
+      issuer: 'github',
+      subject: 'job_workflow_ref:octo-org/octo-automation/.github/workflows/oidc.yml@refs/heads/main',
+      source: githubReusable,
+    },
+    { issuer: 'github', condition: 'subject.startsWith("job_workflow_ref:octo-org/octo-automation/")' },
     { issuer: 'github', condition: 'claims.base_ref in ["develop", "release"]' },
   ],
   'github-pull-request': [
@@ -172,12 +253,9 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     // The reusable workflow without its ref.
     {
       issuer: 'github',
-      condition: 'claims.job_workflow_ref.startsWith("acme/infra/.github/workflows/deploy.yml")',
+      condition:
+        'claims.repository_id == "1" && claims.job_workflow_ref.startsWith("acme/infra/.github/workflows/deploy.yml")',
       source: githubDocs,
-    },
-    {
-      issuer: 'github',
-      condition: 'claims.job_workflow_ref == "acme/infra/.github/workflows/deploy.yml@refs/heads/main"',
     },
     {
       issuer: 'github',
@@ -266,7 +344,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     },
   ],
   'google-email': [
-    { issuer: 'google', condition: 'claims.email == "batch@acme.iam.gserviceaccount.com"' },
+    { issuer: 'google', condition: 'claims.email == "alice@acme.example"' },
     { issuer: 'google', condition: 'claims.email.endsWith("@acme.example")' },
   ],
   'google-email-only': [

@@ -19,6 +19,19 @@ const jenkins = 'https://plugins.jenkins.io/oidc-provider'
 const googleToken = 'https://ui.shadcn.com/oidc/docs/providers/google'
 const entraToken = 'https://ui.shadcn.com/oidc/docs/providers/azure'
 const spire = 'https://spiffe.io/docs/latest/keyless/oidc-federation-aws/'
+const githubClaims = 'https://token.actions.githubusercontent.com/.well-known/openid-configuration'
+const gitlabPolicies = 'https://gitlab.com/gitlab-org/gitlab/-/issues/459001'
+const serviceAccounts = 'https://cloud.google.com/iam/docs/service-account-types'
+const buildkiteCli = 'https://buildkite.com/docs/agent/v3/cli-oidc'
+const buildkiteSubject = 'https://github.com/buildkite/agent/pull/3784'
+const terraformStacks = 'https://developer.hashicorp.com/terraform/cloud-docs/stacks/deploy/authenticate'
+const vercel = 'https://vercel.com/docs/oidc/reference'
+const pulumi = 'https://www.pulumi.com/docs/administration/access-identity/oidc-provider/'
+const pulumiIds = 'https://www.pulumi.com/docs/esc/guides/configuring-oidc/custom-audience/'
+const depot = 'https://depot.dev/docs/ci/oidc'
+const modal = 'https://modal.com/docs/guide/oidc-integration'
+const humanitec = 'https://github.com/humanitec-tf-modules/orchestrator-cloud-account-gcp-identity'
+const forgejo = 'https://forgejo.org/docs/latest/user/actions/security-openid-connect/'
 const manual = 'the manual of Latchkey'
 
 const circleProject = 'claims["oidc.circleci.com/project-id"] == "ecc458d2-fbdc-4d9a-93c4-ac065ed3c3ca"'
@@ -36,11 +49,6 @@ export const goodPolicies: PolicyRow[] = [
     subject:
       'repo:octo-org/octo-repo:environment:prod:job_workflow_ref:octo-org/octo-automation/.github/workflows/oidc.yml@refs/heads/main',
     source: github,
-  },
-  {
-    issuer: 'github',
-    subject: 'job_workflow_ref:octo-org/octo-automation/.github/workflows/oidc.yml@refs/heads/main',
-    source: githubReusable,
   },
   { issuer: 'github', condition: 'subject.startsWith("repo:octo-org/octo-repo:")', source: githubAws },
   {
@@ -112,6 +120,25 @@ export const goodPolicies: PolicyRow[] = [
     issuer: 'github',
     condition: 'claims.enterprise_id == "42" && claims.repository.startsWith("acme/") && claims.environment == "prod"',
   },
+  // Between two colons, or after the last one, stands no text that a stranger chose: GitHub writes %3A for those.
+  { issuer: 'github', condition: 'subject.contains(":repository_owner_id:123:")', source: github },
+  { issuer: 'github', condition: 'subject.endsWith(":repository_owner_id:123")', source: github },
+  { issuer: 'github', condition: 'subject.startsWith("repository_owner_id:123:")', source: github },
+  {
+    issuer: 'github',
+    condition: 'subject.endsWith(":repository_id:456") && claims.event_name == "push"',
+    source: github,
+  },
+  { issuer: 'github', subject: 'environment:prod:repo:octo-org/octo-repo', source: github },
+  { issuer: 'github', condition: 'claims.environment_node_id == "EN_kwDOAA"', source: githubClaims },
+  { issuer: 'github', condition: 'claims.repository_node_id == "R_kgDOAA" && claims.ref == "refs/heads/main"' },
+  { issuer: 'github', condition: 'claims.repository_owner_node_id in ["O_kgDOAA", "O_kgDOAB"]' },
+  {
+    issuer: 'github',
+    condition:
+      'claims.job_workflow_ref == "octo-org/octo-automation/.github/workflows/oidc.yml@refs/heads/main" && claims.repository_owner_id == "123456789"',
+    source: githubReusable,
+  },
   { issuer: 'enterpriseServer', subject: 'repo:acme/app:ref:refs/heads/main' },
   { issuer: 'enterpriseServer', condition: 'claims.repository_owner == "acme" && claims.environment == "production"' },
   { issuer: 'gitlab', subject: 'project_path:mygroup/myproject:ref_type:branch:ref:main', source: gitlab },
@@ -135,6 +162,17 @@ export const goodPolicies: PolicyRow[] = [
   },
   { issuer: 'gitlab', subject: 'project_path:acme/app:ref_type:branch:ref:main', source: manual },
   { issuer: 'gitlab', condition: 'claims.project_path == "acme/app" && claims.ref_path == "refs/heads/main"' },
+  { issuer: 'gitlab', condition: 'claims.job_project_id == "22" && claims.project_id == "22" && claims.ref == "main"' },
+  { issuer: 'gitlab', condition: 'claims.namespace_id == "12" && claims.job_namespace_path == "acme"' },
+  { issuer: 'gitlab', condition: 'claims.runner_id == 4242 && claims.runner_environment == "self-hosted"' },
+  {
+    issuer: 'gitlab',
+    condition:
+      'claims.job_policy_ref_uri == "gitlab.com/acme/policies//.gitlab/security-policies/policy.yml@refs/heads/main"',
+    source: gitlabPolicies,
+  },
+  { issuer: 'gnome', condition: 'claims.project_id == "22" && claims.ref_protected == "true"' },
+  { issuer: 'salsa', subject: 'project_path:acme-team/app:ref_type:branch:ref:main' },
   { issuer: 'ownGitlab', condition: 'claims.ref_protected == "true"' },
   { issuer: 'ownGitlab', condition: 'claims.project_id == "22" && claims.ref_protected == "true"' },
   { issuer: 'google', subject: '104479897743394244856', source: googleToken },
@@ -147,6 +185,15 @@ export const goodPolicies: PolicyRow[] = [
     issuer: 'google',
     condition: 'claims.email == "bot@acme.iam.gserviceaccount.com" && claims.email_verified == true',
   },
+  // Only Google creates service accounts, so nobody signs up with their addresses.
+  { issuer: 'google', condition: 'claims.email == "bot@acme.iam.gserviceaccount.com"', source: serviceAccounts },
+  {
+    issuer: 'google',
+    condition: 'claims.email in ["a@acme.iam.gserviceaccount.com", "acme@appspot.gserviceaccount.com"]',
+  },
+  { issuer: 'google', condition: 'claims.email == "739419398126-compute@developer.gserviceaccount.com"' },
+  { issuer: 'google', condition: 'claims.email.endsWith("@acme.iam.gserviceaccount.com")', source: serviceAccounts },
+  { issuer: 'google', condition: 'claims.email.endsWith("@acme.example") && claims.email_verified == true' },
   {
     issuer: 'google',
     condition: 'claims.google.compute_engine.project_number == 739419398126 && claims.sub == "104479897743394244856"',
@@ -204,6 +251,35 @@ export const goodPolicies: PolicyRow[] = [
     condition: 'claims.pipeline_id == "01865d2b-1b1b-4a5b-9d5a-2b7d5d6f7a8b" && claims.step_key == "deploy"',
   },
   {
+    issuer: 'buildkite',
+    condition: 'claims.cluster_id == "0184990a-4782-42b5-afc1-16715b10b8ff"',
+    source: buildkiteCli,
+  },
+  { issuer: 'buildkite', condition: 'claims.queue_id == "0184990a-4782-42b5-afc1-16715b10b8ff"', source: buildkiteCli },
+  { issuer: 'buildkite', condition: 'claims.agent_id == "0184990a-4782-42b5-afc1-16715b10b8ff"', source: buildkiteCli },
+  { issuer: 'buildkite', subject: '01865d2b-1b1b-4a5b-9d5a-2b7d5d6f7a8b', source: buildkiteSubject },
+  {
+    issuer: 'terraform',
+    condition:
+      'claims.terraform_full_workspace == "organization:acme:project:infra:workspace:prod" && claims.terraform_run_phase == "apply"',
+    source: terraform,
+  },
+  {
+    issuer: 'terraform',
+    condition: 'claims.terraform_full_workspace.startsWith("organization:acme:project:infra:workspace:")',
+    source: terraform,
+  },
+  {
+    issuer: 'terraform',
+    condition: 'claims.terraform_stack_id == "st-1" && claims.terraform_operation == "apply"',
+    source: terraformStacks,
+  },
+  {
+    issuer: 'terraform',
+    subject: 'organization:acme:project:infra:stack:network:deployment:production:operation:apply',
+    source: terraformStacks,
+  },
+  {
     issuer: 'terraform',
     subject: 'organization:my-org:project:my-project:workspace:my-workspace:run_phase:apply',
     source: terraform,
@@ -231,6 +307,54 @@ export const goodPolicies: PolicyRow[] = [
   { issuer: 'spire', subject: 'spiffe://example.org/ns/inference/sa/summarizer', source: manual },
   { issuer: 'spire', subject: 'spiffe://example.org/myservice', source: spire },
   { issuer: 'spire', condition: 'subject.startsWith("spiffe://example.org/ns/prod/")' },
+  { issuer: 'spire', condition: 'subject.startsWith("spiffe://example.org/")', source: spire },
+  { issuer: 'vercel', subject: 'owner:acme:project:app:environment:production', source: vercel },
+  { issuer: 'vercel', condition: 'claims.owner_id == "team_1" && claims.environment == "production"', source: vercel },
+  { issuer: 'vercel', condition: 'claims.project_id in ["prj_1", "prj_2"]', source: vercel },
+  { issuer: 'vercelTeam', condition: 'claims.environment == "production"', source: vercel },
+  { issuer: 'pulumi', subject: 'pulumi:environments:org:acme:env:infra/prod', source: pulumi },
+  { issuer: 'pulumi', condition: 'subject.startsWith("pulumi:deploy:org:acme:project:infra:")', source: pulumi },
+  {
+    issuer: 'pulumi',
+    subject: 'pulumi:environments:pulumi.organization.login:acme:currentEnvironment.name:infra/prod',
+    source: pulumi,
+  },
+  {
+    issuer: 'pulumiIds',
+    subject: 'pulumi:org:0c5f6e2a-0000-4000-8000-000000000001:env:0c5f6e2a-0000-4000-8000-000000000002',
+    source: pulumiIds,
+  },
+  { issuer: 'pulumiIds', condition: 'claims["https://pulumi.com/org_id"] == "0c5f6e2a"', source: pulumiIds },
+  { issuer: 'sigstore', condition: 'claims.email == "release@acme.example" && claims.email_verified == true' },
+  { issuer: 'sigstore', condition: 'claims.email.endsWith("@acme.example")' },
+  { issuer: 'cognito', subject: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000001' },
+  { issuer: 'circleciRoot', condition: circleProject, source: circleci },
+  {
+    issuer: 'circleciRoot',
+    condition: 'claims["oidc.circleci.com/org-id"] == "c9035eb6-6eb2-4c85-8a81-d9ee6a1fa8c2"',
+    source: circleci,
+  },
+  { issuer: 'codefresh', condition: 'claims.account_id == "628a80b6" && claims.pipeline_id == "65e5a53e"' },
+  { issuer: 'codefresh', condition: 'subject.startsWith("account:628a80b6:pipeline:65e5a53e:")' },
+  { issuer: 'depot', condition: 'claims.org_id == "pcnr2v598s" && claims.repository == "acme/app"', source: depot },
+  {
+    issuer: 'depot',
+    condition:
+      'subject.startsWith("spiffe://identity.depot.dev/org/pcnr2v598s/ci/github/acme/app/ref/refs/heads/main/")',
+    source: depot,
+  },
+  { issuer: 'modal', condition: 'subject.startsWith("modal:workspace_id:ac-1:environment_name:main:")', source: modal },
+  { issuer: 'modal', condition: 'claims.workspace_id == "ac-1" && claims.app_name == "batch"', source: modal },
+  { issuer: 'codeberg', subject: 'repo:acme-9/app-84:ref:refs/heads/main', source: forgejo },
+  { issuer: 'codeberg', condition: 'claims.repository == "acme/app" && claims.ref == "refs/heads/main"' },
+  { issuer: 'publicService', subject: 'e3f5a1b2c3d4/0a1b2c3d4e5f' },
+  { issuer: 'humanitec', condition: 'subject.startsWith("my-org/")', source: humanitec },
+  { issuer: 'humanitec', subject: 'my-org/my-cloud-account', source: humanitec },
+  {
+    issuer: 'namespace',
+    condition: 'claims.tenant_id == "tenant_1"',
+    source: 'https://namespace.so/docs/federation/aws',
+  },
   { issuer: 'own', condition: 'claims.azp == "batch" && "inference" in claims.realm_access.roles', source: manual },
   { issuer: 'own', condition: '(" " + claims.scope + " ").contains(" llm ")', source: manual },
   { issuer: 'own', subject: 'my-workload', source: manual },

@@ -20,6 +20,22 @@ export const issuerUrls = {
   jenkins: 'https://jenkins.acme.example/oidc',
   spire: 'https://spire.acme.example',
   own: 'https://sso.acme.example/realms/acme',
+  gnome: 'https://gitlab.gnome.org',
+  salsa: 'https://salsa.debian.org',
+  vercel: 'https://oidc.vercel.com',
+  vercelTeam: 'https://oidc.vercel.com/acme',
+  pulumi: 'https://api.pulumi.com/oidc',
+  pulumiIds: 'https://api.pulumi.com/oidc/v2',
+  sigstore: 'https://oauth2.sigstore.dev/auth',
+  cognito: 'https://cognito-identity.amazonaws.com',
+  circleciRoot: 'https://oidc.circleci.com',
+  codefresh: 'https://oidc.codefresh.io',
+  depot: 'https://identity.depot.dev',
+  modal: 'https://oidc.modal.com',
+  codeberg: 'https://codeberg.org/api/actions',
+  humanitec: 'https://idtoken.humanitec.io',
+  namespace: 'https://federation.namespaceapis.com',
+  publicService: 'https://issuer.enforce.dev',
 } as const
 export type IssuerName = keyof typeof issuerUrls
 

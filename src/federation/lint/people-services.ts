@@ -1,0 +1,42 @@
+// Services that sign everybody in, with one issuer for all. Each names its source.
+import type { Pin } from './issuer-kind.ts'
+import { namesDomain } from './open-domains.ts'
+import { ids, serviceOf } from './public-service.ts'
+
+const person: Pin[] = [...ids('sub'), { claim: 'email' }]
+/** Accounts of GitHub, Google and Microsoft: https://github.com/sigstore/fulcio/blob/main/docs/oidc.md */
+export const sigstore = serviceOf({
+  id: 'sigstore',
+  title: 'Sigstore',
+  issuers: /^https:\/\/oauth2\.sigstore\.dev\/auth\/?$/,
+  levels: [{ pins: [...person, { claim: 'email', suffix: { test: namesDomain } }] }, { pins: person }],
+  stranger: {
+    sub: 'CgkwMDAwMDAwMDESBm1hbGxvcnk',
+    email: 'mallory@example.net',
+    email_verified: true,
+    federated_claims: { connector_id: 'https://github.com/login/oauth', user_id: '900000003' },
+  },
+})
+
+/** Anyone can create a pool, and a pool can admit guests: https://docs.aws.amazon.com/cognitoidentity/latest/APIReference/API_GetOpenIdToken.html */
+export const cognito = serviceOf({
+  id: 'cognito',
+  title: 'Amazon Cognito identity pools',
+  issuers: /^https:\/\/cognito-identity\.amazonaws\.com\/?$/,
+  levels: [{ pins: ids('sub') }],
+  stranger: { sub: 'us-east-1:90000000-0000-4000-8000-000000000001', amr: ['authenticated'] },
+})
+
+/**
+ * Issuers of which only the subject is known to be one account's: those that the public Sigstore instance accepts from
+ * everybody (https://github.com/sigstore/fulcio/blob/main/config/identity/config.yaml), and env zero
+ * (https://docs.envzero.com/guides/integrations/oidc-integrations/oidc-with-aws).
+ */
+export const otherService = serviceOf({
+  id: 'public-service',
+  title: 'a service that everyone can use',
+  issuers:
+    /^https:\/\/(?:issuer\.(?:enforce\.dev|hello\.coop)|www\.kaggle\.com\/api\/v1\/models\/signing|login\.app\.env0\.com)\/?$/,
+  levels: [{ pins: [{ claim: 'sub' }] }],
+  stranger: { sub: '0f8fad5b-d9cb-469f-a165-70867728950e', email: 'mallory@example.net', email_verified: true },
+})
