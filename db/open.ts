@@ -199,6 +199,8 @@ export function refusalOf(error: unknown, path: string): OpenRefusal {
   if (isBusy(error)) {
     return { refused: 'owned', message: `Another process owns the database ${JSON.stringify(path)}`, cause: error }
   }
+  const damage = damageOf(error)
+  if (damage !== undefined) return { refused: 'unreadable', message: damagedFile(path, damage), cause: error }
   const text = error instanceof Error ? error.message : String(error)
   // 14 is SQLITE_CANTOPEN, without a cause.
   const said = /: 14"?\)?$/.test(text) ? 'the file can be neither opened nor created; check its path' : text
@@ -222,6 +224,19 @@ export function writeObstacle(error: unknown): { kind: 'full' | 'failed'; text: 
   if (!/^SQLITE_(FULL|IOERR)/.test(code)) return writeObstacle(error.cause)
   const text = error.message.replace(/^SQLITE_\w+: /, '')
   return { kind: code.startsWith('SQLITE_FULL') ? 'full' : 'failed', text }
+}
+
+/** The sentence for who runs the program: what is damaged, and the way back. `damage` is what SQLite says. */
+export function damagedFile(path: string, damage: string): string {
+  return `The database ${JSON.stringify(path)} is damaged (${damage}): stop the server, keep the file and its log, and restore a backup; see: latchkey help disaster`
+}
+
+/** Returns what SQLite says of a damaged file, or undefined for any other error. */
+export function damageOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const code = error instanceof LibsqlError ? String(error.code) : ''
+  if (!/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return damageOf(error.cause)
+  return error.message.replace(/^SQLITE_\w+: /, '')
 }
 
 /** Reports whether the file holds only another program's tables. It reads the file but never changes it. */

@@ -1,6 +1,6 @@
 // `latchkey service install`: shows the systemd unit of this program, writes it after a confirmation, and enables it.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
@@ -69,7 +69,9 @@ async function confirm(asJson: boolean): Promise<void> {
 
 function install(path: string, text: string): void {
   try {
-    writeFileSync(path, text, { mode: 0o644 })
+    writeFileSync(path, text)
+    // Whatever the mask of this user is: systemd warns of a unit that others cannot read.
+    chmodSync(path, 0o644)
   } catch (error) {
     throw new Fault('configuration', `${path} cannot be written: ${describeError(error)}; run this command as root`)
   }

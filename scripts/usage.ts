@@ -65,8 +65,16 @@ function drawVerified({ ok, data, archived = [] }: OperationResponse<'usage.veri
       : ['Days with archived requests were not compared; latchkey archive verify checks the archives']
   const result = ok
     ? "Each key's totals match its requests"
-    : `The totals do not match the requests: ${data.map(({ key_id, day }) => `${key_id} on ${day}`).join(', ')}`
-  return [result, ...skipped].join('\n')
+    : `The totals of ${data.length} ${data.length === 1 ? 'day' : 'days'} do not match the requests:`
+  const rows = table(
+    data,
+    [
+      ['DAY', ({ day }) => day],
+      ['KEY ID', ({ key_id }) => key_id],
+    ],
+    '',
+  )
+  return [result, ...(ok ? [] : [rows]), ...skipped].join('\n')
 }
 
 /** Bars are drawn only on a terminal. */

@@ -154,7 +154,7 @@ export async function runProgram(program: Command, argv: string[]): Promise<void
     const lost = new Fault('internal', `The command succeeded, but its output could not be written: ${error.message}`)
     void reportError(lost, argv.includes('--json')).then((code) => process.exit(code))
   })
-  prepareCommands(program)
+  prepareCommands(program, argv.includes('--json'))
   try {
     await program.parseAsync(argv, { from: 'user' })
   } catch (error) {

@@ -20,17 +20,18 @@ function helpOf(made: Command): string {
 }
 
 /** Makes this command and all its subcommands throw errors instead of printing them. */
-export function prepareCommands(made: Command): void {
+export function prepareCommands(made: Command, asJson: boolean): void {
   made
     .exitOverride((error) => {
       throw usageFault(error, made) ?? error
     })
-    .configureOutput({ outputError: () => {} })
+    // A script that reads JSON does not want the help of a group.
+    .configureOutput({ outputError: () => {}, ...(asJson && { writeErr: () => {} }) })
     .showHelpAfterError(false)
     // Options after a command belong to that command, even if its parent has the same option.
     .enablePositionalOptions()
   requireLate(made)
-  for (const child of made.commands) prepareCommands(child)
+  for (const child of made.commands) prepareCommands(child, asJson)
 }
 
 /**
@@ -68,9 +69,13 @@ export async function reportError(error: unknown, asJson: boolean): Promise<numb
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
     // A group without a command has already printed its help.
-    if (error.code === 'commander.help') return exitCodes.usage ?? exitCodeFailed
+    if (error.code === 'commander.help' && !asJson) return exitCodes.usage ?? exitCodeFailed
   }
-  const fault = error instanceof Fault ? error : new Fault('internal', describeError(error), { cause: error })
+  const fault = isHelp(error)
+    ? withoutCommand
+    : error instanceof Fault
+      ? error
+      : new Fault('internal', describeError(error), { cause: error })
   const message = tellForCommands(fault)
   const line = asJson
     ? JSON.stringify({ error: { code: fault.code, message } })
@@ -78,3 +83,7 @@ export async function reportError(error: unknown, asJson: boolean): Promise<numb
   await new Promise((written) => process.stderr.write(`${line}\n`, written))
   return exitCodes[fault.code] ?? exitCodeFailed
 }
+
+const isHelp = (error: unknown): boolean => error instanceof CommanderError && error.code === 'commander.help'
+
+const withoutCommand = new Fault('usage', 'A command is missing after the name of the group; add --help to list them')

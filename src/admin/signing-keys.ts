@@ -6,6 +6,7 @@ import { Fault } from '../fault.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
 import {
   createSigningKey,
+  isDue,
   publicationMilliseconds,
   retirementMilliseconds,
   signingKeyState,
@@ -49,7 +50,7 @@ async function rotate(context: OperationContext, { at_once = false, revoke = fal
   const { orm } = context
   const now = context.now()
   const rows = await listSigningKeys(orm)
-  const waiting = rows.find((row) => signingKeyState(row, now) === 'next')
+  const waiting = rows.find((row) => signingKeyState(row, now) === 'next' && isDue(row, now))
   const isAtOnce = at_once || revoke
   if (waiting !== undefined && !isAtOnce)
     throw new Fault(

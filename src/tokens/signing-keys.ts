@@ -64,6 +64,11 @@ export function signingKeyState(
   return activeAt > now ? 'next' : 'signing'
 }
 
+/** Whether a key signs, or waits no longer than a new one does. Otherwise it was made while the clock was ahead. */
+export function isDue({ activeAt }: Pick<SigningKeyRow, 'activeAt'>, now: number): boolean {
+  return activeAt <= now + publicationMilliseconds
+}
+
 /** A verifier may cache the published set this long, so a new key is published this long before it signs. */
 export const publicationMilliseconds = (accessTokenKeysCacheSeconds + publicationMarginSeconds) * 1_000
 /** The last token of a key is valid for its lifetime, and verifiers may cache the key set. */

@@ -1,14 +1,14 @@
 // Files of another user, usually root: the error names the owner, the mode and the command to run. As root, these tests
-// switch to the user nobody.
+// switch to the user daemon.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Finished, runCommand, temporaryFolder } from '../support/latchkey.ts'
 
 const isRoot = process.getuid?.() === 0
-const nobody = 65_534
+const [daemon, nobody] = [1, 65_534]
 const main = join(import.meta.dirname, '../../src/main.ts')
-/** The user nobody cannot run the program from a checkout in root's home folder. */
+/** The user daemon cannot run the program from a checkout in root's home folder. */
 const isReachable = !isRoot || foldersAbove(main).every((path) => (statSync(path).mode & 0o001) !== 0)
 
 function foldersAbove(path: string): string[] {
@@ -29,16 +29,18 @@ afterEach(() => {
 })
 const env = { LATCHKEY_DATABASE_URL: 'file:data/latchkey.db', BUN_CONFIG_MAX_HTTP_REQUESTS: '256' }
 
-/** Runs a command as nobody if this process is root, and otherwise as the current user. */
-function runLower(...args: string[]): Promise<Finished> {
-  const lower = isRoot ? `process.setgid(${nobody}); process.setuid(${nobody}); ` : ''
+/** Runs a command as daemon if this process is root, and otherwise as the current user. */
+const runLower = (...args: string[]) => runAs(daemon, ...args)
+
+function runAs(id: number, ...args: string[]): Promise<Finished> {
+  const lower = isRoot ? `process.setgid(${id}); process.setuid(${id}); ` : ''
   const script = `process.argv.splice(1, 0, ''); ${lower}await import(${JSON.stringify(main)})`
   return runCommand(args, { cwd: folder.path, env, program: [process.execPath, '-e', script, '--'] })
 }
 
-function giveToNobody() {
+function giveToDaemon() {
   if (!isRoot) return
-  for (const path of [data, ...readdirSync(data).map((name) => join(data, name))]) chownSync(path, nobody, nobody)
+  for (const path of [data, ...readdirSync(data).map((name) => join(data, name))]) chownSync(path, daemon, daemon)
 }
 
 const serve = ['serve', '--listen', '127.0.0.1:0']
@@ -54,26 +56,37 @@ describe.skipIf(!isRoot || !isReachable)(
         const { code, stdout, stderr } = await runLower(...args)
         expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
         expect(stderr).toContain(`${JSON.stringify(data)} belongs to root (mode 0700)`)
-        expect(stderr).toContain('runs as nobody')
-        expect(stderr).toContain(`chown -R nobody ${data}`)
+        expect(stderr).toContain('runs as daemon')
+        expect(stderr).toContain(`chown -R daemon ${data}`)
       })
     }
+
+    test('the folder, which is not proposed to become that of nobody, nor that of a second user', async () => {
+      const proposals = [await runAs(nobody, 'keys', 'list')]
+      giveToDaemon()
+      proposals.push(await runAs(2, 'keys', 'list'))
+      for (const { code, stderr } of proposals) {
+        expect(code).toBe(1)
+        expect(stderr).toMatch(/belongs to (?:root|daemon) \(mode 0700\).*run it as (?:root|daemon)/)
+        expect(stderr).not.toContain('chown')
+      }
+    })
 
     test('the database in a folder that is open', async () => {
       chmodSync(data, 0o777)
       const { code, stderr } = await runLower('keys', 'list')
       expect(code).toBe(3)
       expect(stderr).toContain(`${JSON.stringify(join(data, 'latchkey.db'))} belongs to root (mode 0600)`)
-      expect(stderr).toContain(`chown nobody ${data}/latchkey.db*`)
+      expect(stderr).toContain(`chown daemon ${data}/latchkey.db*`)
     })
 
     test('the master key', async () => {
-      giveToNobody()
+      giveToDaemon()
       chownSync(join(data, 'master.key'), 0, 0)
       const { code, stderr } = await runLower(...serve)
       expect(code).toBe(3)
       expect(stderr).toContain(`${JSON.stringify(join(data, 'master.key'))} belongs to root (mode 0600)`)
-      expect(stderr).toContain(`chown nobody ${data}/master.key`)
+      expect(stderr).toContain(`chown daemon ${data}/master.key`)
     })
 
     test('a folder above, of which no change of owner is proposed', async () => {
@@ -87,7 +100,7 @@ describe.skipIf(!isRoot || !isReachable)(
     })
 
     test('a folder of others with a file to read or to write, of which no change of owner is proposed', async () => {
-      giveToNobody()
+      giveToDaemon()
       const others = join(folder.path, 'others')
       mkdirSync(others, { mode: 0o700 })
       const key = ['issuers', 'add', '--name', 'a', '--url', 'https://idp.example', '--jwks-file', join(others, 'jwks')]
@@ -102,15 +115,15 @@ describe.skipIf(!isRoot || !isReachable)(
     test('a data folder of another group is no obstacle to a restore', async () => {
       const backup = join(data, 'x.backup')
       expect((await runCommand(['backup', '--to', backup], { cwd: folder.path, env })).code).toBe(0)
-      giveToNobody()
-      chownSync(data, nobody, 0)
+      giveToDaemon()
+      chownSync(data, daemon, 0)
       expect(await runLower('restore', backup)).toMatchObject({ code: 0, stderr: '' })
     })
   },
 )
 
 test.skipIf(!isReachable)("a folder of one's own without the right to use it asks for the mode", async () => {
-  giveToNobody()
+  giveToDaemon()
   chmodSync(data, 0o000)
   const { code, stderr } = await runLower('keys', 'list')
   expect(code).toBe(1)
@@ -119,6 +132,6 @@ test.skipIf(!isReachable)("a folder of one's own without the right to use it ask
 })
 
 test.skipIf(!isReachable)('a folder that was handed over is served', async () => {
-  giveToNobody()
+  giveToDaemon()
   expect(await runLower('keys', 'list', '--json')).toMatchObject({ code: 0, stderr: '' })
 })

@@ -4,9 +4,11 @@ import { listSigningKeys } from '../../db/signing-keys.ts'
 import { createReplayGuard, hashTokenId, type ReplayGuardOptions } from '../../src/federation/replay.ts'
 import { createRateLimiter } from '../../src/http/rate-limit.ts'
 import { createKeyRates } from '../../src/keys/key-rates.ts'
+import { rotateOnSchedule } from '../../src/operating/rotation.ts'
 import { readMasterKey } from '../../src/tokens/master-key.ts'
-import { openSigningKeys } from '../../src/tokens/signing-keys.ts'
+import { openSigningKeys, publicationMilliseconds } from '../../src/tokens/signing-keys.ts'
 import { createIssuerServer, type IssuerServer, issuerRow, keySetReply } from '../support/issuer-server.ts'
+import { startTestServer } from '../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 import { createKeyPair, type KeyPair } from '../support/subject-token.ts'
 import { until } from '../support/until.ts'
@@ -15,6 +17,31 @@ const second = 1_000
 const minute = 60 * second
 const day = 24 * 60 * minute
 const month = 30 * day
+
+test('the signing key is rotated on schedule after the clock was a year ahead, and without a gap', async () => {
+  const clock = { now: Date.now() }
+  const { server, stop } = await startTestServer({ dependencies: { now: () => clock.now } })
+  const { context, runOperation } = server
+  const rotateWhenDue = async () => (await rotateOnSchedule(context, runOperation))()
+  const kid = () => context.signingKeys.current(clock.now).kid
+  const first = kid()
+  clock.now += 400 * day
+  await rotateWhenDue()
+  expect(await listSigningKeys(context.orm)).toHaveLength(2)
+  clock.now -= 400 * day - second
+  expect(kid()).toBe(first)
+  clock.now += 91 * day
+  await rotateWhenDue()
+  const rows = await listSigningKeys(context.orm)
+  expect(rows).toHaveLength(3)
+  expect(kid()).toBe(first)
+  clock.now += publicationMilliseconds
+  expect(kid()).toBe(rows[1]?.id ?? '')
+  expect(JSON.parse(context.signingKeys.jwks(clock.now)).keys.map(({ kid }: { kid: string }) => kid)).toContain(first)
+  await rotateWhenDue()
+  expect(await listSigningKeys(context.orm)).toHaveLength(3)
+  await stop()
+})
 
 describe('of an issuer', () => {
   let one: KeyPair

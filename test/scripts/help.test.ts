@@ -92,6 +92,15 @@ describe('as a user runs it,', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
   })
 
+  test('a group without a command is an error in JSON for who asked for JSON', async () => {
+    const { code, stdout, stderr } = await runCommand(['keys', '--json'], { cwd: folder.path })
+    expect([code, stdout, JSON.parse(stderr)]).toEqual([
+      2,
+      '',
+      { error: { code: 'usage', message: expect.any(String) } },
+    ])
+  })
+
   test('a group without a command shows its help as wrong usage', async () => {
     const { code, stdout, stderr } = await runCommand(['keys'], { cwd: folder.path })
     expect(code).toBe(2)

@@ -1,7 +1,7 @@
 // Files for the programs around a server: each says what this program offers, and the programs that read them accept them.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv from 'ajv'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -115,6 +115,7 @@ describe('service install', () => {
     const unit = join(units, 'latchkey.service')
     expect([code, JSON.parse(stdout)]).toEqual([0, { unit, changed: true }])
     expect(readFileSync(unit, 'utf8')).toContain(`latchkey serve --config ${join(folder.path, 'site.conf')}\n`)
+    expect(statSync(unit).mode & 0o777).toBe(0o644)
     expect(readFileSync(join(folder.path, 'calls'), 'utf8')).toBe('daemon-reload\nenable latchkey.service\n')
     expect(JSON.parse((await install('--yes', '--json', '--config', 'site.conf')).stdout)).toMatchObject({
       changed: false,

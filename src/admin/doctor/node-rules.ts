@@ -10,7 +10,10 @@ const lagMax = 1_000
 
 export function judgeNodes(nodes: readonly ListedNode[]): Finding[] {
   const live = nodes.filter(({ isLive }) => isLive)
-  return [...nodes.flatMap(judgeNode), ...judgeVersions(live), ...judgeBaseUrls(live)]
+  const hasComeBack = ({ name, lastSeenAt }: ListedNode) =>
+    live.some((other) => other.name === name && other.startedAt >= lastSeenAt)
+  const present = nodes.filter((node) => node.isLive || !hasComeBack(node))
+  return [...present.flatMap(judgeNode), ...judgeVersions(live), ...judgeBaseUrls(live)]
 }
 
 function judgeNode({ name, isLive, idleMilliseconds, lag, clockOffset }: ListedNode): Finding[] {

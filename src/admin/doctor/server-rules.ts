@@ -38,7 +38,7 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
   const found: [area: Finding['area'], about: About | undefined][] = [
     ['server', facts.isServing ? undefined : notServing],
     ['disk', judgeDisk(facts)],
-    ['backup', facts.backup && judgeBackup(facts.backup, now)],
+    ['backup', facts.backup === undefined ? backupUnknown : judgeBackup(facts.backup, now)],
     ['backup', facts.backup && judgeBackupDisk(facts.backup, facts.disk)],
     ['archive', facts.isArchiveFailing ? archiveFailing : undefined],
     ['master_key', judgeMasterKeyFile(facts)],
@@ -53,6 +53,13 @@ const notServing: About = {
   code: 'server_stopped',
   message: 'No server runs on this database',
   action: 'latchkey serve, or start the service',
+}
+
+const backupUnknown: About = {
+  level: 'note',
+  code: 'backup_unknown',
+  message: 'The backups of the database server are its own: nothing here shows whether they are made',
+  action: 'Make sure that they are made and can be restored: latchkey help cluster',
 }
 
 const archiveFailing: About = {

@@ -1,9 +1,11 @@
-// The error for the operator of the machine when a change cannot be written to disk. Callers over HTTP get the generic error.
-import { writeObstacle } from '../../../db/open.ts'
+// The error for the operator of the machine when the disk or the file is the reason. Callers over HTTP get the generic error.
+import { damagedFile, damageOf, writeObstacle } from '../../../db/open.ts'
 import { Fault } from '../../fault.ts'
 
 /** Undefined for any other error. */
 export function storageFault(error: unknown, databasePath: string): Fault | undefined {
+  const damage = damageOf(error)
+  if (damage !== undefined) return new Fault('configuration', damagedFile(databasePath, damage), { cause: error })
   const obstacle = writeObstacle(error)
   if (obstacle === undefined) return undefined
   const database = `database ${JSON.stringify(databasePath)}`

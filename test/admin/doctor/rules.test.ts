@@ -100,13 +100,27 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
     ['error budget_spent', 'warning budget_nearly_spent'],
   ],
   ['a server in order', () => ofServer({}), []],
-  ['a server database, which has no files', () => ofServer({ backup: undefined, disk: undefined }), []],
+  [
+    'a server database, whose backups are its own',
+    () => ofServer({ backup: undefined, disk: undefined }),
+    ['note backup_unknown'],
+  ],
   ['nodes in order', () => nodes({}, { clockOffset: 29_000 }, { clockOffset: -29_000, lag: 9 }), []],
   ['a node of a program without clock and base URL', () => nodes({}, { clockOffset: null, baseUrl: null }), []],
   ['a node whose clock is ahead', () => nodes({}, { clockOffset: 31_000 }), ['warning node_clock']],
   ['a node whose clock is behind', () => nodes({}, { clockOffset: -31_000 }), ['warning node_clock']],
   ['a node that does not keep up', () => nodes({}, { lag: 1_001 }), ['warning node_behind']],
   ['a node that is gone', () => nodes({}, { isLive: 0, clockOffset: 1e9 }), ['warning node_gone']],
+  [
+    'a node that came back after a crash',
+    () => nodes({ name: 'a:1', isLive: 0, lastSeenAt: now - hour }, { name: 'a:1', startedAt: now - hour + 1 }),
+    [],
+  ],
+  [
+    'a node that is gone while another one runs on',
+    () => nodes({ name: 'a:1', isLive: 0, lastSeenAt: now - hour }, { name: 'b:1', startedAt: now - hour + 1 }),
+    ['warning node_gone'],
+  ],
   ['an upgrade that has just begun', () => nodes({}, { version: '1.1.0', startedAt: now - hour }), []],
   [
     'an upgrade that was never finished',
