@@ -6,6 +6,7 @@ import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import { describeDenial } from './access.ts'
 import type { Patience } from './commit-once.ts'
 import { type Connected, connect } from './connection.ts'
+import { damagedFile, damageOf, writeObstacle } from './file-errors.ts'
 import { isUnfinishedCopy, latestSchema, migrate, newerSchema, readVersion, unfinishedCopy } from './migrate.ts'
 import * as shared from './node-schema.ts'
 import * as records from './record-schema.ts'
@@ -215,28 +216,6 @@ export function refusalOf(error: unknown, path: string): OpenRefusal {
 /** Reports whether an error is SQLITE_BUSY. After SQLITE_BUSY, libSQL can lose writes that it acknowledges. */
 export function isBusy(error: unknown): boolean {
   return error instanceof LibsqlError && /SQLITE_BUSY|database is locked/.test(`${error.code} ${error.message}`)
-}
-
-/** Returns why a write did not reach the disk, in SQLite's words, or undefined for any other error. */
-export function writeObstacle(error: unknown): { kind: 'full' | 'failed'; text: string } | undefined {
-  if (!(error instanceof Error)) return undefined
-  const code = error instanceof LibsqlError ? String(error.code) : ''
-  if (!/^SQLITE_(FULL|IOERR)/.test(code)) return writeObstacle(error.cause)
-  const text = error.message.replace(/^SQLITE_\w+: /, '')
-  return { kind: code.startsWith('SQLITE_FULL') ? 'full' : 'failed', text }
-}
-
-/** The sentence for who runs the program: what is damaged, and the way back. `damage` is what SQLite says. */
-export function damagedFile(path: string, damage: string): string {
-  return `The database ${JSON.stringify(path)} is damaged (${damage}): stop the server, keep the file and its log, and restore a backup; see: latchkey help disaster`
-}
-
-/** Returns what SQLite says of a damaged file, or undefined for any other error. */
-export function damageOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined
-  const code = error instanceof LibsqlError ? String(error.code) : ''
-  if (!/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return damageOf(error.cause)
-  return error.message.replace(/^SQLITE_\w+: /, '')
 }
 
 /** Reports whether the file holds only another program's tables. It reads the file but never changes it. */

@@ -1,6 +1,7 @@
 // Opens the database of the settings, a file or one on a server, and loads what requests look up.
 import { dirname } from 'node:path'
 import type { Following } from '../../db/change-queue.ts'
+import { damagedFile, damageOf } from '../../db/file-errors.ts'
 import { type Database, type OpenRefusal, openDatabase } from '../../db/open.ts'
 import type { ServerOptions } from '../../db/server-database.ts'
 import { listSpentDays } from '../../db/usage.ts'
@@ -86,11 +87,10 @@ export async function loadOrRefuse(database: Database, { upstreamUrl }: Config, 
     await database.close().catch(() => {})
     const error = explainUnreachable(cause)
     if (error instanceof Fault) throw error
-    throw new Fault(
-      'configuration',
-      `The database ${JSON.stringify(database.path)} cannot be read; it may be damaged: restore it from a backup`,
-      { reason: 'database_unreadable', cause },
-    )
+    throw new Fault('configuration', damagedFile(database.path, damageOf(cause) ?? 'it cannot be read'), {
+      reason: 'database_unreadable',
+      cause,
+    })
   }
 }
 
