@@ -1,12 +1,14 @@
 // Lints a policy: which findings it has, each with the claims of a stranger that the real policy accepts, and which of
 // them block. It decides nothing about saving. All of it takes bounded time: paths, candidates and examples are limited.
+import type { Condition } from '../condition/compile.ts'
 import { conditionOf, type Policy } from '../policy.ts'
 import { findAdvice } from './advice.ts'
 import { type Candidate, candidatesOf, isName, pathsOfPolicy, subjectsIn } from './candidate.ts'
 import { type Facts, factsOf } from './fact.ts'
 import { certaintyOf, type IssuerKind, isPinnedForever } from './issuer-kind.ts'
 import { kindOf } from './issuer-kinds.ts'
-import { type LintLevel, levelOf, type RuleName } from './rules.ts'
+import { type LintLevel, levelOf, type RuleName, strangerRules } from './rules.ts'
+import { createSearch } from './search.ts'
 import { isShared } from './shared-issuer.ts'
 import {
   claimsToShow,
@@ -71,7 +73,9 @@ function lintAs(policy: Lintable, issuer: LintedIssuer, shared: boolean): Findin
     findingOf(rule, shared, detail),
   )
   const passing =
-    candidates.length === 0 ? [findingOf('dead', shared)] : findPassing({ policy, kind, stranger, shared }, candidates)
+    candidates.length === 0
+      ? [findingOf('dead', shared)]
+      : findPassing({ policy, condition, kind, stranger, shared }, candidates)
   return [...passing, ...advice].toSorted((one, other) => levels.indexOf(one.level) - levels.indexOf(other.level))
 }
 
@@ -81,7 +85,13 @@ function findingOf(rule: RuleName, shared: boolean, detail?: string): Finding {
   return { rule, level: levelOf(rule, shared), ...(detail === undefined ? {} : { detail }) }
 }
 
-type Linting = { policy: LintedPolicy; kind: IssuerKind; stranger: Witness; shared: boolean }
+type Linting = {
+  policy: LintedPolicy
+  condition: Condition | undefined
+  kind: IssuerKind
+  stranger: Witness
+  shared: boolean
+}
 
 /** A finding about who passes, with the claims to show first. */
 function passingOf(rule: RuleName, { kind, shared }: Linting, witness: Witness, facts: Facts): Finding {
@@ -107,13 +117,11 @@ function findPassing(linting: Linting, candidates: Candidate[]): Finding[] {
     const rules = unnamed === undefined ? detailRulesOf(kind, candidate.facts) : [unnamed]
     for (const rule of rules) suspects.set(rule, [...(suspects.get(rule) ?? []), candidate])
   }
-  const tryExample = createExamples(policy, kind, stranger)
+  const [tryExample, search] = [createExamples(policy, kind, stranger), createStrangerSearch(linting)]
   for (const [rule, suspected] of suspects) {
-    const found = suspected
-      .slice(0, examplesPerRuleMax)
-      .map((candidate) => ({ candidate, witness: tryExample(candidate) }))
-      .find(({ witness }) => witness !== undefined)
-    if (found?.witness === undefined) unproven.add(rule)
+    const tried = suspected.slice(0, examplesPerRuleMax)
+    const found = firstWith(tried, tryExample) ?? (strangerRules.includes(rule) ? firstWith(tried, search) : undefined)
+    if (found === undefined) unproven.add(rule)
     else {
       unproven.delete(rule)
       findings.push(passingOf(rule, linting, found.witness, found.candidate.facts))
@@ -121,6 +129,25 @@ function findPassing(linting: Linting, candidates: Candidate[]): Finding[] {
   }
   findings.push(...undecidedFindings([...unproven], shared))
   return findings.toSorted((one, other) => (one.rule < other.rule ? -1 : 1))
+}
+
+/** A search that begins when it is used. Without levels, the linter does not know what a stranger can choose. */
+function createStrangerSearch({ policy, condition, kind, stranger }: Linting) {
+  let search: ReturnType<typeof createSearch> | undefined
+  return ({ facts }: Candidate): Witness | undefined => {
+    if (kind.levels.length === 0) return undefined
+    search ??= createSearch(policy, condition, kind, stranger)
+    return search(facts)
+  }
+}
+
+/** The first candidate for which a token is found. */
+function firstWith(candidates: readonly Candidate[], find: (candidate: Candidate) => Witness | undefined) {
+  for (const candidate of candidates) {
+    const witness = find(candidate)
+    if (witness !== undefined) return { candidate, witness }
+  }
+  return undefined
 }
 
 /**

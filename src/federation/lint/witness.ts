@@ -1,6 +1,7 @@
 // Builds the claims of a stranger that fit a path, and runs the real policy on them. Only what it accepts is shown.
 
 import type { JsonObject } from '../../tokens/jwt-text.ts'
+import { isStringArray } from '../../values/json-members.ts'
 import { conditionEnvironment } from '../condition/compile.ts'
 import type { Issuer } from '../issuer/issuer.ts'
 import { type Policy, rules } from '../policy.ts'
@@ -29,20 +30,19 @@ export function strangerOf(kind: IssuerKind, issuerUrl: string, audience: string
   return { iss: issuerUrl, aud: audience, ...structuredClone(kind.stranger), ...times, jti }
 }
 
+/** Returns a token with these claims, or undefined if no token can have them. */
+export function tokenOf(claims: Witness): SubjectToken | undefined {
+  const { iss, sub, aud } = claims
+  if (typeof iss !== 'string' || typeof sub !== 'string' || sub === '') return undefined
+  const audience = typeof aud === 'string' ? [aud] : aud
+  if (!isStringArray(audience)) return undefined
+  return { algorithm: 'RS256', kid: undefined, issuer: iss, subject: sub, audience, payload: claims }
+}
+
 /** Reports whether every check of the policy accepts a token with these claims. The condition is the one that is saved. */
 export function isAccepted(policy: LintedPolicy, claims: Witness): boolean {
-  const { iss, sub, aud } = claims
-  if (typeof iss !== 'string' || typeof sub !== 'string' || sub === '') return false
-  const audience = typeof aud === 'string' ? [aud] : aud
-  if (!Array.isArray(audience) || !audience.every((each) => typeof each === 'string')) return false
-  const token: SubjectToken = {
-    algorithm: 'RS256',
-    kid: undefined,
-    issuer: iss,
-    subject: sub,
-    audience,
-    payload: claims,
-  }
+  const token = tokenOf(claims)
+  if (token === undefined) return false
   const whole = { ...policy, conditionEnvironment: policy.condition === null ? null : conditionEnvironment } as Policy
   return checkLengths(token) === undefined && Object.values(rules).every((rule) => rule(whole, token) === undefined)
 }
@@ -57,27 +57,28 @@ export function findWitness(
   facts: Facts,
   accepts: (claims: Witness) => boolean,
 ): Witness | undefined {
-  const isRequired = (claim: ClaimName) => requiresValue(facts.get(claim))
   const isMentioned = (claim: ClaimName) => facts.has(claim)
-  for (const isFixed of [isRequired, isMentioned]) {
+  for (const isFixed of [undefined, isMentioned]) {
     const claims = buildWitness(kind, stranger, facts, isFixed)
     if (accepts(claims)) return claims
   }
   return undefined
 }
 
-/** An exclusion alone leaves the value open. */
-function requiresValue(fact: Fact | undefined): boolean {
+/** Reports whether facts ask for a value. An exclusion alone leaves it open. */
+export function isRequired(facts: Facts, claim: ClaimName): boolean {
+  const fact = facts.get(claim)
   if (fact === undefined) return false
   const { values, prefix, suffix, contained, orders, isList, isAbsent } = fact
   return values !== undefined || prefix + suffix !== '' || contained.length + orders.length > 0 || isList || isAbsent
 }
 
-function buildWitness(
+/** Returns the stranger's claims, changed to satisfy the facts and then to agree with those that are fixed. */
+export function buildWitness(
   kind: IssuerKind,
   stranger: Witness,
   facts: Facts,
-  isFixed: (claim: ClaimName) => boolean,
+  isFixed = (claim: ClaimName) => isRequired(facts, claim),
 ): Witness {
   const claims = structuredClone(stranger)
   const sorted = [...facts].toSorted(([one], [other]) => (one < other ? -1 : 1))
@@ -93,6 +94,11 @@ export function claimsToShow(witness: Witness, claims: readonly ClaimName[]): Wi
 }
 
 function setClaim(claims: Witness, claim: ClaimName, fact: Fact, kind: IssuerKind): void {
+  placeValue(claims, claim, (current) => choose(current, fact, claim === 'sub' ? kind.carry : undefined))
+}
+
+/** Replaces the value of a claim, which can be within another one. Undefined: the token lacks the claim. */
+export function placeValue(claims: Witness, claim: ClaimName, valueFor: (current: unknown) => unknown): void {
   const members = membersOf(claim)
   const last = members.pop() ?? ''
   let parent: Witness = claims
@@ -100,11 +106,7 @@ function setClaim(claims: Witness, claim: ClaimName, fact: Fact, kind: IssuerKin
     if (typeof parent[member] !== 'object' || parent[member] === null) parent[member] = {}
     parent = parent[member] as Witness
   }
-  const value = choose(
-    Object.hasOwn(parent, last) ? parent[last] : undefined,
-    fact,
-    claim === 'sub' ? kind.carry : undefined,
-  )
+  const value = valueFor(Object.hasOwn(parent, last) ? parent[last] : undefined)
   if (value === undefined) delete parent[last]
   else parent[last] = value
 }

@@ -132,7 +132,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'spire', condition: 'subject.startsWith("spiffe:") && subject.endsWith("/ns/prod/sa/app")' },
   ],
   'not-decided': [
-    { issuer: 'github', condition: 'claims.repository_owner == claims.owner_wanted' },
+    { issuer: 'github', condition: 'claims.repository_owner + claims.repository_id == "acme1"' },
     { issuer: 'gitlab', condition: 'claims.project_id + claims.namespace_id == "2072"' },
   ],
   'not-proven-narrow': [
