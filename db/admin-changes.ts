@@ -95,9 +95,9 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
   const organization = common.includes(change.kind) ? 'null' : `${name}.${owner}`
   // The join order looks rows up by their key and records them in the order of `targets`.
   const sql = `insert into ${getTableName(adminChanges)}
-    (at, actor, actor_key_id, session_id, request_id, os_user, sudo_user, operation, group_id, kind, target_id, before,
-      organization_id, after)
-    select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
+    (at, actor, actor_key_id, session_id, request_id, os_user, sudo_user, operation, group_id, lineage, kind, target_id,
+      before, organization_id, after)
+    select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
       ${organization}, json_object(${values.join(', ')})
     from json_each(?) as target
       cross join ${name} on ${name}.${keyColumns[change.kind] ?? 'id'} = target.value ->> 'id'`
@@ -106,7 +106,7 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
     before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
   }))
   const { at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId = null, kind } = change
-  const by = [at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId]
+  const by = [at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId, crypto.randomUUID()]
   const params = [...by, kind, JSON.stringify(rows)]
   return { toSQL: () => ({ sql, params }) }
 }
@@ -115,9 +115,11 @@ const newChanges = insertion(adminChanges)
 
 /** Records a change whose result is already known: `before` and `after` are stored unchanged. */
 export const recordKnownChange = createBulk((changes: (NewChange & { organizationId: string; after: object })[]) => {
+  const lineage = crypto.randomUUID()
   const rows = changes.map((change) => ({
     ...change,
     groupId: change.groupId ?? null,
+    lineage,
     before: change.before === undefined ? null : JSON.stringify(change.before),
     after: JSON.stringify(change.after),
   }))

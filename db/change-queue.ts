@@ -1,10 +1,11 @@
 // Commits admin changes. Changes queued in the same turn of the event loop share a transaction, and each fails alone.
 import { setImmediate } from 'node:timers'
 import { setTimeout as pause } from 'node:timers/promises'
-import { isStale, staleError } from './look.ts'
+import { firstRevision, isStale, staleError } from './look.ts'
 import { isBusy } from './open.ts'
 import { type Bulk, mergeBulks, type Statement } from './rows.ts'
 import { isUnknownOutcome, isUnreachable } from './server-errors.ts'
+import type { Revision } from './shared-database.ts'
 
 /** The most changes that share a transaction. */
 export const changesPerCommitMax = 100
@@ -28,24 +29,27 @@ export type CommitChange = <Planned extends Change>(plan: (transaction: Transact
 type Planned = Pick<Change, 'statements' | 'basis'> & { load: () => Promise<void>; done: () => void }
 type Waiting = { plan: (transaction: Transaction) => Planned; fail: (error: unknown) => void }
 /** Returns the revision after the commit, where other nodes commit too and the server has reported it. */
-type Commit = (statements: Statement[], basis: number) => Promise<number | undefined>
+type Commit = (statements: Statement[], basis: Revision) => Promise<Revision | undefined>
 
 /** What a queue must know where other nodes commit too. */
 export type Following = {
   /** The newest admin change that is in memory. */
-  revision: () => number
+  revision: () => Revision
   /** Brings memory up to date. */
   refresh: () => Promise<void>
   /**
    * Loads what this node has committed on `basis`, unless memory has it by now: what came after it must not be undone.
    * `revision` is the one after the commit, if it is known. What `load` could not load is left to the next look.
    */
-  takeIn: (committed: { basis: number; revision: number | undefined }, load: () => Promise<boolean>) => Promise<void>
+  takeIn: (
+    committed: { basis: Revision; revision: Revision | undefined },
+    load: () => Promise<boolean>,
+  ) => Promise<void>
 }
 
 /** A process that owns its database makes every change itself. */
 const alone: Following = {
-  revision: () => 0,
+  revision: () => firstRevision,
   refresh: async () => {},
   takeIn: async (_committed, load) => void (await load()),
 }
@@ -105,9 +109,9 @@ type Committing = { commit: Commit; following: Following }
 async function commitTogether(committing: Committing, group: Waiting[], attempt = 1): Promise<void> {
   const { commit, following } = committing
   const basis = following.revision()
-  const planned = planAll(group, basis)
+  const planned = planAll(group, basis.id)
   if (planned.length === 0) return
-  let revision: number | undefined
+  let revision: Revision | undefined
   try {
     revision = await commit(mergeBulks(planned.flatMap(({ statements }) => statements)), basis)
   } catch (error) {
@@ -116,7 +120,7 @@ async function commitTogether(committing: Committing, group: Waiting[], attempt 
   }
   await following.takeIn({ basis, revision }, () => loadInOrder(planned))
   for (const { basis: own, done } of planned) {
-    if (own !== undefined && revision !== undefined) own.revision = revision
+    if (own !== undefined && revision !== undefined) own.revision = revision.id
     done()
   }
 }

@@ -1,20 +1,27 @@
 // A look at a server database: what changed since the last one, in one statement. The revision is the id of the newest
-// admin change: every admin commit records one, ids only grow, and the server commits one transaction at a time.
-import { type Client, LibsqlError } from '@libsql/client'
+// admin change: every admin commit records one, ids only grow, and the server commits one transaction at a time. Its
+// lineage tells it from a change that gets the same id after the database has gone back.
+import { type Client, LibsqlError, type Row } from '@libsql/client'
 import { gt } from 'drizzle-orm'
 import type { ChangeKind } from './admin-changes.ts'
 import { databaseTime, nodeMilliseconds } from './node-schema.ts'
 import type { Orm } from './open.ts'
 import { adminChanges } from './record-schema.ts'
 import type { BoundStatement } from './rows.ts'
-import type { Looked, Position } from './shared-database.ts'
+import type { Looked, Position, Revision } from './shared-database.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 /** So many usage rows are read at a time: a node that was away for hours would get no look within its time, and too large ones. */
 export const usageRowsMax = 20_000
 const newestUsage = '(select coalesce(max(id), 0) from usage)'
+const newestChange = '(select coalesce(max(id), 0) from admin_changes)'
+/** What tells a change from others with its id. A change of an older program has only its time and its target. */
+const lineageOf = (id: string) =>
+  `coalesce((select coalesce(lineage, at || ' ' || target_id) from admin_changes where id = ${id}), '')`
+const newestRevision = `${newestChange} as revision, ${lineageOf(newestChange)} as lineage`
 const look = `select
-  (select coalesce(max(id), 0) from admin_changes) as revision,
+  ${newestRevision},
+  ${lineageOf('?2')} = ?3 as is_continued,
   min(${newestUsage}, ?1 + ${usageRowsMax}) as usage_id,
   (select id from installation) as installation,
   (select count(*) from nodes where last_seen_at > ${databaseTime} - ${nodeMilliseconds}) as live_nodes,
@@ -23,18 +30,25 @@ const look = `select
     from usage where id > ?1 and id <= ?1 + ${usageRowsMax} and cost_nanodollars > 0 group by 1, 2
   )) as spent`
 
-export async function lookAt(client: Pick<Client, 'execute'>, { usageId }: Position): Promise<Looked> {
-  const { rows } = await client.execute({ sql: look, args: [usageId] })
+export async function lookAt(client: Pick<Client, 'execute'>, position: Position): Promise<Looked> {
+  const { usageId, revision } = position
+  const { rows } = await client.execute({ sql: look, args: [usageId, revision.id, revision.lineage] })
   const [row] = rows
   const newest = toCount(row?.usage_id)
   return {
-    revision: toCount(row?.revision),
+    revision: toRevision(row),
+    isContinued: row?.is_continued === 1,
     usageId: newest,
     hasMoreUsage: newest === usageId + usageRowsMax,
     installation: String(row?.installation ?? ''),
     liveNodes: toCount(row?.live_nodes),
     spent: row?.spent === null ? [] : toSpent(String(row?.spent)),
   }
+}
+
+/** Reads the row of `readRevision`. */
+export function toRevision(row: Row | undefined): Revision {
+  return { id: toCount(row?.revision), lineage: String(row?.lineage) }
 }
 
 /** Not JSON: a parser takes a third of a second for 4 MB of brackets. */
@@ -62,15 +76,15 @@ export function listChangedSince(
 }
 
 /** Fails the commit unless the newest admin change is this one: text that is not JSON is an error. */
-export function expectRevision(revision: number): BoundStatement {
-  const newest = '(select coalesce(max(id), 0) from admin_changes)'
-  return { sql: `select case when ${newest} = ? then 1 else json('stale') end`, args: [revision] }
+export function expectRevision({ id, lineage }: Revision): BoundStatement {
+  const isNewest = `${newestChange} = ? and ${lineageOf(newestChange)} = ?`
+  return { sql: `select case when ${isNewest} then 1 else json('stale') end`, args: [id, lineage] }
 }
 
-export const readRevision: BoundStatement = {
-  sql: 'select coalesce(max(id), 0) as revision from admin_changes',
-  args: [],
-}
+export const readRevision: BoundStatement = { sql: `select ${newestRevision}`, args: [] }
+
+/** Before any admin change. */
+export const firstRevision: Revision = { id: 0, lineage: '' }
 
 const staleCode = 'STALE_REVISION'
 

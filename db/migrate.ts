@@ -23,6 +23,7 @@ import sessions from './migrations/0019_sessions.sql' with { type: 'text' }
 import betweenNodes from './migrations/0020_between_nodes.sql' with { type: 'text' }
 import sharedIssuers from './migrations/0021_shared_issuers.sql' with { type: 'text' }
 import writeProbeFiller from './migrations/0022_write_probe_filler.sql' with { type: 'text' }
+import lineage from './migrations/0023_lineage.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -49,6 +50,7 @@ export const migrations: Migration[] = [
   { version: 20, name: 'between_nodes', statements: statementsOf(betweenNodes) },
   { version: 21, name: 'shared_issuers', statements: statementsOf(sharedIssuers) },
   { version: 22, name: 'write_probe_filler', statements: statementsOf(writeProbeFiller) },
+  { version: 23, name: 'lineage', statements: statementsOf(lineage) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -60,6 +60,8 @@ export const adminChanges = sqliteTable('admin_changes', {
   sudoUser: text('sudo_user'),
   groupId: text('group_id'),
   sessionId: text('session_id'),
+  /** A random id of the change; null for changes of older programs. */
+  lineage: text('lineage'),
 })
 
 export const usage = sqliteTable('usage', {

@@ -6,7 +6,7 @@ import { createClient } from '@libsql/client/http'
 import { parseBounded, readBounded } from './bounded-response.ts'
 import { type CommitOptions, connectMillisecondsMax, createCommits } from './commit-once.ts'
 import type { Inspected } from './inspect.ts'
-import { expectRevision, lookAt, readRevision } from './look.ts'
+import { expectRevision, lookAt, readRevision, toRevision } from './look.ts'
 import {
   createMigrations,
   isUnfinishedCopy,
@@ -164,8 +164,8 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
     shared: {
       commitChange: async (statements, basis) => {
         const results = await commit([expectRevision(basis), ...statements, readRevision])
-        const revision = results?.at(-1)?.rows[0]?.revision
-        return revision === undefined ? undefined : Number(revision)
+        const row = results?.at(-1)?.rows[0]
+        return row === undefined ? undefined : toRevision(row)
       },
       look: async (position) => {
         if (isOverdue()) throw serverError(notConfirmed, unreachableCode)

@@ -6,6 +6,7 @@ import { type Database, isBusy } from './open.ts'
 import type { AuditRow, UsageRow } from './record-schema.ts'
 import type { BoundStatement, Statement } from './rows.ts'
 import type { UsedSubjectToken } from './schema.ts'
+import type { Revision } from './shared-database.ts'
 
 export type Writer = {
   /** Commits all statements or none, in order. Resolves after the commit. */
@@ -76,7 +77,7 @@ export function createWriter(
   }
 
   const write = (statements: Statement[]) => commit(statements.map(toStatement), statements.length, database.commit)
-  const commitChange = (statements: Statement[], basis: number) =>
+  const commitChange = (statements: Statement[], basis: Revision) =>
     commit(statements.map(toStatement), statements.length, (bound) => sendChange(database, bound, basis))
   const changes = createChangeQueue(commitChange, following)
   const ledgers = createLedgerQueue(
@@ -104,8 +105,8 @@ export function createWriter(
 async function sendChange(
   database: Database,
   statements: BoundStatement[],
-  basis: number,
-): Promise<number | undefined> {
+  basis: Revision,
+): Promise<Revision | undefined> {
   if (database.shared !== undefined) return database.shared.commitChange(statements, basis)
   await database.commit(statements)
   return undefined

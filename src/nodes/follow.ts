@@ -9,7 +9,7 @@ import { isStale, listChangedSince } from '../../db/look.ts'
 import type { Orm } from '../../db/open.ts'
 import { unreachableCode } from '../../db/server-errors.ts'
 import { serverError, tooSlow } from '../../db/server-failure.ts'
-import type { Looked, Position, SharedDatabase } from '../../db/shared-database.ts'
+import type { Looked, Position, Revision, SharedDatabase } from '../../db/shared-database.ts'
 import type { Spending } from '../keys/spending.ts'
 import { keeping, type Registry } from '../registry.ts'
 import { createMutex } from '../scheduling/mutex.ts'
@@ -67,6 +67,8 @@ export type FollowOptions = {
   onReplaced: (error: Error) => void
 }
 
+const isDifferent = 'The database server has a different database now'
+const wentBack = 'The database has gone back to an older state: it lacks an admin change that this node obeys'
 /** More changes than this are not loaded one by one. */
 const changesLoadedMax = 1_000
 const attemptsMax = 20
@@ -89,27 +91,27 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
   async function look(): Promise<void> {
     if (replaced !== undefined) throw replaced
     const beganAt = monotonic()
-    const before = position.revision
     let seen: Looked
     do {
       // What was read counts, so the next look goes on where this one ends.
       if (monotonic() - beganAt > connectMillisecondsMax) throw serverError(tooSlow, unreachableCode)
-      seen = await shared.look(position)
-      if (seen.installation !== start.installation || seen.revision < before) {
-        replaced = new Error('The database server has a different database now')
+      // A node that slept while the database went back can find as many changes as it knows, or more.
+      seen = await shared.look({ ...position })
+      if (seen.installation !== start.installation || !seen.isContinued) {
+        replaced = new Error(seen.installation === start.installation ? wentBack : isDifferent)
         options.onReplaced(replaced)
         throw replaced
       }
       countSpent(seen)
     } while (seen.hasMoreUsage)
-    if (seen.revision > position.revision) await runExclusive(() => loadUntil(seen.revision))
+    if (seen.revision.id > position.revision.id) await runExclusive(() => loadUntil(seen.revision))
     last = { beganAt, endedAt: monotonic() }
     options.onLook(last.endedAt - beganAt)
   }
 
-  async function loadUntil(revision: number): Promise<void> {
-    if (revision <= position.revision) return
-    await load(options, position.revision, onSigningKeys)
+  async function loadUntil(revision: Revision): Promise<void> {
+    if (revision.id <= position.revision.id) return
+    await load(options, position.revision.id, onSigningKeys)
     position.revision = revision
   }
 
@@ -124,7 +126,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
     fresh,
     recent: () => (monotonic() - last.beganAt < recentMilliseconds ? undefined : fresh()),
     attempt: (act) => attempt(fresh, position, act),
-    revision: () => position.revision,
+    revision: () => position.revision.id,
     liveNodes: () => liveNodes,
     isUpToDate: () => monotonic() - last.endedAt < lookAgeMillisecondsMax,
     onSigningKeys,
@@ -134,7 +136,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
       takeIn: ({ basis, revision }, loadOwn) =>
         runExclusive(async () => {
           // A look that has seen the commit has loaded it, with what came after it.
-          if (position.revision > basis) return
+          if (position.revision.id > basis.id) return
           if (await loadOwn()) position.revision = revision ?? basis
         }),
     },
@@ -151,7 +153,7 @@ async function attempt<Result>(
   for (let number = 1; ; number += 1) {
     await fresh()
     try {
-      return await act({ revision: position.revision })
+      return await act({ revision: position.revision.id })
     } catch (error) {
       if (!isStale(error) || number === attemptsMax) throw error
     }

@@ -2,6 +2,7 @@
 import { dirname } from 'node:path'
 import type { Following } from '../../db/change-queue.ts'
 import { damagedFile, damageOf } from '../../db/file-errors.ts'
+import { firstRevision } from '../../db/look.ts'
 import { type Database, type OpenRefusal, openDatabase } from '../../db/open.ts'
 import type { ServerOptions } from '../../db/server-database.ts'
 import { listSpentDays } from '../../db/usage.ts'
@@ -99,7 +100,10 @@ async function loadShared(
   parts: Pick<FollowOptions, 'shared' | 'orm' | 'reload'>,
   { now, monotonic, onLook, onReplaced }: Loading,
 ): Promise<Loaded> {
-  const { revision, installation } = await parts.shared.look({ revision: 0, usageId: Number.MAX_SAFE_INTEGER })
+  const { revision, installation } = await parts.shared.look({
+    revision: firstRevision,
+    usageId: Number.MAX_SAFE_INTEGER,
+  })
   const registry = await parts.reload()
   const { spending, usageId } = await loadSharedSpending(parts.orm, now())
   const start = { revision, usageId, installation }

@@ -1,5 +1,6 @@
 // What a database server carries for all nodes together: looks each second, and commits each second by the rows that share one.
 import { createLedgerQueue } from '../../db/ledger-queue.ts'
+import { firstRevision } from '../../db/look.ts'
 import type { Database } from '../../db/open.ts'
 import type { UsageRow } from '../../db/record-schema.ts'
 import { openServerDatabase } from '../../db/server-database.ts'
@@ -44,7 +45,8 @@ export async function benchDatabase({ databaseUrl: url, keyId }: NodeArm): Promi
 
 type Ids = Pick<UsageRow, 'keyId' | 'organizationId' | 'workspaceId'>
 
-const look = async (database: Database) => database.shared?.look({ revision: 0, usageId: Number.MAX_SAFE_INTEGER })
+const look = async (database: Database) =>
+  database.shared?.look({ revision: firstRevision, usageId: Number.MAX_SAFE_INTEGER })
 
 /** Commits rows of the ledger and their totals, as a node does. */
 function createCommitting(database: Database, rows: number, ids: Ids): () => Promise<unknown> {

@@ -1,7 +1,7 @@
 // A node whose database does not respond makes each request wait for one look, and not for two.
 import { expect, test } from 'bun:test'
 import { type Client, createClient } from '@libsql/client'
-import { lookAt, usageRowsMax } from '../../db/look.ts'
+import { firstRevision, lookAt, usageRowsMax } from '../../db/look.ts'
 import { isUnreachable } from '../../db/server-errors.ts'
 import type { Looked, Position } from '../../db/shared-database.ts'
 import { type FollowOptions, followOthers } from '../../src/nodes/follow.ts'
@@ -26,7 +26,7 @@ function followInSteps() {
     registry: {} as FollowOptions['registry'],
     spending: { add: (_keyId, _at, cost) => spent.push(cost) },
     reload: () => Promise.reject(new Error('not asked')),
-    start: { revision: 0, usageId: 0, installation: 'one' },
+    start: { revision: firstRevision, usageId: 0, installation: 'one' },
     monotonic: () => performance.now() + clock.skipped,
     onLook: () => {},
     onReplaced: () => {},
@@ -34,7 +34,15 @@ function followInSteps() {
   return { ask: async () => fresh(), looks, asked, spent, clock }
 }
 
-const nothing: Looked = { revision: 0, usageId: 0, installation: 'one', liveNodes: 1, hasMoreUsage: false, spent: [] }
+const nothing: Looked = {
+  revision: firstRevision,
+  isContinued: true,
+  usageId: 0,
+  installation: 'one',
+  liveNodes: 1,
+  hasMoreUsage: false,
+  spent: [],
+}
 
 test('requests that wait for a look that fails fail with it, and the next one looks again', async () => {
   const { ask, looks, clock } = followInSteps()
@@ -55,10 +63,21 @@ test('requests that wait for a look that fails fail with it, and the next one lo
 })
 
 test('a look without numbers fails: a revision that is not a number would hide every later change', async () => {
-  const row = { revision: 1, usage_id: 1, installation: 'one', live_nodes: 1, spent: null }
+  const row = {
+    revision: 1,
+    lineage: 'first',
+    is_continued: 1,
+    usage_id: 1,
+    installation: 'one',
+    live_nodes: 1,
+    spent: null,
+  }
   const lookWith = (some: object) =>
-    lookAt({ execute: async () => ({ rows: [{ ...row, ...some }] }) } as unknown as Client, { revision: 0, usageId: 0 })
-  expect(await lookWith({})).toMatchObject({ revision: 1, liveNodes: 1 })
+    lookAt({ execute: async () => ({ rows: [{ ...row, ...some }] }) } as unknown as Client, {
+      revision: firstRevision,
+      usageId: 0,
+    })
+  expect(await lookWith({})).toMatchObject({ revision: { id: 1, lineage: 'first' }, isContinued: true, liveNodes: 1 })
   for (const column of ['revision', 'usage_id', 'live_nodes'])
     for (const value of [null, 'x', 1.5, undefined])
       expect((await rejectionOf(lookWith({ [column]: value }))).message).toBe('A look shows numbers')
@@ -88,16 +107,16 @@ test('looks count each row once, however many there are', async () => {
   const client = createClient({ url: ':memory:' })
   const rows = 2 * usageRowsMax + 1
   await client.executeMultiple(`create table usage (id integer primary key, key_id text, at integer, cost_nanodollars integer);
-    create table admin_changes (id); create table installation (id text); create table nodes (last_seen_at);
+    create table admin_changes (id, at, target_id, lineage); create table installation (id text); create table nodes (last_seen_at);
     insert into installation values ('one');
     with recursive s(n) as (select 1 union all select n + 1 from s limit ${rows})
       insert into usage select n, 'key' || (n % 2), 5 * 86400000, 3 from s;`)
   const found: Looked[] = []
-  do found.push(await lookAt(client, { revision: 0, usageId: found.at(-1)?.usageId ?? 0 }))
+  do found.push(await lookAt(client, { revision: firstRevision, usageId: found.at(-1)?.usageId ?? 0 }))
   while (found.at(-1)?.hasMoreUsage)
   expect(found.map(({ usageId }) => usageId)).toEqual([usageRowsMax, 2 * usageRowsMax, rows])
   expect(found.flatMap(({ spent }) => spent).reduce((sum, [, , cost]) => sum + cost, 0)).toBe(3 * rows)
   expect(found[2]?.spent).toEqual([['key1', 5, 3]])
-  expect((await lookAt(client, { revision: 0, usageId: rows })).spent).toEqual([])
+  expect((await lookAt(client, { revision: firstRevision, usageId: rows })).spent).toEqual([])
   client.close()
 })

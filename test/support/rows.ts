@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { insertApiKey } from '../../db/api-keys.ts'
 import type { Following } from '../../db/change-queue.ts'
 import { insertIssuer } from '../../db/issuers.ts'
+import { firstRevision } from '../../db/look.ts'
 import type { Database } from '../../db/open.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../db/organizations.ts'
 import { insertPolicy } from '../../db/policies.ts'
 import type { AuditRow, UsageRow } from '../../db/record-schema.ts'
 import type { Statement } from '../../db/rows.ts'
 import type { ApiKey, Issuer, Organization, Policy, User, Workspace } from '../../db/schema.ts'
-import type { SharedDatabase } from '../../db/shared-database.ts'
+import type { Revision, SharedDatabase } from '../../db/shared-database.ts'
 import { loadConfig } from '../../src/config.ts'
 import { openConfigured } from '../../src/nodes/load.ts'
 import { temporaryFolder } from './latchkey.ts'
@@ -42,13 +43,14 @@ export async function createDatabase(): Promise<TestDatabase> {
 }
 
 function followingOf({ look }: SharedDatabase): Following {
-  let revision = 0
-  const advance = (to: number) => {
-    revision = Math.max(revision, to)
+  let revision = firstRevision
+  const advance = (to: Revision) => {
+    if (to.id > revision.id) revision = to
   }
-  const refresh = async () => advance((await look({ revision: 0, usageId: Number.MAX_SAFE_INTEGER })).revision)
+  const refresh = async () =>
+    advance((await look({ revision: firstRevision, usageId: Number.MAX_SAFE_INTEGER })).revision)
   const takeIn: Following['takeIn'] = async (committed, load) => {
-    if (await load()) advance(committed.revision ?? 0)
+    if (await load()) advance(committed.revision ?? firstRevision)
   }
   return { revision: () => revision, refresh, takeIn }
 }
