@@ -122,9 +122,11 @@ export const jsonMembersMax = 200_000
 export const jsonOutermostMembersMax = 256
 /** Body limit of the echo upstream of `dev`. */
 export const echoBodyBytesMax = 32 * 1024 * 1024
-/** How much of a JSON response is kept to find its usage: all of it, or its end and the first few KB. */
-export const upstreamResponseBytesInspectedMax = 8 * 1024 * 1024
-export const upstreamResponseHeadBytesInspectedMax = 4 * 1024
+/**
+ * The longest JSON response, or event of a stream, that is kept and parsed to find its usage. In a longer one the usage
+ * is searched as the bytes pass. An event of responses repeats the whole request.
+ */
+export const upstreamTextBytesParsedMax = 1024 * 1024
 /**
  * Shorter JSON responses of known length are read in one go: clients cannot use a part of one, and streaming costs
  * three times as much.
@@ -140,8 +142,6 @@ export const upstreamListBytesMax = 4 * 1024 * 1024
 export const responseDollarsMax = 1_000
 /** A higher token count is an error, and sums of such counts would exceed the safe integers. */
 export const countMax = 1_000_000_000
-/** The longest stream event that is searched for usage. One event can repeat the whole request. */
-export const upstreamEventBytesInspectedMax = 8 * 1024 * 1024
 /** A long response that is not streamed sends its first byte only when it is complete. */
 export const upstreamFirstByteSecondsDefault = 600
 /** A reasoning model sends nothing for minutes. After a longer silence the upstream counts as hung. */

@@ -1,5 +1,6 @@
 // Watches an event stream for its usage, event by event.
-import { upstreamEventBytesInspectedMax } from '../limits.ts'
+import { upstreamTextBytesParsedMax } from '../limits.ts'
+import { type LongEvent, openLongEvent } from './long-event.ts'
 import { countsOf, type Inspector, isObject, modelOf, parseObject, usageOf } from './usage.ts'
 
 type Fields = Record<string, unknown>
@@ -34,6 +35,8 @@ type Stream = {
   readonly withholdsUsage: boolean
   /** Bytes of an event that has not ended, as latin1. */
   pending: string
+  /** An event that is too long to be kept, until it ends. */
+  longEvent: LongEvent | undefined
   model: string | undefined
   /** All usage so far, later members over earlier ones. */
   readonly usage: Fields
@@ -50,6 +53,7 @@ export function inspectEvents({ withholdsUsage }: { withholdsUsage: boolean }): 
   const stream: Stream = {
     withholdsUsage,
     pending: '',
+    longEvent: undefined,
     model: undefined,
     usage: {},
     hasFinishedPiece: false,
@@ -57,15 +61,22 @@ export function inspectEvents({ withholdsUsage }: { withholdsUsage: boolean }): 
     isDone: false,
   }
   return {
-    take: (chunk) => (isOfNoInterest(stream, chunk) ? chunk : takeEvents(stream, chunk)),
+    take: (chunk) => {
+      if (stream.longEvent !== undefined) return takeLongEvent(stream, stream.longEvent, chunk)
+      return isOfNoInterest(stream, chunk) ? chunk : takeEvents(stream, chunk)
+    },
     isFinal: () => stream.isDone,
     isUsageDue: () => stream.hasFinishedPiece && !stream.hasLastUsage && !stream.isDone,
     isWhole: () => stream.isDone,
     rest: () => {
       const { pending } = stream
+      endLongEvent(stream)
       return Buffer.from(pending === '' || passes(stream, pending) ? pending : '', 'latin1')
     },
-    result: () => ({ model: stream.model, counts: countsOf(stream.usage) }),
+    result: () => {
+      endLongEvent(stream)
+      return { model: stream.model, counts: countsOf(stream.usage) }
+    },
   }
 }
 
@@ -86,12 +97,28 @@ function takeEvents(stream: Stream, chunk: Uint8Array): Uint8Array {
     eventEnd.lastIndex = 0
     if (passes(stream, event)) released += event
   }
-  if (pending.length > upstreamEventBytesInspectedMax) {
+  if (pending.length > upstreamTextBytesParsedMax) {
+    stream.longEvent = openLongEvent()
+    stream.longEvent.take(Buffer.from(pending, 'latin1'))
     released += pending
     pending = ''
   }
   stream.pending = pending
   return Buffer.from(released, 'latin1')
+}
+
+/** An event that is too long to be kept goes to the client as it comes, whatever it says. */
+function takeLongEvent(stream: Stream, event: LongEvent, chunk: Uint8Array): Uint8Array {
+  const end = event.take(chunk)
+  if (end === undefined) return chunk
+  endLongEvent(stream)
+  return Buffer.concat([chunk.subarray(0, end), takeEvents(stream, chunk.subarray(end))])
+}
+
+function endLongEvent(stream: Stream): void {
+  const response = stream.longEvent?.result()
+  stream.longEvent = undefined
+  if (response !== undefined) note(stream, response)
 }
 
 /** Notes what an event says. Whether it goes to the client. */
@@ -101,15 +128,21 @@ function passes(stream: Stream, event: string): boolean {
   const mayEnd = finalTypes.some((type) => data.includes(type))
   if (stream.model !== undefined && !mayEnd && !data.includes('"usage"') && !finishing.test(data)) return true
   const response = parseObject(data)
-  if (mayEnd && finalTypes.includes(String(response.type))) stream.isDone = true
+  if (!note(stream, response)) return true
+  const isUsageOnly = Array.isArray(response.choices) && response.choices.every(isChoiceEmpty)
+  return !(stream.withholdsUsage && isUsageOnly)
+}
+
+/** Whether there is usage in it. */
+function note(stream: Stream, response: Fields): boolean {
+  if (finalTypes.includes(String(response.type))) stream.isDone = true
   stream.model ??= modelOf(response)
   stream.hasFinishedPiece ||= isPieceEnd(response)
   const usage = usageOf(response)
-  if (usage === undefined) return true
+  if (usage === undefined) return false
   stream.hasLastUsage ||= response.type !== 'message_start' && countsOf(usage) !== undefined
   Object.assign(stream.usage, withoutNulls(usage))
-  const isUsageOnly = Array.isArray(response.choices) && response.choices.every(isChoiceEmpty)
-  return !(stream.withholdsUsage && isUsageOnly)
+  return true
 }
 
 /** Whether the last bytes are an empty line, by the two line ends in use. */

@@ -1,73 +1,58 @@
 // Watches a JSON response for its usage.
-import { upstreamResponseBytesInspectedMax, upstreamResponseHeadBytesInspectedMax } from '../limits.ts'
-import { countsOf, type Inspected, type Inspector, modelOf, parseObject, usageOf } from './usage.ts'
+import { upstreamTextBytesParsedMax } from '../limits.ts'
+import { countsOf, type Inspector, modelOf, parseObject, usageOf } from './usage.ts'
+import { createUsageScanner, type UsageScanner } from './usage-scanner.ts'
 
 type Fields = Record<string, unknown>
 
-/** A window on the bytes of a response: the newest chunks, and the first bytes of those that were dropped. */
-type Window = { chunks: Uint8Array[]; bytes: number; head: Uint8Array }
+/** A response as far as it has passed: its chunks, until it is too long to be kept. */
+type Passed = { chunks: Uint8Array[]; bytes: number; scanner: UsageScanner | undefined }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const nothing = new Uint8Array(0)
-/** A usage object holds numbers and objects of numbers; anything longer is something else. */
-const usageCharactersMax = 10_000
 
-/**
- * Releases every chunk except the newest, which waits until the usage is recorded. Of a response too long to be kept,
- * the end is searched, where the usage usually is, and the beginning, where llama.cpp writes that of embeddings.
- */
+/** Releases every chunk except the newest, which waits until the usage is recorded. */
 export function inspectJson(): Inspector {
-  const window: Window = { chunks: [], bytes: 0, head: nothing }
+  const passed: Passed = { chunks: [], bytes: 0, scanner: undefined }
   let held: Uint8Array = nothing
   return {
     take: (chunk) => {
-      addChunk(window, chunk)
+      addChunk(passed, chunk)
       const released = held
       held = chunk
       return released
     },
     isFinal: () => false,
-    isUsageDue: () => false,
+    // An inference server responds in JSON when its work is done. Only the end of the response ends the wait.
+    isUsageDue: () => true,
     isWhole: () => true,
     rest: () => held,
-    result: () => inspect(window),
+    result: () => {
+      const response = read(passed)
+      return { model: modelOf(response), counts: countsOf(usageOf(response)) }
+    },
   }
 }
 
-function addChunk(window: Window, chunk: Uint8Array): void {
-  const { chunks } = window
+function addChunk(passed: Passed, chunk: Uint8Array): void {
+  const { chunks, scanner } = passed
+  scanner?.take(chunk)
+  if (scanner !== undefined) return
+  passed.bytes += chunk.byteLength
   chunks.push(chunk)
-  window.bytes += chunk.byteLength
-  while (window.bytes - (chunks[0]?.byteLength ?? 0) >= upstreamResponseBytesInspectedMax) {
-    const dropped = chunks.shift() ?? nothing
-    window.bytes -= dropped.byteLength
-    const wanted = upstreamResponseHeadBytesInspectedMax - window.head.byteLength
-    if (wanted > 0) window.head = Buffer.concat([window.head, dropped.subarray(0, wanted)])
-  }
+  if (passed.bytes > upstreamTextBytesParsedMax) scan(passed)
 }
 
-function inspect({ chunks, head }: Window): Inspected {
+/** From here on, only what is found is kept. */
+function scan(passed: Passed): void {
+  const scanner = createUsageScanner()
+  for (const chunk of passed.chunks) scanner.take(chunk)
+  passed.scanner = scanner
+  passed.chunks = []
+}
+
+function read({ chunks, scanner }: Passed): Fields {
+  if (scanner !== undefined) return scanner.result()
   const [first = nothing] = chunks
-  const text = decoder.decode(chunks.length > 1 ? Buffer.concat(chunks) : first)
-  if (head.byteLength === 0) {
-    const response = parseObject(text)
-    return { model: modelOf(response), counts: countsOf(usageOf(response)) }
-  }
-  const beginning = Buffer.from(head).toString()
-  const usage = usageAt(text, text.lastIndexOf('"usage"')) ?? usageAt(beginning, beginning.indexOf('"usage"'))
-  return { model: undefined, counts: countsOf(usage) }
-}
-
-/** The usage object at a position in a part of a JSON text. Inside a string its quotes would be escaped. */
-function usageAt(text: string, at: number): Fields | undefined {
-  const start = at < 0 ? at : text.indexOf('{', at)
-  for (
-    let end = text.indexOf('}', start);
-    start > 0 && end > 0 && end - start < usageCharactersMax;
-    end = text.indexOf('}', end + 1)
-  ) {
-    const usage = parseObject(text.slice(start, end + 1))
-    if (Object.keys(usage).length > 0) return usage
-  }
-  return undefined
+  return parseObject(decoder.decode(chunks.length > 1 ? Buffer.concat(chunks) : first))
 }

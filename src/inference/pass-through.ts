@@ -19,13 +19,14 @@ export type Passing = {
   idleMilliseconds: number
   /** After this time without taking a chunk, the client counts as gone. */
   clientIdleMilliseconds?: number
-  /** How long a stream is read on for its usage after the client has left. */
+  /** How long a response is read on for its usage after the client has left. */
   usageMilliseconds?: number
   onFirstByte: () => void
   /** Called exactly once; the end of the response waits for it. */
   settle: (how: PassedThrough) => Promise<void>
 }
 
+type WholeBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
 type Controller = ReadableStreamDefaultController<Uint8Array>
 
 /** A response in transit. */
@@ -45,7 +46,7 @@ type Passage = Passing & {
 
 /**
  * A stream that pulls from the upstream. When the client leaves, the upstream call is aborted and what was used so far
- * is settled; when only the usage is missing, it is read first.
+ * is settled; when only the usage is missing, or the rest of a JSON response, it is read first.
  */
 export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
   const { idleMilliseconds, clientIdleMilliseconds = clientIdleMillisecondsMax } = passing
@@ -164,27 +165,32 @@ async function readForUsage(passage: Passage): Promise<void> {
 }
 
 /**
- * The same for a short response of known length, in one piece. All of it must arrive within `idleMilliseconds`. When
- * the upstream breaks it off, the client sees a broken response too.
+ * The same for a short response of known length, in one piece. All of it must arrive within `idleMilliseconds`, and
+ * within `usageMilliseconds` of the time when the client leaves. When the upstream breaks it off, the client sees a
+ * broken response too.
  */
-export async function passWhole(
-  { inspector, abort, idleMilliseconds, onFirstByte, settle }: Omit<Passing, 'body' | 'whenClientLeaves' | 'peer'>,
-  response: Response,
-): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
-  const idle = setTimeout(abort, idleMilliseconds)
+export async function passWhole(passing: Omit<Passing, 'body'>, response: Response): Promise<WholeBody> {
+  const { inspector, abort, idleMilliseconds, onFirstByte, settle } = passing
+  const limits = [setTimeout(abort, idleMilliseconds)]
+  let clientLeft = false
+  passing.whenClientLeaves(() => {
+    clientLeft = !passing.peer.isCut()
+    if (!clientLeft) return abort()
+    limits.push(setTimeout(abort, passing.usageMilliseconds ?? usageWaitMillisecondsMax))
+  })
   let bytes: Uint8Array<ArrayBuffer>
   try {
     bytes = await response.bytes()
   } catch (error) {
-    await settle({ completed: false, clientLeft: false })
+    await settle({ completed: false, clientLeft })
     // In a later turn: otherwise the connection closes before the status is sent, and the runtime prints the error.
     const pull = () => new Promise<void>((_, reject) => setTimeout(() => reject(error)))
     return new ReadableStream({ pull })
   } finally {
-    clearTimeout(idle)
+    for (const limit of limits) clearTimeout(limit)
   }
   onFirstByte()
   inspector.take(bytes)
-  await settle({ completed: true, clientLeft: false })
+  await settle({ completed: !clientLeft, clientLeft })
   return bytes
 }

@@ -30,14 +30,15 @@ export async function respond(forwarded: Forwarded, pending: Pending): Promise<R
   const onFirstByte = () => {
     entry.firstByteAt ??= entry.context.now()
   }
-  const passing = { inspector, abort, idleMilliseconds: upstream.idleSeconds * 1_000, onFirstByte, settle }
+  const idleMilliseconds = upstream.idleSeconds * 1_000
+  const passing = { inspector, abort, whenClientLeaves, peer: info.peer, idleMilliseconds, onFirstByte, settle }
   // Before anything looks at `response.body`, which would create its stream.
   if (!streams && isShort(response)) return new Response(await passWhole(passing, response), { status, headers })
   if (response.body === null) {
     await settle({ completed: true, clientLeft: false })
     return new Response(null, { status, headers })
   }
-  const body = passThrough({ ...passing, whenClientLeaves, peer: info.peer, body: response.body })
+  const body = passThrough({ ...passing, body: response.body })
   return new Response(body, { status, headers })
 }
 

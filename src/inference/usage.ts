@@ -28,6 +28,7 @@ export type Inspector = {
   isFinal: () => boolean
   /**
    * Whether the content may be complete, so that only the usage is missing: a choice or a piece of content has ended.
+   * The content of a JSON response is complete when it begins.
    */
   isUsageDue: () => boolean
   /**

@@ -147,25 +147,66 @@ describe('a client that leaves', () => {
     ])
   })
 
-  for (const [name, contentType] of [
-    ['a stream', 'text/event-stream'],
-    ['a JSON answer', 'application/json'],
-  ] as const) {
-    test(`within ${name} ends the upstream call and is one row, not completed`, async () => {
-      const held = holdStream()
-      held.response.headers.set('content-type', contentType)
-      latchkey.upstream.answer.current = () => held.response
-      const request = ask({ model: `within ${name}`, stream: true })
-      const seen = sees(request, 'one')
-      // The newest chunk of a JSON answer is held back, so it takes more than one.
-      held.send(deltaOf('one'.repeat(256 * 1024)))
-      await seen
-      request.socket.destroy()
-      await held.left
-      latchkey.reset()
-      expect(await rowsOf(`within ${name}`)).toMatchObject([leftWithin])
+  test('within a stream ends the upstream call and is one row, not completed', async () => {
+    const held = holdStream()
+    latchkey.upstream.answer.current = () => held.response
+    const request = ask({ model: 'within', stream: true })
+    const seen = sees(request, 'one')
+    held.send(deltaOf('one'))
+    await seen
+    request.socket.destroy()
+    await held.left
+    latchkey.reset()
+    expect(await rowsOf('within')).toMatchObject([leftWithin])
+  })
+
+  test('within a long JSON answer is charged, since the rest of it is read', async () => {
+    const held = holdStream()
+    held.response.headers.set('content-type', 'application/json')
+    latchkey.upstream.answer.current = () => held.response
+    const request = ask({ model: 'within JSON' })
+    const seen = sees(request, 'one')
+    // The newest chunk of a JSON answer is held back, so it takes more than one.
+    held.send(`{"choices":["${'one'.repeat(256 * 1024)}"`)
+    await seen
+    request.socket.destroy()
+    await letNotice(latchkey.server.baseUrl)
+    held.send(`],"usage":${JSON.stringify(usage)}}`)
+    held.end()
+    latchkey.reset()
+    expect(await rowsOf('within JSON')).toMatchObject([
+      { status: 200, completed: false, client_left: true, usage_source: 'upstream', total_tokens: 7 },
+    ])
+  })
+
+  test('before a short JSON answer has arrived whole is charged, since the rest of it is read', async () => {
+    const { promise: rest, resolve: sendRest } = Promise.withResolvers<void>()
+    const text = JSON.stringify({ model: 'm', usage })
+    const begun = Promise.withResolvers<void>()
+    const upstream = createServer((_request, reply) => {
+      reply.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length })
+      reply.write(text.slice(0, 10), () => begun.resolve())
+      void rest.then(() => reply.end(text.slice(10)))
     })
-  }
+    await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+    const base_url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+    await latchkey.admin('upstreams.add', { name: 'short', base_url, models: ['short'] })
+    latchkey.upstream.answer.current = failing
+    const { socket } = ask({ model: 'short' })
+    await begun.promise
+    // An upstream counts as reached once the head of its response has arrived.
+    const { registry, reachability } = latchkey.server.context
+    const isReached = () => registry.upstreamsInOrder.some((each) => each.name === 'short' && reachability.of(each))
+    await until('the answer to begin', isReached)
+    socket.destroy()
+    await letNotice(latchkey.server.baseUrl)
+    sendRest()
+    latchkey.reset()
+    expect(await rowsOf('short')).toMatchObject([
+      { status: 200, completed: false, client_left: true, usage_source: 'upstream', total_tokens: 7 },
+    ])
+    upstream.close()
+  })
 
   test('with most of what came unread ends the upstream call as well', async () => {
     const held = holdStream()

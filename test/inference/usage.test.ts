@@ -67,12 +67,21 @@ describe('a JSON answer', () => {
       }
     })
 
-  test('of more than 8 MiB with its usage in the middle, which is not kept, gives no counts', () => {
-    const bytes = Buffer.from(JSON.stringify({ a: long, usage, z: long }))
-    const pieces = Array.from({ length: 18 }, (_, index) => (index + 1) * 1_000_000)
-    const { text, result } = run(inspectJson(), bytes, pieces)
-    expect([text.equals(bytes), result.counts]).toEqual([true, undefined])
-  })
+  const echoed = { usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 } }
+  for (const [name, answer] of [
+    ['in the middle', { a: long, usage, z: long }],
+    ['in front of one that the caller chose', { usage, metadata: long, user: echoed }],
+    ['behind one that the caller chose', { metadata: long, user: echoed, usage }],
+    ['in front of the log probabilities of the prompt', { usage, prompt_logprobs: Array(300_000).fill({ 1: -0.125 }) }],
+  ] as const)
+    test(`too long to be kept, with its usage ${name}, gives the counts of that`, () => {
+      const bytes = Buffer.from(JSON.stringify({ model: 'm', ...answer }))
+      for (const pieces of [[], [10, 1_000_000], Array.from({ length: 18 }, (_, at) => at * 1_000_003)]) {
+        const { text, result } = run(inspectJson(), bytes, pieces)
+        expect(text.equals(bytes)).toBe(true)
+        expect(result).toEqual({ model: 'm', counts })
+      }
+    })
 
   test('that begins with a byte order mark is read', () => {
     const bytes = Buffer.from(`\ufeff${JSON.stringify({ model: 'm', usage })}`)
@@ -347,10 +356,58 @@ describe('an event stream', () => {
       [start + typed('content_block_stop') + typed('message_stop'), false],
     ])('after %j: %p', (text, isDue) => expect(isDueAfter(text)).toBe(isDue))
 
-    test('never, where the answer is JSON', () => {
+    test('until its end, where the answer is JSON', () => {
       const inspector = inspectJson()
       inspector.take(Buffer.from(JSON.stringify({ choices: [{ finish_reason: 'stop' }] })))
-      expect(inspector.isUsageDue()).toBe(false)
+      expect(inspector.isUsageDue()).toBe(true)
+    })
+  })
+
+  describe('with an event that is too long to be kept', () => {
+    const long = 'x'.repeat(2 * 1024 * 1024)
+    const echoed = { usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 } }
+    const real = { input_tokens: 3, output_tokens: 4, total_tokens: 7 }
+    const completed = (response: object) => JSON.stringify({ type: 'response.completed', response })
+    const events: [name: string, data: string][] = [
+      ['whose usage is behind the metadata', completed({ model: 'm', metadata: { long }, usage: real })],
+      ['with another usage behind', completed({ model: 'm', usage: real, metadata: long, user: echoed })],
+      ['with another usage in front', completed({ model: 'm', metadata: long, user: echoed, usage: real })],
+      ['over several lines', completed({ model: 'm', usage: real, a: [long, long] }).replaceAll(',', ',\ndata:')],
+    ]
+    for (const [name, data] of events)
+      for (const end of ['\n', '\r\n', '\r'])
+        test(`${name} (${JSON.stringify(end)})`, () => {
+          const before = eventOf({ type: 'response.created', response: { model: 'm' } } as never, end)
+          const lines = `event: response.completed\ndata: ${data}\n\n`.replaceAll('\n', end)
+          const bytes = Buffer.from(before + lines + eventOf({ type: 'after' } as never, end))
+          const behind = before.length + lines.length
+          for (const pieces of [
+            [],
+            [1_100_000, behind - 1, behind],
+            Array.from({ length: 50 }, (_, at) => at * 99_991),
+          ]) {
+            const inspector = inspectEvents({ withholdsUsage: true })
+            const { text, result } = run(inspector, bytes, pieces)
+            expect(text.equals(bytes)).toBe(true)
+            expect(result).toEqual({ model: 'm', counts })
+            expect(inspector.isFinal()).toBe(true)
+          }
+        })
+
+    test('it ends at its blank line, and the next event is withheld as ever', () => {
+      const first = eventOf({ model: 'm', choices: [{ delta: { content: long } }] })
+      const bytes = Buffer.from(first + eventOf(usageChunk) + done())
+      for (const pieces of [[1_500_000], [1_500_000, first.length - 1], [1_500_000, first.length]]) {
+        const { text, result } = run(inspectEvents({ withholdsUsage: true }), bytes, pieces)
+        expect(text.toString()).toBe(first + done())
+        expect(result.counts).toEqual(counts)
+      }
+    })
+
+    test('that the stream breaks off in, it still has the usage that came', () => {
+      const data = completed({ model: 'm', usage: real, metadata: long })
+      const { result } = run(inspectEvents({ withholdsUsage: true }), Buffer.from(`data: ${data}`), [1_500_000])
+      expect(result.counts).toEqual(counts)
     })
   })
 
