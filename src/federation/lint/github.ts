@@ -22,7 +22,8 @@ const withIds = /^repo:[^@/:]+@\d+\/[^@:]+@\d+:/
  * value, so what stands between colons cannot come from a name that a stranger chooses.
  */
 const customOwner = /(?:^|:)(?:repo|repository_owner(?:_id)?|repository(?:_id)?|enterprise(?:_id)?|workflow_ref):[^:]/
-const customOwnerFirst = /^(?:repository_owner(?:_id)?|repository(?:_id)?|enterprise(?:_id)?):[^:]+:/
+const customOwnerFirst =
+  /^(?:(?:repository_owner(?:_id)?|repository(?:_id)?|enterprise(?:_id)?):[^:]+:|(?:repository|workflow_ref):[^/:]+\/)/
 const customOwnerId: Pin = {
   claim: 'sub',
   immutable: true,
@@ -51,7 +52,12 @@ const owner: Level = {
     { claim: 'sub', immutable: true, value: withIds, prefix: withIds, open: nothing },
     customOwnerId,
     { claim: 'sub', value: /^repo:[^/:*]+\//, prefix: /^repo:[^/:]+\//, open: /^repo:./ },
-    { claim: 'sub', value: customOwner, prefix: customOwnerFirst, open: /^(?:repository|enterprise)\w*:./ },
+    {
+      claim: 'sub',
+      value: customOwner,
+      prefix: customOwnerFirst,
+      open: /^(?:repository|enterprise|workflow_ref)\w*:./,
+    },
     { claim: 'repository_owner' },
     { claim: 'enterprise' },
     { claim: 'repository', value: repositoryPath, prefix: repositoryPath },
@@ -66,7 +72,12 @@ const repository: Level = {
     { claim: 'environment_node_id', immutable: true },
     { claim: 'sub', immutable: true, value: withIds, prefix: withIds, open: nothing },
     customRepositoryId,
-    { claim: 'sub', value: /^(?!repo:[^/]+\/\*)/, prefix: /^repo:[^/:]+\/[^:]+:/, open: /^repo:[^/:]+\/./ },
+    {
+      claim: 'sub',
+      value: /^(?!repo:[^/]+\/\*)/,
+      prefix: /^repo(?:sitory)?:[^/:]+\/[^:]+:/,
+      open: /^repo(?:sitory)?:[^/:]+\/./,
+    },
     { claim: 'repository', open: /^[^/]+\/./ },
     { claim: 'workflow_ref', prefix: workflowPath, open: /^[^/]+\/./ },
   ],

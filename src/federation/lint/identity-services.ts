@@ -71,7 +71,7 @@ const clusters = new RegExp(
     '^https://kubernetes\\.default\\.svc(?:[.:/]|$)',
     '^https://oidc\\.eks\\.[^/]+/id/',
     '^https://container\\.googleapis\\.com/v1/projects/',
-    '^https://[^/]*oic\\.prod-aks\\.azure\\.com/',
+    '^https://(?:[^/]*oic|oidc)\\.prod-aks\\.azure\\.com/',
   ].join('|'),
 )
 const namespace: Level = {

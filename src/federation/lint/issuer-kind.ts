@@ -1,7 +1,7 @@
 // What the linter knows of a kind of issuer: whom its claims name, from the outside in, and the claims of a stranger.
 // The kinds are data in files of their own; this file reads them for the facts of a path.
 import type { JsonObject } from '../../tokens/jwt-text.ts'
-import type { ClaimName } from './atom.ts'
+import type { Atom, ClaimName } from './atom.ts'
 import type { Fact, Facts } from './fact.ts'
 import type { RuleName } from './rules.ts'
 
@@ -21,6 +21,8 @@ export type Pin = {
   suffix?: Pattern
   contained?: Pattern
   open?: Pattern
+  /** The claim is a list, which must have an item that matches. */
+  item?: Pattern
   /** Another claim without whose value this one names nobody. */
   beside?: { claim: ClaimName; value: RegExp }
 }
@@ -60,6 +62,8 @@ export type IssuerKind = {
   strangerChecks?: readonly Check[]
   /** All claims of a stranger's token in its most dangerous form, except `iss`, `aud` and the times. */
   stranger: JsonObject
+  /** What is different if the audience of a policy names the tenant, because nobody else gets tokens for it. */
+  ofAudience?: { audience: RegExp } & Pick<IssuerKind, 'levels' | 'stranger'>
   /** The exact subjects that its tokens can have, twice at least. Undefined: any. */
   subjects?: RegExp
   /** Claims that some tokens lack. */
@@ -99,12 +103,17 @@ function certaintyOfPin(pin: Pin, facts: Facts): Certainty {
   return fact.contained.length > 0 || fact.suffix !== '' ? 'contained' : 'free'
 }
 
-function isNamed({ value = /[\s\S]/, prefix, suffix, contained }: Pin, fact: Fact): boolean {
+function isAmong(atom: Atom, pattern: Pattern): boolean {
+  return atom.kind === 'among' && !atom.negated && atom.values.every((value) => pattern.test(String(value)))
+}
+
+function isNamed({ value = /[\s\S]/, prefix, suffix, contained, item }: Pin, fact: Fact): boolean {
   return (
     fact.values?.every((each) => ['string', 'number'].includes(typeof each) && value.test(String(each))) === true ||
     prefix?.test(fact.prefix) === true ||
     suffix?.test(fact.suffix) === true ||
-    (contained !== undefined && fact.contained.some((text) => contained.test(text)))
+    (contained !== undefined && fact.contained.some((text) => contained.test(text))) ||
+    (item !== undefined && fact.items.some((atoms) => atoms.some((atom) => isAmong(atom, item))))
   )
 }
 

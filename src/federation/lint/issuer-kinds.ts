@@ -37,3 +37,9 @@ export function kindOf(issuerUrl: string, subjects: readonly string[]): IssuerKi
     unknownIssuer
   )
 }
+
+/** Returns the kind of an issuer, as it is for the audience of a policy. */
+export function kindFor(issuerUrl: string, subjects: readonly string[], audience: string): IssuerKind {
+  const { ofAudience, ...kind } = kindOf(issuerUrl, subjects)
+  return ofAudience?.audience.test(audience) === true ? { ...kind, ...ofAudience } : kind
+}

@@ -6,7 +6,7 @@ import { findAdvice } from './advice.ts'
 import { type Candidate, candidatesOf, isName, pathsOfPolicy, subjectsIn } from './candidate.ts'
 import { type Facts, factsOf } from './fact.ts'
 import { certaintyOf, type IssuerKind, isPinnedForever } from './issuer-kind.ts'
-import { kindOf } from './issuer-kinds.ts'
+import { kindFor } from './issuer-kinds.ts'
 import { type LintLevel, levelOf, type RuleName, strangerRules } from './rules.ts'
 import { createSearch } from './search.ts'
 import { isShared } from './shared-issuer.ts'
@@ -66,7 +66,7 @@ function lintAs(policy: Lintable, issuer: LintedIssuer, shared: boolean): Findin
   if (typeof condition === 'string') return [findingOf('dead', shared, condition)]
   const paths = pathsOfPolicy(policy, condition)
   // Whoever writes a policy can know that an issuer of their own is a cluster. Of a shared one, only its URL is a fact.
-  const kind = kindOf(issuer.issuerUrl, shared ? [] : subjectsIn(paths))
+  const kind = kindFor(issuer.issuerUrl, shared ? [] : subjectsIn(paths), policy.audience)
   const stranger = strangerOf(kind, issuer.issuerUrl, policy.audience)
   const candidates = candidatesOf(paths, kind, stranger)
   const advice = findAdvice({ policy, issuer, kind, paths, stranger }).map(({ rule, detail }) =>

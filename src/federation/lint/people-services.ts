@@ -1,5 +1,5 @@
 // Services that sign everybody in, with one issuer for all. Each names its source.
-import type { Pin } from './issuer-kind.ts'
+import type { IssuerKind, Pin } from './issuer-kind.ts'
 import { namesDomain } from './open-domains.ts'
 import { ids, serviceOf } from './public-service.ts'
 
@@ -18,14 +18,25 @@ export const sigstore = serviceOf({
   },
 })
 
-/** Anyone can create a pool, and a pool can admit guests: https://docs.aws.amazon.com/cognitoidentity/latest/APIReference/API_GetOpenIdToken.html */
-export const cognito = serviceOf({
-  id: 'cognito',
-  title: 'Amazon Cognito identity pools',
-  issuers: /^https:\/\/cognito-identity\.amazonaws\.com\/?$/,
-  levels: [{ pins: ids('sub') }],
-  stranger: { sub: 'us-east-1:90000000-0000-4000-8000-000000000001', amr: ['authenticated'] },
-})
+const cognitoIdentity = 'us-east-1:90000000-0000-4000-8000-000000000001'
+/**
+ * Anyone can create a pool, and a pool can admit guests. The audience is always the id of the pool:
+ * https://docs.aws.amazon.com/cognitoidentity/latest/APIReference/API_GetOpenIdToken.html
+ */
+export const cognito: IssuerKind = {
+  ...serviceOf({
+    id: 'cognito',
+    title: 'Amazon Cognito identity pools',
+    issuers: /^https:\/\/cognito-identity\.amazonaws\.com\/?$/,
+    levels: [{ pins: ids('sub') }],
+    stranger: { sub: cognitoIdentity, amr: ['authenticated'] },
+  }),
+  ofAudience: {
+    audience: /^[a-z]{2}(?:-[a-z]+)+-\d:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/,
+    levels: [{ pins: [...ids('sub'), { claim: 'amr', item: /^(?!unauthenticated$)./ }] }],
+    stranger: { sub: cognitoIdentity, amr: ['unauthenticated'] },
+  },
+}
 
 /**
  * Issuers of which only the subject is known to be one account's: those that the public Sigstore instance accepts from

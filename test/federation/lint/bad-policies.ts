@@ -25,6 +25,8 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
   vacuous: [
     { issuer: 'vercel', condition: 'claims.environment == "production"', source: vercelDocs },
     { issuer: 'cognito', condition: '"authenticated" in claims.amr', source: cognitoDocs },
+    // Guests of a pool of one's own.
+    { issuer: 'cognito', condition: 'true', audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009' },
     { issuer: 'sigstore', condition: 'claims.email_verified == true', source: fulcioDocs },
     { issuer: 'salsa', condition: 'claims.project_visibility == "public"' },
     // No condition on sub: only the audience is compared.
@@ -71,6 +73,11 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
       source: fulcioDocs,
     },
     { issuer: 'cognito', condition: '"graph.facebook.com" in claims.amr', source: cognitoDocs },
+    {
+      issuer: 'cognito',
+      condition: 'claims.amr.exists(a, a in ["authenticated", "unauthenticated"]) && claims.login == "x"',
+      audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
+    },
     { issuer: 'circleciRoot', condition: 'claims["oidc.circleci.com/vcs-ref"] == "refs/heads/main"' },
     { issuer: 'codefresh', condition: 'claims.scm_ref == "main"' },
     { issuer: 'depot', condition: 'claims.repository == "acme/app"' },
@@ -190,6 +197,7 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'google', condition: 'claims.hd == "acme.example"' },
   ],
   'prefix-within': [
+    { issuer: 'github', condition: 'subject.startsWith("repository:acme/app")', source: githubDocs },
     { issuer: 'github', condition: 'subject.startsWith("repo:acme/app")', source: githubDocs },
     { issuer: 'gitlab', condition: 'claims.project_path.startsWith("acme/app") && claims.namespace_path == "acme"' },
     { issuer: 'spire', condition: 'subject.startsWith("spiffe://acme.example/ns/prod")' },

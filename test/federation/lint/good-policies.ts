@@ -30,6 +30,7 @@ const pulumi = 'https://www.pulumi.com/docs/administration/access-identity/oidc-
 const pulumiIds = 'https://www.pulumi.com/docs/esc/guides/configuring-oidc/custom-audience/'
 const depot = 'https://depot.dev/docs/ci/oidc'
 const modal = 'https://modal.com/docs/guide/oidc-integration'
+const cognito = 'https://docs.aws.amazon.com/cognito/latest/developerguide/role-trust-and-permissions.html'
 const humanitec = 'https://github.com/humanitec-tf-modules/orchestrator-cloud-account-gcp-identity'
 const forgejo = 'https://forgejo.org/docs/latest/user/actions/security-openid-connect/'
 const manual = 'the manual of Latchkey'
@@ -130,6 +131,8 @@ export const goodPolicies: PolicyRow[] = [
     source: github,
   },
   { issuer: 'github', subject: 'environment:prod:repo:octo-org/octo-repo', source: github },
+  { issuer: 'github', condition: 'subject.startsWith("repository:octo-org/")', source: github },
+  { issuer: 'github', condition: 'subject.startsWith("workflow_ref:octo-org/octo-repo/")', source: github },
   { issuer: 'github', condition: 'claims.environment_node_id == "EN_kwDOAA"', source: githubClaims },
   { issuer: 'github', condition: 'claims.repository_node_id == "R_kgDOAA" && claims.ref == "refs/heads/main"' },
   { issuer: 'github', condition: 'claims.repository_owner_node_id in ["O_kgDOAA", "O_kgDOAB"]' },
@@ -327,6 +330,12 @@ export const goodPolicies: PolicyRow[] = [
   { issuer: 'pulumiIds', condition: 'claims["https://pulumi.com/org_id"] == "0c5f6e2a"', source: pulumiIds },
   { issuer: 'sigstore', condition: 'claims.email == "release@acme.example" && claims.email_verified == true' },
   { issuer: 'sigstore', condition: 'claims.email.endsWith("@acme.example")' },
+  {
+    issuer: 'cognito',
+    condition: '"authenticated" in claims.amr',
+    audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
+    source: cognito,
+  },
   { issuer: 'cognito', subject: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000001' },
   { issuer: 'circleciRoot', condition: circleProject, source: circleci },
   {

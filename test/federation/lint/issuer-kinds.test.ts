@@ -29,6 +29,7 @@ test.each([
   ['https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE', 'kubernetes', false],
   ['https://container.googleapis.com/v1/projects/p/locations/l/clusters/c', 'kubernetes', false],
   ['https://eastus.oic.prod-aks.azure.com/tenant/cluster/', 'kubernetes', false],
+  ['https://oidc.prod-aks.azure.com/0c5f6e2a-0000-4000-8000-000000000001/', 'kubernetes', false],
   ['https://oidc.circleci.com', 'circleci-root', true],
   ['https://gitlab.gnome.org', 'gitlab', true],
   ['https://salsa.debian.org/', 'gitlab', true],
