@@ -7,8 +7,8 @@ export type KeyRates = {
   /** Takes one request; returns 0, or the number of seconds until the key may retry. `now` in milliseconds. */
   take: (key: RatedKey, now: number) => number
   /**
-   * Takes the tokens that a response used. They are unknown until then, so a bucket may end below zero, but never so
-   * far that the key waits for more than a minute.
+   * Takes the tokens that a response used. They are unknown until then, so a bucket may end far below zero. The key
+   * waits until all of it is earned, or until its limit is changed.
    */
   use: (keyId: string, tokens: number, now: number) => void
   /** How many buckets there are. */
@@ -67,32 +67,28 @@ export function createKeyRates(
     use: (keyId, count, now) => {
       const bucket = tokens.get(keyId)
       if (bucket === undefined) return
-      const { left, share } = refill(bucket, bucket.limit, liveNodes(), now)
-      bucket.left = Math.max(left - count, leastOf(share))
+      refill(bucket, bucket.limit, liveNodes(), now).left -= count
     },
   }
 }
 
 /**
- * Raising a limit adds the difference to the bucket; lowering it caps the bucket. A node that joins or leaves adds
- * nothing: only the speed changes, so that all nodes together admit the limit.
+ * Changing a limit forgives what is owed, so that an administrator can end a wait. Raising it then adds the difference
+ * to the bucket; lowering it caps the bucket. A node that joins or leaves adds nothing: only the speed changes, so that
+ * all nodes together admit the limit.
  */
 function refill(bucket: Bucket, limit: number, nodes: number, now: number): Bucket {
   const share = limit / nodes
   const raisedBy = Math.max(0, limit - bucket.limit) / nodes
   const gained = (Math.max(0, now - bucket.at) * share) / 60_000
-  const left = Math.min(fullOf(share), bucket.left + raisedBy + gained)
-  return Object.assign(bucket, { left: Math.max(left, leastOf(share)), at: now, limit, share })
+  const earned = bucket.left + gained
+  const kept = limit === bucket.limit ? earned : Math.max(0, earned)
+  return Object.assign(bucket, { left: Math.min(fullOf(share), kept + raisedBy), at: now, limit, share })
 }
 
 /** Whole requests, because three nodes with 6.7 each would admit 18 of 20 at once. */
 function fullOf(share: number): number {
   return Math.max(1, Math.round(share))
-}
-
-/** A minute refills `share`, and one is needed to pass. A share below one takes longer than a minute. */
-function leastOf(share: number): number {
-  return Math.min(0, 1 - share)
 }
 
 function secondsUntilOne({ left, share }: Bucket): number {

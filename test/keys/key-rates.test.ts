@@ -31,15 +31,28 @@ test('a request that is refused takes nothing', () => {
   expect(rates.take(key(1, null), 60_000)).toBe(0)
 })
 
-test('tokens that an answer used beyond the bound hold the key up for a minute at most', () => {
+test('tokens that an answer used beyond the bound hold the key up until all of them are earned', () => {
   const rates = createKeyRates()
-  expect(rates.take(key(null, 60), 0)).toBe(0)
-  rates.use('k', 90, 0)
-  expect(rates.take(key(null, 60), 0)).toBe(31)
-  rates.use('k', 50_000, 0)
-  expect(rates.take(key(null, 60), 0)).toBe(60)
-  expect(rates.take(key(null, 60), 59_000)).toBe(1)
-  expect(rates.take(key(null, 60), 60_000)).toBe(0)
+  expect(rates.take(key(null, 1_000), 0)).toBe(0)
+  rates.use('k', 200_000, 0)
+  expect(rates.take(key(null, 1_000), 0)).toBe(199 * 60 + 1)
+  for (let minute = 1; minute < 199; minute++)
+    expect(rates.take(key(null, 1_000), minute * 60_000)).toBe((199 - minute) * 60 + 1)
+  rates.use('k', 1_000, 198 * 60_000)
+  expect(rates.take(key(null, 1_000), 200 * 60_000)).toBe(1)
+  expect(rates.take(key(null, 1_000), 200 * 60_000 + 1_000)).toBe(0)
+})
+
+test('a changed bound forgives the tokens that are owed, for this key alone', () => {
+  for (const changed of [900, 2_000]) {
+    const rates = createKeyRates()
+    for (const id of ['k', 'other']) {
+      rates.take(key(null, 1_000, id), 0)
+      rates.use(id, 1_000_000_000, 0)
+    }
+    expect(rates.take(key(null, changed), 0)).toBe(changed > 1_000 ? 0 : 1)
+    expect(rates.take(key(null, 1_000, 'other'), 0)).toBeGreaterThan(50_000_000)
+  }
 })
 
 test('a raised bound counts at once', () => {
@@ -56,11 +69,6 @@ test('a lowered bound counts at once, and asks for a minute at most, whatever wa
     expect(passed).toBe(Math.min(6, 600 - used))
     expect(rates.take(key(6, null), 0)).toBe(10)
   }
-  const rates = createKeyRates()
-  rates.take(key(null, 10_000), 0)
-  rates.use('k', 60_000, 0)
-  expect(rates.take(key(null, 100), 0)).toBe(60)
-  expect(rates.take(key(null, 100), 60_000)).toBe(0)
 })
 
 describe('of several nodes', () => {
@@ -139,9 +147,22 @@ describe('of several nodes', () => {
     node?.use('k', 100, 1_000)
     expect(node?.take(key(null, 120), 1_000)).toBe(50)
   })
+
+  test('a raised bound admits the difference once, whatever the number of nodes', () => {
+    nodes = []
+    nodes.push(startNode(-minute), startNode(-minute))
+    expect(admit(10, 0, 50)).toBe(10)
+    expect(admit(20, 50, 100)).toBe(10)
+  })
+
+  test('a bound that the nodes do not divide never admits more than itself at once', () => {
+    nodes = []
+    for (let count = 1; count <= 3; count++) nodes.push(startNode(-minute))
+    expect(admit(19, 0, 50)).toBe(18)
+  })
 })
 
-test('no sequence of bounds, requests and answers asks for more than a minute', () => {
+test('no sequence of bounds and requests asks for more than a minute, and a wait that is kept suffices', () => {
   const perMinute = fc.option(fc.constantFrom(1, 2, 6, 60, 600, 1_000_000_000), { nil: null })
   const step = fc.record({ requests: perMinute, tokens: perMinute, used: fc.nat(1_000_000), seconds: fc.nat(90) })
   fc.assert(
@@ -150,7 +171,10 @@ test('no sequence of bounds, requests and answers asks for more than a minute', 
       let now = 0
       for (const { requests, tokens, used, seconds } of steps) {
         now += seconds * 1_000
-        expect(rates.take(key(requests, tokens), now)).toBeWithin(0, 61)
+        expect(rates.take(key(requests, null, 'of requests'), now)).toBeWithin(0, 61)
+        const wait = rates.take(key(null, tokens), now)
+        expect(wait === 0 ? 0 : rates.take(key(null, tokens), now + wait * 1_000)).toBe(0)
+        now += wait * 1_000
         rates.use('k', used, now)
       }
     }),
