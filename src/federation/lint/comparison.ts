@@ -12,8 +12,9 @@ import {
   type Scalar,
   type TextOperator,
 } from './atom.ts'
-import { claimOf, constantOf, type Expression, type Scope } from './constants.ts'
+import { claimOf, constantOf, type Expression, resolve, type Scope } from './constants.ts'
 import { convertedOf, textsOf } from './forms.ts'
+import { allOf } from './paths.ts'
 
 const mirrored: Record<OrderOperator, OrderOperator> = { '<': '>', '<=': '>=', '>': '<', '>=': '<=' }
 
@@ -49,7 +50,7 @@ export function translateText(node: ASTNode & { op: 'rcall' }, truth: boolean, s
   if (given === undefined || !['startsWith', 'endsWith', 'contains'].includes(name)) return undefined
   const operator = name as TextOperator
   const text = constantOf(given, scope)
-  if (typeof text !== 'string') return undefined
+  if (typeof text !== 'string') return truth ? translatePartly(receiver, operator, given, scope) : undefined
   const known = constantOf(receiver, scope)
   if (typeof known === 'string') return holdsText(known, operator, text) === truth ? always : never
   const converted = convertedOf(receiver, scope)
@@ -59,4 +60,45 @@ export function translateText(node: ASTNode & { op: 'rcall' }, truth: boolean, s
   }
   const affixed = affixedOf(receiver, scope)
   return affixed === undefined ? undefined : testsAffixed(affixed, operator, text, truth)
+}
+
+/** A claim that begins with a joined text begins with its first constant. The rest is not followed. */
+function translatePartly(receiver: ASTNode, operator: TextOperator, given: ASTNode, scope: Scope): Paths | undefined {
+  const claim = claimOf(receiver, scope)
+  const { start, end } = endsOf(given, scope)
+  const text = operator === 'startsWith' ? start : operator === 'endsWith' ? end : start || end
+  if (claim === undefined || text === '') return undefined
+  return allOf([only({ kind: 'text', claim, negated: false, operator, text }), rest(given, scope)])
+}
+
+/** A claim that equals a joined text begins and ends like it. The rest is not followed. */
+export function translatePartlyEqual(one: Expression, other: Expression): Paths | undefined {
+  const claim = claimOf(one.node, one.scope)
+  if (claim === undefined) return undefined
+  const { start, end } = endsOf(other.node, other.scope)
+  const parts = [
+    ...(start === '' ? [] : [{ operator: 'startsWith', text: start } as const]),
+    ...(end === '' ? [] : [{ operator: 'endsWith', text: end } as const]),
+  ]
+  if (parts.length === 0) return undefined
+  const asked = parts.map((part) => only({ kind: 'text', claim, negated: false, ...part }))
+  return allOf([...asked, rest(other.node, other.scope)])
+}
+
+function rest({ start, end }: ASTNode, { source }: Scope): Paths {
+  return only({ kind: 'opaque', source: source.slice(start, end), negated: false })
+}
+
+/** The constants with which a joined text begins and ends. */
+function endsOf(read: ASTNode, within: Scope): { start: string; end: string } {
+  const { node, scope } = resolve({ node: read, scope: within })
+  const text = constantOf(node, scope)
+  if (typeof text === 'string') return { start: text, end: text }
+  if (node.op !== '+') return { start: '', end: '' }
+  const [left, right] = node.args
+  const [before, after] = [constantOf(left, scope), constantOf(right, scope)]
+  return {
+    start: typeof before === 'string' ? before + endsOf(right, scope).start : endsOf(left, scope).start,
+    end: typeof after === 'string' ? endsOf(left, scope).end + after : endsOf(right, scope).end,
+  }
 }

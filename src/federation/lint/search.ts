@@ -5,6 +5,7 @@ import { activationOf } from '../condition/activation.ts'
 import type { Condition } from '../condition/compile.ts'
 import { prepare } from '../condition/engine.ts'
 import { childrenOf } from '../condition/explanation.ts'
+import { macros } from '../condition/permitted.ts'
 import { isRefusal } from '../subject-token/refusal.ts'
 import type { ClaimName } from './atom.ts'
 import { valueAt } from './candidate.ts'
@@ -21,19 +22,21 @@ import {
   type Witness,
 } from './witness.ts'
 
-/** Tokens that are tried for one policy. A long condition takes longer, so fewer are tried. */
+/** Tokens that are tried for one policy, and nodes of its condition that are evaluated for all of them. */
 const tokensMax = 400
-const nodesMax = 20_000
+const evaluationsMax = 40_000
+/** Items of a list that comes from the token. */
+const itemsMax = 8
 /** Claims of one token that are changed, and how often each. */
 const claimsMax = 12
 const roundsMax = 2
 
 type Judge = {
-  /** How many conjuncts of the condition are true. */
+  /** How many conjuncts of the condition are true, or Infinity if the whole policy accepts the token. */
   rate: (claims: Witness) => number
-  accepts: (claims: Witness) => boolean
   isSpent: () => boolean
 }
+type Rated = { claims: Witness; rate: number }
 
 /** Returns a search for a token that satisfies the facts as far as possible, and the whole policy. */
 export function createSearch(
@@ -47,24 +50,24 @@ export function createSearch(
   const guesses = guessesOf(constantsIn(condition), kind, stranger)
   const claims = claimsReadIn(condition).slice(0, claimsMax)
   return (facts) => {
-    const start = bestProfile(facts, kind, guesses, judge)
-    if (start === undefined || judge.accepts(start)) return start
     const fixed = new Set([...facts.keys()].filter((claim) => isRequired(facts, claim)))
-    return climb(start, claims, kind, guesses, judge, fixed)
+    const found = climb(bestProfile(facts, kind, guesses, judge), claims, kind, guesses, judge, fixed)
+    return found.rate === Infinity ? found.claims : undefined
   }
 }
 
 function createJudge(policy: LintedPolicy, { ast, source }: Condition): Judge {
   const conjuncts = conjunctsOf(ast).map((each) => prepare(each, source))
-  let left = Math.min(tokensMax, Math.ceil(nodesMax / countNodes(ast)))
+  let left = Math.min(tokensMax, Math.ceil(evaluationsMax / countEvaluations(ast)))
   const rate = (claims: Witness): number => {
     left -= 1
     const token = tokenOf(claims)
     const view = token === undefined ? undefined : activationOf(token, true)
     if (view === undefined || isRefusal(view)) return -1
-    return conjuncts.filter((each) => isTrue(() => each(view))).length
+    const rated = conjuncts.filter((each) => isTrue(() => each(view))).length
+    return rated === conjuncts.length && isAccepted(policy, claims) ? Infinity : rated
   }
-  return { rate, accepts: (claims) => isAccepted(policy, claims), isSpent: () => left <= 0 }
+  return { rate, isSpent: () => left <= 0 }
 }
 
 function isTrue(evaluate: () => unknown): boolean {
@@ -76,40 +79,38 @@ function isTrue(evaluate: () => unknown): boolean {
 }
 
 /** The same stranger under other names. Returns the one that satisfies the most. */
-function bestProfile(facts: Facts, kind: IssuerKind, { profiles }: Guesses, judge: Judge): Witness | undefined {
-  let [best, bestRate] = [undefined as Witness | undefined, -1]
+function bestProfile(facts: Facts, kind: IssuerKind, { profiles }: Guesses, judge: Judge): Rated {
+  let best: Rated = { claims: {}, rate: -Infinity }
   for (const profile of profiles) {
-    if (judge.isSpent()) break
+    if (judge.isSpent() || best.rate === Infinity) break
     const claims = buildWitness(kind, profile, facts)
     const rate = judge.rate(claims)
-    if (rate > bestRate) [best, bestRate] = [claims, rate]
-    if (judge.accepts(claims)) return claims
+    if (rate > best.rate) best = { claims, rate }
   }
   return best
 }
 
 /** Changes one claim at a time as long as more of the condition becomes true. */
 function climb(
-  start: Witness,
+  start: Rated,
   claims: readonly ClaimName[],
   kind: IssuerKind,
   { valuesFor }: Guesses,
   judge: Judge,
   fixed: Set<ClaimName>,
-): Witness | undefined {
-  let [best, bestRate] = [start, judge.rate(start)]
+): Rated {
+  let best = start
   for (let round = 0; round < roundsMax; round++)
     for (const claim of claims)
-      for (const value of valuesFor(claim, othersOf(best, claim, claims))) {
-        if (judge.isSpent()) return undefined
-        const tried = changedClaim(best, claim, value, kind, fixed)
+      for (const value of valuesFor(claim, othersOf(best.claims, claim, claims))) {
+        if (judge.isSpent() || best.rate === Infinity) return best
+        const tried = changedClaim(best.claims, claim, value, kind, fixed)
         const rate = judge.rate(tried)
-        if (rate <= bestRate) continue
-        ;[best, bestRate] = [tried, rate]
+        if (rate <= best.rate) continue
+        best = { claims: tried, rate }
         fixed.add(claim)
-        if (judge.accepts(tried)) return tried
       }
-  return undefined
+  return best
 }
 
 function othersOf(token: Witness, claim: ClaimName, claims: readonly ClaimName[]): Map<ClaimName, unknown> {
@@ -133,6 +134,16 @@ function conjunctsOf(node: ASTNode): ASTNode[] {
   return node.op === '&&' ? node.args.flatMap(conjunctsOf) : [node]
 }
 
-function countNodes(node: ASTNode): number {
-  return childrenOf(node).reduce((total, each) => total + countNodes(each), 1)
+/** How many nodes one evaluation can reach: those within a macro once for each item. */
+function countEvaluations(node: ASTNode): number {
+  const count = (nodes: readonly ASTNode[]) => nodes.reduce((total, each) => total + countEvaluations(each), 0)
+  if (node.op !== 'rcall' || !macros.includes(node.args[0])) return 1 + count(childrenOf(node))
+  const [, receiver, given] = node.args
+  return 1 + countEvaluations(receiver) + countItems(receiver) * count(given)
+}
+
+function countItems(node: ASTNode): number {
+  if (node.op === 'list' || node.op === 'map') return node.args.length
+  if (node.op === '+') return node.args.reduce((total, each) => total + countItems(each), 0)
+  return node.op === 'rcall' && macros.includes(node.args[0]) ? countItems(node.args[1]) : itemsMax
 }

@@ -3,7 +3,7 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { macros } from '../condition/permitted.ts'
 import { type Atom, always, among, type ClaimName, keyOf, never, type OrderOperator, only, type Paths } from './atom.ts'
-import { translateComparison, translateOrder, translateText } from './comparison.ts'
+import { translateComparison, translateOrder, translatePartlyEqual, translateText } from './comparison.ts'
 import { claimOf, constantOf, type Expression, isClaims, resolve, type Scope } from './constants.ts'
 import { bind, type Element, elementsOf } from './elements.ts'
 import { compareNumbers, filterCounted, isNode, replaced } from './forms.ts'
@@ -111,7 +111,8 @@ function translateEquality(left: Expression, right: Expression, equal: boolean):
   const [ones, others] = [left, right]
     .map(resolve)
     .map(({ node, scope }) => (node.op === 'list' ? elementsOf(node, scope) : undefined))
-  if (ones === undefined || others === undefined) return undefined
+  if (ones === undefined || others === undefined)
+    return equal ? (translatePartlyEqual(left, right) ?? translatePartlyEqual(right, left)) : undefined
   if (ones.length !== others.length) return equal ? never : always
   const pairs = ones.map((one, index) => equalityOr(left.node, one, others[index] ?? one, equal))
   return equal ? allOf(pairs) : anyOf(pairs)

@@ -25,6 +25,7 @@ const dangerous: [issuer: 'github' | 'gitlab' | 'google' | 'terraform' | 'buildk
   ['github', 'claims.groups.all(g, g == "x")'],
   ['github', `"acme".contains(${owner})`],
   ['github', 'claims.ref == "refs/heads/" + claims.workflow'],
+  ['github', 'claims.workflow_ref == claims.repository + "/.github/workflows/ci.yml@" + claims.ref'],
   ['github', `!(${owner} + "/x").startsWith("mallory/")`],
   ['gitlab', 'size(claims.namespace_path) == 4'],
   ['gitlab', '(claims.project_path + ":x").contains("acme/app")'],
@@ -70,6 +71,9 @@ describe('on a shared issuer', () => {
     `${owner} in {"acme": 1, "initech": 2}`,
     `{"acme/app": "refs/heads/main", "acme/lib": "refs/heads/dev"}[claims.repository] == claims.ref`,
     `(claims.ref == "refs/heads/main" ? "acme" : "initech") == ${owner}`,
+    'claims.workflow_ref == "acme/app/.github/workflows/deploy.yml@" + claims.ref',
+    '("acme/app/" + claims.ref) == claims.workflow_ref',
+    'subject.startsWith("repo:acme/app:environment:" + claims.environment)',
     `[["1", "push"], ["2", "release"]].exists(p, p[0] == claims.repository_id && p[1] == claims.event_name)`,
     `[["1", "push"], ["2", "release"]].exists(p, p == [claims.repository_id, claims.event_name])`,
   ])('a tenant beside a part that is not followed is enough: %s', (condition) => {

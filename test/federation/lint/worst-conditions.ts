@@ -26,6 +26,7 @@ export const worstConditions: Record<string, string> = {
     '&&',
   ),
   'many failing tests': fill((i) => `claims.a${i}>0`, '||'),
+  'tests that fail for each item': `['${[...'0123456789'].join("','")}'].exists(x,${fill((i) => `x==claims.a${i}`, '||', 1_300)})`,
   'many repositories': `claims.repository in [${fill((i) => `'acme/${i}'`, ',', 1_900)}]`,
   'many subjects': `subject in [${fill((i) => `'repo:a/${i}:pull_request'`, ',', 1_900)}]`,
 }
