@@ -9,6 +9,7 @@ import { operationCommand } from './shared/operation-command.ts'
 import { momentText, wholeNumber } from './shared/option-values.ts'
 import { moment, printable } from './shared/render.ts'
 import { drawReport } from './shared/reports.ts'
+import { drawWork, type RunningWork, statusOption } from './shared/running-work.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
@@ -19,12 +20,14 @@ export function archiveCommand(): Command {
   const made = command('archive', 'Move old exchanges and requests from the database into files', [
     'archive --before 2026-01-01 --to /var/lib/latchkey/archive',
     'archive --before 90d --kind usage --json',
+    'archive --status',
     'archive list',
     'archive verify',
   ])
     .option('--before <time>', 'archive rows older than this time, such as 2026-01-01 or 90d; required', momentText)
     .option('--to <dir>', 'existing folder for the files (default: LATCHKEY_ARCHIVE_DIR)', (path) => resolve(path))
     .addOption(kindOption())
+    .option(...statusOption)
     .addHelpText(
       'after',
       `
@@ -33,13 +36,17 @@ totals stay, so budgets do not change. Only one run can be in progress. Exit cod
     )
   const run = operationCommand(
     made,
-    'archive.run',
-    ({ options: { before, to, kind } }) => {
+    ({ options: { status } }): 'archive.run' | 'server.work' => (status === true ? 'server.work' : 'archive.run'),
+    ({ options: { before, to, kind, status } }) => {
+      if (status === true) return {}
       // Commander would require the option of the subcommands too.
       if (before === undefined) throw new Fault('usage', '--before <time> must be given; see: latchkey archive --help')
       return { before, to, kind }
     },
-    ({ data }) => (data.length === 0 ? 'No rows are that old' : draw(data)),
+    ({ data }, { options }) => {
+      if (options.status === true) return drawWork({ data } as RunningWork)
+      return data.length === 0 ? 'No rows are that old' : draw(data as Archives)
+    },
   )
   return run.addCommand(listCommand()).addCommand(verifyCommand())
 }

@@ -54,6 +54,7 @@ import type { Registry } from './registry.ts'
 import { isShortOfSpace } from './runtime/disk-space.ts'
 import type { Fetch } from './runtime/outbound.ts'
 import { createMutex } from './scheduling/mutex.ts'
+import { createRunningWork } from './scheduling/running-work.ts'
 import { openMasterKeyText } from './tokens/keyring.ts'
 import { openSigningKeys } from './tokens/signing-keys.ts'
 
@@ -138,9 +139,10 @@ export async function openContext(
     },
   })
   const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry }) })
+  const work = createRunningWork(now)
   const backups = createBackups({ database, registry, masterKey: config.masterKey, metrics, now })
-  const backupSchedule = createBackupSchedule({ plan: config.backup, backups, now, log })
-  const written = { database, orm, writer, now, monotonic, log }
+  const backupSchedule = createBackupSchedule({ plan: config.backup, backups, work, now, log })
+  const written = { database, orm, writer, work, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
   const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
   const kept = { spending, presets, lastUses, ...reports }

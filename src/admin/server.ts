@@ -6,12 +6,14 @@ import { Fault } from '../fault.ts'
 import { isFittingMasterKey } from '../tokens/keyring.ts'
 import { type } from '../values/shape.ts'
 import { type OperationContext, operation } from './operation/operation.ts'
+import { timeOf } from './operation/references.ts'
 
 const noInput = type({ '+': 'reject' })
 
 export const serverOperations = {
   'server.reload': operation(noInput, reload),
   'server.check': operation(noInput, check),
+  'server.work': operation(noInput, listWork),
 }
 
 /** @throws Fault `conflict` when the new settings are wrong; the server keeps the ones it has */
@@ -39,5 +41,17 @@ async function check({ config, orm, signingKeys }: OperationContext) {
     metrics_listen: metricsListen === undefined || 'socketPath' in metricsListen ? null : formatAddress(metricsListen),
     master_key_file: masterKey.kind === 'file' ? masterKey.path : null,
     master_key_fits: await isFittingMasterKey(masterKey, await listSigningKeys(orm)),
+  }
+}
+
+/**
+ * What takes long at the moment: operations and scheduled runs.
+ * @throws Fault `conflict` where no server runs
+ */
+async function listWork({ work, signingKeys, operation: own }: OperationContext) {
+  if (signingKeys === undefined) throw new Fault('conflict', 'No server is running here')
+  const others = work.list().filter(({ name }) => name !== own)
+  return {
+    data: others.map(({ name, startedAt, done, total }) => ({ name, started_at: timeOf(startedAt), done, total })),
   }
 }

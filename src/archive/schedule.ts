@@ -2,6 +2,7 @@
 import type { ArchiveKind } from '../../db/archive-kinds.ts'
 import { describeError, Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
+import type { RunningWork } from '../scheduling/running-work.ts'
 import type { ArchiveContext } from './archive-rows.ts'
 import { type Archiving, createArchiving } from './archiving.ts'
 import { dueTimes, type Retention } from './retention.ts'
@@ -19,6 +20,7 @@ export type RetentionSchedule = {
 export type ScheduleContext = {
   archiving: Pick<Archiving, 'run' | 'rowsArchived'>
   settings: Retention
+  work: Pick<RunningWork, 'watch'>
   now: () => number
   monotonic: () => number
   /** Milliseconds since the last commit. */
@@ -35,7 +37,7 @@ const patienceMilliseconds = 60 * 60 * 1_000
 /** Everything that archives rows in a process. `quietFor` gives the milliseconds since the last commit. */
 export function createRetention(
   settings: Retention,
-  context: Omit<ArchiveContext, 'pace' | 'node'> & Pick<ScheduleContext, 'monotonic'>,
+  context: Omit<ArchiveContext, 'pace' | 'node'> & Pick<ScheduleContext, 'monotonic' | 'work'>,
   quietFor: () => number,
 ): { archiving: Archiving; retention: RetentionSchedule } {
   const archiving = createArchiving(context)
@@ -43,7 +45,7 @@ export function createRetention(
 }
 
 export function createRetentionSchedule(context: ScheduleContext): RetentionSchedule {
-  const { archiving, settings, now, monotonic, quietFor, log } = context
+  const { archiving, settings, work, now, monotonic, quietFor, log } = context
   const { days, folder } = settings
   const isOn = folder !== undefined && Object.keys(days).length > 0
   let dueAt = monotonic()
@@ -54,7 +56,7 @@ export function createRetentionSchedule(context: ScheduleContext): RetentionSche
   async function run(to: string): Promise<void> {
     try {
       const request = { before: dueTimes(settings, now()), folder: to, by: { kind: 'server' } as const }
-      await archiving.run(request, { isAlone: false })
+      await work.watch('archive.run', (onProgress) => archiving.run(request, { isAlone: false, onProgress }))
       lastSuccessAt = now()
       isFailing = false
     } catch (error) {

@@ -1,9 +1,11 @@
 // Makes backups on schedule and removes old ones. What is due follows from the files in the folder, so it survives a restart.
 import { rm } from 'node:fs/promises'
+import type { OnProgress } from '../../db/slices.ts'
 import type { BackupPlan } from '../config.ts'
 import { describeError } from '../fault.ts'
 import { backupRetryMilliseconds } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
+import type { RunningWork } from '../scheduling/running-work.ts'
 import { listBackups } from './backup-names.ts'
 import type { Backup, Backups } from './backups.ts'
 
@@ -16,9 +18,15 @@ export type BackupSchedule = {
   newestAt: () => number | undefined
 }
 
-type Parts = { plan: BackupPlan | undefined; backups: Backups; now: () => number; log: Log }
+type Parts = {
+  plan: BackupPlan | undefined
+  backups: Backups
+  work: Pick<RunningWork, 'watch'>
+  now: () => number
+  log: Log
+}
 
-export function createBackupSchedule({ plan, backups, now, log }: Parts): BackupSchedule {
+export function createBackupSchedule({ plan, backups, work, now, log }: Parts): BackupSchedule {
   let failedAt: number | undefined
   let isChecking = false
   let newestInFolder: number | undefined
@@ -29,7 +37,8 @@ export function createBackupSchedule({ plan, backups, now, log }: Parts): Backup
       // A backup from the future was made while the clock was wrong, and says nothing.
       newestInFolder = found.find(({ createdAt }) => createdAt <= now())?.createdAt
       if (newestInFolder !== undefined && now() - newestInFolder < everyMilliseconds) return
-      logBackup(log, await backups.create(`${folder}/`))
+      const create = (onProgress: OnProgress) => backups.create(`${folder}/`, onProgress)
+      logBackup(log, await work.watch('backup.create', create))
       failedAt = undefined
     } catch (error) {
       log('error', 'backup_failed', { to: folder, reason: describeError(error) })

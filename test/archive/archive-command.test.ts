@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { listSpentDays } from '../../db/usage.ts'
 import { createSpending } from '../../src/keys/spending.ts'
 import { readArchives } from '../support/archives.ts'
+import { onFile } from '../support/file-only.ts'
 import { type Federation, type Row, runCommand, startFederation } from '../support/latchkey.ts'
 import { auditRow, organizationRows, usageRow } from '../support/rows.ts'
 import { settingsIn } from '../support/server-kind.ts'
@@ -185,4 +186,20 @@ describe('a report names the archives', () => {
       stderr: expect.stringMatching(/rows of its time are in .*exchanges-2024/),
     })
   })
+})
+
+onFile('local socket').test('--status shows what runs and how far it is, and no run is begun', async () => {
+  const gate = Promise.withResolvers<void>()
+  const running = latchkey.server.context.work.watch('archive.run', async (onProgress) => {
+    onProgress(1, 4)
+    await gate.promise
+  })
+  const asked = await command('archive', '--status', '--json')
+  const shown = { name: 'archive.run', started_at: expect.any(String), done: 1, total: 4 }
+  expect([asked.code, JSON.parse(asked.stdout)]).toEqual([0, { data: [shown] }])
+  expect((await command('archive', '--status')).stdout).toMatch(/^RUNNING .*\narchive\.run .* 25 %$/m)
+  gate.resolve()
+  await running
+  expect((await command('archive', '--status')).stdout).toBe('Nothing that takes long runs now\n')
+  expect((await command('archive', 'list', '--json')).stdout).not.toContain('gz')
 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { dueTimes } from '../../src/archive/retention.ts'
 import { createRetentionSchedule, type ScheduleContext } from '../../src/archive/schedule.ts'
 import { Fault } from '../../src/fault.ts'
+import { createRunningWork } from '../../src/scheduling/running-work.ts'
 import { readArchives } from '../support/archives.ts'
 import { type Federation, startFederation, temporaryFolder } from '../support/latchkey.ts'
 import { keepBusy } from '../support/load.ts'
@@ -36,6 +37,7 @@ describe('a run', () => {
         rowsArchived: () => new Map(),
       },
       settings: { days: { usage: 1 }, folder: '/archive' },
+      work: createRunningWork(() => state.now),
       now: () => state.now,
       monotonic: () => state.now,
       quietFor: () => state.quiet,

@@ -7,6 +7,7 @@ import { backupName } from '../../src/backup/backup-names.ts'
 import type { Backups } from '../../src/backup/backups.ts'
 import { createBackupSchedule } from '../../src/backup/schedule.ts'
 import { createLog } from '../../src/observe/log.ts'
+import { createRunningWork } from '../../src/scheduling/running-work.ts'
 import { onFile } from '../support/file-only.ts'
 import { startTestServer, temporaryFolder } from '../support/latchkey.ts'
 import { until } from '../support/until.ts'
@@ -57,6 +58,7 @@ const schedule = (keep = 14, path = folder.path) =>
   createBackupSchedule({
     plan: { folder: path, everyMilliseconds: 24 * hour, keep },
     backups,
+    work: createRunningWork(() => now),
     now: () => now,
     log: createLog((line) => lines.push(line)),
   })

@@ -20,6 +20,7 @@ import type { Page } from '../../page/page.ts'
 import type { Presets } from '../../presets/versions.ts'
 import type { Registry } from '../../registry.ts'
 import type { RunExclusive, RunShared } from '../../scheduling/mutex.ts'
+import type { RunningWork } from '../../scheduling/running-work.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
 import type { Validity } from '../../values/certificates.ts'
 import type { ExchangeCounts } from './exchange-counts.ts'
@@ -46,6 +47,7 @@ export type AdminContext = {
   backups: Backups
   backupSchedule: BackupSchedule
   archiving: Archiving
+  work: RunningWork
   retention: RetentionSchedule
   /** Changes of the database run one after the other. Changes that may run together share a turn. */
   runExclusive: RunExclusive

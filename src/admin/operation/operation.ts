@@ -70,7 +70,10 @@ export function createOperationRunner(
       // An attempt that is repeated warns again.
       warnings.length = 0
       checkActor(actor, context)
-      return run({ ...context, actor, operation: name, basis, onProgress, warn: (text) => warnings.push(text) })
+      const warn = (text: string) => warnings.push(text)
+      const runWith = (report: OnProgress) =>
+        run({ ...context, actor, operation: name, basis, onProgress: report, warn })
+      return context.work.watch(name, runWith, onProgress)
     }
     const { follow, runExclusive } = context
     if (!found.mutates) await follow.fresh()

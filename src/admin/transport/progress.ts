@@ -1,20 +1,25 @@
-// The progress of a long report over the local socket: lines of JSON, `{"progress":{"done":…,"total":…}}` from time to time and
-// `{"answer":…}` at the end. A short report is a plain response.
+// The progress of a long operation over the local socket: lines of JSON, `{"progress":{"done":…,"total":…}}` from time to time,
+// `{"waiting":true}` while it reports nothing, and `{"answer":…}` at the end. A short one is a plain response.
 import type { OnProgress } from '../../../db/slices.ts'
 import { Fault } from '../../fault.ts'
 
 /** A client that accepts it understands the lines. */
 export const progressMediaType = 'application/x-ndjson'
-/** A command gives up on a server that is silent for a minute. */
 const progressEveryMilliseconds = 1_000
+/** A command gives up on a server that is silent for a minute. */
+const silentMillisecondsMax = 10_000
 
-type Line = { progress: { done: number; total: number } } | { answer: unknown }
+type Line = { progress: { done: number; total: number } } | { waiting: true } | { answer: unknown }
 
-/** Returns the response of `run`, which never rejects. If `run` reports progress first, the response is a stream of lines. */
+/**
+ * Returns the response of `run`, which never rejects. If `run` reports progress first, or takes long, the response is a
+ * stream of lines.
+ */
 export function respondWithProgress(
   request: Request,
   run: (onProgress?: OnProgress) => Promise<Response>,
   everyMilliseconds = progressEveryMilliseconds,
+  silentMilliseconds = silentMillisecondsMax,
 ): Promise<Response> {
   if (request.headers.get('accept') !== progressMediaType) return run()
   return new Promise((resolve) => {
@@ -24,18 +29,24 @@ export function respondWithProgress(
     let isStreaming = false
     let isGone = false
     let reportedAt = performance.now()
-    const onProgress: OnProgress = (done, total) => {
-      if (isGone || request.signal.aborted) throw new Fault('unavailable', 'The client closed the connection')
-      if (performance.now() - reportedAt < everyMilliseconds) return
+    const writeLine = (line: Line) => {
       reportedAt = performance.now()
       if (!isStreaming) resolve(new Response(lines.readable, { headers: { 'content-type': progressMediaType } }))
       isStreaming = true
       // A closed connection shows at the next write.
-      write(`${JSON.stringify({ progress: { done, total } } satisfies Line)}\n`).catch(() => {
+      write(`${JSON.stringify(line)}\n`).catch(() => {
         isGone = true
       })
     }
+    const onProgress: OnProgress = (done, total) => {
+      if (isGone || request.signal.aborted) throw new Fault('unavailable', 'The client closed the connection')
+      if (performance.now() - reportedAt >= everyMilliseconds) writeLine({ progress: { done, total } })
+    }
+    const timer = setInterval(() => {
+      if (performance.now() - reportedAt >= silentMilliseconds && !isGone) writeLine({ waiting: true })
+    }, silentMilliseconds)
     const end = async (response: Response) => {
+      clearInterval(timer)
       if (!isStreaming) return resolve(response)
       await write('{"answer":')
       for await (const chunk of response.body ?? []) await writer.write(chunk)
@@ -55,7 +66,7 @@ export function createLineReader(onProgress: OnProgress): { take: (piece: Buffer
   const takeLine = () => {
     const read = JSON.parse(Buffer.concat(line).toString()) as Line
     if ('progress' in read) onProgress(read.progress.done, read.progress.total)
-    else answer = read.answer
+    else if ('answer' in read) answer = read.answer
     line = []
   }
   return {

@@ -104,6 +104,28 @@ describe('over a socket', () => {
   })
 })
 
+test('an operation that reports nothing sends lines, so that nobody takes it for lost, and its answer follows', async () => {
+  const gate = Promise.withResolvers<void>()
+  const request = new Request('http://localhost/silent', { method: 'POST', headers: { accept: progressMediaType } })
+  const run = async () => {
+    await gate.promise
+    return json(200, { data: [1] })
+  }
+  const response = await respondWithProgress(request, run, 1_000, 5)
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const { take, answer } = createLineReader(() => {
+    throw new Error('There is no progress')
+  })
+  for (let lines = 0; lines < 2; lines += 1) {
+    const { value } = await reader.read()
+    expect(Buffer.from(value ?? []).toString()).toBe('{"waiting":true}\n')
+    take(Buffer.from(value ?? []))
+  }
+  gate.resolve()
+  for (let read = await reader.read(); !read.done; read = await reader.read()) take(Buffer.from(read.value))
+  expect(answer()).toEqual({ data: [1] })
+})
+
 test('lines are read wherever they are cut', () => {
   const lines = Buffer.from(
     '{"progress":{"done":1,"total":2}}\n{"progress":{"done":2,"total":2}}\n{"answer":{"data":["ä"]}}\n',
