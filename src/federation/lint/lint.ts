@@ -3,6 +3,7 @@
 import type { Condition } from '../condition/compile.ts'
 import { conditionOf, type Policy } from '../policy.ts'
 import { findAdvice } from './advice.ts'
+import type { Paths } from './atom.ts'
 import { type Candidate, candidatesOf, isName, pathsOfPolicy, subjectsIn } from './candidate.ts'
 import { type Facts, factsOf } from './fact.ts'
 import { certaintyOf, type IssuerKind, isPinnedForever } from './issuer-kind.ts'
@@ -43,12 +44,16 @@ type Lintable = LintedPolicy & Pick<Policy, 'conditionEnvironment'> & Partial<Pi
  * strangers get tokens of the issuer, and the policy would be too wide if they did, that is `shared-unknown`.
  */
 export function lintPolicy(policy: Lintable, issuer: LintedIssuer): Finding[] {
+  const condition = conditionOf(policy as Policy)
+  if (typeof condition === 'string') return [findingOf('dead', false, condition)]
+  const paths = pathsOfPolicy(policy, condition)
   const answer = isShared(issuer)
-  if (answer !== undefined) return lintAs(policy, issuer, answer)
-  const findings = lintAs(policy, issuer, true)
+  const findings = lintPaths(policy, issuer, paths, answer ?? false)
+  if (answer !== undefined) return findings
   const isAllowed = (rule: RuleName) => policy.lintExceptions?.some((each) => each.rule === rule) === true
-  const open = findings.filter(({ rule, level }) => level === 'blocking' && !isAllowed(rule))
-  return open.length === 0 ? findings : [unknownOf(open), ...lintAs(policy, issuer, false)]
+  const ifShared = lintPaths(policy, issuer, paths, true)
+  const open = ifShared.filter(({ rule, level }) => level === 'blocking' && !isAllowed(rule))
+  return open.length === 0 ? findings : [unknownOf(open), ...findings]
 }
 
 /** Stands for what blocks if the issuer is shared. */
@@ -61,10 +66,7 @@ function unknownOf(open: readonly Finding[]): Finding {
   }
 }
 
-function lintAs(policy: Lintable, issuer: LintedIssuer, shared: boolean): Finding[] {
-  const condition = conditionOf(policy as Policy)
-  if (typeof condition === 'string') return [findingOf('dead', shared, condition)]
-  const paths = pathsOfPolicy(policy, condition)
+function lintPaths(policy: LintedPolicy, issuer: LintedIssuer, paths: Paths, shared: boolean): Finding[] {
   // Whoever writes a policy can know that an issuer of their own is a cluster. Of a shared one, only its URL is a fact.
   const kind = kindFor(issuer.issuerUrl, shared ? [] : subjectsIn(paths), policy.audience)
   const stranger = strangerOf(kind, issuer.issuerUrl, policy.audience)

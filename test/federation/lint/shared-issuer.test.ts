@@ -58,7 +58,7 @@ describe('on a shared issuer of which nothing is known', () => {
     { subject: 'project_path:acme/app:ref_type:branch:ref:main' },
   ])('the whole subject names its owner: %p', (row) => {
     expect(lint(row)).toEqual([])
-    expect(findingsOf({ issuer: 'own', shared: null, ...row })).toEqual([])
+    expect(blockingIn(findingsOf({ issuer: 'own', shared: null, ...row }))).toEqual([])
   })
 
   test.each([
@@ -81,6 +81,13 @@ describe('on a shared issuer of which nothing is known', () => {
     expect(blockingIn(lint({ condition }))).toContain(rule)
     expect(findingsOf({ issuer: 'own', shared: null, condition })[0]).toMatchObject({ rule: 'shared-unknown' })
   })
+})
+
+test('an issuer of which nobody has answered is read by the subjects of its policies, like one’s own', () => {
+  const row: PolicyRow = { issuer: 'own', subject: 'system:serviceaccount:ml:default', maxTokenAge: null }
+  const [asked, own] = [null, false].map((shared) => findingsOf({ ...row, shared }).map(({ rule }) => rule))
+  expect(asked).toEqual(['k8s-default-account', 'k8s-recreated', 'long-token'])
+  expect(asked).toEqual(own)
 })
 
 test('an exception for what would block answers for one policy', () => {
