@@ -83,6 +83,11 @@ describe('on a shared issuer of which nothing is known', () => {
   })
 })
 
+test('what one alternative shows is not undecided because of another', () => {
+  const condition = 'claims.admin == false || claims.team == "ml"'
+  expect(blockingIn(findingsOf({ issuer: 'own', shared: true, condition }))).toEqual(['shared-no-tenant'])
+})
+
 test('an issuer of which nobody has answered is read by the subjects of its policies, like one’s own', () => {
   const row: PolicyRow = { issuer: 'own', subject: 'system:serviceaccount:ml:default', maxTokenAge: null }
   const [asked, own] = [null, false].map((shared) => findingsOf({ ...row, shared }).map(({ rule }) => rule))
