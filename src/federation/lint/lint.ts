@@ -46,12 +46,12 @@ type Lintable = LintedPolicy & Pick<Policy, 'conditionEnvironment'> & Partial<Pi
 export function lintPolicy(policy: Lintable, issuer: LintedIssuer): Finding[] {
   const condition = conditionOf(policy as Policy)
   if (typeof condition === 'string') return [findingOf('dead', false, condition)]
-  const paths = pathsOfPolicy(policy, condition)
+  const read = { policy, issuer, condition, paths: pathsOfPolicy(policy, condition) }
   const answer = isShared(issuer)
-  const findings = lintPaths(policy, issuer, paths, answer ?? false)
+  const findings = lintAs(read, answer ?? false)
   if (answer !== undefined) return findings
   const isAllowed = (rule: RuleName) => policy.lintExceptions?.some((each) => each.rule === rule) === true
-  const ifShared = lintPaths(policy, issuer, paths, true)
+  const ifShared = lintAs(read, true)
   const open = ifShared.filter(({ rule, level }) => level === 'blocking' && !isAllowed(rule))
   return open.length === 0 ? findings : [unknownOf(open), ...findings]
 }
@@ -66,7 +66,9 @@ function unknownOf(open: readonly Finding[]): Finding {
   }
 }
 
-function lintPaths(policy: LintedPolicy, issuer: LintedIssuer, paths: Paths, shared: boolean): Finding[] {
+type Read = { policy: LintedPolicy; issuer: LintedIssuer; condition: Condition | undefined; paths: Paths }
+
+function lintAs({ policy, issuer, condition, paths }: Read, shared: boolean): Finding[] {
   // Whoever writes a policy can know that an issuer of their own is a cluster. Of a shared one, only its URL is a fact.
   const kind = kindFor(issuer.issuerUrl, shared ? [] : subjectsIn(paths), policy.audience)
   const stranger = strangerOf(kind, issuer.issuerUrl, policy.audience)
