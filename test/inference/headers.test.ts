@@ -1,8 +1,11 @@
 // Which headers pass: to an inference server and back only what inference needs, and what an admin names for that
 // server.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { selectReturned } from '../../src/inference/upstream/headers.ts'
 import { answer, type Inference, question, startInference } from '../support/inference.ts'
-import { type Row, startTestServer } from '../support/latchkey.ts'
+import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts'
 
@@ -258,5 +261,95 @@ describe('an admin cannot name', () => {
   test('the headers of the upstream of the settings', async () => {
     const change = { upstream: 'configured', forward_headers: ['x-title'] }
     await expect(latchkey.admin('upstreams.update', change)).rejects.toThrow('LATCHKEY_UPSTREAM_URL')
+  })
+})
+
+test('a caller gets no header that the upstream names as one of its connection', async () => {
+  const headers = { connection: 'close, X-RateLimit-A', 'x-ratelimit-a': '1', 'x-ratelimit-b': '2' }
+  const got = selectReturned(new Headers(headers), () => true, [])
+  expect([got.get('x-ratelimit-a'), got.get('x-ratelimit-b')]).toEqual([null, '2'])
+})
+
+describe('the credential of an upstream does not reach the caller', () => {
+  const secret = 'named/secret+of="upstream"'
+  let lone: TestServer
+  let key = ''
+  beforeAll(async () => {
+    lone = await startTestServer()
+    key = (await lone.admin<Row & { key: string }>('keys.create', { name: 'app' })).key
+    await lone.admin('upstreams.add', { name: 'repeating', base_url: named.url, credential: secret })
+  })
+  afterAll(() => lone.stop())
+  const call = (model = question.model) =>
+    fetch(`${lone.server.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...question, model }),
+    })
+  const forms = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]
+  forms.push(forms[1]?.replaceAll('/', '\\/') ?? '')
+  const chunked = (text: string, size: number, status: number, type: string) => {
+    const chunks = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const chunk = chunks.shift()
+        if (chunk === undefined) controller.close()
+        else controller.enqueue(new TextEncoder().encode(chunk))
+      },
+    })
+    return new Response(body, { status, headers: { 'content-type': type } })
+  }
+
+  test('in a header that is returned, whatever the status', async () => {
+    for (const status of [200, 429]) {
+      const headers = { 'request-id': `for ${secret}!`, 'x-ratelimit-a': secret, 'retry-after': '1' }
+      named.answer.current = () => Response.json(answer, { status, headers })
+      const response = await call()
+      const got = ['request-id', 'x-ratelimit-a', 'retry-after'].map((name) => response.headers.get(name))
+      expect([response.status, got]).toEqual([status, ['for ***!', '***', '1']])
+    }
+  })
+
+  test('in an error, short or in chunks that split it, as text or as events, in any spelling', async () => {
+    const text = `[${forms.join(' | ')}] ${secret.slice(0, 9)} äöü`
+    const clean = `[${forms.map(() => '***').join(' | ')}] ${secret.slice(0, 9)} äöü`
+    for (const status of [400, 401, 500]) {
+      named.answer.current = () => new Response(text, { status, headers: { 'content-type': 'text/plain' } })
+      const response = await call()
+      expect([response.status, await response.text()]).toEqual([status, clean])
+    }
+    for (const type of ['text/plain', 'text/event-stream'])
+      for (const size of [1, 7, 40]) {
+        named.answer.current = () => chunked(text, size, 403, type)
+        expect([type, size, await (await call()).text()]).toEqual([type, size, clean])
+      }
+  })
+
+  test('nor a token that was exchanged for it', async () => {
+    const token = 'exchanged-token-of-upstream'
+    const file = join(lone.folder, 'upstream.jwt')
+    writeFileSync(file, 'eyJhbGciOiJub25lIn0.e30.c2ln')
+    const exchange = { credential_exchange: { token_file: file }, models: ['exchanged'] }
+    await lone.admin('upstreams.add', { name: 'exchanged', base_url: named.url, ...exchange })
+    await lone.admin('upstreams.update', { upstream: 'repeating', models: ['named'] })
+    named.answer.current = (request) =>
+      request.url.endsWith('/oauth/token')
+        ? Response.json({ access_token: token, token_type: 'Bearer', expires_in: 300 })
+        : new Response(`refused: ${request.headers.get('authorization')}`, { status: 403 })
+    expect(await (await call('exchanged')).text()).toBe('refused: Bearer ***')
+    await lone.admin('upstreams.remove', { upstream: 'exchanged' })
+    await lone.admin('upstreams.update', { upstream: 'repeating', models: ['*'] })
+  })
+
+  test('and a successful response passes as it is', async () => {
+    const said = { ...answer, choices: [{ message: { content: secret } }] }
+    named.answer.current = () => Response.json(said)
+    expect(await (await call()).json()).toEqual(said)
+  })
+
+  test('and a credential too short to be a secret leaves errors readable', async () => {
+    await lone.admin('upstreams.update', { upstream: 'repeating', credential: 'EMPTY' })
+    named.answer.current = () => Response.json({ error: 'EMPTY prompt' }, { status: 400 })
+    expect(await (await call()).json()).toEqual({ error: 'EMPTY prompt' })
   })
 })

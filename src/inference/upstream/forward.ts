@@ -5,6 +5,7 @@ import type { Fetch } from '../../runtime/outbound.ts'
 import type { Credentials } from './credentials.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
 import type { Reachability } from './reachability.ts'
+import { redactBody, removable } from './redaction.ts'
 import type { Upstream } from './targets.ts'
 
 /** What forwarding needs. */
@@ -73,6 +74,7 @@ export async function forward(
         ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
       })
     let response = await send()
+    const firstCredential = credentialIn(headers)
     if (response.status === 401 && (await hasNewCredential(headers, upstream, context))) {
       await response.body?.cancel()
       response = await send()
@@ -83,10 +85,11 @@ export async function forward(
     const whenClientLeaves = (act: () => void) => {
       leave = act
     }
+    const credentials = removable(credentialIn(headers), firstCredential)
     return {
       upstream,
-      response,
-      headers: selectReturned(response.headers, upstream.isReturned),
+      response: withoutCredentials(response, credentials),
+      headers: selectReturned(response.headers, upstream.isReturned, credentials),
       abort,
       whenClientLeaves,
     }
@@ -128,13 +131,24 @@ async function headersFor(
 
 const bearerPrefix = 'Bearer '
 
+function credentialIn(headers: Record<string, string>): string | undefined {
+  return headers.authorization?.slice(bearerPrefix.length)
+}
+
+/** Successful responses are not searched: each byte of them would cost time. */
+function withoutCredentials(response: Response, credentials: readonly string[]): Response {
+  const { status, headers } = response
+  if (status < 400 || credentials.length === 0 || response.body === null) return response
+  return new Response(redactBody(response.body, credentials), { status, headers })
+}
+
 /** After a refusal, replaces an exchanged credential in the headers. Its token may have been revoked. */
 async function hasNewCredential(
   headers: Record<string, string>,
   upstream: Upstream,
   { credentials }: UpstreamContext,
 ): Promise<boolean> {
-  const refused = headers.authorization?.slice(bearerPrefix.length)
+  const refused = credentialIn(headers)
   const credential = refused === undefined ? undefined : await credentials.replace(upstream, refused)
   if (credential === undefined) return false
   headers.authorization = bearerPrefix + credential

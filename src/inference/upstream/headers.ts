@@ -2,6 +2,7 @@
 // names for one server. All others are dropped: a gateway may act on any header, and an inference server may reveal
 // anything in one.
 import { headerNameCharactersMax } from '../../limits.ts'
+import { redactHeader } from './redaction.ts'
 
 /** The request headers that inference needs. `content-type` is not listed: a body is always sent as JSON. */
 const forwardedNames = [
@@ -104,11 +105,12 @@ export function selectForwarded(from: Headers, names: readonly string[]): Record
   return headers
 }
 
-export function selectReturned(from: Headers, isReturned: IsReturned): Headers {
+/** The headers to return, without the credentials that the upstream got. */
+export function selectReturned(from: Headers, isReturned: IsReturned, credentials: readonly string[]): Headers {
   const ofConnection = namedByConnection(from)
   const headers = new Headers()
   from.forEach((value, name) => {
-    if (isReturned(name) && !ofConnection.includes(name)) headers.set(name, value)
+    if (isReturned(name) && !ofConnection.includes(name)) headers.set(name, redactHeader(value, credentials))
   })
   return headers
 }
