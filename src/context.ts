@@ -11,6 +11,7 @@ import { type AdminContext, isInitialized } from './admin/operation/context.ts'
 import { createExchangeCounts } from './admin/operation/exchange-counts.ts'
 import { createLastUses, noteRows } from './admin/operation/last-uses.ts'
 import { createSlowReports } from './admin/operation/slow-reports.ts'
+import { createRevisionKey, type RevisionContext } from './admin/sessions/configuration-revision.ts'
 import { createRetention } from './archive/schedule.ts'
 import { createBackups } from './backup/backups.ts'
 import { createBackupSchedule } from './backup/schedule.ts'
@@ -65,7 +66,8 @@ export type Context = AdminContext &
   ModelsContext &
   PresetContext &
   HealthContext &
-  MetricsEndpointContext & { accessLog: AccessLog; findingCounts: FindingCounts }
+  MetricsEndpointContext &
+  RevisionContext & { accessLog: AccessLog; findingCounts: FindingCounts }
 
 /** Dependencies on the outside world, which tests replace. */
 export type Dependencies = {
@@ -190,6 +192,7 @@ export async function openServing(
     reportMetrics: createMetricsReport(observed),
     clockDifferences: createClockDifferences(admin.registry.onDeleted),
     callers: new WeakMap(),
+    revisionKey: createRevisionKey(hex),
     page,
     findSession: createSessionFinder(page),
     baseUrl,

@@ -1,6 +1,8 @@
 // What outlives a process: sessions in the database, and what a restart makes of them. And the page on an address of its own.
 import { expect, spyOn, test } from 'bun:test'
+import { createHmac, hash } from 'node:crypto'
 import { listSessions } from '../../db/sessions.ts'
+import { configurationRevision, createRevisionKey } from '../../src/admin/sessions/configuration-revision.ts'
 import { loadSessions, reloadSessions } from '../../src/page/session-rows.ts'
 import { createSessions } from '../../src/page/sessions.ts'
 import { loadRegistry } from '../../src/registry.ts'
@@ -121,6 +123,24 @@ test('the revision changes with every change, and is a 304 while nothing changed
   await newKey(latchkey, 'another')
   const second = await read({ 'if-none-match': etag })
   expect([second.status, second.headers.get('etag') === etag]).toEqual([200, false])
+  await latchkey.stop()
+})
+
+test('the revision says nothing about the number of changes, and differs between organizations', async () => {
+  const latchkey = await startTestServer()
+  const { orm, registry, revisionKey } = latchkey.server.context
+  const [organization] = registry.organizations.keys()
+  const id = organization ?? ''
+  const shown = await configurationRevision({ orm, revisionKey }, id)
+  for (let count = 0; count < 50; count++)
+    for (const text of [`${id} ${count}`, `${count}`])
+      for (const found of [
+        hash('sha256', text, 'base64url'),
+        createHmac('sha256', id).update(text).digest('base64url'),
+      ])
+        expect(found.slice(0, shown.length)).not.toBe(shown)
+  expect(await configurationRevision({ orm, revisionKey }, 'another')).not.toBe(shown)
+  expect(await configurationRevision({ orm, revisionKey: createRevisionKey('00'.repeat(32)) }, id)).not.toBe(shown)
   await latchkey.stop()
 })
 

@@ -1,9 +1,23 @@
 // The revision of everything that administrators can change: it names the newest record of a change.
-import { hash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { newestChangeId } from '../../../db/admin-changes.ts'
 import type { AdminContext } from '../operation/context.ts'
 
-/** Changes of other organizations change it too. It says nothing about them, not even how many they are. */
-export async function configurationRevision({ orm }: Pick<AdminContext, 'orm'>, organizationId: string) {
-  return hash('sha256', `${organizationId} ${await newestChangeId(orm)}`, 'base64url').slice(0, 22)
+export type RevisionContext = { revisionKey: Buffer }
+
+/** Derives the key of revisions from the master key, in hexadecimal digits: every node has the same. */
+export function createRevisionKey(masterKey: string): Buffer {
+  return createHmac('sha256', Buffer.from(masterKey, 'hex')).update('configuration revisions').digest()
+}
+
+/**
+ * Changes of other organizations change it too. It says nothing about them: without the key, nobody can try out which
+ * number of changes has this revision.
+ */
+export async function configurationRevision(
+  { orm, revisionKey }: Pick<AdminContext, 'orm'> & RevisionContext,
+  organizationId: string,
+): Promise<string> {
+  const text = `${organizationId} ${await newestChangeId(orm)}`
+  return createHmac('sha256', revisionKey).update(text).digest('base64url').slice(0, 22)
 }

@@ -19,10 +19,10 @@ import { type } from '../../values/shape.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { dataOf } from '../operation/responses.ts'
 import { beginSession, endSession } from './begin-session.ts'
-import { configurationRevision } from './configuration-revision.ts'
+import { configurationRevision, type RevisionContext } from './configuration-revision.ts'
 import { endedSessionResponse, identityResponse, showIdentity } from './session-response.ts'
 
-export type SessionContext = BearerContext & AdminContext
+export type SessionContext = BearerContext & AdminContext & RevisionContext
 
 const bodyBytesMax = 4_096
 const secretShape = type('0 < string <= 512')
