@@ -154,15 +154,26 @@ export async function draftKeyEntry(
   return { entry, id: row.id, save, ...(pinned === undefined ? { secret: text } : {}) }
 }
 
-/** The columns of a key that was made elsewhere: its hash, and a label that shows no part of it. */
-async function pinnedTo({ context, hashes }: Drafting, { name, hash }: EntryOf<'keys'>) {
+/**
+ * The columns of a key that was made elsewhere: its hash, and a label that shows no part of it. A hash can be pinned
+ * once in the installation, and belongs to the organization that pinned it first: a hash alone proves nothing.
+ */
+async function pinnedTo({ context, organizationId, hashes }: Drafting, { name, hash }: EntryOf<'keys'>) {
   if (hash === undefined) return undefined
   const { keysByHash, deleted } = context.registry
-  const other = hashes.get(hash) ?? (keysByHash.get(hash) ?? (await deleted.keyWithHash(hash)))?.name
-  // A message that named it would reveal keys of other organizations.
-  if (other !== undefined) throw new Fault('conflict', 'a key with this hash exists or was deleted; make another key')
+  const twin = hashes.get(hash)
+  if (twin !== undefined) throw new Fault('conflict', `the key ${JSON.stringify(twin)} has this hash; make another key`)
+  const other = keysByHash.get(hash) ?? (await deleted.keyWithHash(hash))
+  if (other !== undefined) throw new Fault('conflict', takenHash(other, organizationId))
   hashes.set(hash, name)
   return { hash, label: `sha256:${hash.slice(0, 8)}…` }
+}
+
+/** Names no key of another organization. */
+function takenHash({ name, organizationId, deletedAt }: Readonly<ApiKey>, ownId: string): string {
+  if (organizationId !== ownId)
+    return 'another organization has, or had, a key with this hash, and calls with it would be theirs: make another key, pin it, and only then show its hash or use it'
+  return `the ${deletedAt === null ? '' : 'deleted '}key ${JSON.stringify(name)} has this hash; make another key`
 }
 
 export function draftPolicyEntry(drafting: Drafting, wanted: EntryOf<'policies'>, saved: Saved | undefined): Draft {

@@ -257,11 +257,23 @@ test('a key that was made elsewhere is pinned by its hash and works, and its has
   const other = { ...document, keys: [{ name: 'pinned', hash: 'ab'.repeat(32) }] }
   await expect(planOf(other)).rejects.toThrow('the saved key has another hash')
   const again = { latchkey: 1, keys: [{ name: 'second', hash: sha256 }] }
-  await expect(planOf(again)).rejects.toThrow('a key with this hash exists or was deleted')
+  await expect(planOf(again)).rejects.toThrow('the key "pinned" has this hash; make another key')
   await apply({ ...document, keys: [] }, { prune: true })
-  await expect(planOf(document)).rejects.toThrow('a key with this hash exists or was deleted')
+  await expect(planOf(document)).rejects.toThrow('the deleted key "pinned" has this hash; make another key')
   const twice = { latchkey: 1, keys: ['a', 'b'].map((name) => ({ name, hash: 'cd'.repeat(32) })) }
-  await expect(planOf(twice)).rejects.toThrow('keys "b": a key with this hash')
+  await expect(planOf(twice)).rejects.toThrow('keys "b": the key "a" has this hash')
+})
+
+test('a hash that another organization pinned first is refused with the truth, without the name of its key', async () => {
+  await latchkey.admin('organizations.create', { name: 'first' })
+  const pin = (name: string) => ({ latchkey: 1, owner: 'pin', keys: [{ name, hash: 'ef'.repeat(32) }] })
+  await apply({ ...pin('squatted'), organization: 'first' })
+  const message = await planOf({ ...pin('mine'), organization: 'default' }).then(
+    String,
+    (error: Error) => error.message,
+  )
+  expect(message).toContain('another organization has, or had, a key with this hash, and calls with it would be theirs')
+  expect(message).not.toContain('squatted')
 })
 
 test('an issuer that changes is refused if it opens a policy of the document or of another, and reviewed with one that changes', async () => {
