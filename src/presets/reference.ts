@@ -1,6 +1,7 @@
 // How a request names a preset (reference: Using a preset), and which slugs are valid. It does not know which presets exist.
 import { Fault } from '../fault.ts'
 import { presetSlugCharactersMax, presetVersionMax } from '../limits.ts'
+import { apiKeyInText } from '../values/id-text.ts'
 import { isPresetSlug, presetMarker, presetReferenceText } from '../values/preset-text.ts'
 
 type Fields = Record<string, unknown>
@@ -10,6 +11,7 @@ export type PresetReference = { slug: string; version: number | undefined }
 
 /** @throws Fault `invalid` */
 export function checkPresetSlug(text: string): void {
+  if (apiKeyInText.test(text)) throw new Fault('invalid', 'A slug must not contain an API key: choose another slug')
   if (!isPresetSlug(text))
     throw new Fault(
       'invalid',

@@ -2,12 +2,12 @@
 import { nameCharactersMax, presetDescriptionCharactersMax, presetPageRowsMax, presetVersionMax } from '../limits.ts'
 import { isPresetSlug, presetSlugText, reservedSlugs } from '../values/preset-text.ts'
 import { type } from '../values/shape.ts'
-import { offsetShape, textShape } from '../values/shapes.ts'
+import { offsetShape, textShape, withoutApiKey } from '../values/shapes.ts'
 
 /** Any text: terminal output makes it printable. */
 export const presetLabels = {
-  'name?': textShape(1, nameCharactersMax),
-  'description?': textShape(1, presetDescriptionCharactersMax).or('null'),
+  'name?': withoutApiKey(textShape(1, nameCharactersMax)),
+  'description?': withoutApiKey(textShape(1, presetDescriptionCharactersMax)).or('null'),
 } as const
 
 export const presetVersionShape = type(`1 <= number.integer <= ${presetVersionMax}`)

@@ -5,3 +5,11 @@ export const uuidText = /^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/
 
 /** The public identifier of a key (reference: Credentials). */
 export const keyHashText = /^[0-9a-f]{64}$/
+
+/** An API key within a text, in either case. */
+export const apiKeyInText = /sk-lk-v1-[0-9a-f]{64}/i
+
+/** The text with each API key cut off behind its prefix, for messages that quote what was sent. */
+export function hideApiKeys(text: string): string {
+  return text.replaceAll(new RegExp(apiKeyInText, 'gi'), 'sk-lk-v1-…')
+}

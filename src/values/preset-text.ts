@@ -1,5 +1,6 @@
 // The form of preset slugs and of references to presets.
 import { presetSlugCharactersMax } from '../limits.ts'
+import { apiKeyInText } from './id-text.ts'
 
 export const presetMarker = '@preset/'
 
@@ -12,6 +13,7 @@ export const markedModelText = new RegExp(`${presetMarker}${presetReferenceText.
 /** In a path, each of the two means another place. */
 export const reservedSlugs = ['.', '..']
 
+/** An API key that somebody pasted is no slug: slugs are shown to everybody. */
 export function isPresetSlug(text: string): boolean {
-  return presetSlugText.test(text) && !reservedSlugs.includes(text)
+  return presetSlugText.test(text) && !reservedSlugs.includes(text) && !apiKeyInText.test(text)
 }

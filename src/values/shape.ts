@@ -2,6 +2,7 @@
 import { Fault } from '../fault.ts'
 import { inputDepthMax, inputEntriesMax } from '../limits.ts'
 import { type } from './deferred-type.ts'
+import { hideApiKeys } from './id-text.ts'
 
 export { type } from './deferred-type.ts'
 
@@ -9,7 +10,7 @@ export { type } from './deferred-type.ts'
 export function checkShape<Input>(shape: (value: unknown) => Input | type.errors, value: unknown): Input {
   checkContents(value, 1)
   const input = shape(value)
-  if (input instanceof type.errors) throw new Fault('invalid', input.summary)
+  if (input instanceof type.errors) throw new Fault('invalid', hideApiKeys(input.summary))
   return input
 }
 

@@ -11,7 +11,7 @@ import {
   ratePerMinuteMax,
   referenceCharactersMax,
 } from '../limits.ts'
-import { uuidText } from './id-text.ts'
+import { apiKeyInText, uuidText } from './id-text.ts'
 import { presetMarker } from './preset-text.ts'
 import { type Statement, type } from './shape.ts'
 import { readTime, timeText } from './time-text.ts'
@@ -31,6 +31,11 @@ export function textShape(min: number, max: number, statement: Statement = {}) {
     .configure({ minLength: min, maxLength: max, pattern: withoutNul.source, ...statement })
 }
 
+/** Texts that are shown to others must not be a secret that somebody pasted. */
+export function withoutApiKey(shape: ReturnType<typeof textShape>) {
+  return shape.narrow((text, context) => !apiKeyInText.test(text) || context.mustBe('a text without an API key'))
+}
+
 /** A text for which a later rule includes these checks and has a better message. */
 export function textCheckedLater(max: number, says: string) {
   return type('string').configure({ minLength: 1, maxLength: max, pattern: withoutNul.source, says })
@@ -40,10 +45,12 @@ export function textCheckedLater(max: number, says: string) {
 export const reservedNames = ['.', '..', 'check', 'lint', 'verify'] as const
 /** The hash of a key, in either case. */
 const hashText = /^[0-9A-Fa-f]{64}$/
+/** JSON Schema has no flags. */
+const apiKeyPattern = '[Ss][Kk]-[Ll][Kk]-[Vv]1-[0-9A-Fa-f]{64}'
 const visibleText = /^[^\p{C}\s]([^\p{C}]*[^\p{C}\s])?$/u
 
 /** A name chosen by a person: visible characters, and not the form of an id. */
-export const nameShape = textShape(1, nameCharactersMax)
+export const nameShape = withoutApiKey(textShape(1, nameCharactersMax))
   .narrow((text, context) => {
     if (!visibleText.test(text)) return context.mustBe('without control characters and surrounding white space')
     if (reservedNames.some((name) => name === text)) return context.mustBe(`none of ${reservedNames.join(', ')}`)
@@ -53,8 +60,15 @@ export const nameShape = textShape(1, nameCharactersMax)
     minLength: 1,
     maxLength: nameCharactersMax,
     pattern: visibleText.source,
-    says: 'Visible characters (no control, format, private or unassigned ones), without surrounding white space; not the form of an id',
-    not: { anyOf: [{ enum: reservedNames }, { pattern: uuidText.source }, { pattern: hashText.source }] },
+    says: 'Visible characters (no control, format, private or unassigned ones), without surrounding white space; not the form of an id, and no API key',
+    not: {
+      anyOf: [
+        { enum: reservedNames },
+        { pattern: uuidText.source },
+        { pattern: hashText.source },
+        { pattern: apiKeyPattern },
+      ],
+    },
   })
 
 /** A value that is compared with a claim, and therefore at most as long as an accepted claim. */

@@ -1,5 +1,6 @@
 // What nobody and nothing may be called: names that are invisible, that mean something in a path, or that look like an id.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { OperationName } from '../../src/admin/operations.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 
 let served: TestServer
@@ -42,6 +43,31 @@ describe('a name cannot be', () => {
       ] as const)
         await expect(served.admin(operation, input)).rejects.toMatchObject({ code: 'invalid' })
     })
+})
+
+const secret = `sk-lk-v1-${'0a'.repeat(32)}`
+
+test('a name, slug or description with an API key is refused, and the error does not repeat it', async () => {
+  const inputs: [OperationName, Record<string, unknown>][] = [
+    ['keys.create', { name: secret }],
+    ['keys.create', { name: `my key ${secret.toUpperCase()}` }],
+    ['keys.create', { name: ` ${secret}` }],
+    ['keys.create', { name: secret.repeat(2) }],
+    ['keys.create', { name: 'k', owner: secret }],
+    ['organizations.create', { name: secret }],
+    ['workspaces.create', { name: secret }],
+    ['issuers.add', { name: secret, issuer_url: 'https://idp.example.com' }],
+    ['policies.create', { name: secret, issuer: 'i', key: 'k', audience: 'a', subject: 's' }],
+    ['upstreams.add', { name: secret, base_url: 'http://127.0.0.1:1/v1' }],
+    ['presets.import', { presets: [{ slug: secret, content: '{"model":"m"}' }] }],
+    ['presets.update', { preset: 'p', name: secret }],
+    ['presets.update', { preset: 'p', description: `see ${secret}` }],
+  ]
+  for (const [operation, input] of inputs) {
+    const message = await served.admin(operation, input).then(String, (error: Error) => error.message)
+    expect([operation, message]).toEqual([operation, expect.stringMatching(/API key/)])
+    expect(message.toLowerCase()).not.toContain(secret.slice(0, 20))
+  }
 })
 
 test('a name may have 128 characters of any script', async () => {
