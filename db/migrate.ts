@@ -24,6 +24,7 @@ import betweenNodes from './migrations/0020_between_nodes.sql' with { type: 'tex
 import sharedIssuers from './migrations/0021_shared_issuers.sql' with { type: 'text' }
 import writeProbeFiller from './migrations/0022_write_probe_filler.sql' with { type: 'text' }
 import lineage from './migrations/0023_lineage.sql' with { type: 'text' }
+import estimatedUsage from './migrations/0024_estimated_usage.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -51,6 +52,7 @@ export const migrations: Migration[] = [
   { version: 21, name: 'shared_issuers', statements: statementsOf(sharedIssuers) },
   { version: 22, name: 'write_probe_filler', statements: statementsOf(writeProbeFiller) },
   { version: 23, name: 'lineage', statements: statementsOf(lineage) },
+  { version: 24, name: 'estimated_usage', statements: statementsOf(estimatedUsage) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -93,6 +93,8 @@ export const usage = sqliteTable('usage', {
   costNanodollars: integer('cost_nanodollars'),
   firstByteMilliseconds: integer('first_byte_milliseconds'),
   clientLeft: flag('client_left').notNull(),
+  /** The completion tokens, and what follows from them, are the least value, from the content that passed. */
+  estimated: flag('estimated').notNull(),
 })
 
 export const usageDays = sqliteTable(

@@ -110,6 +110,11 @@ function statusOf({ status, completed, client_left }: Request): string {
   return completed || status >= 400 ? String(status) : `${status} incomplete`
 }
 
+/** The least value of a stream that did not end has a mark. */
+function tokensOf({ total_tokens, estimated }: Request): string | number | null {
+  return estimated ? `at least ${total_tokens}` : total_tokens
+}
+
 function nameOf(row: Sum): string {
   const { key_name, key_deleted, policy_name, subject, issuer_url, model, preset_version, upstream, day } = row
   if (key_name !== undefined) return `${key_name}${key_deleted ? ' (deleted)' : ''}`
@@ -131,7 +136,7 @@ function drawRequests(rows: Request[], given: Arguments): string {
         : []),
       ['UPSTREAM', (row) => row.upstream],
       ['STATUS', statusOf, stateTone],
-      ['TOKENS', (row) => row.total_tokens],
+      ['TOKENS', tokensOf],
       ['COST (USD)', (row) => (row.cost === null ? null : dollars(row.cost))],
       ['POLICY', (row) => row.policy_name],
       ['SUBJECT', (row) => row.subject],

@@ -1,6 +1,7 @@
 // Watches an event stream for its usage, event by event.
 import { upstreamTextBytesParsedMax } from '../limits.ts'
 import { type LongEvent, openLongEvent } from './long-event.ts'
+import { addContent, type SeenContent, tokensOf } from './seen-content.ts'
 import { countsOf, type Inspector, isObject, modelOf, parseObject, usageOf } from './usage.ts'
 
 type Fields = Record<string, unknown>
@@ -40,6 +41,7 @@ type Stream = {
   model: string | undefined
   /** All usage so far, later members over earlier ones. */
   readonly usage: Fields
+  readonly seen: SeenContent
   hasFinishedPiece: boolean
   hasLastUsage: boolean
   isDone: boolean
@@ -56,6 +58,7 @@ export function inspectEvents({ withholdsUsage }: { withholdsUsage: boolean }): 
     longEvent: undefined,
     model: undefined,
     usage: {},
+    seen: { events: 0, bytes: 0, mark: '' },
     hasFinishedPiece: false,
     hasLastUsage: false,
     isDone: false,
@@ -75,15 +78,19 @@ export function inspectEvents({ withholdsUsage }: { withholdsUsage: boolean }): 
     },
     result: () => {
       endLongEvent(stream)
-      return { model: stream.model, counts: countsOf(stream.usage) }
+      const { model, usage, seen, hasLastUsage } = stream
+      return { model, counts: countsOf(usage), tokensSeen: hasLastUsage ? undefined : tokensOf(seen) }
     },
   }
 }
 
 /** Most chunks are whole events with a few words of content: they pass unchanged. */
-function isOfNoInterest({ pending, model }: Stream, chunk: Uint8Array): boolean {
+function isOfNoInterest({ pending, model, seen }: Stream, chunk: Uint8Array): boolean {
   if (pending !== '' || model === undefined || !endsEvent(chunk)) return false
-  return !noteworthy.test(decoder.decode(chunk))
+  const text = decoder.decode(chunk)
+  if (noteworthy.test(text)) return false
+  addContent(seen, text)
+  return true
 }
 
 function takeEvents(stream: Stream, chunk: Uint8Array): Uint8Array {
@@ -124,6 +131,7 @@ function endLongEvent(stream: Stream): void {
 /** Notes what an event says. Whether it goes to the client. */
 function passes(stream: Stream, event: string): boolean {
   const data = dataOf(event)
+  addContent(stream.seen, data)
   if (data === '[DONE]') stream.isDone = true
   const mayEnd = finalTypes.some((type) => data.includes(type))
   if (stream.model !== undefined && !mayEnd && !data.includes('"usage"') && !finishing.test(data)) return true

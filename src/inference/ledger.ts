@@ -12,7 +12,7 @@ import { storableText } from '../values/bytes.ts'
 import type { Call } from './call.ts'
 import { costOf, type PriceList } from './prices.ts'
 import type { Attempt } from './upstream/targets.ts'
-import type { Inspected } from './usage.ts'
+import { type Inspected, raiseToSeen, type TokenCounts } from './usage.ts'
 
 /**
  * How a call ended. `status` is what the caller got; 499, as in nginx, when the client left before there was a
@@ -81,7 +81,8 @@ export async function writeLedgerEntry(entry: LedgerEntry, ending: Ending): Prom
 function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }: Ending): UsageRow {
   const { context, requestId, call, attempt, startedAt, firstByteAt } = entry
   const { key, accessToken } = entry.principal
-  const { model, counts } = inspected
+  const { model } = inspected
+  const { counts, isEstimate } = countsFor(inspected, completed)
   return {
     at: startedAt,
     requestId,
@@ -106,16 +107,35 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
     totalTokens: counts?.totalTokens ?? null,
     cachedTokens: counts?.cachedTokens ?? null,
     reasoningTokens: counts?.reasoningTokens ?? null,
-    costNanodollars: costOfResponse(entry, inspected),
-    usageSource: counts === undefined ? 'none' : 'upstream',
+    costNanodollars: costOfResponse(entry, model, isEstimate ? atLeast(counts) : counts),
+    usageSource: inspected.counts === undefined ? 'none' : 'upstream',
+    estimated: isEstimate,
     // The clock can be set back in between.
     firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
     durationMilliseconds: Math.max(0, context.now() - startedAt),
   }
 }
 
+/** A stream that did not end counts at least what was seen of it, whoever ended it. */
+function countsFor(
+  { counts, tokensSeen = 0 }: Inspected,
+  completed: boolean,
+): { counts: TokenCounts | undefined; isEstimate: boolean } {
+  if (completed || tokensSeen <= (counts?.completionTokens ?? 0)) return { counts, isEstimate: false }
+  return { counts: raiseToSeen(counts, tokensSeen), isEstimate: true }
+}
+
+/** An unknown prompt costs nothing, so that the rest has a cost. */
+function atLeast(counts: TokenCounts | undefined): TokenCounts | undefined {
+  return counts === undefined ? undefined : { ...counts, promptTokens: counts.promptTokens ?? 0 }
+}
+
 /** The upstream's own figure, or else the price of the model that it names, or else of the model that was asked for. */
-function costOfResponse({ context, call, attempt }: LedgerEntry, { model, counts }: Inspected): number | null {
+function costOfResponse(
+  { context, call, attempt }: LedgerEntry,
+  model: string | undefined,
+  counts: TokenCounts | undefined,
+): number | null {
   if (counts === undefined) return null
   if (counts.costNanodollars !== null) return counts.costNanodollars
   const { priceOf } = context.registry

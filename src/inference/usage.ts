@@ -15,7 +15,21 @@ export type TokenCounts = {
 }
 
 /** What is known of a response once it has passed. `counts` is undefined when the upstream sent no usage. */
-export type Inspected = { model: string | undefined; counts: TokenCounts | undefined }
+export type Inspected = {
+  model: string | undefined
+  counts: TokenCounts | undefined
+  /** Of a stream whose usage has not come: the least number of tokens in the content that has passed. */
+  tokensSeen?: number | undefined
+}
+
+/** Counts of a stream that did not end: the upstream's, raised to what was seen. */
+export function raiseToSeen(counts: TokenCounts | undefined, tokensSeen: number): TokenCounts {
+  const promptTokens = counts?.promptTokens ?? null
+  const completionTokens = Math.max(counts?.completionTokens ?? 0, tokensSeen)
+  const totalTokens = Math.max(counts?.totalTokens ?? 0, (promptTokens ?? 0) + completionTokens)
+  const unknown = { cachedTokens: null, reasoningTokens: null, costNanodollars: null }
+  return { ...unknown, ...counts, promptTokens, completionTokens, totalTokens }
+}
 
 /** Watches a response on its way to the client: chunks in, chunks out. */
 export type Inspector = {

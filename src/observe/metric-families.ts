@@ -59,6 +59,11 @@ export const families = {
     'organization endpoint',
   ),
   tokens: counter('tokens', 'Tokens that upstreams reported.', 'organization kind model key'),
+  missingUsage: counter(
+    'inference_missing_usage',
+    'Responses (2xx) without the usage of the upstream, by what the ledger has instead.',
+    'organization endpoint upstream ledger',
+  ),
   cost: counter('cost_usd', 'Cost of inference in US dollars.', 'organization key'),
   keyLimit: gauge('key_limit_usd', 'Budget of a key in US dollars.', 'organization key'),
   keySpent: gauge('key_spent_usd', 'Spending of a key in the period of its budget.', 'organization key'),

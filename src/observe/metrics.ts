@@ -51,6 +51,7 @@ function createSeries() {
       exchanges: createCounter(families.exchanges),
       inferenceRequests: createCounter(families.inferenceRequests),
       tokens: createCounter(families.tokens),
+      missingUsage: createCounter(families.missingUsage),
       cost: createCounter(families.cost),
       refusals: createCounter(families.refusals),
       failures: createCounter(families.failures),
@@ -142,6 +143,9 @@ function countInference(series: Series, row: UsageRow): void {
   counters.inferenceRequests.add(1, by, endpoint, named, served, `${Math.floor(status / 100)}xx`)
   histograms.inferenceDuration.observe(row.durationMilliseconds / 1_000, by, endpoint)
   if (firstByteMilliseconds !== null) histograms.inferenceFirstByte.observe(firstByteMilliseconds / 1_000, by, endpoint)
+  const instead = row.estimated ? 'estimate' : 'nothing'
+  if (status < 400 && (row.estimated || row.usageSource === 'none'))
+    counters.missingUsage.add(1, by, endpoint, served, instead)
   const key = keys.label(row.keyId)
   if (row.promptTokens !== null) counters.tokens.add(row.promptTokens, by, 'prompt', named, key)
   if (row.completionTokens !== null) counters.tokens.add(row.completionTokens, by, 'completion', named, key)

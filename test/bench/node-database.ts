@@ -70,7 +70,14 @@ function newRow(ids: Ids): UsageRow {
     cachedTokens: null,
     reasoningTokens: null,
   }
-  const outcome = { status: 200, streamed: false, completed: true, clientLeft: false, usageSource: 'upstream' as const }
+  const outcome = {
+    status: 200,
+    streamed: false,
+    completed: true,
+    clientLeft: false,
+    estimated: false,
+    usageSource: 'upstream' as const,
+  }
   const request = { at: Date.now(), requestId: crypto.randomUUID(), endpoint: '/chat/completions', model: 'bench' }
   const rest = { presetVersion: null, costNanodollars: 599_000, firstByteMilliseconds: 12, durationMilliseconds: 900 }
   return { ...ids, ...nothing, ...tokens, ...outcome, ...request, ...rest }

@@ -197,5 +197,6 @@ export function usageRow(requestId: string, { organization, workspace, key }: Or
     costNanodollars: null,
     firstByteMilliseconds: null,
     clientLeft: false,
+    estimated: false,
   }
 }

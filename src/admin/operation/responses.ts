@@ -151,6 +151,7 @@ const requestFields = {
   reasoning_tokens: 'number.integer | null',
   cost: 'number | null',
   usage_source: "'upstream' | 'none'",
+  estimated: 'boolean',
   first_byte_milliseconds: 'number.integer | null',
   duration_milliseconds: 'number.integer',
 } as const

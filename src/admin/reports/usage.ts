@@ -142,6 +142,7 @@ export async function showUsage(row: ListedUsage, names: RowNames): Promise<type
     reasoning_tokens: row.reasoningTokens,
     cost: row.costNanodollars === null ? null : row.costNanodollars / nanodollarsPerDollar,
     usage_source: row.usageSource,
+    estimated: row.estimated,
     first_byte_milliseconds: row.firstByteMilliseconds,
     duration_milliseconds: row.durationMilliseconds,
   }
