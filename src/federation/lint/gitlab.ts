@@ -5,7 +5,6 @@ import { canBe, type IssuerKind, isAsked, isExactly, isOnly, type Level, nothing
 
 /** Servers on which everybody can create a project, with where they say so. */
 const publicServers = [
-  'https://gitlab.com',
   'https://gitlab.gnome.org', // https://wiki.gnome.org/Git/NewRepository
   'https://salsa.debian.org', // http://blog.snow-crash.org/blog/salsa.debian.org-git.debian.org-replacement-going-into-beta
   'https://gitlab.freedesktop.org', // https://www.fooishbar.org/blog/gitlab-fdo-introduction
@@ -18,8 +17,9 @@ const publicServers = [
 const subjectIds = /(?:^|:)(?:project|namespace)_id:\d+(?::|$)/
 
 /**
- * A runner of a group or project. Those of GitLab itself have ids too, and run the jobs of everybody
- * (https://docs.gitlab.com/ci/secrets/id_token_authentication/, `runner_environment`).
+ * On gitlab.com, a runner of a group or project. Those of GitLab itself have ids too, and run the jobs of everybody
+ * (https://docs.gitlab.com/ci/secrets/id_token_authentication/, `runner_environment`). On other servers, runners for
+ * everybody are self-hosted too.
  */
 const ownRunner: Pin = { claim: 'runner_id', beside: { claim: 'runner_environment', value: /^self-hosted$/ } }
 
@@ -29,7 +29,6 @@ const group: Level = {
     // (https://gitlab.com/gitlab-org/gitlab/-/issues/563038).
     { claim: 'namespace_id', immutable: true },
     { claim: 'project_id', immutable: true },
-    ownRunner,
     // Only who may read a policy project can apply its policies (CVE-2023-4002, GitLab 16.2.2).
     { claim: 'job_policy_ref_uri', value: /^[^/]+\/[^/]+\//, prefix: /^[^/]+\/[^/]+\//, open: /^[^/]+\/./ },
     { claim: 'sub', immutable: true, value: subjectIds, prefix: /^(?:project|namespace)_id:\d+:/, open: nothing },
@@ -130,6 +129,15 @@ export const gitlab: IssuerKind = {
   hasLongTokens: true,
   carry: (text) => `project_path:mallory/lab:ref_type:branch:ref:${text}`,
   cohere,
+}
+
+export const gitlabCom: IssuerKind = {
+  ...gitlab,
+  id: 'gitlab-com',
+  title: 'GitLab.com',
+  matches: (issuerUrl) => /^https:\/\/gitlab\.com\/?$/.test(issuerUrl),
+  isShared: () => true,
+  levels: [{ pins: [...group.pins, ownRunner] }, project],
 }
 
 /** The project, its namespace, the ref and the subject name the same job. */

@@ -3,7 +3,7 @@
 import { bitbucket, buildkite, jenkins, terraform } from './build-services.ts'
 import { circleci, circleciRoot } from './circleci.ts'
 import { github } from './github.ts'
-import { gitlab } from './gitlab.ts'
+import { gitlab, gitlabCom } from './gitlab.ts'
 import { google } from './google.ts'
 import { azure, kubernetes, spiffe, unknownIssuer } from './identity-services.ts'
 import type { IssuerKind } from './issuer-kind.ts'
@@ -22,6 +22,7 @@ export const issuerKinds: readonly IssuerKind[] = [
   jenkins,
   ...[vercel, pulumi, pulumiIds, codefresh, depot, modal, codeberg, humanitec, namespace],
   ...[sigstore, cognito, otherService],
+  gitlabCom,
   gitlab,
   terraform,
   kubernetes,

@@ -62,6 +62,8 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
       condition: 'claims.ref_protected == "true"',
       source: 'https://wiki.gnome.org/Git/NewRepository',
     },
+    // On other servers, the runners for everybody are self-hosted too.
+    { issuer: 'gnome', condition: 'claims.runner_id == 7 && claims.runner_environment == "self-hosted"' },
     { issuer: 'salsa', condition: 'claims.environment == "production"' },
     { issuer: 'vercel', condition: 'claims.environment == "preview"', source: vercelDocs },
     { issuer: 'vercel', condition: 'claims.project == "app"', source: vercelDocs },

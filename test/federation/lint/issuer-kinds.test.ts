@@ -11,7 +11,7 @@ test.each([
   ['https://token.actions.githubusercontent.com/acme', 'github', false],
   ['https://token.actions.acme.ghe.com', 'github', false],
   ['https://github.acme.example/_services/token', 'github', undefined],
-  ['https://gitlab.com', 'gitlab', true],
+  ['https://gitlab.com', 'gitlab-com', true],
   ['https://gitlab.acme.example', 'gitlab', undefined],
   ['https://accounts.google.com', 'google', true],
   [`https://login.microsoftonline.com/${tenant}/v2.0`, 'azure', false],
