@@ -1,15 +1,16 @@
-// A node whose database does not respond makes each request wait for one look, and not for two.
+// Looks whose answers the test gives: what a request waits for, what a failed look does, and what a node takes in.
 import { expect, test } from 'bun:test'
 import { type Client, createClient } from '@libsql/client'
 import { firstRevision, lookAt, usageRowsMax } from '../../db/look.ts'
 import { isUnreachable } from '../../db/server-errors.ts'
-import type { Looked, Position } from '../../db/shared-database.ts'
+import type { Looked, Position, Revision } from '../../db/shared-database.ts'
 import { type FollowOptions, followOthers } from '../../src/nodes/follow.ts'
 import { rejectionOf } from '../support/rejection.ts'
+import { createDatabase } from '../support/rows.ts'
 import { until } from '../support/until.ts'
 
 /** A node whose looks the test answers, at times that it chooses. */
-function followInSteps() {
+function followInSteps(orm = {} as FollowOptions['orm']) {
   const looks: PromiseWithResolvers<Looked>[] = []
   const asked: Position[] = []
   const spent: number[] = []
@@ -20,18 +21,19 @@ function followInSteps() {
     looks.push(next)
     return next.promise
   }
-  const { fresh } = followOthers({
+  const ended: string[] = []
+  const { fresh, following } = followOthers({
     shared: { look, commitChange: async () => undefined, beginServing: () => {}, beginEnd: () => {} },
-    orm: {} as FollowOptions['orm'],
+    orm,
     registry: {} as FollowOptions['registry'],
     spending: { add: (_keyId, _at, cost) => spent.push(cost) },
     reload: () => Promise.reject(new Error('not asked')),
     start: { revision: firstRevision, usageId: 0, installation: 'one' },
     monotonic: () => performance.now() + clock.skipped,
     onLook: () => {},
-    onReplaced: () => {},
+    onReplaced: ({ message }) => ended.push(message),
   })
-  return { ask: async () => fresh(), looks, asked, spent, clock }
+  return { ask: async () => fresh(), following, ended, looks, asked, spent, clock }
 }
 
 const nothing: Looked = {
@@ -60,6 +62,73 @@ test('requests that wait for a look that fails fail with it, and the next one lo
   await until('the second look', () => looks.length === 2)
   looks[1]?.resolve(nothing)
   await third
+})
+
+test('a request that comes during a look waits for another one, which begins after it', async () => {
+  const { ask, looks } = followInSteps()
+  const first = ask()
+  await until('the first look', () => looks.length === 1)
+  const second = ask()
+  looks[0]?.resolve(nothing)
+  await first
+  await Promise.race([second, until('the second look', () => looks.length === 2)])
+  expect(looks).toHaveLength(2)
+  looks[1]?.resolve(nothing)
+  await second
+})
+
+test('a node ends when the database lacks the change that it obeys, and looks no more', async () => {
+  const { ask, looks, ended } = followInSteps()
+  const first = rejectionOf(ask())
+  await until('the first look', () => looks.length === 1)
+  const second = rejectionOf(ask())
+  looks[0]?.resolve({ ...nothing, isContinued: false })
+  for (const { message } of await Promise.all([first, second])) expect(message).toContain('gone back to an older state')
+  expect([ended.length, looks.length]).toEqual([1, 1])
+})
+
+test('an own change is not loaded over a newer one that a look has loaded before', async () => {
+  const own = await createDatabase()
+  const { ask, looks, following } = followInSteps(own.database.orm)
+  const looked = ask()
+  await until('the first look', () => looks.length === 1)
+  const [first, second, third] = [1, 2, 3].map((id) => ({ id, lineage: String(id) })) as [Revision, Revision, Revision]
+  looks[0]?.resolve({ ...nothing, revision: second })
+  await looked
+  const loaded: string[] = []
+  const load = (name: string) => async () => loaded.push(name) > 0
+  await following.takeIn({ basis: firstRevision, revision: first }, load('overtaken'))
+  expect(following.revision()).toEqual(second)
+  await following.takeIn({ basis: second, revision: third }, load('newest'))
+  expect(following.revision()).toEqual(third)
+  expect(loaded).toEqual(['newest'])
+  await own.close()
+})
+
+test('a look finds the change of a node by its id and its lineage, and that of an older program by its time and target', async () => {
+  const client = createClient({ url: ':memory:' })
+  await client.executeMultiple(`create table usage (id integer primary key, key_id text, at integer, cost_nanodollars integer);
+    create table admin_changes (id, at, target_id, lineage); create table installation (id text); create table nodes (last_seen_at);
+    insert into installation values ('one')`)
+  const isContinued = async (id: number, lineage: string) =>
+    (await lookAt(client, { revision: { id, lineage }, usageId: 0 })).isContinued
+  expect(await isContinued(0, '')).toBe(true)
+  expect(await isContinued(1, 'a')).toBe(false)
+  await client.executeMultiple("insert into admin_changes values (1, 5, 'key', 'a'), (2, 6, 'key', null)")
+  expect((await lookAt(client, { revision: firstRevision, usageId: 0 })).revision).toEqual({ id: 2, lineage: '6 key' })
+  const held: [number, string][] = [
+    [0, ''],
+    [1, 'a'],
+    [2, '6 key'],
+    [1, 'b'],
+    [1, ''],
+    [2, '7 key'],
+    [2, '6 other'],
+    [3, 'c'],
+  ]
+  const seen = await Promise.all(held.map(([id, lineage]) => isContinued(id, lineage)))
+  expect(seen).toEqual([true, true, true, false, false, false, false, false])
+  client.close()
 })
 
 test('a look without numbers fails: a revision that is not a number would hide every later change', async () => {
