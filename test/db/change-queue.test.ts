@@ -1,8 +1,11 @@
 // Admin changes share a transaction when they wait together. Each fails alone, and a change is planned after those before it are in force.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { changesPerCommitMax } from '../../db/change-queue.ts'
+import { changesPerCommitMax, createChangeQueue } from '../../db/change-queue.ts'
+import { isStale } from '../../db/look.ts'
 import { insertOrganization } from '../../db/organizations.ts'
 import { createBulk } from '../../db/rows.ts'
+import { asNotReached, asUnreachable, unknownOutcome } from '../../db/server-errors.ts'
+import type { Revision } from '../../db/shared-database.ts'
 import { createWriter, type Writer } from '../../db/write.ts'
 import { busyError, type Watched, watchBatches } from '../support/batches.ts'
 import { rowsInFile } from '../support/database-file.ts'
@@ -105,4 +108,44 @@ test('items of one kind share statements, but not across a statement that stands
   await Promise.all([createAll([bulk('one')]), createAll([bulk('two')]), create('three'), createAll([bulk('four')])])
   expect(calls).toEqual([['one', 'two'], ['four']])
   expect(namesInFile()).toEqual(['one', 'two', 'three', 'four'])
+})
+
+test('a change that was planned on an older revision than memory has is stale, and is not committed', async () => {
+  const committed: number[] = []
+  const revision: Revision = { id: 5, lineage: 'five' }
+  const queue = createChangeQueue(
+    async (statements, basis) => {
+      committed.push(statements.length)
+      return { id: basis.id + 1, lineage: 'six' }
+    },
+    { revision: () => revision, refresh: async () => {}, takeIn: async () => {} },
+  )
+  const plannedOn = (on: number) =>
+    queue.change(() => ({ statements: [insert('one')], basis: { revision: on }, load: () => {} }))
+  const outcomes = await Promise.allSettled([plannedOn(4), plannedOn(5), plannedOn(6)])
+  expect(outcomes.map((outcome) => (outcome.status === 'rejected' ? isStale(outcome.reason) : outcome.status))).toEqual(
+    [true, 'fulfilled', true],
+  )
+  expect(committed).toEqual([1])
+})
+
+test.each([
+  ['is unknown', () => unknownOutcome('id', asUnreachable(new Error('The socket was closed')))],
+  ['was not reached in time', () => asUnreachable(new Error('The socket was closed'))],
+  ['was never sent', () => asNotReached(new Error('ECONNREFUSED'))],
+] as const)('changes that share a commit whose outcome %s are not sent again one by one', async (_what, outcome) => {
+  const error = outcome()
+  const committed: number[] = []
+  const queue = createChangeQueue((statements) => {
+    committed.push(statements.length)
+    return Promise.reject(error)
+  })
+  const create = (name: string) => queue.change(() => ({ statements: [insert(name)], load: load(name) }))
+  const outcomes = await Promise.allSettled([create('one'), create('two')])
+  expect(outcomes).toEqual([
+    { status: 'rejected', reason: error },
+    { status: 'rejected', reason: error },
+  ])
+  expect(committed).toEqual([2])
+  expect(inForce).toEqual([])
 })

@@ -1,11 +1,14 @@
 // When a commit over a connection that breaks is repeated, and what is reported of it in the end. Its clock is the test's.
 import { describe, expect, test } from 'bun:test'
 import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/client'
-import { type CommitOptions, createCommits, type Send } from '../../db/commit-once.ts'
+import { type CommitOptions, createCommits, dropOldBatches, type Send } from '../../db/commit-once.ts'
 import { createLedgerQueue } from '../../db/ledger-queue.ts'
+import { databaseTime } from '../../db/node-schema.ts'
+import type { BoundStatement } from '../../db/rows.ts'
 import { asNotReached, asUnreachable, isUnknownOutcome, isUnreachable } from '../../db/server-errors.ts'
 import { watchedCommits } from '../../scripts/shared/watched-commits.ts'
 import { rejectionOf } from '../support/rejection.ts'
+import { createDatabase } from '../support/rows.ts'
 import { until } from '../support/until.ts'
 
 const second = 1_000
@@ -195,4 +198,18 @@ test('rows that share a commit with an unknown outcome are not sent again one by
   state.now = 11 * second
   expect((await both).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(state.ids.size).toBe(1)
+})
+
+test('the id of a commit is kept for an hour by the clock of the database', async () => {
+  const { database, close } = await createDatabase()
+  const insert = (id: string, minutes: number): BoundStatement => ({
+    sql: `insert into batches (id, at) values (?, ${databaseTime} - ${minutes} * 60000)`,
+    args: [id],
+  })
+  await database.commit([insert('old', 61), insert('kept', 59), insert('new', 0), dropOldBatches])
+  const { rows } = await database.client.execute(
+    "select id from batches where id in ('old', 'kept', 'new') order by number",
+  )
+  expect(rows.map(({ id }) => id)).toEqual(['kept', 'new'])
+  await close()
 })

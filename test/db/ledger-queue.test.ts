@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test'
 import { setImmediate } from 'node:timers/promises'
 import { createLedgerQueue } from '../../db/ledger-queue.ts'
+import { auditRow, organizationRows, usageRow } from '../support/rows.ts'
 
 /** Queues ten rows, each in its own turn of the event loop. Commits end when `answer` is called with their number. */
 async function appendTen(options: { isShared: boolean; holdingMilliseconds?: number }) {
@@ -51,4 +52,18 @@ test('a database file commits in each turn', async () => {
   expect(rowsOfCommits()).toHaveLength(10)
   for (const index of rowsOfCommits().keys()) answer(index)
   await rows
+})
+
+test('a usage row keeps its patience in the commit that it shares with rows that have none', async () => {
+  const patience: boolean[] = []
+  const ledger = createLedgerQueue(async (_, rows, { isPatient }) => void patience.push(rows > 1 && isPatient), {
+    isShared: true,
+  })
+  const acme = organizationRows('acme')
+  await Promise.all([ledger.appendAudit(auditRow('one')), ledger.appendUsage(usageRow('two', acme))])
+  await Promise.all([
+    ledger.appendAudit(auditRow('three')),
+    ledger.appendUsedToken({ issuerId: 'issuer', tokenIdSha256: 'x', expiresAt: 1 }),
+  ])
+  expect(patience).toEqual([true, false])
 })
