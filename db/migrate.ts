@@ -25,6 +25,7 @@ import sharedIssuers from './migrations/0021_shared_issuers.sql' with { type: 't
 import writeProbeFiller from './migrations/0022_write_probe_filler.sql' with { type: 'text' }
 import lineage from './migrations/0023_lineage.sql' with { type: 'text' }
 import estimatedUsage from './migrations/0024_estimated_usage.sql' with { type: 'text' }
+import lastUsesBefore from './migrations/0025_last_uses_before.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -53,6 +54,7 @@ export const migrations: Migration[] = [
   { version: 22, name: 'write_probe_filler', statements: statementsOf(writeProbeFiller) },
   { version: 23, name: 'lineage', statements: statementsOf(lineage) },
   { version: 24, name: 'estimated_usage', statements: statementsOf(estimatedUsage) },
+  { version: 25, name: 'last_uses_before', statements: statementsOf(lastUsesBefore) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

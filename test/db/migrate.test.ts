@@ -103,3 +103,43 @@ test.each(migrations.slice(0, -1).map(({ version, name }) => [version, name] as 
     folder.remove()
   },
 )
+
+/** When each was last used, after a file of this version with an exchange and a request was brought up to date. */
+async function readLastUses(version: number, more: string[] = []): Promise<unknown> {
+  const folder = temporaryFolder()
+  const path = join(folder.path, 'latchkey.db')
+  createOldFile(path, version)
+  const old = new OtherSqlite(path)
+  for (const statement of more) old.run(statement)
+  old.close()
+  const database = await openDatabase({ path, create: false, synchronous: 'normal' })
+  if ('refused' in database) throw new Error(database.message)
+  const [rows] = readDatabaseFile(path, 'select id, used_at from last_uses order by used_at, id')
+  await database.close()
+  folder.remove()
+  return rows
+}
+
+const { id: policyId } = acme.policy
+const used = (id: string, usedAt: number) => ({ id, used_at: usedAt })
+const exchangeOf = (ids: string, at: number, outcome = 'issued') => `insert into exchange_audit
+  (at, request_id, outcome, policy_id, issuer_id, key_id) select ${at}, 'r', '${outcome}', ${ids}`
+
+test('what was used before last uses were recorded has its last use from audit and ledger', async () => {
+  const ids = `'${policyId}', '${acme.issuer.id}', '${acme.key.id}'`
+  const requestAt = usageRow('old', acme).at
+  const rows = await readLastUses(4, [exchangeOf(ids, 5), exchangeOf(ids, 9), exchangeOf(ids, 10, 'refused')])
+  expect(rows).toEqual(
+    [used(policyId, 9), used(acme.issuer.id, 9), used(acme.key.id, Math.max(9, requestAt))].toSorted(
+      (one, other) => one.used_at - other.used_at || (one.id < other.id ? -1 : 1),
+    ),
+  )
+})
+
+test('a newer use that was recorded stays, and what was deleted gets none', async () => {
+  const ids = `'${policyId}', '${acme.issuer.id}', 'gone'`
+  const recorded = `insert into last_uses (id, used_at) values ('${policyId}', 20), ('${acme.key.id}', 1e15)`
+  const deleted = `update issuers set deleted_at = 1 where id = '${acme.issuer.id}'`
+  const rows = await readLastUses(20, [exchangeOf(ids, 9), recorded, deleted])
+  expect(rows).toEqual([used(policyId, 20), used(acme.key.id, 1e15)])
+})
