@@ -1,7 +1,7 @@
 // Texts that a condition joins from constants and one claim, and what comparing such a text asks of the claim.
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { among, type ClaimName, never, only, type Paths, type TextOperator } from './atom.ts'
-import { claimOf, constantOf, resolve, type Scope } from './constants.ts'
+import { claimOf, constantOf, type Expression, resolve, type Scope } from './constants.ts'
 import { allOf, anyOf } from './paths.ts'
 
 /** A claim between two constant texts. */
@@ -34,6 +34,59 @@ export function affixedOf(read: ASTNode, within: Scope): Affixed | undefined {
 export function equalsAffixed({ claim, before, after }: Affixed, text: string, equal: boolean): Paths {
   const fits = text.length >= before.length + after.length && text.startsWith(before) && text.endsWith(after)
   return compare(claim, fits ? [['is', text.slice(before.length, text.length - after.length)]] : [], equal)
+}
+
+/**
+ * What it asks of the first and the last claim of a joined text that the whole is `text`: the text up to where the next
+ * constant can follow. Undefined: nothing, or there are too many places.
+ */
+export function equalsJoined(node: ASTNode, scope: Scope, text: string): Paths | undefined {
+  const parts = partsOf({ node, scope })
+  const first = firstValues(parts, text)
+  const last = firstValues(parts.map(reversed).toReversed(), backwards(text))
+  const asked = [first, last && { ...last, values: last.values.map(backwards) }]
+    .filter((each) => each !== undefined)
+    .map(({ claim, values }) => (values.length === 0 ? never : only(among(claim, values, false))))
+  return asked.length === 0 ? undefined : allOf(asked)
+}
+
+/** A constant, a claim, or a part of which nothing is known. */
+type Part = { text?: string; claim?: ClaimName }
+
+function partsOf(expression: Expression): Part[] {
+  const { node, scope } = resolve(expression)
+  const text = constantOf(node, scope)
+  if (typeof text === 'string') return [{ text }]
+  if (node.op === '+') return node.args.flatMap((each) => partsOf({ node: each, scope }))
+  const claim = claimOf(node, scope)
+  return [claim === undefined ? {} : { claim }]
+}
+
+function firstValues(parts: readonly Part[], whole: string): { claim: ClaimName; values: string[] } | undefined {
+  const at = parts.findIndex(({ text }) => text === undefined)
+  const { claim } = parts[at] ?? {}
+  if (claim === undefined) return undefined
+  const start = textOf(parts.slice(0, at))
+  if (!whole.startsWith(start)) return { claim, values: [] }
+  const following = parts.slice(at + 1)
+  const end = following.findIndex(({ text }) => text === undefined)
+  const next = textOf(end === -1 ? following : following.slice(0, end))
+  const values: string[] = []
+  for (let to = start.length; to <= whole.length; to++)
+    if (whole.startsWith(next, to)) values.push(whole.slice(start.length, to))
+  return values.length > waysMax ? undefined : { claim, values }
+}
+
+function textOf(parts: readonly Part[]): string {
+  return parts.map(({ text = '' }) => text).join('')
+}
+
+function reversed({ text, claim }: Part): Part {
+  return text === undefined ? { ...(claim === undefined ? {} : { claim }) } : { text: backwards(text) }
+}
+
+function backwards(text: string): string {
+  return text.split('').toReversed().join('')
 }
 
 /** What it asks of the claim that the whole text passes a test, or does not. Undefined: there are too many ways. */

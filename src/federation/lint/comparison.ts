@@ -1,6 +1,6 @@
 // Tests of one claim, or of what a condition makes of it, as paths.
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { affixedOf, equalsAffixed, testsAffixed } from './affixes.ts'
+import { affixedOf, equalsAffixed, equalsJoined, testsAffixed } from './affixes.ts'
 import {
   always,
   among,
@@ -30,7 +30,9 @@ export function translateComparison({ node, scope }: Expression, constant: Scala
     return only({ kind: 'converted', ...converted, test })
   }
   const affixed = typeof constant === 'string' ? affixedOf(node, scope) : undefined
-  return affixed === undefined ? undefined : equalsAffixed(affixed, String(constant), equal)
+  if (affixed !== undefined) return equalsAffixed(affixed, String(constant), equal)
+  const joined = equal && typeof constant === 'string' ? equalsJoined(node, scope, constant) : undefined
+  return joined === undefined ? undefined : allOf([joined, rest(node, scope)])
 }
 
 export function translateOrder(

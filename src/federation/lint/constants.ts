@@ -23,12 +23,12 @@ const variables: Partial<Record<string, ClaimName>> = {
 }
 
 /** Returns the claim that a node reads, or undefined if it computes something. */
-export function claimOf(node: ASTNode, scope: Scope): ClaimName | undefined {
+export function claimOf(read: ASTNode, within: Scope): ClaimName | undefined {
+  const { node, scope } = resolve({ node: read, scope: within })
   if (node.op === 'id') {
     const bound = scope.bindings.get(node.args)
     if (bound === undefined) return variables[node.args]
-    if ('item' in bound) return bound.item
-    return isFollowed(scope) ? claimOf(bound.node, bound.scope) : undefined
+    return 'item' in bound ? bound.item : undefined
   }
   if (node.op === '.') return memberOf(node.args[0], node.args[1], scope)
   if (node.op !== '[]') return undefined
@@ -42,11 +42,25 @@ export function isFollowed({ budget }: Scope): boolean {
   return budget.nodes-- > 0
 }
 
-/** Returns what a macro variable stands for, or the expression itself. */
+/** Returns what a macro variable or a member of a written map or list stands for, or the expression itself. */
 export function resolve(expression: Expression): Expression {
   const { node, scope } = expression
-  const bound = node.op === 'id' ? scope.bindings.get(node.args) : undefined
+  const bound = node.op === 'id' ? scope.bindings.get(node.args) : memberOfLiteral(node, scope)
   return bound !== undefined && 'node' in bound && isFollowed(scope) ? resolve(bound) : expression
+}
+
+function memberOfLiteral(node: ASTNode, scope: Scope): Expression | undefined {
+  if (node.op !== '.' && node.op !== '[]') return undefined
+  const object = resolve({ node: node.args[0], scope })
+  if (object.node.op !== 'map' && object.node.op !== 'list') return undefined
+  const name = node.op === '.' ? node.args[1] : constantOf(node.args[1], scope)
+  const value =
+    object.node.op === 'map'
+      ? object.node.args.find(([key]) => name !== undefined && constantOf(key, object.scope) === name)?.[1]
+      : typeof name === 'number'
+        ? object.node.args[name]
+        : undefined
+  return value === undefined ? undefined : { node: value, scope: object.scope }
 }
 
 function memberOf(object: ASTNode, name: string, scope: Scope): ClaimName | undefined {
@@ -62,21 +76,19 @@ export function isClaims(node: ASTNode): boolean {
 }
 
 /** Returns the value of a node that reads no token, or undefined. */
-export function constantOf(node: ASTNode, scope: Scope): Scalar | undefined {
+export function constantOf(read: ASTNode, within: Scope): Scalar | undefined {
+  const { node, scope } = resolve({ node: read, scope: within })
   switch (node.op) {
     case 'value':
       return scalarOf(node.args)
-    case 'id': {
-      const bound = scope.bindings.get(node.args)
-      if (bound === undefined || 'item' in bound || !isFollowed(scope)) return undefined
-      return constantOf(bound.node, bound.scope)
-    }
     case '+': {
       const [left, right] = node.args.map((each) => constantOf(each, scope))
       return typeof left === 'string' && typeof right === 'string' ? left + right : evaluated(node, scope)
     }
+    case 'id':
     case '.':
     case 'list':
+    case 'map':
       return undefined
     default:
       return evaluated(node, scope)

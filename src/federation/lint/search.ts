@@ -57,24 +57,24 @@ export function createSearch(
 }
 
 function createJudge(policy: LintedPolicy, { ast, source }: Condition): Judge {
-  const conjuncts = conjunctsOf(ast).map((each) => prepare(each, source))
+  const conjuncts = conjunctsOf(ast).map(({ node, truth }) => ({ evaluate: prepare(node, source), truth }))
   let left = Math.min(tokensMax, Math.ceil(evaluationsMax / countEvaluations(ast)))
   const rate = (claims: Witness): number => {
     left -= 1
     const token = tokenOf(claims)
     const view = token === undefined ? undefined : activationOf(token, true)
     if (view === undefined || isRefusal(view)) return -1
-    const rated = conjuncts.filter((each) => isTrue(() => each(view))).length
+    const rated = conjuncts.filter(({ evaluate, truth }) => resultOf(() => evaluate(view)) === truth).length
     return rated === conjuncts.length && isAccepted(policy, claims) ? Infinity : rated
   }
   return { rate, isSpent: () => left <= 0 }
 }
 
-function isTrue(evaluate: () => unknown): boolean {
+function resultOf(evaluate: () => unknown): unknown {
   try {
-    return evaluate() === true
+    return evaluate()
   } catch {
-    return false
+    return undefined
   }
 }
 
@@ -130,13 +130,17 @@ function changedClaim(
   return copy
 }
 
-function conjunctsOf(node: ASTNode): ASTNode[] {
-  return node.op === '&&' ? node.args.flatMap(conjunctsOf) : [node]
+/** What must be true or false together, in whatever way a condition negates it. */
+function conjunctsOf(node: ASTNode, truth = true): { node: ASTNode; truth: boolean }[] {
+  if (node.op === '!_') return conjunctsOf(node.args, !truth)
+  if (node.op !== (truth ? '&&' : '||')) return [{ node, truth }]
+  return (node.args as [ASTNode, ASTNode]).flatMap((each) => conjunctsOf(each, truth))
 }
 
 /** How many nodes one evaluation can reach: those within a macro once for each item. */
 function countEvaluations(node: ASTNode): number {
   const count = (nodes: readonly ASTNode[]) => nodes.reduce((total, each) => total + countEvaluations(each), 0)
+  if (node.op === '!_') return countEvaluations(node.args)
   if (node.op !== 'rcall' || !macros.includes(node.args[0])) return 1 + count(childrenOf(node))
   const [, receiver, given] = node.args
   return 1 + countEvaluations(receiver) + countItems(receiver) * count(given)

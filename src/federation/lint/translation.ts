@@ -216,17 +216,12 @@ function choicesOf(node: ASTNode, scope: Scope): { when: Paths; value: ASTNode }
     ]
   }
   if (node.op !== '[]') return undefined
-  const [read, index] = node.args
-  // An expression of another scope cannot stand in this one.
-  const { node: object, scope: within } = resolve({ node: read, scope })
-  if (object.op === 'map' && within === scope)
-    return object.args.map(([key, value]) => ({
-      when: equalityOr(node, { node: index, scope }, { node: key, scope }, true),
-      value,
-    }))
-  const at = object.op === 'list' && within.bindings.size === 0 ? constantOf(index, scope) : undefined
-  const value = object.op === 'list' && typeof at === 'number' ? object.args[at] : undefined
-  return value === undefined ? undefined : [{ when: always, value }]
+  const [object, index] = node.args
+  if (object.op !== 'map') return undefined
+  return object.args.map(([key, value]) => ({
+    when: equalityOr(node, { node: index, scope }, { node: key, scope }, true),
+    value,
+  }))
 }
 
 /** An item satisfies the atoms about it. The others hold for the token, since the list is not empty. */
