@@ -94,8 +94,12 @@ describe('for any policy', () => {
       fc.property(policies, ([issuer, expression]) => {
         const [one, other] = [rowOf(issuer, expression), rowOf(issuer, respell(expression))]
         if (one === undefined || other === undefined) return
-        const rulesOf = (row: PolicyRow) => findingsOf(row).map(({ rule, detail }) => `${rule} ${detail ?? ''}`)
-        expect(rulesOf(other)).toEqual(rulesOf(one))
+        // A search may find a token for one spelling and none for the other. What is suspected stays.
+        const rulesOf = (row: PolicyRow) =>
+          findingsOf(row).flatMap(({ rule, detail = '' }) =>
+            rule === 'not-proven-narrow' || rule === 'not-decided' ? detail.split(', ') : [`${rule} ${detail}`.trim()],
+          )
+        expect(new Set(rulesOf(other))).toEqual(new Set(rulesOf(one)))
       }),
       runs,
     )
