@@ -1,7 +1,7 @@
 // Two nodes that archive the same server database, each into its own folder: no row is archived twice or lost, whoever
 // dies or sleeps in between. Nodes are functions here; a killed one never writes again.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { mkdirSync, renameSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { listArchives } from '../../db/archives.ts'
 import type { Database } from '../../db/open.ts'
@@ -42,7 +42,7 @@ beforeAll(async () => {
   database = opened
   writer = createWriter(database, () => {})
   await writer.write(insertOrganizationRows(database, acme))
-  for (const host of ['a', 'b']) mkdirSync(join(folder.path, host))
+  for (const name of ['a', 'b', 'shared']) mkdirSync(join(folder.path, name))
 })
 afterAll(async () => {
   await writer.close()
@@ -55,7 +55,7 @@ beforeEach(async () => {
 })
 
 /** A node that does this before each of its commits, the first being number 1. */
-function startNode(host: string, before: (commit: number) => Promise<void> = async () => {}) {
+function startNode(host: string, before: (commit: number) => Promise<void> = async () => {}, at = host) {
   let commits = 0
   const own: Pick<Writer, 'write'> = {
     write: async (statements) => {
@@ -66,7 +66,7 @@ function startNode(host: string, before: (commit: number) => Promise<void> = asy
   }
   const context = { database, orm: database.orm, writer: own, now: () => now, log: () => {}, rowsPerFileMax: 20 }
   const archiving = createArchiving(context, { host })
-  const request = { before: { usage: now }, folder: join(folder.path, host), by: { kind: 'server' } as const }
+  const request = { before: { usage: now }, folder: join(folder.path, at), by: { kind: 'server' } as const }
   return { run: () => archiving.run(request, { isAlone: true }), commits: () => commits }
 }
 
@@ -89,11 +89,18 @@ async function expectEachRowOnce(): Promise<void> {
   expect(all).toEqual(Array.from({ length: added }, (_, index) => index + 1))
 }
 
-test('two runs at once archive each row once: the second one is refused', async () => {
-  const outcomes = await Promise.allSettled([startNode('a').run(), startNode('b').run()])
-  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-  const refused = outcomes.find(({ status }) => status === 'rejected')
-  expect(refused).toMatchObject({ reason: { code: 'conflict', reason: 'archive_lease_held' } })
+test('a run that begins during another one is refused, and the first one finishes', async () => {
+  const [leased, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const first = startNode('a', async (commit) => {
+    if (commit !== 2) return
+    leased.resolve()
+    await refused.promise
+  }).run()
+  await leased.promise
+  const second = await rejectionOf(startNode('b').run())
+  expect(second).toMatchObject({ code: 'conflict', reason: 'archive_lease_held' })
+  refused.resolve()
+  expect(new Set((await first).map(({ state }) => state))).toEqual(new Set(['finished']))
   await expectEachRowOnce()
 })
 
@@ -142,4 +149,23 @@ test('a node that sleeps while another takes over changes nothing when it wakes'
     await startNode('a').run()
     await expectEachRowOnce()
   }
+})
+
+test('a node that takes over in a folder that both share writes another file', async () => {
+  // The lease, the archive, and then the commit that it is verified with.
+  await startNode('a', killedAt(2), 'shared')
+    .run()
+    .catch(() => {})
+  await endLease()
+  const [begun] = await listArchives(database.orm, { limit: 1 })
+  expect(begun).toMatchObject({ state: 'writing', node: 'a' })
+  const before = readdirSync(join(folder.path, 'shared'))
+  const bytes = before.map((name) => readFileSync(join(folder.path, 'shared', name)))
+  expect(before).toContain(String(begun?.file))
+  await startNode('b', undefined, 'shared').run()
+  const taken = (await listArchives(database.orm, { limit: 9 })).find(({ id }) => id === begun?.id)
+  expect(taken).toMatchObject({ state: 'finished', node: 'b' })
+  expect(taken?.file).not.toBe(String(begun?.file))
+  // What the first one may still write.
+  expect(before.map((name) => readFileSync(join(folder.path, 'shared', name)))).toEqual(bytes)
 })

@@ -215,6 +215,24 @@ test('each archive is recorded with its user, and again when its rows have left'
   ])
 })
 
+test('a row that changes before its file is compared with it fails the archive, and no row leaves', async () => {
+  const { client } = own.database
+  const [last] = (await client.execute(`select id from usage where at < ${before} order by id desc limit 1`)).rows
+  let isChanged = false
+  /** The manifest is written before the rows are read again. */
+  const rest = async () => {
+    if (isChanged || readdirSync(folder.path).length < 2) return
+    isChanged = true
+    const change = `update usage set subject = 'changed' where id = ${Number(last?.id)}`
+    await writer.write([execute('drop trigger usage_keeps_values'), execute(change)])
+  }
+  const pace = { rest, restAfterWrite: async () => {} }
+  await expect(run('usage', { pace })).rejects.toThrow('it does not hold the 3000 rows that were written')
+  expect(isChanged).toBe(true)
+  expect(await listArchives(own.database.orm, { limit: 9 })).toMatchObject([{ state: 'writing', sha256: null }])
+  expect(await readRows(own.database, 'usage')).toHaveLength(count)
+})
+
 test('a run that a stopping server ends is finished by the next one', async () => {
   const all = await readRows(own.database, 'usage')
   const request = { before: { usage: before }, folder: folder.path, by: { kind: 'server' } as const }
@@ -309,6 +327,25 @@ describe('a verified archive', () => {
       damage()
       expect(await verify()).toContain(problem)
     })
+
+  test('that was replaced by another one before its rows left removes none of them', async () => {
+    const stopping: ArchiveContext['writer'] = {
+      write: async (statements) => {
+        if (statements.length === 3) throw new Error('power cut')
+        await writer.write(statements)
+      },
+    }
+    await expect(run('usage', { writer: stopping })).rejects.toThrow('power cut')
+    const { data } = paths()
+    const file = readFileSync(data)
+    writeFileSync(data, Bun.gzipSync(Bun.gunzipSync(file), { level: 1 }))
+    await expect(run('usage')).rejects.toThrow('its SHA-256 is not the one of the file that was written')
+    expect(await readRows(own.database, 'usage')).toHaveLength(count)
+    expect(await listArchives(own.database.orm, { limit: 9 })).toMatchObject([{ state: 'verified' }])
+    writeFileSync(data, file)
+    await run('usage')
+    expect(await readRows(own.database, 'usage')).toHaveLength(count - 3_000)
+  })
 
   test('whose file was lost while rows were leaving keeps the other rows until the file is back', async () => {
     let removals = 0
