@@ -51,6 +51,8 @@ export type Config = {
   upstreamApiKey: string | undefined
   /** The smallest inference body that is too large. */
   bodyBytesMax: number
+  /** Whether inference bodies may not refer to what upstreams store. */
+  refusesSharedState: boolean
   masterKey: MasterKeySource
   /** Exchanges per minute, and in one burst, from one client address; undefined for no limit. */
   rateLimit: RateLimit | undefined
@@ -138,6 +140,7 @@ export function parseSettings(texts: SettingTexts): Config {
     upstreamUrl: optional('LATCHKEY_UPSTREAM_URL', parseHttpUrl),
     upstreamApiKey: optional('LATCHKEY_UPSTREAM_API_KEY', parseCredential),
     bodyBytesMax: count('LATCHKEY_MAX_BODY_MB', 1, bodyMegabytesMax) * 1024 * 1024 + 1,
+    refusesSharedState: required('LATCHKEY_REFUSE_SHARED_STATE', parseBoolean),
     masterKey: masterKeySource(read, isServer ? undefined : dirname(databasePath)),
     rateLimit: rateLimitOf(count('LATCHKEY_RATE_LIMIT', 0), count('LATCHKEY_RATE_BURST', 1)),
     trustedProxies: required('LATCHKEY_TRUSTED_PROXIES', parseNetworks),

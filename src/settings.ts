@@ -94,6 +94,12 @@ export const settings = [
     default: '32',
   },
   {
+    env: 'LATCHKEY_REFUSE_SHARED_STATE',
+    value: 'BOOLEAN',
+    help: 'true refuses inference bodies that refer to stored responses, conversations or files, which callers share',
+    default: 'false',
+  },
+  {
     env: 'LATCHKEY_RATE_LIMIT',
     value: 'NUMBER',
     help: 'exchanges per minute from one client address; 0 removes the limit',

@@ -99,6 +99,11 @@ const values: Record<
         ? { socketPath: text.slice('unix:'.length) }
         : { hostname: text.replace(/:\d$|[[\]]/g, ''), port: Number(text.at(-1)) },
   ],
+  LATCHKEY_REFUSE_SHARED_STATE: [
+    ['true', 'false', 'no'],
+    (config) => config.refusesSharedState,
+    (text) => text === 'true',
+  ],
   LATCHKEY_ADMIN_PAGE: [['true', 'false', 'no'], (config) => config.adminPage, (text) => text === 'true'],
   LATCHKEY_ADMIN_LISTEN: [
     ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3'],
@@ -244,6 +249,7 @@ describe('every setting', () => {
       upstreamApiKey: undefined,
       masterKey: { kind: 'file', path: resolve('latchkey-data/master.key'), isDefault: true },
       bodyBytesMax: 32 * 1024 * 1024 + 1,
+      refusesSharedState: false,
       rateLimit: { perMinute: 600, burst: 200 },
       trustedProxies: { has: expect.any(Function) },
       issuerNetworks: undefined,

@@ -39,7 +39,7 @@ export type Call = {
 
 /** Enough for every inference server known, which have at most four. The options are written again. */
 const streamOptionsMax = 32
-const foldedNames = ['model', 'models', 'stream', 'stream_options']
+const foldedNames = ['model', 'models', 'stream', 'stream_options', 'background']
 const longestFoldedName = Math.max(...foldedNames.map((name) => name.length))
 const inLowerCase = /^[a-z_]*$/
 

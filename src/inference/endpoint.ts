@@ -11,6 +11,7 @@ import { forwardToBest } from './fallback.ts'
 import { type LedgerContext, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
 import { respond, settleFailure } from './settlement.ts'
+import { rejectBackground, rejectSharedState } from './shared-state.ts'
 import type { Forwarded, UpstreamContext } from './upstream/forward.ts'
 import { rejectLoop } from './upstream/forwarding-loop.ts'
 import { route, type UpstreamRegistry } from './upstream/targets.ts'
@@ -24,7 +25,7 @@ export type InferenceContext = BearerContext &
     registry: PresetRegistry & UpstreamRegistry
     metrics: Pick<Metrics, 'countFailover'>
     presets: Presets
-    config: { bodyBytesMax: number }
+    config: { bodyBytesMax: number; refusesSharedState: boolean }
     follow: { recent: () => Promise<void> | undefined }
   }
 
@@ -58,6 +59,8 @@ async function infer(path: Path, request: Request, context: InferenceContext, in
   checkBudget(principal.key, context)
   const call = await completeCall(path, sent, principal.key.workspaceId, context)
   await checkNamedModels(principal, call)
+  rejectBackground(call)
+  if (context.config.refusesSharedState) await rejectSharedState(call)
   rejectLoop(request, context)
   const attempts = route(context.registry, call.models, principal.key.id)
   const restoreIdleLimit = info.peer.liftIdleLimit()
