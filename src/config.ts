@@ -1,7 +1,8 @@
 // The configuration of a process: flags over environment over file over default, each checked once.
 import { dirname, join, resolve } from 'node:path'
 import { type Retention, retentionOf } from './archive/retention.ts'
-import { type DatabaseServer, databaseServer, readText } from './database-server.ts'
+import { readConfigFile } from './config-file.ts'
+import { type DatabaseServer, databaseServer } from './database-server.ts'
 import { Fault } from './fault.ts'
 import { backupsKeptMax, bodyMegabytesMax } from './limits.ts'
 import type { AccessLogTarget } from './observe/access-log.ts'
@@ -25,7 +26,7 @@ import {
   parseNetworks,
   parseOrigin,
 } from './setting-values.ts'
-import { configFileSetting, type Setting, type SettingName, settings } from './settings.ts'
+import { type Setting, type SettingName, settings } from './settings.ts'
 import type { MasterKeySource } from './tokens/master-key.ts'
 import type { AddressList } from './values/ip-address.ts'
 
@@ -177,38 +178,6 @@ function readerOf(sources: ConfigSources): Read {
     const given = [sources.flags[name], sources.environment[name], file[name]]
     return given.find((value) => value !== undefined && value !== '') ?? sources.defaults?.[name] ?? setting?.default
   }
-}
-
-function readConfigFile({ flags, environment }: ConfigSources): Partial<Record<string, string>> {
-  const path = flags[configFileSetting] ?? environment[configFileSetting]
-  if (path === undefined || path === '') return {}
-  const values: Record<string, string> = {}
-  const lines = readText(configFileSetting, path)
-    .replace(/^\ufeff/, '')
-    .split(/\r?\n/)
-  for (const [index, line] of lines.entries()) {
-    if (/^\s*([#;].*)?$/.test(line)) continue
-    const { name, value } = parseLine(path, line, index + 1)
-    values[name] = value
-  }
-  return values
-}
-
-function parseLine(path: string, line: string, number: number): { name: string; value: string } {
-  const { name = '', value = '' } = /^\s*(?<name>\w+)\s*=(?<value>.*)$/.exec(line)?.groups ?? {}
-  const place = `Line ${number} of ${JSON.stringify(path)} (${configFileSetting})`
-  if (name === '') throw new Fault('configuration', `${place} is not a setting: write NAME=value`)
-  const names: string[] = settings.map(({ env }) => env)
-  if (names.includes(name)) return { name, value: unquote(value.trim()) }
-  throw new Fault(
-    'configuration',
-    `${place} sets ${JSON.stringify(name)}, which is not a setting; latchkey help configuration lists all settings`,
-  )
-}
-
-/** A value may be quoted, as systemd writes it. No character inside has a special meaning, not even #. */
-function unquote(value: string): string {
-  return /^(["']).*\1$/.test(value) && value.length > 1 ? value.slice(1, -1) : value
 }
 
 function tlsFilesOf(read: Read): TlsFiles | undefined {

@@ -51,6 +51,7 @@ const plan = [
     'settings',
     'setting-values',
     'database-server',
+    'config-file',
     'config',
     'addresses',
     'effective-settings',
