@@ -175,6 +175,31 @@ describe('once only the bundles of a signer are accepted,', () => {
     expect(await shown()).toMatchObject({ key_bundle: { sequence: 22 } })
   })
 
+  test('and the older one behind it is refused as replayed', async () => {
+    const [older, newer] = [await border.pack(keys(), { seq: 23 }), await border.pack(keys(), { seq: 24 })]
+    expect((await importOf(older)).map(({ outcome }) => outcome)).toEqual(['imported'])
+    const read = (await importOf(newer, older)).map(({ outcome, reason }) => reason ?? outcome)
+    expect(read).toEqual(['imported', 'bundle_replayed'])
+  })
+
+  test('a bundle for the issuer of another organization is refused, and changes nothing there', async () => {
+    await own.admin('organizations.create', { name: 'far' })
+    await own.admin('organizations.plan', { organization: 'far', plan: 'business' })
+    const foreign = {
+      name: 'theirs',
+      issuer_url: 'https://theirs.example.com',
+      jwks: { keys: [own.pairs.es.publicJwk] },
+    }
+    await own.admin('issuers.add', { organization: 'far', ...foreign })
+    const read = () => own.admin<Row>('issuers.show', { organization: 'far', issuer: 'theirs' })
+    const before = await read()
+    const file = await border.pack([own.pairs.otherEs], { seq: 30, sub: foreign.issuer_url })
+    const answer = await own.admin<{ data: Imported[] }>('issuers.import', { organization: 'default', file })
+    expect(answer.data).toMatchObject([{ outcome: 'refused', reason: 'bundle_issuer_unknown' }])
+    expect(await read()).toEqual(before)
+    await own.admin('issuers.delete', { organization: 'far', issuer: 'theirs' })
+  })
+
   test('a day of difference between the clocks refuses a bundle with the reason', async () => {
     const { now } = own.clock
     const bundle = await border.pack(keys(), { seq: 23 })

@@ -30,6 +30,15 @@ describe('a name', () => {
   })
 })
 
+test('the hash of a key in another organization is not found, and the error repeats it without naming the key', async () => {
+  await served.admin('organizations.create', { name: 'foreign' })
+  const { id, hash } = await served.admin<Row & { hash: string }>('keys.create', { organization: 'foreign', name: 'f' })
+  const shown = served.admin('keys.show', { organization: 'default', key: hash })
+  const message = await shown.then(String, (error: Error) => error.message)
+  expect(message).toContain(`There is no key "${hash}"`)
+  expect(message).not.toContain(id)
+})
+
 describe('a key cannot', () => {
   const inOneSecond = () => new Date(Date.now() + 1_000).toISOString()
 

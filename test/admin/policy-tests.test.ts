@@ -39,6 +39,12 @@ describe('a policy whose tests pass', () => {
     ])
   })
 
+  test('applies the bounds on lengths that an exchange has', async () => {
+    const long = { ...main, name: 'too long', claims: { ...main.claims, sub: 'x'.repeat(513) } }
+    await create('bounded', { tests: [{ ...long, expect: 'claim_too_long' }] })
+    expect(await resultOf('bounded')).toMatchObject([{ got: 'claim_too_long', ok: true }])
+  })
+
   test('is not changed by an edit that breaks one, and the error shows the parts of the condition', async () => {
     await create('edited', { tests: [main, fork] })
     const widened = { policy: 'edited', condition: 'claims.repository_id == "456789"' }

@@ -213,3 +213,21 @@ describe('with a key that is disabled meanwhile, nothing is changed by', () => {
     })
   }
 })
+
+test('a change whose session ends while it waits for its turn is refused and not made', async () => {
+  const { context, runByName } = served.server
+  const ending = crypto.randomUUID()
+  await insertLiveSession(context, ending)
+  const turn = Promise.withResolvers<void>()
+  const first = context.runExclusive(() => turn.promise)
+  const ended = served.admin('sessions.end', { session: ending })
+  const actor = { kind: 'key' as const, keyId: boss.id, requestId: crypto.randomUUID(), sessionId: ending }
+  const made = runByName('keys.create', { name: 'too late' }, actor).then(
+    () => 'made',
+    (error: unknown) => error,
+  )
+  turn.resolve()
+  await Promise.all([first, ended])
+  expect(await made).toMatchObject({ code: 'unauthorized' })
+  await expect(served.admin('keys.show', { key: 'too late' })).rejects.toMatchObject({ code: 'not_found' })
+})

@@ -109,6 +109,14 @@ describe('a bundle endpoint', () => {
     await expect(server.keys.refresh(issuer)).rejects.toThrow('went back from spiffe_sequence 7 to 6')
     const found = await server.keys.find(issuer, { kid: 'jwt-authority', algorithm: 'ES256' })
     expect(found).toMatchObject({ algorithm: 'ES256' })
+    // A document without a sequence does not make it forget the last one.
+    server.answers.keys = async () => {
+      const { spiffe_sequence: _, ...rest } = (await reply(8, 60).json()) as Record<string, unknown>
+      return json(200, rest)
+    }
+    await server.keys.refresh(issuer)
+    server.answers.keys = () => reply(6, 60)
+    await expect(server.keys.refresh(issuer)).rejects.toThrow('went back from spiffe_sequence 7 to 6')
     const restarted = createIssuerServer([])
     restarted.answers.keys = () => reply(6, 60)
     const [lastKeySet = null] = server.kept

@@ -86,6 +86,7 @@ const tokens: TokenRow[] = [
   ['a kid that is SQL', signed({}, { kid: "es' or '1'='1" }), 'kid_unknown'],
   ['a kid that is a member of every object', signed({}, { kid: '__proto__' }), 'kid_unknown'],
   ['a kid that is a number', signed({}, { kid: 1 }), 'token_header', 'kid'],
+  ['a kid that is null', signed({}, { kid: null }), 'token_header', 'kid'],
   ['a kid that holds a NUL', signed({}, { kid: 'es\0x' }), 'kid_unknown', String.raw`es\u0000x`],
   ['a sub that goes on after a NUL', signed({ sub: `${subject}\0x` }), 'subject_mismatch'],
   ['the kid of another key of the issuer', signed({}, { kid: 'other-es' }), 'signature_invalid'],
@@ -265,3 +266,12 @@ async function makeOrganization(organization: string, url: string): Promise<Row>
   const rules = { issuer: 'idp', key: 'target', audience, subject }
   return latchkey.admin('policies.create', { organization, name: 'policy', ...rules })
 }
+
+test('a forged token with a shifted iat leaves the clock difference of its issuer as it was', async () => {
+  const { clockDifferences } = latchkey.server.context
+  await latchkey.exchange(await latchkey.sign())
+  const before = [...clockDifferences.of(latchkey.issuer.id)]
+  expect(before.length).toBeGreaterThan(0)
+  await latchkey.exchange(await signToken(stranger, latchkey.claims({ iat: seconds() - 1_800 })))
+  expect(clockDifferences.of(latchkey.issuer.id)).toEqual(before)
+})

@@ -52,6 +52,10 @@ test('a link that expires or is removed before its commit signs nobody in', asyn
   await writer.write(insertSignInLink('lasting', grant, 60_000))
   await writer.write(insertSignInLink('expired', grant, 0))
   expect(await findSignInLink(orm, 'lasting')).toEqual(grant)
+  await writer.write(insertSignInLink('ahead', grant, 60_000))
+  const later = "update sign_in_links set created_at = created_at + 50000 where code_sha256 = 'ahead'"
+  await writer.write([{ toSQL: () => ({ sql: later, params: [] }) }])
+  expect(await findSignInLink(orm, 'ahead')).toBeUndefined()
   for (const code of ['expired', 'removed'])
     expect([code, isLinkUsed(await rejectionOf(writer.write(useSignInLink(code))))]).toEqual([code, true])
   await writer.write(useSignInLink('lasting'))

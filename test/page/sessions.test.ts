@@ -33,6 +33,21 @@ const newLink = async (input: object = {}) => {
 const statusWith = async (cookie: string, headers?: Record<string, string>) =>
   (await call(latchkey, list, { cookie, ...(headers && { headers }) })).status
 
+test('a link is made for a management key alone', async () => {
+  await expect(newLink({ key: 'target' })).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringContaining('is an inference key: choose a management key'),
+  })
+})
+
+test('a session that was made two minutes ahead of the clock has ended', async () => {
+  const cookie = await signIn(latchkey, { api_key: managementKey.key })
+  expect(await statusWith(cookie)).toBe(200)
+  now -= 2 * minute
+  expect(await statusWith(cookie)).toBe(401)
+  now += 2 * minute
+})
+
 describe('a sign-in', () => {
   test('with a management key says who is signed in and sets a cookie that no script reads', async () => {
     const response = await signInWith({ api_key: managementKey.key })

@@ -121,3 +121,14 @@ test('a document without owner_locks unlocks what its owner has, and a lock need
   const unowned = { latchkey: 1, owner_locks: true }
   await expect(managed.federation.admin('config.plan', { organization, document: unowned })).rejects.toThrow('owner')
 })
+
+test('a lock in one organization leaves the objects of the same owner in another free', async () => {
+  const { admin } = managed.federation
+  await admin('organizations.create', { name: 'elsewhere' })
+  const document = (owner_locks: boolean) => ({ latchkey: 1, owner: 'both', owner_locks, keys: [{ name: 'both-key' }] })
+  await admin('config.apply', { organization, document: document(false) })
+  await admin('config.apply', { organization: 'elsewhere', document: document(true) })
+  const edit = { key: 'both-key', limit: 5 }
+  expect(await admin('keys.update', { organization, ...edit })).toMatchObject({ limit: 5 })
+  await expect(admin('keys.update', { organization: 'elsewhere', ...edit })).rejects.toThrow('locks the key')
+})

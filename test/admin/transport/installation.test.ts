@@ -144,6 +144,9 @@ describe('a change that names its version', () => {
       })
       expect(second.headers.get('etag')).toBe(first.headers.get('etag'))
       expect((await send('PATCH', path, first.headers.get('etag') ?? '', change)).status).toBe(200)
+      const current = (await send('GET', path)).headers.get('etag') ?? ''
+      // A weak tag never matches in If-Match (RFC 9110 §13.1.1).
+      expect([path, (await send('PATCH', path, `W/${current}`, change)).status]).toEqual([path, 412])
       expect((await send('PATCH', path, '*', change)).status).toBe(200)
       expect((await send('PATCH', path, undefined, { ...change, if_match: '*' })).status).toBe(400)
     }

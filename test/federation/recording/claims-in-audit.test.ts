@@ -1,5 +1,6 @@
 // Which claims of a verified token the audit keeps, by the setting of the organization.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createClaimHash } from '../../../src/federation/recording/claim-hash.ts'
 import type { RecordedClaims } from '../../../src/federation/recording/recorded-claims.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
 
@@ -120,6 +121,12 @@ test('all claims are recorded up to 4 KB, and the record says whether they are a
   expect(Object.keys(large.recorded?.claims ?? {})).not.toContain('second')
   expect(large.recorded?.complete).toBeUndefined()
   expect(Buffer.byteLength(JSON.stringify(large.recorded))).toBeLessThanOrEqual(4_096)
+})
+
+test('the same claim has different hashes in two organizations', () => {
+  const [one, other] = ['one', 'other'].map((id) => createClaimHash('ab'.repeat(32), id))
+  expect(one?.hashOf('acme/app')).not.toBe(other?.hashOf('acme/app'))
+  expect(one?.key).not.toBe(other?.key)
 })
 
 test('hashed claims show neither texts nor numbers, and equal values have equal hashes', async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { gzipSync } from 'node:zlib'
 import { upstreamListMillisecondsMax } from '../../../src/limits.ts'
 import { type Inference, startInference } from '../../support/inference.ts'
-import type { Row } from '../../support/latchkey.ts'
+import { type Row, startTestServer } from '../../support/latchkey.ts'
 import { openRawRequest } from '../../support/raw-request.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from '../../support/scripted-upstream.ts'
 
@@ -48,6 +48,15 @@ const check = async () => {
   const { data } = await latchkey.admin<{ data: (Row & { problem: string })[] }>('upstreams.check', { upstream: 'bad' })
   return data[0]
 }
+
+test('a key for a preset that does not exist sees no model of a single inference server', async () => {
+  const lone = await startTestServer({ upstreamUrl: latchkey.upstream.url })
+  const input = { name: 'narrow', allowed_presets: ['absent'] }
+  const { key } = await lone.admin<Row & { key: string }>('keys.create', input)
+  const response = await fetch(`${lone.server.baseUrl}/models`, { headers: { authorization: `Bearer ${key}` } })
+  expect([response.status, await response.json()]).toEqual([200, { object: 'list', data: [] }])
+  await lone.stop()
+})
 
 describe('an inference server that stalls after the head of its answer', () => {
   test('is left out of the list, and its response is not awaited any longer', async () => {
