@@ -123,7 +123,9 @@ export function createApp(context: Context, runByName: RunByName): Handler {
 }
 
 function isManagementKey(keyId: string | undefined, { registry }: Context): boolean {
-  return keyId !== undefined && registry.keys.get(keyId)?.kind !== 'inference'
+  // A key that was deleted while its request ran is none.
+  const kind = keyId === undefined ? undefined : registry.keys.get(keyId)?.kind
+  return kind !== undefined && kind !== 'inference'
 }
 
 function toFault(thrown: unknown): Fault {

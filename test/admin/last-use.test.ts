@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readLastUses } from '../../db/last-uses.ts'
 import { createLastUses } from '../../src/admin/operation/last-uses.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
+import type { Fault } from '../../src/fault.ts'
+import { route } from '../../src/inference/upstream/targets.ts'
 import { install, trust } from '../support/installation.ts'
 import { type Federation, startFederation } from '../support/latchkey.ts'
 import { isServerKind } from '../support/server-kind.ts'
@@ -96,6 +98,22 @@ describe('a key', () => {
       last_refused_at: disabled,
       last_refused_reason: 'key_disabled',
     })
+  })
+
+  test('is not refused because nobody serves the model that it asks for', async () => {
+    const { id } = await latchkey.admin('keys.create', { name: 'asking' })
+    const upstreams = latchkey.server.context.registry.upstreamsInOrder.map((each) => ({
+      ...each,
+      serves: () => false,
+    }))
+    let fault: unknown
+    try {
+      route({ ...latchkey.server.context.registry, upstreamsInOrder: upstreams }, ['unknown'], id)
+    } catch (error) {
+      fault = error
+    }
+    expect(latchkey.server.context.lastUses.noteFault(fault as Fault, Date.parse(tick()))).toBeUndefined()
+    expect(await keyUse('asking')).toEqual(never)
   })
 
   test('that manages is used by a request that manages', async () => {

@@ -67,14 +67,20 @@ describe('after a change at one node, another', () => {
 
 test('responses to management keys name the newest change, others do not', async () => {
   const made = await nodeAt(0).admin<{ key: string }>('keys.create', { name: 'manager', kind: 'management' })
-  const revisionFor = async (credential: string) => {
+  const revisionFor = async (credential: string, path = 'key') => {
     const headers = { authorization: `Bearer ${credential}` }
-    return (await fetch(`${urlOf(nodeAt(0))}/key`, { headers })).headers.get('x-latchkey-revision')
+    return (await fetch(`${urlOf(nodeAt(0))}/${path}`, { headers })).headers.get('x-latchkey-revision')
   }
   const before = Number(await revisionFor(made.key))
   await nodeAt(1).admin('keys.create', { name: 'another' })
   expect(Number(await revisionFor(made.key))).toBe(before + 1)
   expect(await revisionFor(key.key)).toBeNull()
+  // A key that leaves memory while its request runs is no management key.
+  const { keys } = nodeAt(0).server.context.registry
+  const held = keys.get(key.id)
+  keys.delete(key.id)
+  expect(await revisionFor(key.key, 'presets')).toBeNull()
+  if (held !== undefined) keys.set(key.id, held)
 })
 
 test('changes of two nodes at once are all made, and none twice', async () => {

@@ -45,6 +45,8 @@ export type Drafting = {
   owners: Map<string, Owner>
   /** Names of the new keys that were made elsewhere, by hash. */
   hashes: Map<string, string>
+  /** How many presets a workspace will have, by its id. */
+  presetCounts: Map<string, number>
   now: number
 }
 
@@ -68,6 +70,7 @@ export async function createDrafting(
     workspaceIds: new Map(workspaces.map(({ name, id }) => [name, id])),
     owners: new Map(),
     hashes: new Map(),
+    presetCounts: new Map(),
     now: context.now(),
   }
 }

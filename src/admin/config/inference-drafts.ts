@@ -4,6 +4,7 @@ import { insertUpstream, updateUpstream } from '../../../db/upstreams.ts'
 import { Fault } from '../../fault.ts'
 import { openCredential } from '../../inference/upstream/credentials.ts'
 import { configuredUpstreamName, type Upstream } from '../../inference/upstream/targets.ts'
+import { checkPresetCount } from '../../presets/drafts.ts'
 import { readPresetContent } from '../../presets/preset.ts'
 import { checkPresetSlug } from '../../presets/reference.ts'
 import { openMasterKey } from '../../tokens/keyring.ts'
@@ -35,8 +36,16 @@ export async function draftPresetEntry(
     managedBy: managedBy(saved),
   }
   const plan = await planPreset(context, names, { slug, described, content })
+  if (plan.before === undefined) countPreset(drafting, names.workspaceId)
   const entry = presetEntry(plan.after, workspace, content)
   return { entry, id: plan.after.id, save: () => presetStatements(context, [plan]) }
+}
+
+/** @throws Fault `invalid` when the workspace would have too many presets. Archived ones count: their slugs stay taken. */
+function countPreset({ context, presetCounts }: Drafting, workspaceId: string): void {
+  const before = presetCounts.get(workspaceId) ?? context.registry.presetsOf.get(workspaceId)?.size ?? 0
+  checkPresetCount(before + 1)
+  presetCounts.set(workspaceId, before + 1)
 }
 
 export async function draftUpstreamEntry(

@@ -81,6 +81,7 @@ export function route(
   if (attempts.length > 0) return attempts
   const named = models.map((model) => JSON.stringify(model)).join(', ')
   throw new Fault('not_found', `No inference server serves the model ${named}`, {
-    reason: `model_unserved, key ${keyId}`,
+    // Not a refusal of the key: it may use the model, which nobody serves.
+    reason: `model_unserved (key ${keyId})`,
   })
 }

@@ -1,6 +1,7 @@
 // A document is applied as a whole or not at all: by owner, as reviewed, with what only the caller may decide.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { hash } from 'node:crypto'
+import { presetsMax } from '../../../src/limits.ts'
 import type { Row } from '../../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
 import { rejectionOf } from '../../support/rejection.ts'
@@ -349,4 +350,24 @@ test('two issuers of a document may swap their URLs', async () => {
   await apply(swap('a', 'b'))
   await apply(swap('b', 'a'))
   expect(brief(await planOf(swap('b', 'a')))).toEqual([])
+})
+
+test('a document cannot bring a workspace beyond its 10,000 presets, and what it holds can still change', async () => {
+  const document = (...slugs: string[]) => ({
+    latchkey: 1,
+    presets: slugs.map((slug) => ({ slug, config: { model: 'm' }, system_prompt: 'Be brief' })),
+  })
+  await apply(document('first'))
+  const { presetsOf } = latchkey.server.context.registry
+  const [workspaceId, held] = [...presetsOf].find(([, each]) => each.has('first')) ?? []
+  const first = held?.get('first')
+  if (workspaceId === undefined || held === undefined || first === undefined) throw new Error('There is no preset')
+  const fakes = Array.from({ length: presetsMax - 1 - held.size }, (_, index) => `fake-${index}`)
+  for (const slug of fakes) held.set(slug, { ...first, slug })
+  const fault = await rejectionOf(apply(document('first', 'second', 'third')))
+  expect(fault).toMatchObject({ code: 'invalid', message: 'presets "third": A workspace holds at most 10000 presets' })
+  expect(held.has('second')).toBe(false)
+  await apply(document('first', 'second'))
+  expect((await rejectionOf(apply(document('third')))).code).toBe('invalid')
+  for (const slug of fakes) held.delete(slug)
 })
