@@ -143,7 +143,7 @@ test('a draft of a saved issuer’s URL has its answer', async () => {
 describe('an answer', () => {
   test.each([
     [github, 'GitHub Actions'],
-    ['https://gitlab.com', 'GitLab CI/CD'],
+    ['https://gitlab.com', 'GitLab.com'],
     ['https://accounts.google.com', 'Google'],
   ])('that only the organization gets tokens of %s is refused', async (issuer_url, title) => {
     const text = `Everyone can get tokens of "${issuer_url}" (${title}), so shared may not be false: leave it out`
