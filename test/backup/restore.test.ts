@@ -260,6 +260,13 @@ describe('refused is', () => {
     expect(await failing()).toMatch(/^digest: .*the file was changed$/)
   })
 
+  test('a byte between the database and its manifest, which both stay as they were', async () => {
+    const manifest = await readManifest(file)
+    truncateSync(file, manifest.database_bytes)
+    writeFileSync(file, `x${manifestLine(manifest)}`, { flag: 'a' })
+    expect(await failing()).toMatch(/^file: .* is not a complete backup: .*bytes where its manifest says/)
+  })
+
   const forged: [name: string, change: Parameters<typeof forge>[0], expected: RegExp][] = [
     [
       'a row more than the manifest has',
