@@ -117,6 +117,24 @@ describe('an exchange that waits for the keys of the issuer is judged as things 
     await held.stop()
   })
 
+  test('a subject token whose last second passes between judging and minting refuses it', async () => {
+    const held = await startWithHeldIssuer()
+    held.release()
+    // The keys are cached from here on, so the next exchange is judged once.
+    const earlier = await held.exchange(100)
+    await expectIssued(held, await earlier.response, earlier.token)
+    const { clockDifferences } = held.server.context
+    const { note } = clockDifferences
+    // It is called between the two.
+    clockDifferences.note = (...given) => {
+      held.clock.now += 1
+      note(...given)
+    }
+    const { token, response } = await held.exchange(1)
+    await expectRefused(held, await response, { status: 400, error: 'invalid_grant', reason: 'expired' }, token)
+    await held.stop()
+  })
+
   test('a subject token that expired meanwhile refuses it', async () => {
     const held = await startWithHeldIssuer()
     const { token, response } = await held.exchange(3)
