@@ -33,8 +33,15 @@ test.each([...examples])('%s', async (_name, text) => {
   expect(document.policies.flatMap(({ allowed_models }) => allowed_models ?? []).length).toBeGreaterThan(0)
 })
 
-test('every issuer kind of the linter has an example', () => {
-  expect(issuerKinds.map(({ id }) => id).filter((id) => !examples.has(id))).toEqual([])
+/** Known so that their policies are judged. `gitlab-com` and `circleci-root` are further issuers of kinds that have one. */
+const withoutExample = [
+  ...['circleci-root', 'vercel', 'pulumi', 'pulumi-ids', 'codefresh', 'depot', 'modal', 'codeberg', 'humanitec'],
+  ...['namespace', 'sigstore', 'cognito', 'public-service', 'gitlab-com'],
+]
+
+test('every issuer kind of the linter has an example, or needs none', () => {
+  const missing = issuerKinds.map(({ id }) => id).filter((id) => !examples.has(id))
+  expect(missing.toSorted()).toEqual(withoutExample.toSorted())
 })
 
 test('the list names each example, and an unknown one is refused with the names', async () => {
