@@ -9,6 +9,11 @@ const tool = (name: string, description = 'preset') => ({ type: 'function', func
 const apply = (target: Target, config: Fields, body: Fields, systemPrompt: string | null = null) =>
   applyPreset(target, { config: { model: 'own', ...config }, systemPrompt }, { preset: 's', ...body })
 
+test('of both limits, /completions gets the one that counts reasoning too', () => {
+  const limits = { max_tokens: 5, max_completion_tokens: 9 }
+  expect(apply('completions', limits, { prompt: 'x' })).toEqual({ model: 'own', prompt: 'x', max_tokens: 9 })
+})
+
 describe('the model', () => {
   const preset = { config: { model: 'own', models: ['second'] }, systemPrompt: null }
   const rows: [body: Fields, model: unknown, models: unknown][] = [
