@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import { answer, eventOf, type Inference, question, startInference, streamReply, usage } from '../support/inference.ts'
-import { type Row, startTestServer } from '../support/latchkey.ts'
+import { listenLocally, type Row, startTestServer } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 
 let latchkey: Inference
@@ -200,9 +200,18 @@ describe('an inference server', () => {
 
   test('that is this service itself is asked once', async () => {
     const { key } = await create()
+    const asked: string[] = []
+    const counting = await listenLocally(async (request) => {
+      const { method, url, headers, body } = request
+      const { pathname } = new URL(url)
+      asked.push(`${method} ${pathname}`)
+      return asked.length > 20
+        ? new Response(null, { status: 508 })
+        : fetch(new URL(pathname, latchkey.server.baseUrl), { method, headers, body })
+    })
     const itself = {
       name: 'itself',
-      base_url: latchkey.server.baseUrl,
+      base_url: `${counting.url}/v1`,
       models: ['round'],
       priority: 0,
       credential: key,
@@ -219,7 +228,9 @@ describe('an inference server', () => {
     const headers = { authorization: `Bearer ${latchkey.key.key}` }
     const head = await fetch(`${latchkey.server.baseUrl}/models`, { method: 'HEAD', headers })
     expect(head.status).toBe(200)
+    expect(asked).toEqual(['POST /v1/chat/completions', 'GET /v1/models'])
     await latchkey.admin('upstreams.remove', { upstream: 'itself' })
+    await counting.listener.drain()
   })
 
   test('that is another Latchkey is not a forwarding loop', async () => {

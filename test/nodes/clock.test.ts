@@ -99,3 +99,14 @@ test('a start with the wrong clock forgets no subject token that was exchanged u
   const later = await cluster.add()
   expect(await exchangeAt(later, id, claims)).toBe('')
 })
+
+test('a subject token that has expired at the database is exchanged once at nodes whose clocks are behind', async () => {
+  const behind = { now: () => Date.now() - hour, monotonic: () => performance.now() }
+  const [one, other] = [await cluster.add({}, behind), await cluster.add({}, behind)]
+  const { data } = await right.admin<{ data: Row[] }>('policies.list')
+  const id = String(data.find(({ name }) => name === 'once')?.id)
+  const time = Math.floor(Date.now() / 1_000)
+  const claims = { jti: 'behind', iat: time - 3_700, nbf: time - 3_700, exp: time - 1_800 }
+  expect(await exchangeAt(one, id, claims)).not.toBe('')
+  for (const node of [other, one]) expect(await exchangeAt(node, id, claims)).toBe('')
+})
