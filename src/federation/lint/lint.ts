@@ -6,6 +6,7 @@ import { findAdvice } from './advice.ts'
 import type { Paths } from './atom.ts'
 import { type Candidate, candidatesOf, pathsOfPolicy, subjectsIn } from './candidate.ts'
 import type { Facts } from './fact.ts'
+import { claimsReadIn } from './guesses.ts'
 import type { IssuerKind } from './issuer-kind.ts'
 import { kindFor } from './issuer-kinds.ts'
 import { type LintLevel, levelOf, type RuleName, strangerRules } from './rules.ts'
@@ -99,9 +100,10 @@ type Linting = {
 }
 
 /** A finding about who passes, with the claims to show first. */
-function passingOf(rule: RuleName, { kind, shared }: Linting, witness: Witness, facts: Facts): Finding {
+function passingOf(rule: RuleName, { condition, kind, shared }: Linting, witness: Witness, facts: Facts): Finding {
   const ids = kind.levels.flatMap(({ pins }) => pins.filter(({ immutable }) => immutable).map(({ claim }) => claim))
-  return { ...findingOf(rule, shared), witness, example: claimsToShow(witness, [...facts.keys(), ...ids]) }
+  const read = condition === undefined ? [] : claimsReadIn(condition)
+  return { ...findingOf(rule, shared), witness, example: claimsToShow(witness, [...facts.keys(), ...read, ...ids]) }
 }
 
 /** Who passes: by rule, the candidates to which it applies, and the first of them with an example that passes. */

@@ -40,7 +40,7 @@ const table = {
   'not-decided': blocking(
     'Everyone can have tokens of this issuer, and the linter cannot decide whether a stranger passes.',
     'A stranger satisfies the part of the condition that the linter does not follow.',
-    'Compare an id with `==`, on an issuer that the linter does not know the subject, or accept the risk: `--allow not-decided --because TEXT`.',
+    'Compare an id with `==`, or the subject if the linter does not know the issuer. Or accept the risk: `--allow not-decided --because TEXT`.',
   ),
   'not-proven-narrow': warning(
     'The linter cannot decide who passes: it does not follow a part of the condition, or its example did not pass.',
