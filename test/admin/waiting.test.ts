@@ -46,6 +46,7 @@ const others: OperationName[] = [
   'nodes.list',
   'server.reload',
   'server.check',
+  'server.work',
   'upstreams.list',
   'upstreams.show',
   'upstreams.check',
