@@ -187,7 +187,7 @@ function costOf(answered: Answered | undefined): number | null {
   if (tariff === undefined) return null
   // Rerankings are counted as a total alone, and embeddings without a completion.
   const [prompt, completion, cached] = [
-    answered.prompt ?? answered.total,
+    answered.prompt ?? (answered.completion === null ? answered.total : 0),
     answered.completion ?? 0,
     answered.cached ?? 0,
   ]

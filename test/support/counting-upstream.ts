@@ -4,7 +4,7 @@ import type { Handler } from '../../src/runtime/listener.ts'
 import { eventOf } from './inference.ts'
 import { listenLocally } from './latchkey.ts'
 
-/** The reported usage; null if not reported. */
+/** The reported usage, or the least value of a stream that did not end; null if unknown. */
 export type Counted = {
   prompt: number | null
   completion: number | null
@@ -239,6 +239,11 @@ function message({ number, named }: Asked) {
   }
 }
 
+/** A stream that ends after one piece of content, without usage: the ledger estimates what it used. */
+function word({ named }: Asked) {
+  return { events: [eventOf({ model: named, choices: [delta] })], counted: countsOf({ completion: 1, total: 1 }) }
+}
+
 const scripts: Record<string, (asked: Asked) => Script> = {
   chat: (asked) => chat(asked),
   cost: (asked) => chat(asked, asked.number * 1_000 + 7),
@@ -267,8 +272,8 @@ const scripts: Record<string, (asked: Asked) => Script> = {
   refuse400: () => ({ status: 400, json: { error: { message: 'no' } } }),
   refuse429: () => ({ status: 429, json: { error: { message: 'no' } } }),
   refuse500: () => ({ status: 500, json: { error: { message: 'no' } } }),
-  break: ({ named }) => ({ events: [eventOf({ model: named, choices: [delta] })], ending: 'broken' }),
-  hold: ({ named }) => ({ events: [eventOf({ model: named, choices: [delta] })], ending: 'held' }),
+  break: (asked) => ({ ...word(asked), ending: 'broken' }),
+  hold: (asked) => ({ ...word(asked), ending: 'held' }),
   'message-hold': (asked) => {
     const { started, countedAtStart } = message(asked)
     return { events: started, ending: 'held', counted: countedAtStart }
