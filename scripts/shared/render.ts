@@ -32,16 +32,19 @@ export function dollars(amount: number): string {
   return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(3)))
 }
 
+/** What a spreadsheet runs at the start of a cell, also where it ends cells at other separators or ignores quotes. */
+const formulaStart = /(?<=(?:^|[,;\t\r\n])[\s"']*)[=+\-@\t\r＝＋－＠]/g
+
 /**
- * Formats rows as CSV (RFC 4180) with a header line. Text that a spreadsheet would run as a formula gets a leading
- * quote.
+ * Formats rows as CSV (RFC 4180) with a header line. Text that a spreadsheet would run as a formula gets a
+ * quote before it.
  */
 export function csv(rows: Record<string, unknown>[]): string {
   const names = Object.keys(rows[0] ?? {})
   const cell = (value: unknown) => {
     const text = value === null || value === undefined ? '' : String(value)
-    const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+    const safe = typeof value === 'string' ? text.replaceAll(formulaStart, "'$&") : text
+    return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
   }
   return [names, ...rows.map((row) => names.map((name) => row[name]))]
     .map((line) => line.map(cell).join(','))

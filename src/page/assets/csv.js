@@ -30,6 +30,6 @@ export async function downloadCsv(path, filter, names) {
 function cell(value) {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number') return String(value)
-  const text = String(value).replace(/(?<=^|[;\t\r\n])\s*[=+\-@\t\r＝＋－＠]/g, "'$&")
+  const text = String(value).replace(/(?<=(?:^|[,;\t\r\n])[\s"']*)[=+\-@\t\r＝＋－＠]/g, "'$&")
   return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
