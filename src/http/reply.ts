@@ -93,9 +93,13 @@ const messagesErrorTypes: Partial<Record<number, string>> = {
 
 /** The same, with the members that clients of the messages API expect. */
 export function messagesErrorReply(fault: Fault): Response {
+  return refusal(fault, messagesErrorBody(fault))
+}
+
+export function messagesErrorBody(fault: Fault): object {
   const status = statusOf(fault)
   const type = messagesErrorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
-  return refusal(fault, { type: 'error', error: { type, code: status, message: fault.message } })
+  return { type: 'error', error: { type, code: status, message: fault.message } }
 }
 
 function refusal(fault: Fault, body: object): Response {

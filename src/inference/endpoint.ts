@@ -65,7 +65,7 @@ async function infer(path: Path, request: Request, context: InferenceContext, in
   const attempts = route(context.registry, call.models, principal.key.id)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info.requestId, principal, call)
-  const pending = { request, info, entry, restoreIdleLimit }
+  const pending = { request, info, entry, restoreIdleLimit, context }
   let forwarded: Forwarded
   try {
     forwarded = await forwardToBest(request, call, attempts, entry, context)

@@ -22,6 +22,8 @@ export type Passing = {
   /** How long a response is read on for its usage after the client has left. */
   usageMilliseconds?: number
   onFirstByte: () => void
+  /** Asked for each chunk: the last bytes for a client that may no longer have the response, in place of the chunk. */
+  refusal?: (() => Uint8Array | undefined) | undefined
   /** Called exactly once; the end of the response waits for it. */
   settle: (how: PassedThrough) => Promise<void>
 }
@@ -78,7 +80,7 @@ export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
 }
 
 async function pull(passage: Passage, controller: Controller): Promise<void> {
-  const { reader, inspector, silence, onFirstByte } = passage
+  const { reader, inspector, silence, onFirstByte, refusal } = passage
   silence.waitFor('upstream')
   try {
     for (;;) {
@@ -88,6 +90,8 @@ async function pull(passage: Passage, controller: Controller): Promise<void> {
       onFirstByte()
       const released = inspector.take(value)
       rejectAfterLeaving(passage)
+      const last = passage.settling === undefined ? refusal?.() : undefined
+      if (last !== undefined) return await refuse(passage, last)
       if (inspector.isFinal()) await settleOnce(passage, true)
       if (released.byteLength > 0) {
         silence.waitFor('client')
@@ -98,14 +102,29 @@ async function pull(passage: Passage, controller: Controller): Promise<void> {
     const rest = inspector.rest()
     await settleOnce(passage, inspector.isWhole())
     if (rest.byteLength > 0) controller.enqueue(rest)
-    controller.close()
-    silence.stop()
-    passage.isOver = true
+    close(passage)
   } catch (error) {
     silence.stop()
     if (passage.leaving === undefined) await settleOnce(passage, false)
     throw error
   }
+}
+
+function close(passage: Passage): void {
+  passage.controller?.close()
+  passage.silence.stop()
+  passage.isOver = true
+}
+
+/** Ends the response before its end. What was used until then is settled, as for a client that leaves. */
+async function refuse(passage: Passage, last: Uint8Array): Promise<void> {
+  passage.silence.stop()
+  if (passage.inspector.isUsageDue()) await readForUsage(passage, undefined)
+  rejectAfterLeaving(passage)
+  passage.abort()
+  await settleOnce(passage, false)
+  passage.controller?.enqueue(last)
+  close(passage)
 }
 
 function rejectAfterLeaving({ leaving }: Passage): void {
@@ -134,7 +153,7 @@ async function goOn(passage: Passage): Promise<void> {
   passage.silence.stop()
   passage.clientLeft = !passage.peer.isCut()
   if (!passage.clientLeft || passage.settling !== undefined || !passage.inspector.isUsageDue()) return end(passage)
-  const ending = readForUsage(passage).then(() => end(passage))
+  const ending = readForUsage(passage, passage.pulling).then(() => end(passage))
   passage.peer.outlives(ending)
   await ending
 }
@@ -146,12 +165,12 @@ async function end(passage: Passage): Promise<void> {
   await Promise.allSettled([settled, passage.reader.cancel()])
 }
 
-/** Reads on until the usage has arrived, for a short time, after the pull in progress. */
-async function readForUsage(passage: Passage): Promise<void> {
+/** Reads on until the usage has arrived, for a short time, after `pulling`. */
+async function readForUsage(passage: Passage, pulling: Promise<void> | undefined): Promise<void> {
   const { inspector, reader, abort, usageMilliseconds = usageWaitMillisecondsMax } = passage
   const timer = setTimeout(abort, usageMilliseconds)
   try {
-    await passage.pulling?.catch(() => {})
+    await pulling?.catch(() => {})
     while (inspector.isUsageDue()) {
       const { done, value } = await reader.read()
       if (done) break

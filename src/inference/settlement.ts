@@ -3,7 +3,9 @@
 import { Fault } from '../fault.ts'
 import type { RequestInfo } from '../http/endpoint.ts'
 import { statusOf } from '../http/reply.ts'
+import { type AdmissionContext, watchKey } from '../keys/admission.ts'
 import { upstreamResponseBytesWholeMax } from '../limits.ts'
+import { errorEvent } from './error-event.ts'
 import { inspectEvents } from './event-inspector.ts'
 import { inspectJson } from './json-inspector.ts'
 import { type LedgerEntry, nothingSeen, statusClientLeft, writeLedgerEntry } from './ledger.ts'
@@ -12,7 +14,13 @@ import type { Forwarded } from './upstream/forward.ts'
 import { configuredUpstreamName } from './upstream/targets.ts'
 
 /** A request that was forwarded and is not settled. */
-export type Pending = { request: Request; info: RequestInfo; entry: LedgerEntry; restoreIdleLimit: () => void }
+export type Pending = {
+  request: Request
+  info: RequestInfo
+  entry: LedgerEntry
+  restoreIdleLimit: () => void
+  context: Pick<AdmissionContext, 'registry' | 'now'>
+}
 
 /** The response to the client, whose end waits until its usage is committed. */
 export async function respond(forwarded: Forwarded, pending: Pending): Promise<Response> {
@@ -31,7 +39,9 @@ export async function respond(forwarded: Forwarded, pending: Pending): Promise<R
     entry.firstByteAt ??= entry.context.now()
   }
   const idleMilliseconds = upstream.idleSeconds * 1_000
-  const passing = { inspector, abort, whenClientLeaves, peer: info.peer, idleMilliseconds, onFirstByte, settle }
+  const refusal = streams ? endWithKey(pending) : undefined
+  const seen = { inspector, onFirstByte, settle, refusal }
+  const passing = { ...seen, abort, whenClientLeaves, peer: info.peer, idleMilliseconds }
   // Before anything looks at `response.body`, which would create its stream.
   if (!streams && isShort(response)) return new Response(await passWhole(passing, response), { status, headers })
   if (response.body === null) {
@@ -40,6 +50,18 @@ export async function respond(forwarded: Forwarded, pending: Pending): Promise<R
   }
   const body = passThrough({ ...passing, body: response.body })
   return new Response(body, { status, headers })
+}
+
+/** Ends a stream whose key was disabled or deleted, or has expired, since it began. */
+function endWithKey({ info, entry, context }: Pending): () => Uint8Array | undefined {
+  const findFault = watchKey(entry.principal.key, context)
+  return () => {
+    const fault = findFault()
+    if (fault === undefined) return undefined
+    entry.context.log('warn', 'stream_ended', { request_id: info.requestId, reason: fault.reason })
+    const message = 'Invalid credentials: the key of this request is no longer valid, so the response ends here'
+    return errorEvent(entry.call.endpoint, new Fault('unauthorized', message))
+  }
 }
 
 /**

@@ -45,6 +45,27 @@ export function refresh(
   return { key: checkKeyState(registry.keys.get(id), now()), accessToken }
 }
 
+/**
+ * Returns a check, cheap enough for each chunk of a response, of whether the key is still usable: the fault when it is
+ * not. `key` is a key of the registry.
+ */
+export function watchKey(
+  key: Key,
+  { registry, now }: Pick<AdmissionContext, 'registry' | 'now'>,
+): () => Fault | undefined {
+  let usable = key
+  return () => {
+    const current = registry.keys.get(usable.id)
+    if (current === usable && usable.expiresAt === null) return undefined
+    try {
+      usable = checkKeyState(current, now())
+      return undefined
+    } catch (error) {
+      return error as Fault
+    }
+  }
+}
+
 /** @throws Fault `payment_required` when the budget of the key is spent */
 export function checkBudget(key: Key, { spending, now }: Pick<AdmissionContext, 'spending' | 'now'>): void {
   const { id, limitNanodollars, limitReset } = key
