@@ -38,3 +38,23 @@ test.each(platforms)(
     expect(decided / passed).toBeGreaterThan(0.9)
   },
 )
+
+test.each(platforms)('a part that is not followed neither opens nor closes a policy of $issuer', (platform) => {
+  const { issuer, vocabulary } = platform
+  const isRefused = (condition: string) => findingsOf({ issuer, condition }).some(({ level }) => level === 'blocking')
+  let saved = 0
+  fc.assert(
+    fc.property(conditionsOf(vocabulary, 2), (condition) => {
+      const beside = [
+        `(${condition}) && claims.jti + claims.iss != "x"`,
+        `claims.iss + claims.jti < "x" && (${condition})`,
+      ]
+      if (beside.some((each) => isConditionFault(compileCondition(each)))) return
+      const refused = isRefused(condition)
+      if (!refused) saved += 1
+      expect({ condition, refused: beside.map(isRefused) }).toEqual({ condition, refused: [refused, refused] })
+    }),
+    { numRuns: Math.ceil(conditionsEach / 2), seed: 26 },
+  )
+  expect(saved).toBeGreaterThan(5)
+})
