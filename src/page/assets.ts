@@ -1,6 +1,14 @@
 // The files of the admin page as text, the same on every runtime. Only the first request for one of them loads this file.
+
 // @ts-expect-error It is imported as text, and its declarations describe the module.
+import litDirective from '../../node_modules/lit-html/directive.js' with { type: 'text' }
+// @ts-expect-error As above.
+import litHelpers from '../../node_modules/lit-html/directive-helpers.js' with { type: 'text' }
+// @ts-expect-error As above.
+import litRepeat from '../../node_modules/lit-html/directives/repeat.js' with { type: 'text' }
+// @ts-expect-error As above.
 import litHtml from '../../node_modules/lit-html/lit-html.js' with { type: 'text' }
+
 import { squeezedCss, withoutComments } from './asset-text.ts'
 import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
@@ -22,6 +30,7 @@ import keysJs from './assets/keys.js' with { type: 'text' }
 import mainJs from './assets/main.js' with { type: 'text' }
 import manualJs from './assets/manual.js' with { type: 'text' }
 import markdownJs from './assets/markdown.js' with { type: 'text' }
+import namesJs from './assets/names.js' with { type: 'text' }
 import noticeJs from './assets/notice.js' with { type: 'text' }
 import overviewJs from './assets/overview.js' with { type: 'text' }
 import pageCss from './assets/page.css' with { type: 'text' }
@@ -66,6 +75,7 @@ const ours = {
   'main.js': mainJs,
   'manual.js': manualJs,
   'markdown.js': markdownJs,
+  'names.js': namesJs,
   'notice.js': noticeJs,
   'page.js': pageJs,
   'parts.js': partsJs,
@@ -99,4 +109,8 @@ export const assets: ReadonlyMap<string, string> = new Map([
   ...Object.entries(ours).map(([name, text]) => [name, withoutComments(text)] as const),
   ['page.css', squeezedCss(pageCss)],
   ['lit-html.js', String(litHtml)],
+  ['directive.js', String(litDirective)],
+  ['directive-helpers.js', String(litHelpers)],
+  // All files of the page lie in one folder.
+  ['repeat.js', String(litRepeat).replaceAll('from"../', 'from"./')],
 ])

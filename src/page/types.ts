@@ -26,6 +26,8 @@ export type Page = {
   readonly session: Session
   /** Whether the session may change anything. Without it, show no buttons that change something. */
   readonly canWrite: boolean
+  /** Whether something that the view polls failed the last time; the page shows it, and tries again every few seconds. */
+  hasFailed: () => boolean
   /** Renders the view again, once per frame. */
   update: () => void
   /** Replaces the title of the view. */
@@ -63,6 +65,9 @@ export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'off'
 /** A page with what only the entry calls. */
 export type OwnedPage = Page & {
   show: (template: () => Content) => void
+  /** Stops and continues polling, while nobody is signed in. */
+  pause: () => void
+  resume: () => void
   close: () => void
   queryChanged: () => void
 }

@@ -4,7 +4,7 @@
 import { get } from './client.js'
 import { fieldDiff } from './diff.js'
 import { html, nothing } from './lit-html.js'
-import { ago, badge, empty, mono, select, stored } from './parts.js'
+import { ago, badge, empty, select, stored } from './parts.js'
 import { href } from './router.js'
 import { createListing } from './table.js'
 
@@ -24,7 +24,7 @@ const kinds = [
 ]
 const ignored = ['updated_at']
 
-/** @param {Change} change */
+/** @param {Pick<Change, 'target_id'> & Partial<Change>} change */
 function nameOf({ before, after, target_id: id }) {
   const { name, slug } = /** @type {Record<string, unknown>} */ (after ?? before ?? {})
   return name ?? slug ?? id
@@ -67,7 +67,7 @@ export const view = (page) => {
     page.setQuery({ kind })
     void listing.restart()
   }
-  return () => html`${page.query.target === undefined ? nothing : html`<p>Only changes of ${mono(page.query.target, 60)}: <a href=${href(['changes'])}>show all</a></p>`}
+  return () => html`${page.query.target === undefined ? nothing : html`<p>Only changes of ${stored(nameOf(listing.rows()?.[0] ?? { target_id: page.query.target }), 120)}: <a href=${href(['changes'])}>show all</a></p>`}
     ${listing.show({
       label: 'Changes',
       tools: select(

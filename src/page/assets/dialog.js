@@ -6,26 +6,40 @@ import { icon } from './icons.js'
 import { html, nothing, render } from './lit-html.js'
 import { stored } from './parts.js'
 
-export function closeDialogs() {
-  for (const each of document.querySelectorAll('dialog')) each.close()
+/** Every open dialog: how to close it, and whether it stays until its own button closes it. @type {Set<{ close: () => void, stays: boolean }>} */
+const opened = new Set()
+
+/** @param {{ isLeaving?: boolean }} [options] `isLeaving`: those that stay are closed too */
+export function closeDialogs({ isLeaving = false } = {}) {
+  for (const { close, stays } of opened) if (isLeaving || !stays) close()
 }
 
+/** Whether a dialog shows what nothing else shows again. */
+export const isHeld = () => [...opened].some(({ stays }) => stays)
+
 // Leaving the place closes what belongs to it. A dialog can show a secret, which a page that is kept in memory must not.
-for (const name of ['hashchange', 'pagehide']) addEventListener(name, closeDialogs)
+addEventListener('hashchange', () => closeDialogs())
+addEventListener('pagehide', () => closeDialogs({ isLeaving: true }))
 
 /**
  * @param {string} title @param {(close: (value?: string) => void) => Content} body
+ * @param {{ stays?: boolean }} [options] `stays`: Escape, links and the session's end keep it; only its button closes it
  * @returns {{ update: () => void, closed: Promise<string> }} what `close` was called with; empty after Escape
  */
-export function openDialog(title, body) {
+export function openDialog(title, body, { stays = false } = {}) {
   const element = document.createElement('dialog')
   element.setAttribute('aria-labelledby', 'dialog-title')
-  const close = (value = '') => element.close(value)
+  let isDone = !stays
+  const close = (value = '') => {
+    isDone = true
+    element.close(value)
+  }
+  const cross = html`<button type="button" class="quiet icon" aria-label="Close" @click=${() => close()}>${icon('close')}</button>`
   const update = () =>
     render(
       html`<div class="heading">
           <h2 id="dialog-title">${title}</h2>
-          <button type="button" class="quiet icon" aria-label="Close" @click=${() => close()}>${icon('close')}</button>
+          ${stays ? nothing : cross}
         </div>
         ${body(close)}`,
       element,
@@ -33,8 +47,16 @@ export function openDialog(title, body) {
   update()
   document.body.append(element)
   element.showModal()
+  const entry = { close, stays }
+  opened.add(entry)
+  element.addEventListener('cancel', (event) => {
+    if (!isDone) event.preventDefault()
+  })
   const closed = new Promise((resolve) => {
     element.addEventListener('close', () => {
+      // A browser lets nobody prevent a second Escape.
+      if (!isDone) return element.showModal()
+      opened.delete(entry)
       element.remove()
       resolve(element.returnValue)
     })

@@ -68,7 +68,6 @@ function list(page) {
   const jump = (/** @type {string} */ text) => {
     if (/^\s*[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\s*$/i.test(text)) go(['exchanges', text.trim()])
   }
-  const { query } = page
   return () => html`${planNotice(page)}
     <div class="filters">
       ${field({
@@ -87,7 +86,7 @@ function list(page) {
         ['reason', 'Reason'],
         ['subject', 'Subject'],
       ].map(([name = '', label = '']) =>
-        field({ label, name, value: page.query[name] ?? query[name] ?? '', onInput: () => {}, onChange: filter(name) }),
+        field({ label, name, value: page.query[name] ?? '', onInput: () => {}, onChange: filter(name) }),
       )}
       <form role="search" @submit=${find}>${field({ label: 'Request id', name: 'request', value: '', onInput: jump, mono: true, placeholder: 'paste one' })}</form>
     </div>

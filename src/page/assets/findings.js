@@ -4,6 +4,7 @@ import { send } from './client.js'
 import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'
 import { badge, code, json, stored } from './parts.js'
+import { keyed } from './table.js'
 
 /** By policy and time of its last change. @type {Map<string, Finding[]>} */
 const known = new Map()
@@ -54,10 +55,13 @@ export function lintBadge(findings) {
 /** @param {readonly Finding[]} findings @param {(finding: Finding) => Content} [more] below each */
 export function findingList(findings, more = () => nothing) {
   if (findings.length === 0) return html`<p>${badge('ok', 'narrow')} The linter found no stranger who could pass.</p>`
-  return html`<ul class="plain">${findings.map((finding) => {
-    const { rule, level, message, fix, detail, example, witness, allowed_because: because } = finding
-    const token = example ?? witness
-    return html`<li class="stack">
+  return html`<ul class="plain">${keyed(
+    findings,
+    ({ rule }) => rule,
+    (finding) => {
+      const { rule, level, message, fix, detail, example, witness, allowed_because: because } = finding
+      const token = example ?? witness
+      return html`<li class="stack">
       <div class="actions">${because !== undefined ? badge('info', 'allowed') : badge(level === 'blocking' ? 'bad' : level === 'warning' ? 'warn' : 'info', level)}
         <a class="mono" href="#/manual/linter">${rule}</a></div>
       <p>${inline(message)} ${detail === undefined ? nothing : html`${stored(detail, 2_000)}`}</p>
@@ -65,5 +69,6 @@ export function findingList(findings, more = () => nothing) {
       ${token === undefined ? nothing : html`<details><summary>A token that would pass</summary>${code(json(token), 'token that would pass')}</details>`}
       ${more(finding)}
     </li>`
-  })}</ul>`
+    },
+  )}</ul>`
 }

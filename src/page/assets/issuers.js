@@ -123,7 +123,7 @@ function one(page, id) {
       <section class="stack">${heading('Keys')}
         ${keyTable(issuer.keys)}
       </section>
-      <p><a href=${href(['policies'])}>Policies</a> name this issuer; <a href=${href(['policies', 'new'], { issuer: id })}>create one</a>.</p>`
+      <p><a href=${href(['policies'], { issuer: id })}>Policies of this issuer</a>; <a href=${href(['policies', 'new'], { issuer: id })}>create one</a>.</p>`
   }
 }
 

@@ -184,5 +184,6 @@ async function showSecret(text) {
     ) => html`<div class="body"><p>This is the only time that it is shown. Copy it to where it is used. Workloads that a policy lets in do not need it.</p>
         ${code(text, 'key')}</div>
       <div class="buttons"><button type="button" class="primary" @click=${() => close()}>I have copied it</button></div>`,
+    { stays: true },
   ).closed
 }

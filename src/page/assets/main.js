@@ -1,13 +1,13 @@
 // Starts the page: session, frame, and the view that the address names. Views get a Page (types.ts).
-/** @import { Session } from '../types.ts' */
+/** @import { OwnedPage, Session, View } from '../types.ts' */
 import { asProblem, send, whenSignedOut } from './client.js'
-import { closeDialogs } from './dialog.js'
+import { closeDialogs, isHeld } from './dialog.js'
 import { renderFrame } from './frame.js'
-import { render } from './lit-html.js'
+import { html, nothing, render } from './lit-html.js'
 import { clearNotices, notify, prepareNotices } from './notice.js'
 import { createPage } from './page.js'
 import { empty, loading, problem } from './parts.js'
-import { go, readPlace } from './router.js'
+import { go, markPlace, readPlace, returnToPlace } from './router.js'
 import { readSession, showSignIn, takeLink } from './sign-in.js'
 import { findEntry, groups } from './views.js'
 
@@ -69,6 +69,7 @@ function leave() {
 
 function showPlace() {
   if (session === undefined) return
+  markPlace()
   const { path } = readPlace()
   const key = path.join('/')
   if (open?.key === key) return open.queryChanged()
@@ -89,10 +90,27 @@ function showPlace() {
     return
   }
   render(loading(), content)
-  entry.load().then(
-    ({ view }) => page.show(view(page)),
-    (error) => page.show(() => problem(error)),
+  void loadView(page, entry.load)
+}
+
+/** Where there is no connection, the view opens when there is one. @param {OwnedPage} page @param {() => Promise<{ view: View }>} load */
+async function loadView(page, load) {
+  const module = await load().catch(() => undefined)
+  if (module !== undefined) return page.show(module.view(page))
+  let wasAway = false
+  page.show(() =>
+    page.hasFailed()
+      ? nothing
+      : html`<p><button type="button" @click=${() => location.reload()}>Load this view again</button></p>`,
   )
+  page.poll(async () => {
+    await readSession().catch((error) => {
+      wasAway = true
+      throw error
+    })
+    // A browser keeps the failure of a module until a reload.
+    if (wasAway) location.reload()
+  })
 }
 
 prepareNotices()
@@ -102,6 +120,7 @@ addEventListener('pageshow', ({ persisted }) => {
 })
 addEventListener('hashchange', () => {
   if (location.hash.startsWith('#link=')) void start()
+  else if (isHeld() && open?.key !== readPlace().path.join('/')) returnToPlace()
   else showPlace()
 })
 void start()

@@ -4,7 +4,7 @@
 import { barChart } from './chart.js'
 import { get } from './client.js'
 import { html, nothing } from './lit-html.js'
-import { badge, callout, count, heading, loading, money, select, stored } from './parts.js'
+import { badge, callout, count, heading, loading, money, select, spendText, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { href } from './router.js'
 import { table } from './table.js'
@@ -58,7 +58,7 @@ export const view = (page) => {
       ${isUnused ? callout('info', html`No token was issued in the last ${span}. <a href="#/start">Get started</a> shows the three steps to one.`) : nothing}
       <dl class="tiles">
         ${tile('Tokens issued', sum('issued'), span)} ${tile('Exchanges refused', sum('refused'), span)}
-        ${tile('Inference requests', usage && count(usage.total.requests), '30 days')} ${tile('Spend', usage && money(usage.total.cost), '30 days')}
+        ${tile('Inference requests', usage && count(usage.total.requests), '30 days')} ${tile('Spend', usage && spendText(usage.total), '30 days')}
       </dl>
       <section class="card">${heading('Needs attention')}${findings === undefined ? loading() : attention(findings)}</section>
       <section class="card">
@@ -134,6 +134,7 @@ function reasons(counts) {
       { title: 'Exchanges', align: 'end', cell: ([, number]) => count(number) },
     ],
     rows: [...sums].sort(([, one], [, other]) => other - one),
+    key: ([reason]) => reason,
     empty: html`<p class="muted">No exchange was refused in this time.</p>`,
   })
 }

@@ -16,17 +16,17 @@ export function createPage(session, content, title) {
   let [isClosed, isWaiting] = [false, false]
   /** @type {(() => Content) | undefined} */
   let template
-  /** @type {Map<() => Promise<void>, unknown>} */
-  const failures = new Map()
-  /** @type {(() => Promise<void>)[]} */
-  const polls = []
   /** @type {(() => void)[]} */
   const closers = [() => render(nothing, content)]
-
+  const update = () => {
+    if (!isWaiting) queueMicrotask(renderNow)
+    isWaiting = true
+  }
+  const polls = createPolls(update)
   const renderNow = () => {
     isWaiting = false
     if (template === undefined || isClosed) return
-    render(html`${[...failures.values()].slice(0, 1).map(problem)}${template()}`, content)
+    render(html`${polls.failures().slice(0, 1).map(problem)}${template()}`, content)
   }
   /** @type {OwnedPage} */
   const page = {
@@ -36,41 +36,27 @@ export function createPage(session, content, title) {
     },
     session,
     canWrite: !session.read_only,
-    update: () => {
-      if (!isWaiting) queueMicrotask(renderNow)
-      isWaiting = true
-    },
+    hasFailed: () => polls.failures().length > 0,
+    update,
     title: (text) => void (isClosed || title(text)),
     setQuery: (changes) => {
       query = Object.fromEntries(Object.entries({ ...query, ...changes }).filter(([, value]) => value !== ''))
       replacePlace(path, query)
       page.update()
     },
-    poll: (load, seconds = 30) => {
-      const once = async () => {
-        try {
-          await load()
-          failures.delete(load)
-        } catch (error) {
-          if (asProblem(error).status !== 401) failures.set(load, error)
-        }
-        page.update()
-      }
-      polls.push(once)
-      // A view can arrive after somebody has left it.
-      if (!isClosed) closers.push(repeat(once, seconds))
-    },
-    refresh: async () => {
-      await Promise.all(polls.map((each) => each()))
-    },
+    poll: polls.add,
+    refresh: polls.refresh,
     run: (work) => runWithNotice(work).finally(page.update),
     onClose: (close) => void (isClosed ? close() : closers.push(close)),
     show: (shown) => {
       template = shown
       renderNow()
     },
+    pause: polls.pause,
+    resume: polls.resume,
     close: () => {
       isClosed = true
+      polls.end()
       for (const each of closers) each()
     },
     queryChanged: () => {
@@ -79,12 +65,57 @@ export function createPage(session, content, title) {
       page.update()
     },
   }
+  return page
+}
+
+/** What a view reads again and again. @param {() => void} update */
+function createPolls(update) {
+  let [isEnded, isPaused] = [false, false]
+  /** @type {Map<() => Promise<void>, unknown>} */
+  const failures = new Map()
+  /** @type {(() => Promise<void>)[]} */
+  const polls = []
+  /** @type {ReturnType<typeof repeat>[]} */
+  const repeated = []
+  const refresh = async () => {
+    await Promise.all(polls.map((each) => each()))
+  }
   // Changes of other admins appear soon. The server answers this with a 304 from memory, so that all views can ask often.
   const watch = async () => {
-    if (await hasChanged()) await page.refresh()
+    // What failed is tried again: a server or network that was away must not leave the view as it was then.
+    if ((await hasChanged()) || failures.size > 0) await refresh()
   }
-  closers.push(repeat(watch, 3, true))
-  return page
+  repeated.push(repeat(watch, 3, { isPaused: () => isPaused, waits: true }))
+  return {
+    failures: () => [...failures.values()],
+    refresh,
+    /** @param {() => Promise<void>} load */
+    add: (load, seconds = 30) => {
+      const once = async () => {
+        try {
+          await load()
+          failures.delete(load)
+        } catch (error) {
+          if (asProblem(error).status !== 401) failures.set(load, error)
+        }
+        update()
+      }
+      polls.push(once)
+      // A view can arrive after somebody has left it.
+      if (!isEnded) repeated.push(repeat(once, seconds, { isPaused: () => isPaused }))
+    },
+    pause: () => {
+      isPaused = true
+    },
+    resume: () => {
+      isPaused = false
+      for (const { wake } of repeated) void wake()
+    },
+    end: () => {
+      isEnded = true
+      for (const { end } of repeated) end()
+    },
+  }
 }
 
 /** @param {() => Promise<void>} work @returns {Promise<boolean>} whether it succeeded */
@@ -99,28 +130,33 @@ async function runWithNotice(work) {
 }
 
 /**
- * Runs something now and again and again, but not while the page is hidden, and never twice at a time.
- * @param {() => Promise<void>} act @param {number} seconds @param {boolean} [waits] not now, but after the seconds
- * @returns {() => void} ends it
+ * Runs something now and again and again, but not while the page is hidden or signed out, and never twice at a time.
+ * @param {() => Promise<void>} act @param {number} seconds
+ * @param {{ isPaused: () => boolean, waits?: boolean }} options `waits`: not now, but after the seconds
  */
-function repeat(act, seconds, waits = false) {
+function repeat(act, seconds, { isPaused, waits = false }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   let [isEnded, isRunning] = [false, false]
   const next = async () => {
     clearTimeout(timer)
-    if (isEnded || isRunning || document.hidden) return
+    if (isEnded || isRunning || document.hidden || isPaused()) return
     isRunning = true
     await act()
     isRunning = false
     if (!isEnded) timer = setTimeout(next, seconds * 1_000)
   }
   document.addEventListener('visibilitychange', next)
+  addEventListener('online', next)
   if (waits) timer = setTimeout(next, seconds * 1_000)
   else void next()
-  return () => {
-    isEnded = true
-    clearTimeout(timer)
-    document.removeEventListener('visibilitychange', next)
+  return {
+    wake: next,
+    end: () => {
+      isEnded = true
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', next)
+      removeEventListener('online', next)
+    },
   }
 }

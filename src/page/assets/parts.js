@@ -72,6 +72,20 @@ export function money(value) {
   return value.toLocaleString(undefined, { style: 'currency', currency: 'USD', maximumFractionDigits })
 }
 
+/** @typedef {{ cost: number, total_tokens: number }} Spent */
+
+/** Tokens that cost nothing have no known cost, which is not the same as none. @param {Spent} sums */
+export function spendText({ cost, total_tokens: tokens }) {
+  return cost === 0 && tokens > 0 ? 'cost unknown' : money(cost)
+}
+
+/** The same for a cell. @param {Spent} sums */
+export function spend(sums) {
+  const text = spendText(sums)
+  const why = 'No inference server reported a cost, and no price is set for the model'
+  return sums.cost === 0 && sums.total_tokens > 0 ? html`<span class="muted" title=${why}>unknown</span>` : text
+}
+
 /** @param {string} text @param {string} [label] what is copied, for screen readers */
 export function copyButton(text, label = 'text') {
   const copy = async () => {
@@ -154,7 +168,7 @@ export function button(page, text, act, kind = '', label) {
 export function select(label, value, options, choose) {
   const read = (/** @type {Event} */ event) => choose(/** @type {HTMLSelectElement} */ (event.target).value)
   return html`<select aria-label=${label} @change=${read}>
-    ${options.map(([key, text]) => html`<option value=${key} ?selected=${key === value}>${text}</option>`)}
+    ${options.map(([key, text]) => html`<option value=${key} ?selected=${key === value} .selected=${key === value}>${text}</option>`)}
   </select>`
 }
 

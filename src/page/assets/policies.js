@@ -8,6 +8,7 @@ import { findingList, lintBadge, lintOf } from './findings.js'
 import { switchButton } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { readHelp } from './manual.js'
+import { createNames } from './names.js'
 import { notify } from './notice.js'
 import {
   ago,
@@ -23,6 +24,7 @@ import {
   json,
   loading,
   mono,
+  select,
   stored,
 } from './parts.js'
 import { planNotice } from './plan.js'
@@ -71,6 +73,26 @@ export const view = (page) => {
   return tab === 'edit' ? policyForm(page, id) : one(page, id)
 }
 
+/** @type {[string, string][]} */
+const states = [
+  ['', 'Any state'],
+  ['enabled', 'enabled'],
+  ['paused', 'paused'],
+  ['inactive', 'inactive'],
+]
+
+/** Says that the list is only of an issuer or a key. @param {Page} page */
+function onlyOf(page) {
+  const nameOf = createNames(page)
+  return () => {
+    const { issuer, key } = page.query
+    if (issuer === undefined && key === undefined) return nothing
+    return html`<p>Only policies
+      ${issuer === undefined ? nothing : html` of the issuer ${stored(nameOf('/workload-identity/issuers', issuer), 120)}`}
+      ${key === undefined ? nothing : html` that act as the key ${stored(nameOf('/keys', key), 120)}`}: <a href=${href(['policies'])}>show all</a></p>`
+  }
+}
+
 /** @type {View} */
 function list(page) {
   /** @type {Map<string, Finding[]>} */
@@ -78,7 +100,8 @@ function list(page) {
   const listing = createListing(page, {
     search: 'Search policies by name',
     load: async ({ search, cursor }) => {
-      const query = { contains: search, state: page.query.state, counts: true, offset: cursor ?? 0, limit: 50 }
+      const { state, issuer, key } = page.query
+      const query = { contains: search, state, issuer, key, counts: true, offset: cursor ?? 0, limit: 50 }
       const { data: rows, total_count: total } = await get(path, query)
       void lintOf(rows).then((found) => {
         findings = new Map([...findings, ...found])
@@ -88,16 +111,19 @@ function list(page) {
       return { rows: /** @type {Policy[]} */ (rows), next: end < (total ?? 0) ? end : undefined, total }
     },
   })
-  const create = page.canWrite ? html`<a class="button primary" href="#/policies/new">New policy</a>` : nothing
-  return () =>
-    html`${planNotice(page)}${listing.show({
+  const choose = (/** @type {string} */ state) => {
+    page.setQuery({ state })
+    void listing.restart()
+  }
+  const chosen = onlyOf(page)
+  return () => {
+    const { issuer } = page.query
+    const create = page.canWrite
+      ? html`<a class="button primary" href=${href(['policies', 'new'], { issuer })}>New policy</a>`
+      : nothing
+    return html`${planNotice(page)}${chosen()}${listing.show({
       label: 'Policies',
-      tools: html`<select aria-label="State" @change=${(/** @type {Event} */ event) => {
-        page.setQuery({ state: /** @type {HTMLSelectElement} */ (event.target).value })
-        void listing.restart()
-      }}>
-          ${['', 'enabled', 'paused', 'inactive'].map((state) => html`<option value=${state} ?selected=${state === (page.query.state ?? '')}>${state || 'Any state'}</option>`)}
-        </select><div class="actions push">${create}</div>`,
+      tools: html`${select('State', page.query.state ?? '', states, choose)}<div class="actions push">${create}</div>`,
       empty: empty('No policies', 'A policy states which tokens of an issuer may act as which key.', create),
       columns: [
         {
@@ -120,6 +146,7 @@ function list(page) {
           : []),
       ],
     })}`
+  }
 }
 
 /** @param {Page} page @param {string} id */

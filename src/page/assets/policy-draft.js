@@ -116,8 +116,8 @@ export async function openDraft(edited) {
   Object.assign(edited.draft.values, valuesOf(opened?.data))
   if (opened === undefined)
     Object.assign(edited.draft.values, {
-      issuer: edited.page.query.issuer ?? issuers.data.at(-1)?.id ?? '',
-      key: edited.page.query.key ?? keys.data.at(-1)?.id ?? '',
+      issuer: edited.page.query.issuer ?? '',
+      key: edited.page.query.key ?? '',
     })
   edited.choices = { issuers: issuers.data, keys: keys.data }
   choosePlatform(edited)

@@ -152,6 +152,7 @@ function versionTable(shown, designated) {
       ...(page.canWrite ? [{ title: '', align: /** @type {const} */ ('end'), cell: choose }] : []),
     ],
     rows: versions,
+    key: ({ version }) => version,
   })}
   ${total > versions.length ? html`<p class="muted">The newest ${versions.length} of ${count(total)}.</p>` : nothing}`
 }

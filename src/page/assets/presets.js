@@ -27,6 +27,7 @@ function list(page) {
   return () =>
     listing.show({
       label: 'Presets',
+      key: ({ slug }) => slug,
       tools: html`<div class="actions push">${create}</div>`,
       empty: empty(
         'No presets',

@@ -32,5 +32,20 @@ export function go(path, query) {
 
 /** Changes the address without a history entry. @param {readonly string[]} path @param {Record<string, string>} query */
 export function replacePlace(path, query) {
-  history.replaceState(null, '', href(path, query))
+  history.replaceState(history.state, '', href(path, query))
+}
+
+let index = 0
+
+/** Numbers the place that is shown, so that `returnToPlace` knows the way back to it. */
+export function markPlace() {
+  const known = history.state?.index
+  index = typeof known === 'number' ? known : index + 1
+  if (known !== index) history.replaceState({ index }, '')
+}
+
+/** From where a link, Back or Forward led, to the place that was marked last. */
+export function returnToPlace() {
+  const there = history.state?.index
+  history.go(typeof there === 'number' ? index - there : -1)
 }

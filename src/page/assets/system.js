@@ -135,6 +135,7 @@ function nodeTable(rows) {
         { title: 'Last report', cell: ({ last_seen_at }) => ago(last_seen_at) },
       ],
       rows,
+      key: ({ name }) => name,
     })}
   </section>`
 }

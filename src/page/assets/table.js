@@ -1,17 +1,38 @@
-// Tables. `table({ label, columns, rows, empty })` shows rows. `createListing(page, { load })` adds search, paging and
-// refreshing: `load({ search, cursor })` returns `{ rows, next, total }`, `next` being the cursor of the next page; show it
+// Tables. `table({ label, columns, rows, key, empty })` shows rows; a row with the same key is the same row after a refresh.
+// `createListing(page, { load })` adds search, paging and refreshing: `load({ search, cursor })` returns
+// `{ rows, next, total }`, `next` being the cursor of the next page; show it
 // with `listing.show({ label, columns, empty })`, and run `listing.restart()` when a filter changes.
 /** @import { Column, Content, Page } from '../types.ts' */
 import { get } from './client.js'
 import { html, nothing } from './lit-html.js'
-import { count, loading, problem, stored } from './parts.js'
+import { count, loading, stored } from './parts.js'
+import { repeat } from './repeat.js'
+
+/**
+ * Elements that belong to their rows: a new row moves no open details and no focus to another one.
+ * @template Row
+ * @param {readonly Row[]} rows @param {(row: Row) => unknown} key @param {(row: Row) => Content} template
+ */
+export function keyed(rows, key, template) {
+  /** @type {Map<unknown, number>} */
+  const seen = new Map()
+  // Two rows with one key would break both.
+  const unique = (/** @type {Row} */ row) => {
+    const name = key(row)
+    const times = seen.get(name) ?? 0
+    seen.set(name, times + 1)
+    return times === 0 ? name : `${name} ${times}`
+  }
+  return /** @type {Content} */ (repeat(rows, unique, template))
+}
 
 /**
  * A table that becomes a list of cards where it is narrow.
  * @template Row
- * @param {{ label: string, columns: readonly Column<Row>[], rows: readonly Row[], empty?: Content }} options
+ * @param {{ label: string, columns: readonly Column<Row>[], rows: readonly Row[], key?: (row: Row) => unknown, empty?: Content }} options
+ *   `key` is the `id` of a row where it has one, otherwise all that the row says
  */
-export function table({ label, columns, rows, empty = nothing }) {
+export function table({ label, columns, rows, key = identity, empty = nothing }) {
   if (rows.length === 0) return empty
   return html`<div class="table">
     <table role="table" aria-label=${label}>
@@ -21,11 +42,14 @@ export function table({ label, columns, rows, empty = nothing }) {
         </tr>
       </thead>
       <tbody role="rowgroup">
-        ${rows.map((row) => html`<tr role="row">${columns.map((column) => cell(column, row))}</tr>`)}
+        ${keyed(rows, key, (row) => html`<tr role="row">${columns.map((column) => cell(column, row))}</tr>`)}
       </tbody>
     </table>
   </div>`
 }
+
+/** @param {any} row */
+const identity = (row) => row?.id ?? JSON.stringify(row)
 
 /** @template Row @param {Column<Row>} column @param {Row} row */
 function cell({ title, cell: show, align: side, isHeader }, row) {
@@ -53,25 +77,28 @@ const pagesRefreshed = 4
 export function createListing(page, { load, search: searchLabel, seconds }) {
   /** @type {Part<Row> | undefined} */
   let part
-  /** @type {unknown} */
-  let failure
+  /** The query of the rows that are shown. */
+  let shownFor = ''
   let pages = 1
   let asked = 0
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer
 
   /** Every page that is shown, unless there are too many to ask for again and again. */
   async function reload() {
     const turn = ++asked
+    const query = JSON.stringify(page.query)
+    if (query !== shownFor) pages = 1
     if (pages > pagesRefreshed) return
     try {
       /** @type {Part<Row> | undefined} */
       let loaded
       for (let number = 0; number < pages && (number === 0 || loaded?.next !== undefined); number++)
         loaded = await loadAfter(loaded)
-      if (turn === asked) [part, failure] = [loaded, undefined]
+      if (turn === asked) [part, shownFor] = [loaded, query]
     } catch (error) {
-      if (turn === asked) failure = error
+      if (turn !== asked) return
+      // Rows of other filters must not stand below the failure of these.
+      if (query !== shownFor) part = undefined
+      throw error
     }
   }
 
@@ -88,12 +115,36 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
     part = await loadAfter(part)
   }
 
-  async function restart() {
+  function restart() {
     pages = 1
-    await reload()
-    page.update()
+    return page.refresh()
   }
 
+  const search = createSearch(page, searchLabel, restart)
+  page.poll(reload, seconds)
+  return {
+    restart,
+    rows: () => part?.rows,
+    /** @param {{ label: string, columns: readonly Column<Row>[], key?: (row: Row) => unknown, empty: Content, tools?: Content }} shown */
+    show({ label, columns, key, empty, tools = nothing }) {
+      const { search: text = '' } = page.query
+      const field = search()
+      return html`${field === nothing && tools === nothing ? nothing : html`<div class="tools" role="search">${field}${tools}</div>`}
+      ${part === undefined ? (page.hasFailed() ? nothing : loading()) : table({ label, columns, rows: part.rows, ...(key && { key }), empty: text === '' ? empty : nothingFound(text) })}
+      ${footer(part, pages <= pagesRefreshed, () => page.run(more))}`
+    },
+  }
+}
+
+/**
+ * The field that searches while somebody types. @param {Page} page @param {string | undefined} label none without it
+ * @param {() => unknown} restart @returns {() => Content}
+ */
+function createSearch(page, label, restart) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  // A view that is left must not write into the address of the next one.
+  page.onClose(() => clearTimeout(timer))
   const onSearch = (/** @type {InputEvent} */ event) => {
     const { value } = /** @type {HTMLInputElement} */ (event.target)
     clearTimeout(timer)
@@ -102,25 +153,10 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
       void restart()
     }, searchDelayMilliseconds)
   }
-
-  page.poll(reload, seconds)
-  return {
-    restart,
-    rows: () => part?.rows,
-    /** @param {{ label: string, columns: readonly Column<Row>[], empty: Content, tools?: Content, more?: Content }} shown */
-    show({ label, columns, empty, tools = nothing }) {
-      const search = page.query.search ?? ''
-      const field =
-        searchLabel === undefined
-          ? nothing
-          : html`<input type="search" aria-label=${searchLabel} placeholder=${searchLabel} .value=${search} @input=${onSearch} />`
-      const hasTools = searchLabel !== undefined || tools !== nothing
-      return html`${hasTools ? html`<div class="tools" role="search">${field}${tools}</div>` : nothing}
-      ${failure === undefined ? nothing : problem(failure)}
-      ${part === undefined ? (failure === undefined ? loading() : nothing) : table({ label, columns, rows: part.rows, empty: search === '' ? empty : nothingFound(search) })}
-      ${footer(part, pages <= pagesRefreshed, () => page.run(more))}`
-    },
-  }
+  return () =>
+    label === undefined
+      ? nothing
+      : html`<input type="search" aria-label=${label} placeholder=${label} .value=${page.query.search ?? ''} @input=${onSearch} />`
 }
 
 /**

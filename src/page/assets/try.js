@@ -4,10 +4,13 @@ import { send } from './client.js'
 import { createDraft, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { readHelp, whatToDo } from './manual.js'
-import { ago, at, badge, callout, code, facts, heading, json, problem, stored } from './parts.js'
+import { ago, at, badge, callout, code, count, facts, heading, json, problem, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { href } from './router.js'
 import { table } from './table.js'
+
+/** What the server accepts. Longer texts would only block the browser. */
+const tokenCharactersMax = 16_384
 
 /** @param {unknown} value */
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -37,9 +40,19 @@ export const view = (page) => {
   /** @type {unknown} */
   let failure
   let busy = false
+  let tooLong = 0
   const draft = createDraft(page, { token: '', policy: page.query.policy ?? '' }, () => {
-    ;[explanations, failure] = [undefined, undefined]
+    ;[explanations, failure, tooLong] = [undefined, undefined, 0]
   })
+  /** A long text never reaches the field: to show it takes the browser seconds. @param {ClipboardEvent | DragEvent} event */
+  const refuseLong = (event) => {
+    const data = 'clipboardData' in event ? event.clipboardData : event.dataTransfer
+    const { length } = data?.getData('text') ?? ''
+    if (!(event.target instanceof HTMLTextAreaElement) || length <= tokenCharactersMax) return
+    event.preventDefault()
+    tooLong = length
+    page.update()
+  }
   async function judge() {
     ;[busy, failure] = [true, undefined]
     page.update()
@@ -60,13 +73,20 @@ export const view = (page) => {
   }
   return () => {
     const token = draft.values.token.trim()
-    const decoded = token === '' ? undefined : decode(token)
+    const length = tooLong || token.length
+    const isLong = length > tokenCharactersMax
+    const decoded = token === '' || isLong ? undefined : decode(token)
+    const error = isLong
+      ? `This has ${count(length)} characters, and a token has at most ${count(tokenCharactersMax)}: copy only the token`
+      : token !== '' && decoded === undefined
+        ? 'This is not a JWT: it has no readable header and payload'
+        : undefined
     return html`${planNotice(page)}<div class="columns">
-      <section class="card">
+      <section class="card" @paste=${refuseLong} @drop=${refuseLong}>
         ${callout('info', 'Nothing is exchanged or stored. The token is decoded in this browser, and the server only checks it.')}
         ${form(
-          { onSubmit: () => void judge(), submit: 'Check the token', busy, disabled: token === '' },
-          html`${draft.field('token', 'Token (JWT)', { rows: 6, mono: true, placeholder: 'eyJhbGciOi…', error: token !== '' && decoded === undefined ? 'This is not a JWT: it has no readable header and payload' : undefined })}
+          { onSubmit: () => void judge(), submit: 'Check the token', busy, disabled: token === '' || isLong },
+          html`${draft.field('token', 'Token (JWT)', { rows: 6, mono: true, placeholder: 'eyJhbGciOi…', error })}
           ${draft.field('policy', 'Policy', { required: false, help: 'Its name or id. Without one, the five policies that the token comes nearest to are shown.' })}`,
         )}
       </section>

@@ -34,7 +34,11 @@ export const view = (page) => {
   })
   const listing = createListing(page, {
     search: 'Search prices by model',
-    load: (asked) => partOf(`${path}/prices`, {}, asked),
+    load: (asked) =>
+      partOf(`${path}/prices`, {}, asked).catch((error) => {
+        refused = notOwner(error)
+        return { rows: [] }
+      }),
   })
   const check = async (/** @type {Upstream} */ { id }) => {
     checked.set(id, 'checking')
@@ -95,6 +99,7 @@ function servers(rows, more) {
 
 const prices = {
   label: 'Prices',
+  key: (/** @type {Price} */ { model }) => model,
   columns: /** @type {Column<Price>[]} */ ([
     { title: 'Model', isHeader: true, cell: ({ model }) => mono(model, 200) },
     { title: 'Prompt', align: 'end', cell: ({ prompt }) => money(prompt) },

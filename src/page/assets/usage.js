@@ -6,8 +6,9 @@ import { get } from './client.js'
 import { downloadCsv } from './csv.js'
 import { field } from './form.js'
 import { html, nothing } from './lit-html.js'
+import { createNames } from './names.js'
 import { dayLabel, daysBetween } from './overview.js'
-import { at, button, callout, count, empty, loading, money, mono, stored } from './parts.js'
+import { at, button, callout, count, empty, loading, money, spend, spendText, stored } from './parts.js'
 import { href } from './router.js'
 import { table } from './table.js'
 
@@ -83,8 +84,13 @@ function period(span) {
 export const view = (page) => {
   /** @type {UsageReport | undefined} */
   let report
+  /** The filter of the report: another one's numbers must not stand below what is chosen. */
+  let reportOf = ''
+  const chosen = () => JSON.stringify(askedBy(page).filter)
   const load = async () => {
-    report = await get(path, { ...askedBy(page).filter, per_day: true, limit: rowsPerPage })
+    const asked = chosen()
+    const found = await get(path, { ...askedBy(page).filter, per_day: true, limit: rowsPerPage })
+    if (asked === chosen()) [report, reportOf] = [found, asked]
   }
   page.poll(load, 60)
   const more = async () => {
@@ -96,6 +102,7 @@ export const view = (page) => {
     page.setQuery({ [name]: value })
     void page.refresh()
   }
+  const nameOf = createNames(page)
   return () => {
     const { by, measure, days, filter } = askedBy(page)
     const only = filter.key ?? filter.policy
@@ -108,8 +115,8 @@ export const view = (page) => {
         ${field({ label: 'Show', name: 'show', value: measure, options: titles(measures), onInput: choose('show') })}
         ${button(page, 'Download CSV', download)}
       </div>
-      ${only === undefined ? nothing : html`<p>Only the ${filter.key === undefined ? 'policy' : 'key'} ${mono(only, 40)}: <a href=${href(['usage'], { by })}>show everything</a></p>`}
-      ${report === undefined || report.by !== by ? loading() : shown(page, report, more)}`
+      ${only === undefined ? nothing : html`<p>Only the ${filter.key === undefined ? 'policy' : 'key'} ${stored(nameOf(filter.key === undefined ? '/workload-identity/policies' : '/keys', only), 120)}: <a href=${href(['usage'], { by })}>show everything</a></p>`}
+      ${report === undefined || reportOf !== chosen() ? (page.hasFailed() ? nothing : loading()) : shown(page, report, more)}`
   }
 }
 
@@ -127,14 +134,14 @@ function shown(page, report, more) {
   const days = daysBetween(report)
   return html`${counted.slice(0, 10) > since ? callout('warn', html`There are too many requests to add up: this counts those since ${at(counted)}.`) : nothing}
     <section class="card">${barChart({
-      label: `${title} per day, ${format(total[measure])} in all`,
+      label: `${title} per day, ${measure === 'cost' ? spendText(total) : format(total[measure])} in all`,
       labels: days.map(dayLabel),
       series: seriesOf(data, days, by, measure),
       format,
     })}</section>
-    ${table({ label: `Usage by ${groupings[by].title}`, columns: columnsOf(by), rows: data })}
+    ${table({ label: `Usage by ${groupings[by].title}`, columns: columnsOf(by), rows: data, key: groupings[by].name })}
     <div class="footer">
-      <span class="muted" role="status">${count(data.length)} of ${count(groups)} rows; in all ${count(total.requests)} requests, ${count(total.total_tokens)} tokens, ${money(total.cost)}</span>
+      <span class="muted" role="status">${count(data.length)} of ${count(groups)} rows; in all ${count(total.requests)} requests, ${count(total.total_tokens)} tokens, ${spendText(total)}</span>
       ${data.length < groups ? button(page, 'Show more', more) : nothing}
     </div>`
 }
@@ -144,16 +151,15 @@ function columnsOf(by) {
   const { title, name } = groupings[by]
   const number = (
     /** @type {string} */ title,
-    /** @type {'requests' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'cost'} */ field,
-    format = count,
-  ) => /** @type {Column<UsageRow>} */ ({ title, align: 'end', cell: (row) => format(row[field]) })
+    /** @type {'requests' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens'} */ field,
+  ) => /** @type {Column<UsageRow>} */ ({ title, align: 'end', cell: (row) => count(row[field]) })
   return [
     { title, isHeader: true, cell: (row) => stored(name(row), 200) },
     number('Requests', 'requests'),
     number('Prompt tokens', 'prompt_tokens'),
     number('Completion tokens', 'completion_tokens'),
     number('Tokens', 'total_tokens'),
-    number('Spend', 'cost', money),
+    { title: 'Spend', align: 'end', cell: spend },
   ]
 }
 
