@@ -8,7 +8,7 @@ import { importCommand } from './issuers-import.ts'
 import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { futureText, removable, wholeNumber } from './shared/option-values.ts'
+import { durationSeconds, futureText, removable } from './shared/option-values.ts'
 import { few, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import type { Tone } from './shared/terminal.ts'
@@ -210,12 +210,12 @@ function keyOptions(made: Command): Command {
       .option('--bundle-signer <signer>', 'accept keys only from signed bundles of this signer')
       .option('--ca-file <file>', 'certificates (PEM) to trust when fetching, instead of the public ones')
       .option(
-        '--keys-stale <seconds>',
-        'how long cached keys stay usable while they cannot be fetched (default: 86400)',
-        wholeNumber,
+        '--keys-stale <duration>',
+        'how long cached keys stay usable while they cannot be fetched (default: 24h)',
+        durationSeconds,
       )
-      .option('--clock-skew <seconds>', 'how far nbf and iat may be in the future (default: 30)', wholeNumber)
-      .option('--max-token-age <seconds>', 'maximum time from iat to exp of a token (default: any)', wholeNumber)
+      .option('--clock-skew <duration>', 'how far nbf and iat may be in the future (default: 30s)', durationSeconds)
+      .option('--max-token-age <duration>', 'maximum time from iat to exp of a token (default: any)', durationSeconds)
       .addOption(
         new Option(
           '--shared <answer>',

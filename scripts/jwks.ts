@@ -8,6 +8,7 @@ import { keyBundleFileCharactersMax, keyBundlesAtOnceMax } from '../src/federati
 import { type PackDependencies, packKeys } from '../src/federation/issuer/pack-keys.ts'
 import { createPackerKey, isBundleAlgorithm, readPackerKey } from '../src/federation/issuer/packer-key.ts'
 import { readCertificateDigest } from '../src/runtime/peer-certificate.ts'
+import { readDuration } from '../src/values/duration-text.ts'
 import {
   command,
   dependencies,
@@ -168,15 +169,12 @@ function sequenceNumber(text: string): string {
   return text
 }
 
-const secondsOf: Partial<Record<string, number>> = { h: 3_600, d: 86_400 }
 const validDaysMax = 366
 
-/** Seconds of `12h` or `30d`. */
 function validity(text: string): string {
-  const given = /^(\d{1,5})([hd])$/.exec(text)
-  const seconds = Number(given?.[1]) * (secondsOf[given?.[2] ?? ''] ?? Number.NaN)
-  if (seconds > 0 && seconds <= validDaysMax * 86_400) return String(seconds)
-  throw new InvalidArgumentError(`use hours or days, for example 30d, and at most ${validDaysMax}d`)
+  const seconds = (readDuration(text) ?? 0) / 1_000
+  if (Number.isInteger(seconds) && seconds > 0 && seconds <= validDaysMax * 86_400) return String(seconds)
+  throw new InvalidArgumentError(`use a duration such as 12h or 30d, and at most ${validDaysMax}d`)
 }
 
 if (import.meta.main) await runAlone(jwksCommand())

@@ -7,7 +7,7 @@ import { checkCommand } from './shared/explanations.ts'
 import { drawDifference, drawFindings, exceptionsIn, isBlocked, lintCommand } from './shared/findings.ts'
 import { answerIssuerQuestion } from './shared/issuer-question.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { removable, unusedOption, wholeNumber } from './shared/option-values.ts'
+import { durationSeconds, removable, unusedOption } from './shared/option-values.ts'
 import { testsCommand, testsIn } from './shared/policy-tests.ts'
 import { lastUse, managedBy, moment, record } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
@@ -77,7 +77,7 @@ export function policiesCommand(): Command {
 function createCommand(): Command {
   const made = command('create', 'Create a policy', [
     'policies create --name ci --issuer github --audience https://llm.example.com --subject repo:acme/app:ref:refs/heads/main --key ci',
-    'policies create --name batch --issuer idp --audience llm --subject svc-batch --require-scope inference --key batch --max-lifetime 300',
+    'policies create --name batch --issuer idp --audience llm --subject svc-batch --require-scope inference --key batch --max-lifetime 5m',
   ])
     .requiredOption('--name <name>', 'name of the policy')
     .requiredOption('--issuer <issuer>', 'issuer of the tokens, by name or id')
@@ -189,7 +189,11 @@ function ruleOptions(made: Command): Command {
       .option('--condition <cel>', 'CEL condition on the token, e.g. "claims.environment == \'production\'"')
       .option('--require-scope <scope>', 'value that the scopes claim must contain')
       .option('--require-token-type <type>', 'value that the token_type claim must equal')
-      .option('--max-lifetime <seconds>', 'maximum lifetime of an access token, 60 to 900 (default: 900)', wholeNumber)
+      .option(
+        '--max-lifetime <duration>',
+        'maximum lifetime of an access token, 1m to 15m (default: 15m)',
+        durationSeconds,
+      )
       .option('--replay-protection', 'accept each token once; tokens must have a jti claim')
       .option('--allowed-models <pattern...>', 'models that access tokens may use; * matches any characters')
       .option(

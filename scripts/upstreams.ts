@@ -6,7 +6,7 @@ import { Fault } from '../src/fault.ts'
 import { type Arguments, command, group, type Options, runAlone } from './shared/command-line.ts'
 import { readTextFile } from './shared/input-files.ts'
 import { commandOnOne, operationCommand } from './shared/operation-command.ts'
-import { removable, wholeNumber } from './shared/option-values.ts'
+import { durationSeconds, removable, wholeNumber } from './shared/option-values.ts'
 import { managedBy, record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
@@ -158,8 +158,8 @@ function fieldOptions(made: Command): Command {
       wholeNumber,
     )
     .option('--ca-file <file>', 'certificates (PEM) to trust instead of the public ones')
-    .option('--first-byte <seconds>', 'maximum time until the response starts (default: 600)', wholeNumber)
-    .option('--idle <seconds>', 'maximum silence during a response (default: 300)', wholeNumber)
+    .option('--first-byte <duration>', 'maximum time until the response starts (default: 10m)', durationSeconds)
+    .option('--idle <duration>', 'maximum silence during a response (default: 5m)', durationSeconds)
     .option('--forward-header <name...>', 'also forward these request headers; never credentials')
     .option('--return-header <name...>', 'also return these response headers to callers')
 }

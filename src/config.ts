@@ -14,6 +14,7 @@ import {
   parseBoolean,
   parseChoice,
   parseCount,
+  parseCountOf,
   parseCredential,
   parseDatabaseServerUrl,
   parseDatabaseUrl,
@@ -127,6 +128,7 @@ export function parseSettings(texts: SettingTexts): Config {
     parse(name, read(name) ?? '')
   const count = (name: SettingName, min: number, max?: number) =>
     required(name, (_, text) => parseCount(name, text, min, max))
+  const days = (name: SettingName, min: number) => required(name, (_, text) => parseCountOf('days', name, text, min))
   const isServer = isServerUrl(read('LATCHKEY_DATABASE_URL') ?? '')
   const databasePath = required('LATCHKEY_DATABASE_URL', isServer ? parseDatabaseServerUrl : parseDatabaseUrl)
   return Object.freeze({
@@ -150,9 +152,11 @@ export function parseSettings(texts: SettingTexts): Config {
     adminPage: required('LATCHKEY_ADMIN_PAGE', parseBoolean),
     adminListen: optional('LATCHKEY_ADMIN_LISTEN', parseListen),
     adminOrigin: optional('LATCHKEY_ADMIN_ORIGIN', parseOrigin),
-    retention: retentionOf(count, read('LATCHKEY_ARCHIVE_DIR')),
-    signingKeyDays: count('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
-    drainMilliseconds: 1_000 * count('LATCHKEY_DRAIN_SECONDS', 1, drainSecondsMax),
+    retention: retentionOf(days, read('LATCHKEY_ARCHIVE_DIR')),
+    signingKeyDays: days('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
+    drainMilliseconds:
+      1_000 *
+      required('LATCHKEY_DRAIN_SECONDS', (name, text) => parseCountOf('seconds', name, text, 1, drainSecondsMax)),
     insecureIssuers: required('LATCHKEY_INSECURE_ISSUERS', parseBoolean),
     bundleGraceMilliseconds: required('LATCHKEY_BUNDLE_GRACE', parseDurationOrZero),
     logLevel: required('LATCHKEY_LOG_LEVEL', (name, text) => parseChoice(name, text, logLevels)),

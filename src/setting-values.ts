@@ -6,6 +6,7 @@ import { Fault } from './fault.ts'
 import { socketPathBytesMax, urlCharactersMax } from './limits.ts'
 import type { SettingName } from './settings.ts'
 import { alternatives } from './values/alternatives.ts'
+import { durationForms, type PlainUnit, readDuration, readWhole } from './values/duration-text.ts'
 import { type AddressList, addressList, parseAddressList } from './values/ip-address.ts'
 
 export type ListenAddress = { hostname: string; port: number }
@@ -44,14 +45,19 @@ export function parseCount(name: SettingName, text: string, min: number, max = 9
   throw invalidSetting(name, text, `use a whole number from ${min} to ${max}`)
 }
 
-const unitMilliseconds: Partial<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+/** A plain number counts units, as it always has; a duration must be a whole number of them. */
+export function parseCountOf(unit: PlainUnit, name: SettingName, text: string, min: number, max = 9_999_999): number {
+  const count = readWhole(text, unit)
+  if (count !== undefined && count >= min && count <= max) return count
+  const example = unit === 'days' ? '90 or 90d' : '90, 90s or 5m'
+  throw invalidSetting(name, text, `use ${unit} from ${min} to ${max}, for example ${example}`)
+}
 
-/** Milliseconds of `90m`, `24h` or `7d`. */
+/** Milliseconds of `90s`, `15m`, `24h` or `7d`. */
 export function parseDuration(name: SettingName, text: string): number {
-  const given = /^(\d{1,4})([mhd])$/.exec(text)
-  const milliseconds = Number(given?.[1]) * (unitMilliseconds[given?.[2] ?? ''] ?? Number.NaN)
-  if (milliseconds > 0) return milliseconds
-  throw invalidSetting(name, text, 'use a number of minutes, hours or days, for example 30m, 24h or 7d')
+  const milliseconds = readDuration(text)
+  if (milliseconds !== undefined && milliseconds >= 1_000) return milliseconds
+  throw invalidSetting(name, text, `use a duration such as ${durationForms}`)
 }
 
 /** The same, or 0. */

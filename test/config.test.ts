@@ -41,6 +41,7 @@ type BackupSetting = 'LATCHKEY_BACKUP_EVERY' | 'LATCHKEY_BACKUP_KEEP'
 type TlsSetting = 'LATCHKEY_TLS_CERT_FILE' | 'LATCHKEY_TLS_KEY_FILE'
 
 const hex = (digit: string) => digit.repeat(64)
+const daysOf = (text: string) => ({ 1: 1, '2d': 2, '72h': 3 })[text]
 /** Three good values of each setting, and what the configuration makes of a value. */
 const values: Record<
   Exclude<SettingName, TlsSetting | BackupSetting | TokenFileSetting>,
@@ -115,16 +116,20 @@ const values: Record<
     (config) => config.adminOrigin,
     (text) => text,
   ],
-  LATCHKEY_RETAIN_EXCHANGES_DAYS: [['1', '2', '3'], (config) => config.retention.days.exchanges, Number],
-  LATCHKEY_RETAIN_USAGE_DAYS: [['1', '2', '3'], (config) => config.retention.days.usage, Number],
+  LATCHKEY_RETAIN_EXCHANGES_DAYS: [['1', '2d', '72h'], (config) => config.retention.days.exchanges, daysOf],
+  LATCHKEY_RETAIN_USAGE_DAYS: [['1', '2d', '72h'], (config) => config.retention.days.usage, daysOf],
   LATCHKEY_ARCHIVE_DIR: [['/a', 'b', '/c/d'], (config) => config.retention.folder, (text) => resolve(text)],
-  LATCHKEY_SIGNING_KEY_DAYS: [['1', '2', '3'], (config) => config.signingKeyDays, Number],
-  LATCHKEY_DRAIN_SECONDS: [['1', '60', '3600'], (config) => config.drainMilliseconds, (text) => Number(text) * 1_000],
+  LATCHKEY_SIGNING_KEY_DAYS: [['1', '2d', '72h'], (config) => config.signingKeyDays, daysOf],
+  LATCHKEY_DRAIN_SECONDS: [
+    ['1', '60s', '1h'],
+    (config) => config.drainMilliseconds,
+    (text) => ({ 1: 1_000, '60s': 60_000, '1h': 3_600_000 })[text],
+  ],
   LATCHKEY_INSECURE_ISSUERS: [['true', 'false', 'true'], (config) => config.insecureIssuers, (text) => text === 'true'],
   LATCHKEY_BUNDLE_GRACE: [
-    ['0', '90m', '2d'],
+    ['0', '90s', '2d'],
     (config) => config.bundleGraceMilliseconds,
-    (text) => ({ 0: 0, '90m': 5_400_000, '2d': 172_800_000 })[text],
+    (text) => ({ 0: 0, '90s': 90_000, '2d': 172_800_000 })[text],
   ],
   LATCHKEY_LOG_LEVEL: [['debug', 'warn', 'error'], (config) => config.logLevel, (text) => text],
   LATCHKEY_ACCESS_LOG: [
@@ -288,6 +293,8 @@ describe('a wrong value is refused with the name of the setting:', () => {
     ['LATCHKEY_DATABASE_SYNCHRONOUS', 'FULL'],
     ['LATCHKEY_LOG_LEVEL', 'verbose'],
     ...['0h', '24', 'h', '1.5h', '-1h', '24 h'].map((value): [SettingName, string] => ['LATCHKEY_BACKUP_EVERY', value]),
+    ...['36h', '1.5d', '-1', '90 d'].map((value): [SettingName, string] => ['LATCHKEY_SIGNING_KEY_DAYS', value]),
+    ...['0', '1500ms', '2h', '3601'].map((value): [SettingName, string] => ['LATCHKEY_DRAIN_SECONDS', value]),
     ['LATCHKEY_BACKUP_KEEP', '0'],
     ['LATCHKEY_BACKUP_KEEP', 'all'],
     ...[

@@ -1,5 +1,6 @@
 // Reads the values of options: numbers, money and times.
 import { InvalidArgumentError } from 'commander'
+import { durationForms, readDuration, readWhole } from '../../src/values/duration-text.ts'
 import { readTime } from '../../src/values/time-text.ts'
 
 /** Reads an option that `--no-…` removes: null if removed, undefined if absent (Commander reports true). */
@@ -25,7 +26,7 @@ export function money(text: string): number {
  * zone is UTC.
  */
 export function momentText(text: string): string {
-  const ago = durationOf(text)
+  const ago = readDuration(text)
   const moment = ago === undefined ? readTime(text) : Date.now() - ago
   if (moment === undefined)
     throw new InvalidArgumentError(
@@ -45,7 +46,7 @@ export function unusedOption(what: string): [flags: string, help: string, read: 
 
 /** Parses `2027-01-01`, `2027-01-01T09:30:00Z`, or a duration from now such as `12h` or `30d`. */
 export function futureText(text: string): string {
-  const ahead = durationOf(text)
+  const ahead = readDuration(text)
   const moment = ahead === undefined ? readTime(text) : Date.now() + ahead
   if (moment === undefined)
     throw new InvalidArgumentError(
@@ -54,16 +55,16 @@ export function futureText(text: string): string {
   return new Date(moment).toISOString()
 }
 
-/** Parses `500ms`, `15s` or `2m` and returns milliseconds. */
+/** Parses a duration and returns milliseconds. */
 export function waitText(text: string): number {
-  const given = /^(\d{1,6})(ms|s|m)$/.exec(text)
-  const unit = { ms: 1, s: 1_000, m: 60_000 }[given?.[2] ?? '']
-  if (unit === undefined) throw new InvalidArgumentError('use a duration such as 15s or 2m')
-  return Number(given?.[1]) * unit
+  const milliseconds = readDuration(text)
+  if (milliseconds === undefined) throw new InvalidArgumentError(`use a duration such as ${durationForms}`)
+  return milliseconds
 }
 
-function durationOf(text: string): number | undefined {
-  const given = /^(\d{1,6})([mhd])$/.exec(text)
-  const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[given?.[2] ?? '']
-  return unit === undefined ? undefined : Number(given?.[1]) * unit
+/** Parses a duration, or whole seconds as they were written before, and returns seconds. */
+export function durationSeconds(text: string): number {
+  const seconds = readWhole(text, 'seconds')
+  if (seconds === undefined) throw new InvalidArgumentError(`use a duration such as ${durationForms}`)
+  return seconds
 }

@@ -9,14 +9,14 @@ export type Retention = Readonly<{ days: Partial<Record<ArchiveKind, number>>; f
 type RetainSetting = 'LATCHKEY_RETAIN_EXCHANGES_DAYS' | 'LATCHKEY_RETAIN_USAGE_DAYS'
 
 /**
- * Zero days keep the rows. `count` reads a setting, and `dir` is the text of the folder.
+ * Zero days keep the rows. `daysOf` reads a setting, and `dir` is the text of the folder.
  * @throws Fault `configuration` when rows have an age but no folder
  */
-export function retentionOf(count: (name: RetainSetting, min: number) => number, dir: string | undefined): Retention {
+export function retentionOf(daysOf: (name: RetainSetting, min: number) => number, dir: string | undefined): Retention {
   const folder = dir && resolve(dir)
   const [exchangesDays, usageDays] = [
-    count('LATCHKEY_RETAIN_EXCHANGES_DAYS', 0),
-    count('LATCHKEY_RETAIN_USAGE_DAYS', 0),
+    daysOf('LATCHKEY_RETAIN_EXCHANGES_DAYS', 0),
+    daysOf('LATCHKEY_RETAIN_USAGE_DAYS', 0),
   ]
   const days = { ...(exchangesDays > 0 && { exchanges: exchangesDays }), ...(usageDays > 0 && { usage: usageDays }) }
   if (folder !== undefined || Object.keys(days).length === 0) return { days, folder }

@@ -58,7 +58,7 @@ beforeAll(async () => {
     '--jwks-file',
     'jwks.json',
     '--clock-skew',
-    '5',
+    '5s',
     '--shared',
     'no',
   )
@@ -84,7 +84,7 @@ const rules = [
   '--require-token-type',
   'id',
   '--max-lifetime',
-  '300',
+  '5m',
 ]
 
 describe('what is created is printed whole:', () => {
@@ -324,7 +324,7 @@ test('a policy tells when its key cannot serve', async () => {
 })
 
 test('a cap and a switch are set and taken away again, and other updates leave them', async () => {
-  expect(await json('issuers', 'update', 'idp', '--max-token-age', '3600')).toMatchObject({
+  expect(await json('issuers', 'update', 'idp', '--max-token-age', '1h')).toMatchObject({
     max_token_age_seconds: 3_600,
   })
   expect(await json('issuers', 'update', 'idp', '--clock-skew', '5')).toMatchObject({ max_token_age_seconds: 3_600 })

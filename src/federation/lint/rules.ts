@@ -200,7 +200,7 @@ const table = {
   'long-token': note(
     'Tokens of this platform can live for hours, and the issuer has no maximum token age.',
     'A token that leaks in a log can be exchanged until it expires.',
-    'Set it: `latchkey issuers update NAME --max-token-age 3600`.',
+    'Set it: `latchkey issuers update NAME --max-token-age 1h`.',
   ),
 } as const satisfies Record<string, LintRule>
 
