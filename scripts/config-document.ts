@@ -9,7 +9,7 @@ import { readConfigDocuments, readConfigFiles, yamlLibrary } from './shared/conf
 import { drawApplied, drawPlan, drawTestedDocument } from './shared/config-plan.ts'
 import { readJsonFile } from './shared/input-files.ts'
 import { forceOption, inOrganization, operationCommand, warnOf } from './shared/operation-command.ts'
-import { exitCodeFailed } from './shared/program.ts'
+import { exitCodeDrift, exitCodeFailed } from './shared/program.ts'
 import { askConfig, remoteOptions } from './shared/remote-config.ts'
 import { openSecretsFolder, writeSecrets } from './shared/secret-files.ts'
 
@@ -89,13 +89,13 @@ function planCommand(): Command {
     'config plan issuers.yaml teams/*.yaml --json',
     'config plan latchkey.yaml --url https://llm.example.com/v1 --key-file management.key',
   ])
-    .option('--check', 'exit with code 1 if anything differs from the document')
+    .option('--check', 'exit with code 4 if anything differs from the document (drift)')
     .option('--fail-on-wider', 'exit with code 1 if a saved policy would let more tokens pass')
     .addHelpText(
       'after',
       `
-Exit code 1 if a policy is too wide or fails a test, or an object is in conflict; see latchkey help config. A collection that the document
-omits is not compared; an empty one means that its owner has none.`,
+Exit code 1 if a policy is too wide or fails a test, or an object is in conflict, also with --check; 4 if --check finds only drift. A
+collection that the document omits is not compared; an empty one means that its owner has none. See latchkey help config.`,
     )
   const shown = ['LATCHKEY_DATABASE_URL'] as const
   return withSettings(inOrganization(remoteOptions(made)), { shown }).action(async (...all: unknown[]) => {
@@ -103,18 +103,17 @@ omits is not compared; an empty one means that its owner has none.`,
     const { organization } = options
     const plan = await askConfig('config.plan', options, { organization, document: readConfigFiles(words).document })
     print(options.json === true ? JSON.stringify(plan, null, 2) : drawPlan(plan))
-    if (isRefused(plan, options)) process.exitCode = exitCodeFailed
+    const exitCode = exitCodeOf(plan, options)
+    if (exitCode !== 0) process.exitCode = exitCode
   })
 }
 
-function isRefused(plan: OperationResponse<'config.plan'>, { check, failOnWider }: Options): boolean {
+/** A schedule that looks for drift must tell it from a document that cannot be applied. */
+function exitCodeOf(plan: OperationResponse<'config.plan'>, { check, failOnWider }: Options): number {
   const { blocked, counts, changes, differences, owner_locks } = plan
-  return (
-    blocked.length > 0 ||
-    counts.conflict > 0 ||
-    (failOnWider === true && differences.some(({ gains }) => gains !== undefined)) ||
-    (check === true && (changes.length > 0 || owner_locks !== undefined))
-  )
+  const isWider = failOnWider === true && differences.some(({ gains }) => gains !== undefined)
+  if (blocked.length > 0 || counts.conflict > 0 || isWider) return exitCodeFailed
+  return check === true && (changes.length > 0 || owner_locks !== undefined) ? exitCodeDrift : 0
 }
 
 function applyCommand(): Command {

@@ -80,6 +80,6 @@ First steps:
   $ latchkey init         make a database for real use
   $ latchkey serve        run the service
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 wrong configuration`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 wrong configuration, 4 drift (config plan --check)`,
     )
 }

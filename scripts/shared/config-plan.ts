@@ -10,6 +10,7 @@ type Change = Plan['changes'][number]
 const marks = { create: '+', update: '~', delete: '-', adopt: '>', conflict: '!' } as const
 const valueCharactersMax = 200
 const policiesShownMax = 10
+const objectsShownMax = 10
 
 export function drawPlan(plan: Plan): string {
   const { changes, differences, counts, blocked } = plan
@@ -64,9 +65,14 @@ type Kept = { secrets: OperationResponse<'config.apply'>['secrets'] } | { secret
 
 /** What was changed, then the new keys or their files. */
 export function drawApplied(applied: Applied, kept: Kept): string {
-  const { changes, counts, group_id } = applied
+  const { changes, counts, group_id, pending } = applied
   const recorded = group_id === null ? [] : [`Recorded; to see the records: latchkey audit changes --group ${group_id}`]
-  if (changes.length === 0) return [drawLocks(applied).join('') || 'No changes', ...recorded].join('\n')
+  if (changes.length === 0)
+    return [
+      drawLocks(applied).join('') || (pending.length === 0 ? 'No changes' : 'Nothing changed'),
+      ...drawPending(pending),
+      ...recorded,
+    ].join('\n')
   const done = { create: 'created', update: 'updated', delete: 'deleted', adopt: 'adopted', conflict: 'in conflict' }
   const sums = Object.entries(done).flatMap(([action, word]) => {
     const count = counts[action as keyof typeof done]
@@ -83,8 +89,19 @@ export function drawApplied(applied: Applied, kept: Kept): string {
     '',
     sums.join(', '),
     ...(secrets.length === 0 ? [] : ['', heading, ...secrets]),
+    ...drawPending(pending),
     ...recorded,
   ].join('\n')
+}
+
+/** Without this, a document that drops objects would seem to be applied. */
+function drawPending(pending: readonly Change[]): string[] {
+  if (pending.length === 0) return []
+  const names = pending.map(({ kind, name }) => `${kind} ${printable(name)}`)
+  return [
+    `Not deleted, although the document no longer names it: ${few(names, objectsShownMax)}`,
+    `To delete this (${pending.length} in all), apply again with --prune.`,
+  ]
 }
 
 function drawLocks({ owner, owner_locks: locks }: Pick<Plan, 'owner' | 'owner_locks'>): string[] {

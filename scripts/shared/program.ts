@@ -8,6 +8,8 @@ import { printable } from './render.ts'
 export const exitCodeConfiguration = 3
 const exitCodes: Partial<Record<FaultCode, number>> = { usage: 2, invalid: 2, configuration: exitCodeConfiguration }
 export const exitCodeFailed = 1
+/** Nothing failed, but what is saved is not what a document says. */
+export const exitCodeDrift = 4
 
 /** Returns the path of a command, such as `keys create`. */
 export function pathOf(made: Command): string {

@@ -51,7 +51,7 @@ test('the document of the manual is applied, with files beside it, and its plan 
   const planned = await commands.run('config', 'plan', file)
   expect(planned.stdout).toContain('+ create policies ci')
   expect(planned.stdout).toContain('credential: changed')
-  expect((await commands.run('config', 'plan', file, '--check')).code).toBe(1)
+  expect((await commands.run('config', 'plan', file, '--check')).code).toBe(4)
   write('plan.json', (await commands.run('config', 'plan', file, '--json')).stdout)
   const applied = await commands.run(
     'config',
@@ -92,7 +92,7 @@ test('a credential comes from the environment, and a plan is refused once an obj
   const run = (...args: string[]) =>
     runCommand(args, { cwd: latchkey.folder, env: { ...commands.env, BIG_KEY: 'secret-of-the-environment' } })
   expect((await run('config', 'apply', write('env.yaml', gpu('a')))).code).toBe(0)
-  expect(await run('config', 'plan', write('env.yaml', gpu('b')), '--check')).toMatchObject({ code: 1 })
+  expect(await run('config', 'plan', write('env.yaml', gpu('b')), '--check')).toMatchObject({ code: 4 })
   const { stdout } = await run('config', 'plan', path('env.yaml'), '--json')
   expect(stdout).not.toContain('secret-of-the-environment')
   const plan = write('env.json', stdout)
@@ -149,7 +149,7 @@ test('a server elsewhere plans and applies over HTTP, and its errors are those o
   const { key } = await latchkey.admin<{ key: string }>('keys.create', { name: 'remote', kind: 'management' })
   const remote = ['--url', latchkey.server.baseUrl, '--key-file', write('management.key', `${key}\n`)]
   const file = write('remote.yaml', 'latchkey: 1\nowner: remote\nkeys: [{ name: far }]\n')
-  expect(await commands.run('config', 'plan', file, '--check', ...remote)).toMatchObject({ code: 1 })
+  expect(await commands.run('config', 'plan', file, '--check', ...remote)).toMatchObject({ code: 4 })
   const applied = await commands.run('config', 'apply', file, '--revision', 'v2', ...remote)
   expect(applied.stdout).toContain('far  sk-lk-v1-')
   expect(await commands.run('config', 'plan', file, '--check', ...remote)).toMatchObject({
@@ -176,6 +176,43 @@ test('an export, in YAML or JSON, is a document whose plan is empty', async () =
     expect(stdout).not.toContain('secret-1')
     expect((await commands.run('config', 'plan', write(name, stdout), '--check')).code).toBe(0)
   }
+})
+
+test('drift has an exit code of its own, and a conflict or a policy that cannot be applied keeps code 1', async () => {
+  const owned = (owner: string, more: string) => `latchkey: 1\nowner: ${owner}\n${more}`
+  await commands.run('config', 'apply', write('drift.yaml', owned('drift', 'keys: [{ name: drifting }]\n')))
+  const code = async (text: string) =>
+    (await commands.run('config', 'plan', write('drifted.yaml', text), '--check')).code
+  expect(await code(owned('drift', 'keys: [{ name: drifting }]\n'))).toBe(0)
+  expect(await code(owned('drift', 'keys: [{ name: drifting, limit: 5 }]\n'))).toBe(4)
+  expect(await code(owned('drift', 'owner_locks: true\nkeys: [{ name: drifting }]\n'))).toBe(4)
+  expect(await code(owned('drift', 'keys: []\n'))).toBe(4)
+  expect(await code(owned('other', 'keys: [{ name: drifting, limit: 5 }]\n'))).toBe(1)
+  const wide = (examples.get('github') ?? '').replace('claims.repository_id == "456789" && ', '')
+  expect(await code(wide)).toBe(1)
+  expect(await code(owned('drift', 'keys: [{ name: drifting, limit: no }]\n'))).toBe(2)
+})
+
+test('an apply without --prune says what it does not delete, and how to', async () => {
+  const file = (keys: string) => write('pending.yaml', `latchkey: 1\nowner: pending\nkeys: [${keys}]\n`)
+  await commands.run('config', 'apply', file('{ name: kept }, { name: dropped-1 }, { name: dropped-2 }'))
+  const { code, stdout } = await commands.run('config', 'apply', file('{ name: kept }'))
+  expect(code).toBe(0)
+  expect(stdout).toContain('no longer names it: keys dropped-1, keys dropped-2\n')
+  expect(stdout).toContain('To delete this (2 in all), apply again with --prune.\n')
+  expect(stdout).not.toContain('No changes')
+  const changed = await commands.run('config', 'apply', file('{ name: kept, limit: 3 }'), '--json')
+  expect(JSON.parse(changed.stdout)).toMatchObject({
+    counts: { update: 1, delete: 0 },
+    pending: [
+      { kind: 'keys', name: 'dropped-1', action: 'delete' },
+      { kind: 'keys', name: 'dropped-2', action: 'delete' },
+    ],
+  })
+  const pruned = await commands.run('config', 'apply', file('{ name: kept, limit: 3 }'), '--prune')
+  expect(pruned.stdout).toContain('2 deleted')
+  expect(pruned.stdout).not.toContain('--prune')
+  expect((await commands.run('config', 'apply', file('{ name: kept, limit: 3 }'))).stdout).toBe('No changes\n')
 })
 
 test('a new key is shown once without a folder for it', async () => {

@@ -31,8 +31,11 @@ export type Decisions = {
 /** A new key, whose text is shown once. */
 export type NewSecret = { name: string; key: string }
 
-/** What was done. Its records have the group, which is null if nothing had changed. */
-export type Applied = { applied: Change[]; secrets: NewSecret[]; groupId: string | null }
+/**
+ * What was done. Its records have the group, which is null if nothing had changed. `pending`: the deletions that were not asked
+ * for.
+ */
+export type Applied = { applied: Change[]; pending: Change[]; secrets: NewSecret[]; groupId: string | null }
 
 const namesShownMax = 5
 
@@ -47,10 +50,12 @@ export async function applyChanges(
   decisions: Decisions,
 ): Promise<Applied> {
   rejectUndecided(prepared, decisions)
-  const applied = prepared.changes.filter(({ action }) => action !== 'delete' || decisions.prune === true)
+  const isPending = ({ action }: Change) => action === 'delete' && decisions.prune !== true
+  const pending = prepared.changes.filter(isPending)
+  const applied = prepared.changes.filter((change) => !isPending(change))
   if (prepared.owner === null) checkOwners(context, prepared, applied)
   const document = documentRow(context.now(), prepared, decisions)
-  if (applied.length === 0 && isApplied(prepared, document)) return { applied, secrets: [], groupId: null }
+  if (applied.length === 0 && isApplied(prepared, document)) return { applied, pending, secrets: [], groupId: null }
   const owners = [...prepared.owners.values()]
   const deleted = applied.filter(({ action }) => action === 'delete')
   const saved = applied.flatMap((change) =>
@@ -78,7 +83,7 @@ export async function applyChanges(
   const secrets = saved.flatMap(({ change: { name }, draft: { secret } }) =>
     secret === undefined ? [] : [{ name, key: secret }],
   )
-  return { applied, secrets, groupId }
+  return { applied, pending, secrets, groupId }
 }
 
 /** Such issuers may take the URLs of one another. */

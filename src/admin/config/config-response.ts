@@ -29,6 +29,8 @@ export const planResponse = type(planFields).configure({ title: 'ConfigPlan' })
 /** The texts of new keys are in no other response. */
 export const appliedResponse = type({
   ...planFields,
+  /** Deletions that `prune` would have made. */
+  pending: change.array(),
   /** Of the records of this change; null if nothing had changed. */
   group_id: 'string | null',
   'warnings?': 'string[]',

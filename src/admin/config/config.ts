@@ -59,8 +59,9 @@ async function exportAll(context: OperationContext, { organization, owner }: typ
 
 async function apply(context: OperationContext, { document, organization, ...decisions }: typeof applyInput.infer) {
   const prepared = await prepare(context, document, organization, decisions.prune === true)
-  const { applied, secrets, groupId } = await applyChanges(context, prepared, decisions)
-  return { ...showPlan({ ...prepared, changes: applied }), secrets, group_id: groupId }
+  const { applied, pending, secrets, groupId } = await applyChanges(context, prepared, decisions)
+  const shown = showPlan({ ...prepared, changes: applied })
+  return { ...shown, pending: pending.map(showChange), secrets, group_id: groupId }
 }
 
 function showPlan(prepared: Prepared): typeof planResponse.infer {
