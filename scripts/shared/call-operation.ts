@@ -27,7 +27,7 @@ export async function callOperation<Name extends OperationName>(
   { onProgress, force }: Calling = {},
 ): Promise<OperationResponse<Name>> {
   const user = { ...readLocalUser(process.env), ...(force === true ? { force } : {}) }
-  const input = omitUndefined(fields)
+  const input = asSent(fields)
   const ask = () => askServer(socketPathFor(config), name, input, { user, onProgress })
   const answered = await ask()
   if (answered !== undefined) return answered.result as OperationResponse<Name>
@@ -46,7 +46,7 @@ export async function callWithoutServer<Name extends OperationName>(
   name: Name,
   fields: CommandInput<Name>,
 ): Promise<OperationResponse<Name>> {
-  const call = { name, input: omitUndefined(fields), user: readLocalUser(process.env) }
+  const call = { name, input: asSent(fields), user: readLocalUser(process.env) }
   const socketPath = socketPathFor(config)
   const { runInProcess } = await import('./in-process.ts')
   const refuseServer = async () => {
@@ -57,6 +57,7 @@ export async function callWithoutServer<Name extends OperationName>(
   return (await runInProcess(config, dependencies, call, refuseServer)) as OperationResponse<Name>
 }
 
-function omitUndefined(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+/** The input as a server gets it over its socket, so that both refuse and accept the same: without what is undefined, at any depth. */
+function asSent(fields: object): unknown {
+  return JSON.parse(JSON.stringify(fields))
 }

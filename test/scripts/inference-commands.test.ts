@@ -110,6 +110,16 @@ test('a credential is exchanged for the token in a file, until it is removed', a
   await json('upstreams', 'remove', 'east')
 })
 
+test('a credential that is exchanged is added before any server runs', async () => {
+  const alone = temporaryFolder()
+  const before = createCommandRunner(alone.path)
+  await before.json('init')
+  const address = ['--name', 'east', '--url', 'https://east.example/v1', '--credential', 'exchange:token']
+  const token = { token_file: join(alone.path, 'token'), url: null, policy: null, audience: null, scope: null }
+  expect(await before.json('upstreams', 'add', ...address)).toMatchObject({ credential_exchange: token })
+  alone.remove()
+})
+
 test('prices are set, imported whole or not at all, and count from the next request on', async () => {
   expect(await json('prices', 'set', 'e*', '--prompt', '500000', '--completion', '1000000')).toMatchObject({
     data: [{ model: 'e*', prompt: 500_000, completion: 1_000_000, cached: null }],
