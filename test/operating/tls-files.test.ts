@@ -36,6 +36,12 @@ describe.skipIf(!hasOpenssl)('a TLS pair (needs openssl)', () => {
     expect(Math.abs(expiresAt - Date.now() - 10 * day)).toBeLessThan(60_000)
   })
 
+  test('is used until the moment at which it expires, and not at that moment', () => {
+    const { expiresAt } = read()
+    expect(read({}, expiresAt - 1)).toMatchObject({ expiresAt })
+    expect(() => read({}, expiresAt)).toThrow('it expired at')
+  })
+
   test('may have the certificates of its issuers behind the first', () => {
     const chain = write('chain.pem', readFileSync(one.certFile, 'utf8') + readFileSync(two.certFile, 'utf8'))
     expect(read({ certFile: chain }).subject).toBe('CN=one')
