@@ -86,7 +86,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     let refusedId: string | undefined
     try {
       if (context.writer.isBroken()) throw stopping()
-      if (match === undefined) throw notFound(findNearestPath(path, basePath, (await loadAll()).below))
+      if (match === undefined) throw notFound(findNearestPath(path, basePath, (await loadAll()).below), basePath)
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
       // Health and the files of the page come without a look.
       const looking = match.found.isBesideBase === true ? undefined : context.follow.fresh()
@@ -185,9 +185,16 @@ function loggablePath(path: string): string {
 }
 
 /** The service's paths are public, so suggesting one reveals nothing. */
-function notFound(nearest: string | undefined): Fault {
-  return new Fault('not_found', `Resource not found${nearest === undefined ? '' : `; did you mean ${nearest}?`}`)
+function notFound(nearest: string | undefined, basePath: string): Fault {
+  if (nearest !== undefined) return new Fault('not_found', `Resource not found; did you mean ${nearest}?`)
+  const served = `below ${basePath} are ${servedPaths.join(', ')}, and more in ${basePath}/openapi.json`
+  return new Fault('not_found', `Resource not found; ${served}`)
 }
+
+/** What workloads send requests to. */
+const servedPaths = workloadRoutes
+  .filter(({ path, isBesideBase = false }) => !isBesideBase && !path.includes('{'))
+  .map(({ path }) => path)
 
 function methodNotAllowed(method: string, allowed: string[]): Fault {
   return new Fault('method_not_allowed', `The method ${method} is not allowed here: use ${alternatives(allowed)}`, {

@@ -13,6 +13,10 @@ const requestIdText = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[
 const at = (path: string) => new URL(federation.server.baseUrl).origin + path
 const bearer = () => ({ authorization: `Bearer ${federation.key.key}` })
 
+const servedMessage =
+  'Resource not found; below /v1 are /oauth/token, /oauth/jwks, /chat/completions, /completions, /responses, ' +
+  '/messages, /embeddings, /rerank, /models, and more in /v1/openapi.json'
+
 describe('404', () => {
   const paths = ['/', '/v1', '/v1/', '/v1/unknown', '/v1/%6fauth/jwks', '/v1/completions/x']
   for (const path of paths) {
@@ -20,11 +24,18 @@ describe('404', () => {
       for (const headers of [{}, bearer()]) {
         const response = await fetch(at(path), { headers })
         expect(response.status).toBe(404)
-        expect(await response.json()).toEqual({ error: { code: 404, message: 'Resource not found' } })
+        expect(await response.json()).toEqual({ error: { code: 404, message: servedMessage } })
         expect(response.headers.get('content-type')).toBe('application/json')
       }
     })
   }
+
+  const unserved = ['audio/transcriptions', 'images/generations', 'moderations', 'files', 'messages/count_tokens']
+  test.each(unserved)('/v1/%s, which others serve, is answered with what is served', async (path) => {
+    const response = await fetch(at(`/v1/${path}`), { method: 'POST', headers: bearer(), body: '{}' })
+    expect(response.status).toBe(404)
+    expect(await response.json()).toEqual({ error: { code: 404, message: servedMessage } })
+  })
 })
 
 describe('404 with the nearest path', () => {
@@ -36,6 +47,9 @@ describe('404 with the nearest path', () => {
     ['/v1/OAUTH/TOKEN', '/v1/oauth/token'],
     ['/v1/v1/keys/0a1b/', '/v1/keys/{hash}'],
     ['/models/vendor/model', '/v1/models/{model}'],
+    ['/api/v1/chat/completions', '/v1/chat/completions'],
+    ['/v1/openai/v1/embeddings', '/v1/embeddings'],
+    ['/anthropic/v1/messages', '/v1/messages'],
   ]
   for (const [path, nearest] of rows) {
     test(`${path} asks for ${nearest}`, async () => {

@@ -5,6 +5,7 @@ import { createPause, giveWay } from '../scheduling/give-way.ts'
 import { decodeUtf8 } from '../values/bytes.ts'
 import { containersIn } from '../values/json-containers.ts'
 import { readBounded } from './bounded-stream.ts'
+import { findJsonProblem, findRepeatedMember } from './json-problem.ts'
 import { type JsonOutline, outlineJson } from './json-text.ts'
 
 /** Enough of a media type to recognize it. */
@@ -106,13 +107,11 @@ export async function parseJsonObject(
   const outlined = outlineJson(bytes)
   const outline = outlined instanceof Promise ? await outlined : outlined
   if (isLarge) await giveWay()
-  const text = decodeUtf8(bytes) ?? ''
+  const text = decodeUtf8(bytes)
   if (isLarge) await giveWay()
-  const value = parseJson(text)
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Fault('invalid', 'The body must be a JSON object')
-  if (membersOnce && Object.keys(value).length !== outline.members.length)
-    throw new Fault('invalid', 'The body names a member twice: send each member once', { reason: 'body_member_twice' })
+  const value = text === undefined ? undefined : parseJson(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw await notAnObject(text, value)
+  if (membersOnce && Object.keys(value).length !== outline.members.length) throw await memberTwice(bytes, 'outermost')
   if (isLarge) await giveWay()
   return { bytes, outline, fields: value as Record<string, unknown> }
 }
@@ -126,6 +125,32 @@ export async function hasMemberTwice({ outline, fields }: JsonObject): Promise<b
     if (pause.isDueAfter(values.length + 1)) await giveWay()
   }
   return kept !== outline.membersInAll
+}
+
+/** The refusal of a body that has a member twice, in its outermost object or in any. */
+export async function memberTwice(bytes: Uint8Array, where: 'outermost' | 'anywhere'): Promise<Fault> {
+  const repeated = await findRepeatedMember(decodeUtf8(bytes) ?? '', where)
+  const name = repeated?.name === undefined ? 'a member' : `the member ${JSON.stringify(repeated.name)}`
+  const place = repeated === undefined ? '' : ` (${placeText(repeated)})`
+  const message = `The body names ${name} twice in one object${place}: send each member once`
+  return new Fault('invalid', message, { reason: 'body_member_twice' })
+}
+
+async function notAnObject(text: string | undefined, value: unknown): Promise<Fault> {
+  const rule = 'The body must be a JSON object'
+  if (text === undefined) return new Fault('invalid', `${rule} in UTF-8`)
+  if (value !== undefined) return new Fault('invalid', `${rule}, not ${kindOf(value)}`)
+  const problem = await findJsonProblem(text)
+  return new Fault('invalid', problem === undefined ? rule : `${rule}: ${placeText(problem)}: ${problem.rule}`)
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || typeof value === 'boolean') return String(value)
+  return Array.isArray(value) ? 'a list' : typeof value === 'string' ? 'a text' : 'a number'
+}
+
+function placeText({ line, column }: { line: number; column: number }): string {
+  return `line ${line}, column ${column}`
 }
 
 function parseJson(text: string): unknown {

@@ -1,12 +1,14 @@
 // Finds the path that a caller probably meant by an unknown one. It suggests templates, never text that was sent.
 import type { Match, Route } from './router.ts'
 
+/** What clients and other services put before the paths, version segments such as `v1` aside. */
+const foreignSegments = ['api', 'openai', 'anthropic', 'inference']
 /** Clients repeat the base path two or three times by mistake, not more often. */
 const segmentsDroppedMax = 4
 
 /**
  * The nearest path with a route: with the base path once, without extra slashes, in lower case. `/oauth/token`, `/v1/v1/oauth/token` and
- * `/v1/oauth/token/` all lead to `/v1/oauth/token`. Undefined where none of these paths has a route.
+ * `/v1/oauth/token/` all lead to `/v1/oauth/token`, and `/api/v1/models` to `/v1/models`. Undefined where none of these paths has a route.
  */
 export function findNearestPath<R extends Route<unknown>>(
   pathname: string,
@@ -25,7 +27,10 @@ export function findNearestPath<R extends Route<unknown>>(
       return basePath + path.replace('+}', '}')
     }
     const next = segments[dropped]
-    if (next === undefined || (!ofBase.includes(next) && !/^v\d{1,3}$/.test(next))) return undefined
+    const isPrefix =
+      next !== undefined &&
+      (ofBase.includes(next) || foreignSegments.includes(next) || /^v\d{1,3}(?:beta)?$/.test(next))
+    if (!isPrefix) return undefined
   }
   return undefined
 }

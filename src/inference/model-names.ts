@@ -1,7 +1,7 @@
 // The models that a body names, wherever an upstream may act on them: gateways read them for fallbacks, routing and
 // tools. The content of the conversation (messages, schemas, documents, metadata) is data, and is not searched.
 import { Fault } from '../fault.ts'
-import { giveWayAfter, hasMemberTwice } from '../http/body.ts'
+import { giveWayAfter, hasMemberTwice, memberTwice } from '../http/body.ts'
 import { checkModels, isLimited } from '../keys/admission.ts'
 import type { Principal } from '../keys/bearer.ts'
 import { modelCharactersMax, modelNamesMax } from '../limits.ts'
@@ -57,8 +57,7 @@ export async function checkNamedModels(principal: Principal, { sent, fields, mod
   // First, so that a request that names no model is refused for that.
   checkModels(principal, models)
   await giveWayAfter(sent.bytes)
-  if (await hasMemberTwice(sent))
-    throw new Fault('invalid', 'The body names a member of one of its objects twice', { reason: 'body_member_twice' })
+  if (await hasMemberTwice(sent)) throw await memberTwice(sent.bytes, 'anywhere')
   await giveWayAfter(sent.bytes)
   checkModels(principal, await findModelNames(fields))
   await giveWayAfter(sent.bytes)

@@ -6,7 +6,7 @@ import type { AllowList, AllowLists } from './allow-lists.ts'
 import { checkKeyState, type Key } from './api-key.ts'
 import type { KeyRegistry, Principal } from './bearer.ts'
 import type { KeyRates } from './key-rates.ts'
-import { remainingOf, type Spending } from './spending.ts'
+import { remainingOf, resetAfter, type Spending } from './spending.ts'
 
 /** What admission needs. */
 export type AdmissionContext = {
@@ -72,9 +72,14 @@ export function checkBudget(key: Key, { spending, now }: Pick<AdmissionContext, 
   if (limitNanodollars === null || remainingOf(key, spending.of(id, now())) !== 0) return
   const period = limitReset === null ? '' : `${limitReset} `
   const dollars = limitNanodollars / nanodollarsPerDollar
-  throw new Fault('payment_required', `The ${period}limit of this key, ${dollars} USD, is spent`, {
-    reason: `key_limit_spent, key ${id}`,
-  })
+  const spent = `The ${period}limit of this key, ${dollars} USD, is spent`
+  // A limit of nothing stays spent.
+  const reset = limitNanodollars === 0 ? null : resetAfter(limitReset, now())
+  const next =
+    reset === null
+      ? 'it does not reset: ask an administrator to raise it'
+      : `it resets at ${new Date(reset).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+  throw new Fault('payment_required', `${spent}; ${next}`, { reason: `key_limit_spent, key ${id}` })
 }
 
 type Kind = keyof AllowLists

@@ -5,9 +5,12 @@ import { Fault } from '../fault.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
+import { durationText } from '../values/time-text.ts'
 import { compileAllowLists } from './allow-lists.ts'
 import { checkKeyState, hashApiKey, invalidCredential, isApiKeyText, type Key } from './api-key.ts'
 import type { AccessToken, TokenCache } from './token-cache.ts'
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
 
 /** What authentication reads from the registry. */
 export type KeyRegistry = {
@@ -117,11 +120,21 @@ async function fromAccessToken(text: string, context: BearerContext): Promise<Pr
 
 async function verify(text: string, context: BearerContext): Promise<AccessToken> {
   const verified = await verifyAccessToken(context, text, context.now())
+  if (verified === 'token_expired') throw expired(text, context.now())
   if (typeof verified === 'string')
     throw isForeignJwt(text, context) ? notExchanged(context) : invalidCredential(verified)
   const accessToken = { ...verified.claims, allowed: compileAllowLists(verified.claims) }
   context.verifiedTokens.keep(text, { accessToken, kid: verified.kid, expiresAt: verified.expiresAt })
   return accessToken
+}
+
+/** Only for a token whose signature was verified: it tells its holder nothing that the holder cannot read in it. */
+function expired(text: string, now: number): Fault {
+  const exp = Number(parseJwtText(text)?.payload.exp) * 1_000
+  const at = new Date(exp).toISOString().slice(0, 19)
+  const day = now - exp < dayMilliseconds ? '' : `on ${at.slice(0, 10)} `
+  const message = `The access token expired ${day}at ${at.slice(11)} UTC (${durationText(now - exp)} ago); exchange again`
+  return invalidCredential('token_expired', message)
 }
 
 /** Whether a token is a JWT of another issuer: most likely a subject token that was not exchanged. */

@@ -95,6 +95,15 @@ function grow(sums: Sums, period: number, nanodollars: number): void {
   sums.set(period, (sum ?? 0) + nanodollars)
 }
 
+/** When the period after this one begins, in milliseconds; null for a limit that never resets. */
+export function resetAfter(limitReset: ApiKey['limitReset'], now: number): number | null {
+  const day = dayOf(now)
+  const date = new Date(now)
+  if (limitReset === 'daily') return (day + 1) * dayMilliseconds
+  if (limitReset === 'weekly') return ((weekOf(day) + 1) * 7 - 3) * dayMilliseconds
+  return limitReset === 'monthly' ? Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) : null
+}
+
 /** What remains of the limit of a key, never below zero; null without a limit. */
 export function remainingOf(
   { limitNanodollars, limitReset }: Pick<ApiKey, 'limitNanodollars' | 'limitReset'>,

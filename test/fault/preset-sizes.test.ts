@@ -86,7 +86,7 @@ const farTooDeep = /^The body must be nested at most 256 levels deep$/
 const tooManyOutermost = /^The body must have at most 256 members in its outermost object$/
 const tooManyMembers = /^The body must have at most 200000 members in all its objects$/
 const tooMuch = /^Settings and system prompt have \d+ characters: a preset has at most 262144; shorten them$/
-const notAnObject = /^The body must be a JSON object$/
+const notAnObject = /^The body must be a JSON object[:,] [^\n]{1,90}$/
 
 /**
  * The requests, with the expected status and the rule in the error. Each body is created when it is sent and not kept.

@@ -103,12 +103,21 @@ describe('the upstream gets', () => {
     expect(latchkey.upstream.requests).toEqual([])
   })
 
-  const broken = ['', '[]', 'null', '{', '"x"', '\ufeff{}']
+  const broken: [body: string, problem: string][] = [
+    ['', ': line 1, column 1: expected {, but the text ends'],
+    ['[]', ', not a list'],
+    ['null', ', not null'],
+    ['{', ': line 1, column 2: expected a name in double quotes, or }, but the text ends'],
+    ['"x"', ', not a text'],
+    ['\ufeff{}', ': line 1, column 1: remove the byte order mark'],
+    ['{"model": "a",\n "stream": True}', ': line 2, column 12: expected a value'],
+  ]
   test('nothing of a body that is not a JSON object', async () => {
-    for (const body of broken) {
+    for (const [body, problem] of broken) {
       const response = await latchkey.complete(body)
       expect(response.status).toBe(400)
-      expect(await response.json()).toEqual({ error: { code: 400, message: 'The body must be a JSON object' } })
+      const message = `The body must be a JSON object${problem}`
+      expect(await response.json()).toEqual({ error: { code: 400, message } })
     }
     expect(latchkey.upstream.requests).toEqual([])
   })

@@ -1,6 +1,6 @@
 // Who may come in (reference: Credentials): each credential, the text of each refusal, and that a key's state counts at
 // once.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test'
 import { createApiKeyText } from '../../src/keys/api-key.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 
@@ -108,6 +108,30 @@ describe('401', () => {
     const message = `This JWT is not an access token: exchange it first at ${federation.server.baseUrl}/oauth/token`
     const response = await call(`Bearer ${await federation.mint()}`)
     await expectError(response, 401, message, 'Bearer error="invalid_token"')
+  })
+
+  test('an access token that expired is told when, and to exchange again', async () => {
+    const exp = (JSON.parse(atob(accessToken.split('.')[1] ?? '')) as { exp: number }).exp * 1_000
+    const time = new Date(exp).toISOString()
+    const rows: [afterMilliseconds: number, told: string][] = [
+      [0, `at ${time.slice(11, 19)} UTC (0 s ago)`],
+      [12_900, `at ${time.slice(11, 19)} UTC (12 s ago)`],
+      [3 * 60_000, `at ${time.slice(11, 19)} UTC (3 min ago)`],
+      [25 * 3_600_000, `on ${time.slice(0, 10)} at ${time.slice(11, 19)} UTC (25 h ago)`],
+    ]
+    try {
+      for (const [after, told] of rows) {
+        setSystemTime(exp + after)
+        const message = `The access token expired ${told}; exchange again`
+        await expectError(await call(`Bearer ${accessToken}`), 401, message, 'Bearer error="invalid_token"')
+        // Without its signature it is like any other text.
+        const changed = `${accessToken.slice(0, -9)}${accessToken.at(-9) === 'A' ? 'B' : 'A'}${accessToken.slice(-8)}`
+        await expectError(await call(`Bearer ${changed}`), 401, 'Invalid credentials', 'Bearer error="invalid_token"')
+      }
+    } finally {
+      setSystemTime()
+    }
+    expect(JSON.parse(federation.logLines.at(-2) ?? '')).toMatchObject({ reason: 'token_expired' })
   })
 
   test('no log line holds a credential', async () => {

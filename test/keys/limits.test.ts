@@ -24,7 +24,8 @@ test('a budget that is spent refuses the next request, and a higher one lets it 
   latchkey.upstream.answer.current = priced(0.6)
   const key = await create({ limit: 1 })
   expect([(await ask(key)).status, (await ask(key)).status]).toEqual([200, 200])
-  expect(await ask(key)).toMatchObject({ status: 402, message: 'The limit of this key, 1 USD, is spent' })
+  const message = 'The limit of this key, 1 USD, is spent; it does not reset: ask an administrator to raise it'
+  expect(await ask(key)).toMatchObject({ status: 402, message })
   expect(latchkey.upstream.requests).toHaveLength(2)
   expect(await latchkey.admin<Key>('keys.show', { key: key.id })).toMatchObject({ usage: 1.2, limit_remaining: 0 })
   expect(await latchkey.admin<Key>('keys.update', { key: key.id, limit: 2 })).toMatchObject({ limit_remaining: 0.8 })
@@ -35,7 +36,32 @@ test('a budget that is spent refuses the next request, and a higher one lets it 
 
 test('a budget of nothing refuses at once, whatever the period', async () => {
   for (const limit_reset of ['daily', 'weekly', 'monthly', null])
-    expect((await ask(await create({ limit: 0, limit_reset }))).status).toBe(402)
+    expect(await ask(await create({ limit: 0, limit_reset }))).toMatchObject({
+      status: 402,
+      message: expect.stringContaining('does not reset'),
+    })
+})
+
+test.each([
+  ['daily', '2031-01-02 00:00'],
+  ['weekly', '2031-01-06 00:00'],
+  ['monthly', '2031-02-01 00:00'],
+] as const)('a spent %s budget says when it resets, and a request passes then', async (limit_reset, resetsAt) => {
+  latchkey.upstream.answer.current = priced(0.6)
+  const key = await create({ limit: 0.5, limit_reset })
+  try {
+    setSystemTime(new Date('2031-01-01T12:34:56Z'))
+    expect((await ask(key)).status).toBe(200)
+    const message = `The ${limit_reset} limit of this key, 0.5 USD, is spent; it resets at ${resetsAt} UTC`
+    expect(await ask(key)).toMatchObject({ status: 402, message })
+    const reset = Date.parse(`${resetsAt.replace(' ', 'T')}Z`)
+    setSystemTime(reset - 1)
+    expect((await ask(key)).status).toBe(402)
+    setSystemTime(reset)
+    expect((await ask(key)).status).toBe(200)
+  } finally {
+    setSystemTime()
+  }
 })
 
 test('a price list applies when the upstream reports no cost, and a reported cost takes precedence', async () => {
