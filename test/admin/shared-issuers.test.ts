@@ -47,7 +47,7 @@ describe('a policy of an issuer of which nobody has said who gets its tokens', (
       hint: ` (latchkey issuers update 'sso ${made}' --shared no, or yes)`,
     })
     await expect(refused).rejects.toThrow(
-      `Nobody has answered whether strangers can get tokens of the issuer "sso ${made}" (https://sso-${made}.example.com). If they can, the policy may be too wide: vacuous. This token would pass: {"sub":`,
+      `Nobody has answered whether strangers can get tokens of the issuer "sso ${made}" (https://sso-${made}.example.com). If they can, the policy may be too wide: vacuous. This token would pass: {"aud":"llm","sub":`,
     )
     await expect(refused).rejects.toThrow('Answer first: set shared of the issuer to false or true')
     await expect(latchkey.admin('policies.show', { policy: `policy ${made}` })).rejects.toThrow(`policy ${made}`)

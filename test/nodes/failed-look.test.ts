@@ -22,7 +22,7 @@ function followInSteps(orm = {} as FollowOptions['orm']) {
     return next.promise
   }
   const ended: string[] = []
-  const { fresh, following } = followOthers({
+  const { fresh, following, liveNodes } = followOthers({
     shared: { look, commitChange: async () => undefined, beginServing: () => {}, beginEnd: () => {} },
     orm,
     registry: {} as FollowOptions['registry'],
@@ -33,7 +33,7 @@ function followInSteps(orm = {} as FollowOptions['orm']) {
     onLook: () => {},
     onReplaced: ({ message }) => ended.push(message),
   })
-  return { ask: async () => fresh(), following, ended, looks, asked, spent, clock }
+  return { ask: async () => fresh(), following, liveNodes, ended, looks, asked, spent, clock }
 }
 
 const nothing: Looked = {
@@ -75,6 +75,19 @@ test('a request that comes during a look waits for another one, which begins aft
   expect(looks).toHaveLength(2)
   looks[1]?.resolve(nothing)
   await second
+})
+
+test('a node that is gone counts no longer, and this one always does', async () => {
+  const { ask, looks, liveNodes } = followInSteps()
+  const counted: number[] = []
+  for (const seen of [3, 1, 0]) {
+    const looked = ask()
+    await until('the look', () => looks.length > counted.length)
+    looks.at(-1)?.resolve({ ...nothing, liveNodes: seen })
+    await looked
+    counted.push(liveNodes())
+  }
+  expect(counted).toEqual([3, 1, 1])
 })
 
 test('a node ends when the database lacks the change that it obeys, and looks no more', async () => {

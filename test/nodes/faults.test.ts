@@ -106,8 +106,13 @@ test('after a change of a kind that only a newer node knows, everything is loade
       ],
       'write',
     )
+  // Signing keys are not in the registry.
+  let renewed = 0
+  node.server.context.follow.onSigningKeys.push(async () => {
+    renewed += 1
+  })
   await change(1)
-  expect((await infer()).status).toBe(401)
+  expect([(await infer()).status, renewed]).toEqual([401, 1])
   await change(0)
   expect((await infer()).status).toBe(200)
 })
