@@ -10,7 +10,7 @@ import { inspectEvents } from './event-inspector.ts'
 import { inspectJson } from './json-inspector.ts'
 import { type LedgerEntry, nothingSeen, statusClientLeft, writeLedgerEntry } from './ledger.ts'
 import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
-import type { Forwarded } from './upstream/forward.ts'
+import { credentialRefused, type Forwarded } from './upstream/forward.ts'
 import { configuredUpstreamName } from './upstream/targets.ts'
 
 /** A request that was forwarded and is not settled. */
@@ -28,6 +28,10 @@ export async function respond(forwarded: Forwarded, pending: Pending): Promise<R
   const { response, headers, abort, whenClientLeaves, upstream } = forwarded
   const { status } = response
   if (status >= 400) logUpstreamRefusal(forwarded, pending)
+  if (status === 401) {
+    abort()
+    return settleFailure(credentialRefused(upstream), pending)
+  }
   const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
   const inspector = streams ? inspectEvents(entry.call) : inspectJson()
   const settle = ({ completed, clientLeft }: PassedThrough) => {

@@ -5,12 +5,11 @@ import { Fault } from '../fault.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
-import { durationText } from '../values/time-text.ts'
 import { compileAllowLists } from './allow-lists.ts'
 import { checkKeyState, hashApiKey, invalidCredential, isApiKeyText, type Key } from './api-key.ts'
 import type { AccessToken, TokenCache } from './token-cache.ts'
 
-const dayMilliseconds = 24 * 60 * 60 * 1_000
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 
 /** What authentication reads from the registry. */
 export type KeyRegistry = {
@@ -132,8 +131,11 @@ async function verify(text: string, context: BearerContext): Promise<AccessToken
 function expired(text: string, now: number): Fault {
   const exp = Number(parseJwtText(text)?.payload.exp) * 1_000
   const at = new Date(exp).toISOString().slice(0, 19)
-  const day = now - exp < dayMilliseconds ? '' : `on ${at.slice(0, 10)} `
-  const message = `The access token expired ${day}at ${at.slice(11)} UTC (${durationText(now - exp)} ago); exchange again`
+  const ago = now - exp
+  const [unit, length] = ago < 2 * minute ? ['s', 1_000] : ago < 2 * hour ? ['min', minute] : ['h', hour]
+  const date = ago < day ? '' : `on ${at.slice(0, 10)} `
+  const when = `${date}at ${at.slice(11)} UTC (${Math.floor(ago / Number(length))} ${unit} ago)`
+  const message = `The access token expired ${when}; exchange again`
   return invalidCredential('token_expired', message)
 }
 

@@ -1,4 +1,4 @@
-// Times as text: ISO 8601 dates, with or without a time of day; and lengths of time for people.
+// Times as text: ISO 8601 dates, with or without a time of day.
 
 const date = '([1-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'
 const hours = '([01][0-9]|2[0-3])'
@@ -22,16 +22,4 @@ export function readTime(text: string): number | undefined {
   const ahead = (Number(zoneHour) * 60 + Number(zoneMinute)) * (sign === '-' ? -1 : 1)
   const minutes = Number(hour) * 60 + Number(minute) - ahead
   return start + (minutes * 60 + Number(second)) * 1_000 + Number(fraction.padEnd(3, '0').slice(0, 3))
-}
-
-const units: readonly [name: string, milliseconds: number][] = [
-  ['days', 24 * 60 * 60 * 1_000],
-  ['h', 60 * 60 * 1_000],
-  ['min', 60 * 1_000],
-]
-
-/** A length of time in whole units, such as `12 s` or `3 h`; a unit is used from twice its length on. */
-export function durationText(milliseconds: number): string {
-  const [name, length] = units.find(([, length]) => milliseconds >= 2 * length) ?? ['s', 1_000]
-  return `${Math.max(0, Math.floor(milliseconds / length))} ${name}`
 }

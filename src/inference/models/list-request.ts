@@ -2,7 +2,7 @@
 import { describeError, Fault } from '../../fault.ts'
 import { upstreamListMillisecondsMax } from '../../limits.ts'
 import type { Log } from '../../observe/log.ts'
-import { forward, type UpstreamContext } from '../upstream/forward.ts'
+import { credentialRefused, forward, type UpstreamContext } from '../upstream/forward.ts'
 import type { Upstream } from '../upstream/targets.ts'
 import { readListBody } from './model-list.ts'
 import { type ListResponse, listIn, type ModelList, type ModelLists } from './model-lists.ts'
@@ -13,7 +13,7 @@ export type ListContext = UpstreamContext & { modelLists: ModelLists; log: Log }
 /**
  * The list of one upstream. It is the same for all callers, so of their headers only `Via` is forwarded (RFC 9110
  * §7.6.3): another Latchkey may be waiting for this very list. The response to a request with `Via` is not shared.
- * @throws Fault `gateway_timeout` when the list is late, `bad_gateway` when it cannot be fetched or is too large
+ * @throws Fault `gateway_timeout` when the list is late, `bad_gateway` when it cannot be fetched, is refused or is too large
  */
 export function listOf(
   upstream: Upstream,
@@ -56,6 +56,7 @@ async function fetchList(
     upstreamListMillisecondsMax - (performance.now() - startedAt),
   )
   try {
+    if (response.status === 401) throw credentialRefused(upstream)
     return { status: response.status, headers, body: await readListBody(response) }
   } catch (cause) {
     abort()

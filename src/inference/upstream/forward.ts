@@ -168,6 +168,19 @@ function rejectUnusable({ status, headers }: Response): void {
   throw new Fault('bad_gateway', 'The inference server sent a response that cannot be passed on', { reason })
 }
 
+/**
+ * The fault of an upstream that refuses the credential of this server. Its 401 must not reach the caller, who would
+ * take it for a refusal of the caller's own credential and exchange again.
+ */
+export function credentialRefused({ name }: Upstream): Fault {
+  const message = 'The inference server refuses the credential of this server: its administrator must renew it'
+  // The clients of OpenAI and Anthropic would try again.
+  return new Fault('bad_gateway', message, {
+    reason: `upstream_refused, upstream ${name}`,
+    headers: { 'x-should-retry': 'false' },
+  })
+}
+
 /** A session id from a body may be any text. */
 function isHeaderValue(text: string): boolean {
   return text.length <= 256 && /^[\x21-\x7e]+$/.test(text)
