@@ -87,6 +87,23 @@ test('a source that changes during the copy is reported, and the copy is refused
   await server.close()
 })
 
+test('a copy with as many rows, one of which differs, is refused', async () => {
+  const server = await startHranaServer({ path: join(folder.path, 'differs.db') })
+  const target = sideOf(server.url)
+  const changing = async () => {
+    const opened = await openedAt(target.url, true)
+    const commit: typeof opened.commit = (statements) => {
+      const isKeys = statements.some(({ sql }) => sql.startsWith('insert into api_keys'))
+      const change = { sql: "update api_keys set label = label || '!'", args: [] }
+      return opened.commit(isKeys ? [...statements, change] : statements)
+    }
+    return { ...opened, commit }
+  }
+  const fault = await rejectionOf(copyDatabase(sideOf(database.url), { ...target, open: changing }, () => {}))
+  expect(fault.message).toContain('The copy of api_keys differs from its source')
+  await server.close()
+})
+
 test('an interrupted copy is refused by whoever opens it', async () => {
   const target = await startHranaServer({ path: join(folder.path, 'half.db') })
   const half = sideOf(target.url)

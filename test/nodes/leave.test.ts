@@ -40,6 +40,17 @@ test('the only node leaves at once', async () => {
   expect(calls).toEqual(['not ready'])
 })
 
+test('one of several leaves when its time is over, and is not ready meanwhile', async () => {
+  const calls: string[] = []
+  const readiness = { beginStop: () => void calls.push('not ready') }
+  const startedAt = performance.now()
+  const leaving = leave({ follow: { liveNodes: () => 2 }, readiness }, 60)
+  expect(calls).toEqual(['not ready'])
+  await leaving
+  // A timer may end a fraction of a millisecond early.
+  expect(performance.now() - startedAt).toBeGreaterThan(55)
+})
+
 test('a request gets its response from a node that leaves and stops, or no connection', async () => {
   const { key } = await server.admin<Row & { key: string }>('keys.create', { name: 'key' })
   const start = { create: false, prepare: async () => {} }
