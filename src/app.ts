@@ -86,6 +86,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     let refusedId: string | undefined
     try {
       if (context.writer.isBroken()) throw stopping()
+      if (hasTwoHosts(request)) throw new Fault('invalid', 'The request has two Host headers: send one')
       if (match === undefined) throw notFound(findNearestPath(path, basePath, (await loadAll()).below), basePath)
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
       // Health and the files of the page come without a look.
@@ -169,6 +170,11 @@ export function refuseAtStart(): Response {
 /** Used until the process ends: the state in memory can differ from the database. */
 function stopping(): Fault {
   return new Fault('unavailable', 'The service is stopping; try again later', { headers: { 'retry-after': '1' } })
+}
+
+/** Proxies differ in which of two they read, so RFC 9112 §3.2 refuses them. Bun joins them by a comma; Deno refuses them itself. */
+function hasTwoHosts({ headers }: Request): boolean {
+  return headers.get('host')?.includes(',') === true
 }
 
 /** Returns the path as the runtime reports it. A request without a Host header, as in HTTP/1.0, has only the path. */

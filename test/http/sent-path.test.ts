@@ -60,6 +60,14 @@ describe('on the wire', () => {
     expect(await statusOf('/v1/presets', { host: 'y:1\\z' })).toBe(200)
     expect(await statusOf('/v1/x/../presets', { host: 'y:1\\z' })).toBe(404)
   })
+
+  test('two Host headers are a 400 on every path, whatever they name', async () => {
+    const { host } = new URL(latchkey.server.baseUrl)
+    const pairs: Record<string, string>[] = [{ Host: 'other' }, { Host: host }, { host: `${host}, other` }]
+    for (const headers of pairs)
+      for (const target of ['/v1/presets', '/livez', '/v1/chat/completions', '/none'])
+        expect({ headers, target, status: await statusOf(target, headers) }).toEqual({ headers, target, status: 400 })
+  })
 })
 
 describe('a path is plain', () => {
