@@ -1,10 +1,10 @@
 // What serving the admin page requires: its origin, the sessions, the one-time links and the limit of sign-ins.
-import { createRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import type { BearerContext } from '../keys/bearer.ts'
 import { isFromPage, type PageOrigin, pageOriginOf } from './page-origin.ts'
 import { readCookie } from './session-cookie.ts'
 import { createSessions, type Session, type Sessions, sessionEnded } from './sessions.ts'
 import { createSignInLinks, type SignInLinks } from './sign-in-links.ts'
+import { createSignInRate, type SignInRate } from './sign-in-rate.ts'
 
 export type Page = {
   origin: PageOrigin
@@ -12,12 +12,8 @@ export type Page = {
   url: string
   sessions: Sessions
   links: SignInLinks
-  /** Sign-ins from one client network. */
-  signInRate: RateLimiter
+  signInRate: SignInRate
 }
-
-/** A person mistypes a few times; 2^256 keys cannot be tried. The limit keeps the log readable. */
-const signInsInEffect = { perMinute: 10, burst: 10 }
 
 /** Requests that the page sends on its own, such as polls, have this header. They do not keep a session alive. */
 const backgroundHeader = 'x-latchkey-background'
@@ -31,7 +27,7 @@ export function createPage(dependencies: Dependencies, url: string): Page {
     url,
     sessions: createSessions(dependencies),
     links: createSignInLinks(dependencies),
-    signInRate: createRateLimiter(() => signInsInEffect),
+    signInRate: createSignInRate(),
   }
 }
 

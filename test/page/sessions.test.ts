@@ -170,12 +170,35 @@ describe('a sign-in', () => {
     expect(data).toMatchObject([{ operation: 'sessions.end', actor_key_name: 'boss' }])
   })
 
-  test('is limited for each address', async () => {
-    const statuses: number[] = []
-    for (let count = 0; count < 12; count++) statuses.push((await signInWith({ api_key: 'x' })).status)
-    expect(statuses).toEqual([...Array<number>(10).fill(401), 429, 429])
-    const refused = await signInWith({ api_key: managementKey.key })
-    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '6'])
+  describe('is slowed down', () => {
+    const statusesOf = async (count: number, body: (index: number) => object) => {
+      const statuses: number[] = []
+      for (let index = 0; index < count; index++) statuses.push((await signInWith(body(index))).status)
+      return statuses
+    }
+    const ten = (status: number) => Array<number>(10).fill(status)
+    const wrongKey = (index: number) => ({ api_key: `sk-lk-v1-${String(index).repeat(64).slice(0, 64)}` })
+
+    test('after ten wrong keys and links from an address, and right ones from there are not', async () => {
+      const wrong = (index: number) => (index % 2 === 0 ? wrongKey(index) : { link: `${index}` })
+      expect(await statusesOf(12, wrong)).toEqual([...ten(401), 429, 429])
+      const refused = await signInWith({ link: 'x' })
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '6'])
+      expect(await refused.text()).toContain('This does not sign in')
+      const accepted = [{ api_key: managementKey.key }, { api_key: readOnlyKey.key }, { link: await newLink() }]
+      expect(await statusesOf(3, (index) => accepted[index] ?? {})).toEqual([200, 200, 200])
+      now += 6_000
+      expect(await statusesOf(2, wrongKey)).toEqual([401, 429])
+    })
+
+    test('after ten sessions of a key, which begin no other, and other keys are not', async () => {
+      const { key } = await newKey('busy')
+      expect(await statusesOf(11, () => ({ api_key: key }))).toEqual([...ten(200), 429])
+      const { data } = await latchkey.admin<{ data: Row[] }>('sessions.list')
+      expect(data.filter(({ key_name }) => key_name === 'busy')).toHaveLength(10)
+      expect((await signInWith({ api_key: managementKey.key })).status).toBe(200)
+      expect((await signInWith({ api_key: 'x' })).status).toBe(401)
+    })
   })
 })
 

@@ -32,15 +32,11 @@ const signIn: Handle<SessionContext> = async (request, context, { clientAddress,
   const page = pageOf(context)
   rejectQuery(request)
   checkIsFromPage(request, page)
-  const seconds = page.signInRate.take(clientAddress, context.now())
-  if (seconds > 0)
-    throw new Fault('rate_limited', 'Too many sign-ins from this address: try again later', {
-      headers: { 'retry-after': String(seconds) },
-    })
   const { api_key, link } = checkFields(await readJson(request, bodyBytesMax), signInBody)
   if ((api_key === undefined) === (link === undefined))
     throw new Fault('invalid', 'Send api_key or link, and not the other one')
-  const grant = api_key === undefined ? await fromLink(link ?? '', context, page) : fromApiKey(api_key, context)
+  const signing = { ...context, page, clientAddress }
+  const grant = api_key === undefined ? await fromLink(link ?? '', signing) : fromApiKey(api_key, signing)
   const cookie = readCookie(request, page.origin)
   const before = cookie === undefined ? undefined : page.sessions.find(cookie, { isUse: false })
   const { row, token } = await beginSession(context, page, { ...grant, clientAddress, requestId })
@@ -59,27 +55,37 @@ function endAsItself({ id, keyId }: Session['row'], context: SessionContext, req
 
 type Grant = { key: Key; readOnly: boolean; openedBy: string | null }
 
-function fromApiKey(text: string, context: SessionContext): Grant {
+type Signing = SessionContext & { page: Page; clientAddress: string | null }
+
+function fromApiKey(text: string, context: Signing): Grant {
   const found = isApiKeyText(text) ? context.registry.keysByHash.get(hashApiKey(text)) : undefined
   // The value that a session compares later.
-  const key = found && context.registry.keys.get(found.id)
-  return { key: checkKey(key, context), readOnly: false, openedBy: null }
+  const key = checkKey(found && context.registry.keys.get(found.id), context)
+  const seconds = context.page.signInRate.takeOf(key.id, context.clientAddress, context.now())
+  if (seconds > 0) throw tooMany('This key signs in too often from this address: try again later', seconds)
+  return { key, readOnly: false, openedBy: null }
 }
 
-async function fromLink(token: string, context: SessionContext, page: Page): Promise<Grant> {
-  const grant = await page.links.take(token)
+async function fromLink(token: string, context: Signing): Promise<Grant> {
+  const grant = await context.page.links.take(token)
   const key = checkKey(grant && context.registry.keys.get(grant.keyId), context)
   return { key, readOnly: grant?.readOnly ?? false, openedBy: grant?.openedBy ?? null }
 }
 
 /** Only the log says why. */
-function checkKey(key: Key | undefined, { now }: SessionContext): Key {
+function checkKey(key: Key | undefined, { page, clientAddress, now }: Signing): Key {
   const state = key === undefined || key.deletedAt !== null ? 'unknown' : keyStateOf(key, now())
   if (key !== undefined && state === 'enabled' && key.kind !== 'inference') return key
-  throw new Fault('unauthorized', 'This does not sign in: use a management key that is in use, or a new link', {
-    reason: `sign_in_refused, ${state === 'enabled' ? 'an inference key' : `the key or link is ${state}`}`,
-    headers: { 'www-authenticate': 'Bearer' },
-  })
+  const reason = `sign_in_refused, ${state === 'enabled' ? 'an inference key' : `the key or link is ${state}`}`
+  const seconds = page.signInRate.takeRefused(clientAddress, now())
+  if (seconds > 0) throw tooMany(`${doesNotSignIn}. Too many sign-ins failed from this address`, seconds, reason)
+  throw new Fault('unauthorized', doesNotSignIn, { reason, headers: { 'www-authenticate': 'Bearer' } })
+}
+
+const doesNotSignIn = 'This does not sign in: use a management key that is in use, or a new link'
+
+function tooMany(message: string, seconds: number, reason = 'sign_in_rate'): Fault {
+  return new Fault('rate_limited', message, { reason, headers: { 'retry-after': String(seconds) } })
 }
 
 function checkIsFromPage(request: Request, { origin, url }: Page): void {
