@@ -19,14 +19,14 @@ type Verified = OperationResponse<'archive.verify'>
 export function archiveCommand(): Command {
   const made = command('archive', 'Move old exchanges and requests from the database into files', [
     'archive --before 2026-01-01 --to /var/lib/latchkey/archive',
-    'archive --before 90d --kind usage --json',
+    'archive --before 90d --only usage --json',
     'archive --status',
     'archive list',
     'archive verify',
   ])
     .option('--before <time>', 'archive rows older than this time, such as 2026-01-01 or 90d; required', momentText)
-    .option('--to <dir>', 'existing folder for the files (default: LATCHKEY_ARCHIVE_DIR)', (path) => resolve(path))
-    .addOption(kindOption())
+    .option('--to <folder>', 'existing folder for the files (default: LATCHKEY_ARCHIVE_DIR)', (path) => resolve(path))
+    .addOption(onlyOption())
     .option(...statusOption)
     .addHelpText(
       'after',
@@ -37,11 +37,11 @@ totals stay, so budgets do not change. Only one run can be in progress. Exit cod
   const run = operationCommand(
     made,
     ({ options: { status } }): 'archive.run' | 'server.work' => (status === true ? 'server.work' : 'archive.run'),
-    ({ options: { before, to, kind, status } }) => {
+    ({ options: { before, to, only, status } }) => {
       if (status === true) return {}
       // Commander would require the option of the subcommands too.
       if (before === undefined) throw new Fault('usage', '--before <time> must be given; see: latchkey archive --help')
-      return { before, to, kind }
+      return { before, to, kind: only }
     },
     ({ data }, { options }) => {
       if (options.status === true) return drawWork({ data } as RunningWork)
@@ -51,19 +51,19 @@ totals stay, so budgets do not change. Only one run can be in progress. Exit cod
   return run.addCommand(listCommand()).addCommand(verifyCommand())
 }
 
-function kindOption(): Option {
-  return new Option('--kind <kind>', 'only the audit log or only the ledger').choices(archiveKinds)
+function onlyOption(): Option {
+  return new Option('--only <rows>', 'only the audit log or only the ledger').choices(archiveKinds)
 }
 
 function listCommand(): Command {
-  const made = command('list', 'List the archives, newest first', ['archive list', 'archive list --kind usage --json'])
-    .addOption(kindOption())
+  const made = command('list', 'List the archives, newest first', ['archive list', 'archive list --only usage --json'])
+    .addOption(onlyOption())
     .option('--limit <rows>', 'maximum number of archives (default: 50)', wholeNumber)
     .option('--before-id <id>', 'only archives before this id, for the next page', wholeNumber)
   return operationCommand(
     made,
     'archive.list',
-    ({ options: { kind, limit, beforeId } }) => ({ kind, limit, before_id: beforeId }),
+    ({ options: { only, limit, beforeId } }) => ({ kind: only, limit, before_id: beforeId }),
     ({ data }, given) => draw(data, given),
   )
 }
@@ -73,14 +73,20 @@ function verifyCommand(): Command {
     'archive verify',
     'archive verify --from /mnt/cold-storage --json',
   ])
-    .option('--from <dir>', 'folder that holds the files now (default: where they were written)', (path) =>
+    .option('--from <folder>', 'folder that holds the files now (default: where they were written)', (path) =>
       resolve(path),
     )
-    .addOption(kindOption())
+    .addOption(onlyOption())
     .addHelpText('after', '\nExit code 0 if every file is intact, 1 if one is missing or damaged.')
-  return operationCommand(made, 'archive.verify', ({ options: { from, kind } }) => ({ from, kind }), drawVerified, {
-    isNegative: ({ ok }) => !ok,
-  })
+  return operationCommand(
+    made,
+    'archive.verify',
+    ({ options: { from, only } }) => ({ from, kind: only }),
+    drawVerified,
+    {
+      isNegative: ({ ok }) => !ok,
+    },
+  )
 }
 
 const nodeColumn: [string, (row: Archives[number]) => string] = ['NODE', (row) => row.node ?? '']

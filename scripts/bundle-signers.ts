@@ -13,23 +13,23 @@ export function bundleSignersCommand(): Command {
   return group('bundle-signers', 'Keys whose signed bundles of issuer keys an organization accepts', [
     addCommand(),
     listCommand(),
-    removeCommand(),
+    deleteCommand(),
   ])
 }
 
 function addCommand(): Command {
   const made = command('add', 'Accept bundles that this key signs', [
-    'bundle-signers add --name border --key packer.pub',
+    'bundle-signers add --name border --public-key-file packer.pub',
   ])
     .requiredOption('--name <name>', 'name of the signer')
-    .requiredOption('--key <file>', 'public key of the packer: the .pub file of latchkey jwks keygen')
+    .requiredOption('--public-key-file <file>', 'public key of the packer: the .pub file of latchkey jwks keygen')
   return operationCommand(
     inOrganization(made),
     'bundle_signers.add',
     ({ options }) => ({
       organization: options.organization,
       name: options.name,
-      key: readJsonFile(String(options.key)),
+      key: readJsonFile(String(options.publicKeyFile)),
     }),
     (signer) =>
       [
@@ -60,14 +60,14 @@ function listCommand(): Command {
           ['ONLY SIGNER OF', (row) => few(row.issuers, 5) || '-'],
           ['ID', (row) => row.id],
         ],
-        'No bundle signers. To add one: latchkey bundle-signers add --name border --key packer.pub',
+        'No bundle signers. To add one: latchkey bundle-signers add --name border --public-key-file packer.pub',
       ),
   )
 }
 
-function removeCommand(): Command {
-  const made = command('remove <signer>', 'Stop accepting bundles of a signer; imported keys stay until they expire', [
-    'bundle-signers remove border',
+function deleteCommand(): Command {
+  const made = command('delete <signer>', 'Stop accepting bundles of a signer; imported keys stay until they expire', [
+    'bundle-signers delete border',
   ])
   return operationCommand(
     inOrganization(made),
@@ -75,8 +75,8 @@ function removeCommand(): Command {
     ({ words, options }) => ({ organization: options.organization, bundle_signer: words[0] }),
     ({ id, issuers_affected: issuers }) =>
       issuers.length === 0
-        ? `Removed ${id}`
-        : `Removed ${id}\nThese issuers accept no bundle until you set another signer: ${few(issuers, 10)}`,
+        ? `Deleted ${id}`
+        : `Deleted ${id}\nThese issuers accept no bundle until you set another signer: ${few(issuers, 10)}`,
   )
 }
 

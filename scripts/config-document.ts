@@ -20,15 +20,15 @@ export function documentCommands(): Command[] {
 function exportCommand(): Command {
   const made = command('export', 'Print the configuration as a document, without secrets', [
     'config export > latchkey.yaml',
-    'config export --owner platform',
+    'config export --document-owner platform',
     'config export --json',
   ])
-    .option('--owner <owner>', 'only what was made from documents of this owner')
+    .option('--document-owner <owner>', 'only what was made from documents of this owner')
     .option('--all', 'everything (the default)')
   return operationCommand(
     inOrganization(made),
     'config.export',
-    ({ options: { organization, owner } }) => ({ organization, owner }),
+    ({ options: { organization, documentOwner } }) => ({ organization, owner: documentOwner }),
     (document) => yamlLibrary().stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 }).trimEnd(),
   )
 }
@@ -120,12 +120,12 @@ function applyCommand(): Command {
   const made = command('apply <files...>', 'Change the configuration to what a document says: all of it, or nothing', [
     'config apply latchkey.yaml',
     'config apply latchkey.yaml --prune --secrets-out secrets',
-    'config apply latchkey.yaml --plan plan.json',
+    'config apply latchkey.yaml --plan-file plan.json',
     'config apply latchkey.yaml --revision "$(git rev-parse HEAD)"',
   ])
     .option('--prune', 'delete what the owner has and the document no longer names')
     .option('--adopt', 'let the owner of the document have objects that were made by hand')
-    .option('--plan <file>', 'what config plan --json printed; apply only if nothing has changed since')
+    .option('--plan-file <file>', 'what config plan --json printed; apply only if nothing has changed since')
     .option(...forceOption)
     .option('--revision <text>', 'revision of the document, such as a git commit, for the record of the change')
     .option('--secrets-out <folder>', 'write each new key to a file in this folder instead of printing it')
@@ -141,7 +141,7 @@ function applyCommand(): Command {
       organization,
       prune,
       adopt,
-      fingerprint: fingerprintIn(options.plan),
+      fingerprint: fingerprintIn(options.planFile),
       revision,
       ...readConfigFiles(words),
     }

@@ -24,11 +24,11 @@ export function databaseCommand(): Command {
 
 function copyCommand(): Command {
   const made = command('copy', 'Copy everything to a new database, and compare each table by number and SHA-256', [
-    'database copy --from file:/var/lib/latchkey/latchkey.db --to https://db.example.com:8080',
-    'database copy --from https://db.example.com:8080 --to file:/var/lib/latchkey/latchkey.db',
+    'database copy --from-url file:/var/lib/latchkey/latchkey.db --to-url https://db.example.com:8080',
+    'database copy --from-url https://db.example.com:8080 --to-url file:/var/lib/latchkey/latchkey.db',
   ])
-    .requiredOption('--from <url>', 'the database to copy; no server may use it')
-    .requiredOption('--to <url>', 'a database without rows')
+    .requiredOption('--from-url <url>', 'the database to copy; no server may use it')
+    .requiredOption('--to-url <url>', 'a database without rows')
     .addHelpText(
       'after',
       `
@@ -39,7 +39,7 @@ node. Stop all servers first. Afterward, set LATCHKEY_DATABASE_URL to the target
   return withSettings(made, { shown }).action(async (...all: unknown[]) => {
     const { options } = givenTo(all)
     const texts = readSettingTexts(settingSources(options))
-    const [from, to] = [String(options.from), String(options.to)]
+    const [from, to] = [String(options.fromUrl), String(options.toUrl)]
     if (from.startsWith('file:') === to.startsWith('file:'))
       throw new Fault('usage', 'Copy from file:PATH to the URL of a server, or back')
     const sideOf = (url: string) => {

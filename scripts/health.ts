@@ -24,7 +24,7 @@ export function healthCommand(): Command {
     'health --url https://llm.example.com/v1 --json',
   ])
     .option('--wait <duration>', 'try again until the server is ready, at most this long, for example 15s', waitText)
-    .option('--url <url>', "ask this base URL over HTTP instead of the database's local socket")
+    .option('--url <url>', 'base URL of a server to ask over HTTP, instead of the local socket of the database')
     .addHelpText(
       'after',
       `

@@ -26,7 +26,8 @@ export function helpCommand(): Command {
 
 function findCommand(program: Command, words: string[]): Command | undefined {
   let found: Command | undefined = program
-  for (const word of words) found = found?.commands.find((candidate) => candidate.name() === word)
+  for (const word of words)
+    found = found?.commands.find((candidate) => candidate.name() === word || candidate.aliases().includes(word))
   return found
 }
 

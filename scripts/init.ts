@@ -32,12 +32,13 @@ export function initCommand(): Command {
       'init --if-missing --key-file first-management-key',
     ],
   )
-    .option('--owner <name>', 'owner of the first key (default: admin)')
+    .option('--owner <user>', 'user who owns the first key (default: admin)')
     .option('--if-missing', 'succeed without a change if the database is already initialized')
     .addOption(
-      new Option('--key-file <file>', 'write the key to this new file (mode 0600), not to the terminal').conflicts(
-        'json',
-      ),
+      new Option(
+        '--key-file <file>',
+        'write the management key to this new file (mode 0600), not to the terminal',
+      ).conflicts('json'),
     )
   const shown = ['LATCHKEY_DATABASE_URL', 'LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY'] as const
   return withSettings(made, { shown }).action(async (...all: unknown[]) => {
@@ -113,7 +114,7 @@ function draw(
     '',
     'Next:',
     `  latchkey keys create --name my-app${where}`,
-    `  latchkey issuers add --name my-idp --url https://idp.example.com${where}`,
+    `  latchkey issuers add --name my-idp --issuer-url https://idp.example.com${where}`,
     `  latchkey policies create --name my-app --issuer my-idp --audience latchkey --subject my-workload --key my-app${where}`,
     `  latchkey serve${upstream}${where}${masterKey}`,
   ].join('\n')

@@ -96,16 +96,16 @@ export function issuersCommand(): Command {
 
 function addCommand(): Command {
   const made = command('add', 'Trust an identity provider', [
-    'issuers add --name github --url https://token.actions.githubusercontent.com',
-    'issuers add --name cluster --url https://kubernetes.default.svc --jwks-file jwks.json',
-    'issuers add --name idp --url https://idp.example.com --jwks-url https://idp.example.com/keys',
+    'issuers add --name github --issuer-url https://token.actions.githubusercontent.com',
+    'issuers add --name cluster --issuer-url https://kubernetes.default.svc --jwks-file jwks.json',
+    'issuers add --name idp --issuer-url https://idp.example.com --jwks-url https://idp.example.com/keys',
   ])
     .requiredOption('--name <name>', 'name of the issuer')
-    .requiredOption('--url <url>', 'issuer URL, exactly as in the iss claim')
+    .requiredOption('--issuer-url <url>', 'issuer URL, exactly as in the iss claim')
   return operationCommand(
     keyOptions(made),
     'issuers.add',
-    (given) => ({ name: given.options.name, issuer_url: given.options.url, ...keyInput(given) }),
+    (given) => ({ name: given.options.name, issuer_url: given.options.issuerUrl, ...keyInput(given) }),
     (issuer) => [show(issuer), '', nextStep(issuer), 'Next: latchkey policies create --help'].join('\n'),
   )
 }
@@ -128,7 +128,7 @@ function listCommand(): Command {
           ['MANAGED BY', (row) => row.managed_by],
           ['ID', (row) => row.id],
         ],
-        'No issuers. To add one: latchkey issuers add --name my-idp --url https://idp.example.com',
+        'No issuers. To add one: latchkey issuers add --name my-idp --issuer-url https://idp.example.com',
       ),
   )
 }
@@ -139,7 +139,7 @@ function updateCommand(): Command {
     'issuers update idp --discovery',
   ])
     .option('--name <name>', 'new name')
-    .option('--url <url>', 'new issuer URL')
+    .option('--issuer-url <url>', 'new issuer URL')
     .option('--discovery', 'find the keys by discovery again')
     .option('--no-ca-file', 'trust the public certificates again')
     .option('--no-bundle-signer', 'let other keys than those of signed bundles in again')
@@ -151,7 +151,7 @@ function updateCommand(): Command {
     (given) => ({
       issuer: given.words[0],
       name: given.options.name,
-      issuer_url: given.options.url,
+      issuer_url: given.options.issuerUrl,
       discovery: given.options.discovery,
       ...keyInput(given),
     }),
@@ -163,9 +163,9 @@ function verifyCommand(): Command {
   const made = command(
     'verify [issuer]',
     'Test an issuer, saved or not: discovery, keys, certificates, clock; saves nothing',
-    ['issuers verify idp', 'issuers verify --url https://idp.example.com --ca-file corporate-ca.pem'],
+    ['issuers verify idp', 'issuers verify --issuer-url https://idp.example.com --ca-file corporate-ca.pem'],
   )
-    .option('--url <url>', 'issuer URL of an issuer that is not saved')
+    .option('--issuer-url <url>', 'issuer URL of an issuer that is not saved')
     .option('--jwks-url <url>', 'fetch the keys from this URL instead of by discovery')
     .option('--jwks-file <file>', 'test the keys of this JWKS file')
     .option('--ca-file <file>', 'certificates (PEM) to trust when fetching')
@@ -175,7 +175,7 @@ function verifyCommand(): Command {
     ({ words, options }) => ({
       organization: options.organization,
       issuer: words[0],
-      issuer_url: options.url,
+      issuer_url: options.issuerUrl,
       jwks_url: options.jwksUrl,
       jwks: typeof options.jwksFile === 'string' ? readJsonFile(options.jwksFile) : undefined,
       ca_pem: caFileText(options.caFile),

@@ -48,7 +48,7 @@ function keygenCommand(): Command {
         : [
             record({ 'private key': path, 'public key': publicPath, algorithm, 'key id': keyId }),
             '',
-            `Bring ${publicPath} to the server and run: latchkey bundle-signers add --name NAME --key ${publicPath}`,
+            `Bring ${publicPath} to the server and run: latchkey bundle-signers add --name NAME --public-key-file ${publicPath}`,
           ].join('\n'),
     )
   })
@@ -75,10 +75,10 @@ function notCreated(path: string, why: string): Fault {
 
 function packCommand(): Command {
   const made = command('pack', 'Fetch the keys of issuers and sign them', [
-    'jwks pack --issuer https://token.actions.githubusercontent.com --key packer.key --valid 30d --out keys.bundle',
+    'jwks pack --issuer-url https://token.actions.githubusercontent.com --private-key-file packer.key --valid 30d --out keys.bundle',
   ])
-    .requiredOption('--issuer <url...>', 'issuer URLs, exactly as in the iss claim')
-    .requiredOption('--key <file>', 'private key of the packer')
+    .requiredOption('--issuer-url <url...>', 'issuer URLs, exactly as in the iss claim')
+    .requiredOption('--private-key-file <file>', 'private key of the packer')
     .requiredOption('--valid <duration>', 'how long servers may use the keys, for example 30d', validity)
     .requiredOption('--out <file>', 'file for the bundles')
     .option('--jwks-url <url>', 'fetch the keys of the only issuer from this URL instead of by discovery')
@@ -92,11 +92,11 @@ function packCommand(): Command {
   const shown = ['LATCHKEY_ISSUER_NETWORKS', 'LATCHKEY_INSECURE_ISSUERS'] as const
   return withSettings(made, { shown }).action(async (...all: unknown[]) => {
     const { options } = givenTo(all)
-    const issuers = [...new Set((options.issuer as unknown as string[]).map(String))]
+    const issuers = [...new Set((options.issuerUrl as unknown as string[]).map(String))]
     if (issuers.length > keyBundlesAtOnceMax)
       throw new Fault('usage', `Pack at most ${keyBundlesAtOnceMax} issuers at once`)
     if (options.jwksUrl !== undefined && issuers.length > 1) throw new Fault('usage', '--jwks-url is for one issuer')
-    const keyPath = String(options.key)
+    const keyPath = String(options.privateKeyFile)
     const path = String(options.out)
     if (resolve(path) === resolve(keyPath)) throw new Fault('usage', '--out would replace the key: choose another name')
     const key = await readPackerKey(readJsonFile(keyPath))

@@ -73,11 +73,11 @@ function createCommand(): Command {
     'keys create --name ci --owner platform-team --workspace staging',
     'keys create --name admin-laptop --management',
     'keys create --name dashboard --management read-only',
-    "keys create --name team --limit 25 --limit-reset monthly --allowed-models 'meta/*'",
+    "keys create --name team --budget 25 --budget-reset monthly --allowed-models 'meta/*'",
   ])
     .requiredOption('--name <name>', 'name of the key')
     .option('--management [access]', 'create a management key, read-write or read-only, instead of an inference key')
-    .option('--owner <name>', 'user who owns the key; created if it does not exist (default: admin)')
+    .option('--owner <user>', 'user who owns the key; created if it does not exist (default: admin)')
     .option('--workspace <workspace>', 'workspace, by name or id (default: default)')
   return operationCommand(
     inOrganization(boundOptions(made)),
@@ -96,7 +96,7 @@ function createCommand(): Command {
 
 function listCommand(): Command {
   const made = command('list', 'List the keys', ['keys list', 'keys list --owner platform-team --state disabled'])
-    .option('--owner <owner>', 'only keys of this user, by name or id')
+    .option('--owner <user>', 'only keys of this user, by name or id')
     .addOption(new Option('--state <state>', 'only keys in this state').choices([...keyStates]))
     .option(...unusedOption('keys'))
   return operationCommand(
@@ -133,12 +133,12 @@ const columns: Column<Key>[] = [
 
 function updateCommand(): Command {
   const made = command('update <key>', 'Change a key; takes effect at the next request', [
-    'keys update team --limit 50',
-    'keys update team --no-limit --expires-at 2027-01-01',
+    'keys update team --budget 50',
+    'keys update team --no-budget --expires-at 2027-01-01',
   ])
     .option('--name <name>', 'new name')
-    .option('--no-limit', 'remove the limit')
-    .option('--no-limit-reset', 'make it a lifetime limit')
+    .option('--no-budget', 'remove the budget')
+    .option('--no-budget-reset', 'make it a budget for the whole life of the key')
     .option('--no-requests-per-minute', 'remove the limit on requests')
     .option('--no-tokens-per-minute', 'remove the limit on tokens')
     .option('--no-allowed-models', 'remove the model restriction')
@@ -187,12 +187,16 @@ function drawSome(done: string, keys: { name: string; policies_affected?: string
 function boundOptions(made: Command): Command {
   return made
     .option(
-      '--limit <dollars>',
-      'spending limit in US dollars; requests without a known cost do not count (see: latchkey prices)',
+      '--budget <dollars>',
+      'what the key may spend, in US dollars; requests without a known cost do not count (see: latchkey prices)',
       money,
     )
     .addOption(
-      new Option('--limit-reset <period>', 'how often the limit resets, UTC').choices(['daily', 'weekly', 'monthly']),
+      new Option('--budget-reset <period>', 'how often the budget starts again, UTC').choices([
+        'daily',
+        'weekly',
+        'monthly',
+      ]),
     )
     .option('--requests-per-minute <number>', 'maximum number of requests per minute', wholeNumber)
     .option('--tokens-per-minute <number>', 'maximum number of tokens per minute', wholeNumber)
@@ -207,8 +211,8 @@ function boundOptions(made: Command): Command {
 
 function boundsOf(options: Options): Record<string, unknown> {
   return {
-    limit: removable(options.limit),
-    limit_reset: removable(options.limitReset),
+    limit: removable(options.budget),
+    limit_reset: removable(options.budgetReset),
     requests_per_minute: removable(options.requestsPerMinute),
     tokens_per_minute: removable(options.tokensPerMinute),
     allowed_models: removable(options.allowedModels),

@@ -46,8 +46,7 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
 
 /** Runs the command line; every exit of the process goes through `runProgram`. */
 export async function runLatchkey(argv: string[]): Promise<void> {
-  const program = describeProgram()
-  for (const load of neededFor(argv)) program.addCommand((await load())())
+  const program = await loadProgram(argv)
   if (argv[0] === completionWord) return (await import('./shared/complete.ts')).complete(program, argv.slice(1))
   await runProgram(withVersionOption(program, argv), argv)
 }
@@ -57,6 +56,13 @@ const describesAll = ['help', 'man']
 
 /** What a shell runs to complete a command line. No help shows it. */
 const completionWord = '__complete'
+
+/** The program with the commands that these arguments need. */
+export async function loadProgram(argv: string[]): Promise<Command> {
+  const program = describeProgram()
+  for (const load of neededFor(argv)) program.addCommand((await load())())
+  return program
+}
 
 /** Loads all commands unless the first word names one: help and suggestions need them, and an option may precede a command. */
 function neededFor([word = '']: string[]): (() => Promise<() => Command>)[] {

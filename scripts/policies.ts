@@ -58,12 +58,12 @@ export function policiesCommand(): Command {
     updateCommand(),
     commandOnOne(
       'policy',
-      'pause',
+      'disable',
       'Stop new exchanges immediately; issued tokens stay valid until they expire',
       'policies.pause',
       show,
     ),
-    commandOnOne('policy', 'resume', 'Allow exchanges under a paused policy again', 'policies.resume', show),
+    commandOnOne('policy', 'enable', 'Allow exchanges under a paused policy again', 'policies.resume', show),
     commandOnOne(
       'policy',
       'delete',

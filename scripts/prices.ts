@@ -52,10 +52,10 @@ export function pricesCommand(): Command {
     ),
     operationCommand(importing, 'prices.set', ({ words }) => ({ prices: readJsonFile(words[0] ?? '') }), draw),
     operationCommand(
-      command('remove <model>', 'Remove a price; recorded requests keep their cost', ["prices remove 'meta/*'"]),
+      command('delete <model>', 'Delete a price; recorded requests keep their cost', ["prices delete 'meta/*'"]),
       'prices.remove',
       ({ words }) => ({ model: words[0] }),
-      ({ model }) => `Removed ${model}`,
+      ({ model }) => `Deleted ${model}`,
     ),
   ])
 }

@@ -18,7 +18,7 @@ export function serviceInstallCommand(): Command {
     'service install',
     'service install --config /etc/latchkey/latchkey.conf --yes',
   ])
-    .option('--yes', 'write it without asking')
+    .option('--yes', 'write it, and do not ask for confirmation')
     .option('--unit-dir <folder>', 'the folder of systemd units', '/etc/systemd/system')
   return withSettings(made, { shown: [] }).action(async (...all: unknown[]) => {
     const { options } = givenTo(all)

@@ -43,10 +43,10 @@ export function upstreamsCommand(): Command {
     updateCommand(),
     commandOnOne(
       'upstream',
-      'remove',
-      'Stop forwarding requests to an inference server',
+      'delete',
+      'Delete an inference server; requests no longer go there',
       'upstreams.remove',
-      ({ id }) => `Removed ${id}`,
+      ({ id }) => `Deleted ${id}`,
       { isCommon: true },
     ),
     checkCommand(),
@@ -55,12 +55,12 @@ export function upstreamsCommand(): Command {
 
 function addCommand(): Command {
   const made = command('add', 'Add an inference server', [
-    'upstreams add --name gpu --url http://10.0.0.5:8000/v1',
-    "upstreams add --name big --url https://llm.example/v1 --credential-file key.txt --models 'meta/*' --priority 10",
-    'upstreams add --name east --url https://east.example/v1 --credential exchange:/var/run/secrets/east/token --exchange-policy 03e6381f-4326-41a0-b1a5-e93afff92aa9',
+    'upstreams add --name gpu --inference-url http://10.0.0.5:8000/v1',
+    "upstreams add --name big --inference-url https://llm.example/v1 --credential-file key.txt --models 'meta/*' --priority 10",
+    'upstreams add --name east --inference-url https://east.example/v1 --credential exchange:/var/run/secrets/east/token --exchange-policy 03e6381f-4326-41a0-b1a5-e93afff92aa9',
   ])
     .requiredOption('--name <name>', 'name of the upstream')
-    .requiredOption('--url <url>', 'base URL, which usually ends in /v1')
+    .requiredOption('--inference-url <url>', 'base URL, which usually ends in /v1')
   return operationCommand(fieldOptions(made), 'upstreams.add', fieldsOf, (row) =>
     [show(row), '', `Next: latchkey upstreams check ${JSON.stringify(row.name)}`].join('\n'),
   )
@@ -86,7 +86,7 @@ function listCommand(): Command {
           ['MANAGED BY', (row) => row.managed_by],
           ['ID', (row) => row.id],
         ],
-        'No upstreams. To add one: latchkey upstreams add --name gpu --url http://127.0.0.1:8000/v1',
+        'No upstreams. To add one: latchkey upstreams add --name gpu --inference-url http://127.0.0.1:8000/v1',
       ),
   )
 }
@@ -97,7 +97,7 @@ function updateCommand(): Command {
     "upstreams update gpu --models 'meta/*' 'mistral/*'",
   ])
     .option('--name <name>', 'new name')
-    .option('--url <url>', 'new base URL')
+    .option('--inference-url <url>', 'new base URL')
     .option('--no-credential-file', 'remove the credential')
     .option('--no-credential', 'the same, also for one that is exchanged')
     .option('--no-ca-file', 'trust the public certificates again')
@@ -189,7 +189,7 @@ function fieldsOf({ options }: Arguments): Record<string, unknown> {
   const [credentialFile, caFile] = [removable(options.credentialFile), removable(options.caFile)]
   return {
     name: options.name,
-    base_url: options.url,
+    base_url: options.inferenceUrl,
     credential: options.credential === false ? null : readCredential(credentialFile),
     credential_exchange: exchangeOf(options),
     models: options.models,

@@ -56,7 +56,7 @@ test('what workloads and probes ask for loads no arktype, and no CEL without a c
   const upstream = await listenLocally(createEchoUpstream(upstreamApiKey))
   const { key: managementKey } = await configure('init')
   await configure('keys', 'create', '--name', 'app')
-  await configure('issuers', 'add', '--name', 'idp', '--url', issuerUrl)
+  await configure('issuers', 'add', '--name', 'idp', '--issuer-url', issuerUrl)
   const policy = ['--issuer', 'idp', '--audience', audience, '--key', 'app']
   const { id } = await configure('policies', 'create', '--name', 'plain', '--subject', subject, ...policy)
   const serving = await startServing(['serve', '--upstream-url', `${upstream.url}/v1`], { cwd, env, program })

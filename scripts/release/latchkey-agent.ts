@@ -5,6 +5,7 @@ import { agentCommand } from '../../src/agent/commands/agent.ts'
 import type { AgentCommand, AgentContext } from '../../src/agent/commands/command.ts'
 import { execCommand } from '../../src/agent/commands/exec.ts'
 import { tokenCommand } from '../../src/agent/commands/token.ts'
+import { formerNameWarning } from '../../src/agent/source-options.ts'
 import { thisMachine } from '../../src/agent/this-machine.ts'
 import { describeError, Fault, tellForCommands } from '../../src/fault.ts'
 import { printable } from '../shared/render.ts'
@@ -38,7 +39,8 @@ type Flag = { type: 'boolean' | 'string'; short?: string }
 /** Returns the options by name, each as text, and what follows them. */
 function parse({ name, options: described, operands }: AgentCommand, args: string[]) {
   const options: Record<string, Flag> = { help: { type: 'boolean', short: 'h' } }
-  for (const { name: flag, value } of described) options[flag] = { type: value === undefined ? 'boolean' : 'string' }
+  for (const { name: flag, former = flag, value } of described)
+    options[flag] = options[former] = { type: value === undefined ? 'boolean' : 'string' }
   // The options after the first operand belong to the command that it names.
   const end = operands === undefined ? args.length : firstOperand(args, options)
   const own = args.slice(0, end)
@@ -46,10 +48,21 @@ function parse({ name, options: described, operands }: AgentCommand, args: strin
     const { values } = parseArgs({ args: own.at(-1) === '--' ? own.slice(0, -1) : own, options })
     const positionals = args.slice(end)
     const texts = Object.entries(values).map(([flag, value]): [string, string | undefined] => [flag, String(value)])
-    return { values: Object.fromEntries(texts), positionals }
+    return { values: renameFormer(described, Object.fromEntries(texts)), positionals }
   } catch (error) {
     throw new Fault('usage', `${describeError(error)}; see: ${program} ${name} --help`)
   }
+}
+
+/** Gives options by their names that were given by former ones, with a warning. */
+function renameFormer(described: AgentCommand['options'], values: Record<string, string | undefined>) {
+  const renamed = { ...values }
+  for (const { name, former } of described) {
+    if (former === undefined || values[former] === undefined) continue
+    renamed[name] ??= values[former]
+    context.log(formerNameWarning(`--${former}`, `--${name}`))
+  }
+  return renamed
 }
 
 /** The place of what follows `--` or the options, whichever comes first. */

@@ -4,6 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import type { AgentCommand, AgentContext } from '../../src/agent/commands/command.ts'
 import { thisMachine } from '../../src/agent/this-machine.ts'
 import { command, givenTo, print } from './command-line.ts'
+import { acceptFormerOption } from './former-names.ts'
 
 const context: AgentContext = {
   platform: thisMachine,
@@ -19,6 +20,7 @@ export function makeAgentCommand(described: AgentCommand): Command {
   const made = command(operands === undefined ? name : `${name} ${operands}`, description, [...examples])
   for (const { name: flag, value, help } of options)
     made.addOption(new Option(`--${flag}${value === undefined ? '' : ` <${value}>`}`, help))
+  for (const { name: flag, former } of options) if (former !== undefined) acceptFormerOption(made, former, flag)
   made.addHelpText('after', `\n${notes}`)
   // The options after the first operand belong to the command that it names.
   if (operands !== undefined) made.passThroughOptions()

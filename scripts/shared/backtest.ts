@@ -31,7 +31,7 @@ export function backtestCommand(): Command {
     .option('--no-require-token-type', 'remove the token type check')
     .option('--no-replay-protection', 'accept tokens without a jti claim')
     .option('--since <time>', 'only exchanges since this time, or 24h for the last 24 hours (default: 30d)', momentText)
-    .option('--limit <exchanges>', 'the most exchanges to judge, newest first (default: 100000)', wholeNumber)
+    .option('--limit <rows>', 'maximum number of exchanges to judge, newest first (default: 100000)', wholeNumber)
   return operationCommand(
     inOrganization(made),
     'policies.backtest',

@@ -2,6 +2,7 @@
 import { type Command, CommanderError } from 'commander'
 import { describeError, Fault, type FaultCode, tellForCommands } from '../../src/fault.ts'
 import { alternatives } from '../../src/values/alternatives.ts'
+import { acceptFormerNames } from './former-names.ts'
 import { printable } from './render.ts'
 
 /** Exit code 0 is success. */
@@ -32,6 +33,7 @@ export function prepareCommands(made: Command, asJson: boolean): void {
     .showHelpAfterError(false)
     // Options after a command belong to that command, even if its parent has the same option.
     .enablePositionalOptions()
+  acceptFormerNames(made, pathOf(made))
   requireLate(made)
   for (const child of made.commands) prepareCommands(child, asJson)
 }

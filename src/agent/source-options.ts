@@ -3,8 +3,13 @@ import { Fault } from '../fault.ts'
 import { type AgentDependencies, type TokenSource, tokenSource } from './access-token.ts'
 import { identityForms, parseIdentity } from './identity.ts'
 
-/** Without `value`, the option is a switch. */
-export type AgentOption = { name: string; value?: string; help: string }
+/** Without `value`, the option is a switch. `former` is the name that it had before, which works for one more release. */
+export type AgentOption = { name: string; value?: string; help: string; former?: string }
+/** One line for standard error, so that output in JSON stays JSON. */
+export function formerNameWarning(former: string, current: string): string {
+  return `Warning: ${former} is now ${current}; the next release no longer accepts ${former}`
+}
+
 /** The values of options by name, as they were written; a switch that is set is 'true'. */
 export type GivenOptions = Readonly<Record<string, string | undefined>>
 

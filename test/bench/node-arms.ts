@@ -41,7 +41,7 @@ export async function startArm(nodesTotal: number, issuerUrl: string, upstreamOr
   const { id: keyId, key: apiKey } = await run('keys', 'create', '--name', 'key')
   const { key: managementKey } = await run('keys', 'create', '--name', 'admin', '--management')
   await run('prices', 'set', 'bench', '--prompt', '1', '--completion', '1')
-  await run('issuers', 'add', '--name', 'idp', '--url', issuerUrl)
+  await run('issuers', 'add', '--name', 'idp', '--issuer-url', issuerUrl)
   const matching = ['--audience', audience, '--subject', subject]
   const policy = await run('policies', 'create', '--name', 'bench', '--issuer', 'idp', '--key', 'key', ...matching)
   const nodes: Served[] = []

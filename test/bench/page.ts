@@ -12,7 +12,7 @@ const settings = { LATCHKEY_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}/v1`
 const { run, folder, serve } = await installLatchkey(settings)
 const { key: management } = await run('keys', 'create', '--name', 'admin', '--management')
 const { key: caller } = await run('keys', 'create', '--name', 'caller')
-await run('issuers', 'add', '--name', 'idp', '--url', 'https://idp.example.com')
+await run('issuers', 'add', '--name', 'idp', '--issuer-url', 'https://idp.example.com')
 await fill(folder, filling)
 const { baseUrl, stop } = await serve()
 console.log(`filled with ${JSON.stringify(filling)}`)

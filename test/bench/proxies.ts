@@ -77,7 +77,7 @@ export async function startLatchkey(origin: string): Promise<{ withTokens: Gatew
     LATCHKEY_UPSTREAM_API_KEY: 'upstream-secret',
   })
   const { key } = await run('keys', 'create', '--name', 'key')
-  await run('issuers', 'add', '--name', 'idp', '--url', issuerUrl)
+  await run('issuers', 'add', '--name', 'idp', '--issuer-url', issuerUrl)
   const matching = ['--audience', audience, '--subject', subject]
   const { id } = await run('policies', 'create', '--name', 'bench', '--issuer', 'idp', '--key', 'key', ...matching)
   const { baseUrl, pid, stop } = await serve()

@@ -76,7 +76,7 @@ async function installTrusting(issuerUrl: string): Promise<Trusting> {
   const installed = await installLatchkey()
   const { run } = installed
   await run('keys', 'create', '--name', 'key')
-  await run('issuers', 'add', '--name', 'idp', '--url', issuerUrl)
+  await run('issuers', 'add', '--name', 'idp', '--issuer-url', issuerUrl)
   const common = ['--issuer', 'idp', '--key', 'key', '--audience', audience, '--subject', subject]
   const { id: policyId } = await run('policies', 'create', '--name', 'bench', ...common, '--condition', condition)
   return { ...installed, policyId }

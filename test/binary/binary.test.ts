@@ -146,7 +146,7 @@ test('the binary does the whole main job', async () => {
   const { key: managementKey } = await json<{ key: string }>('init')
   expect(managementKey).toMatch(/^sk-lk-v1-[0-9a-f]{64}$/)
   await json('keys', 'create', '--name', 'app')
-  await json('issuers', 'add', '--name', 'idp', '--url', issuerUrl)
+  await json('issuers', 'add', '--name', 'idp', '--issuer-url', issuerUrl)
   const policy = await json(
     'policies',
     'create',
@@ -209,7 +209,7 @@ test('the binary does the whole main job', async () => {
   expect(keys).toHaveLength(2)
   await hasPageFiles(baseUrl.replace(/v1$/, 'admin/'))
 
-  await json('policies', 'pause', 'app')
+  await json('policies', 'disable', 'app')
   const refused = await postExchange(baseUrl, { federation_policy_id: policy.id, subject_token: subjectToken })
   expect(await refused.json()).toMatchObject({ error: 'invalid_grant' })
   const audit = await json<{ data: Record<string, unknown>[] }>('audit')

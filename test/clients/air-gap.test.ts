@@ -32,7 +32,17 @@ afterAll(async () => {
 const runOutside = (...args: string[]) =>
   runCommand(args, { cwd: outside.path, env: { LATCHKEY_INSECURE_ISSUERS: 'true' } })
 const pack = (...more: string[]) =>
-  runOutside('jwks', 'pack', '--issuer', provider.issuerUrl, '--key', 'packer.key', '--valid', '30d', ...more)
+  runOutside(
+    'jwks',
+    'pack',
+    '--issuer-url',
+    provider.issuerUrl,
+    '--private-key-file',
+    'packer.key',
+    '--valid',
+    '30d',
+    ...more,
+  )
 
 test('outside, a packer makes a key that only its user can read, and signs the keys of a real provider', async () => {
   expect(await runOutside('jwks', 'keygen', '--out', 'packer.key')).toMatchObject({ code: 0, stderr: '' })

@@ -103,7 +103,16 @@ describe.skipIf(!isRoot || !isReachable)(
       giveToDaemon()
       const others = join(folder.path, 'others')
       mkdirSync(others, { mode: 0o700 })
-      const key = ['issuers', 'add', '--name', 'a', '--url', 'https://idp.example', '--jwks-file', join(others, 'jwks')]
+      const key = [
+        'issuers',
+        'add',
+        '--name',
+        'a',
+        '--issuer-url',
+        'https://idp.example',
+        '--jwks-file',
+        join(others, 'jwks'),
+      ]
       for (const args of [key, ['backup', '--to', join(others, 'x.backup')]]) {
         const { code, stderr } = await runLower(...args)
         expect(code).toBeGreaterThan(0)

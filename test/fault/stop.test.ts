@@ -47,7 +47,7 @@ async function reasonsOf(organization: string): Promise<unknown[]> {
 }
 
 const stops: { command: string[]; reason: string }[] = [
-  { command: ['policies', 'pause', 'steady'], reason: 'policy_paused' },
+  { command: ['policies', 'disable', 'steady'], reason: 'policy_paused' },
   { command: ['policies', 'delete', 'steady'], reason: 'policy_deleted' },
   { command: ['keys', 'disable', 'target'], reason: 'key_disabled' },
   { command: ['keys', 'delete', 'target'], reason: 'key_deleted' },

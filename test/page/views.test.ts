@@ -204,7 +204,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await wake(page)
     const refused = page.getByRole('row').filter({ hasText: 'policy_paused' })
     await refused.waitFor()
-    expect(await refused.textContent()).toContain('latchkey policies resume')
+    expect(await refused.textContent()).toContain('latchkey policies enable')
     await latchkey.admin('policies.resume', { policy: 'policy' })
   })
 

@@ -83,7 +83,7 @@ for (const [name, program] of programs) {
       runCommand(args, { cwd: folder.path, env: { ...env, ...more }, program })
 
     test('token prints a token that the server accepts', async () => {
-      const { code, stdout, stderr } = await run(['token', '--force'])
+      const { code, stdout, stderr } = await run(['token', '--fresh'])
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       const headers = { authorization: `Bearer ${stdout.trim()}` }
       expect((await fetch(`${federation.server.baseUrl}/models`, { headers })).status).toBe(200)
@@ -93,7 +93,7 @@ for (const [name, program] of programs) {
       const metadata = await listenLocally(async () => Response.json({ access_token: await federation.mint() }))
       const azure = { IDENTITY_ENDPOINT: metadata.url, IDENTITY_HEADER: 'secret', LATCHKEY_IDENTITY: 'azure' }
       const ways = [
-        ['token', '--force'],
+        ['token', '--fresh'],
         ['exec', '--inject', 'agent', '--', 'true'],
         ['exec', '--inject', 'token', '--', 'sh', '-c', 'echo $no_proxy'],
       ]
@@ -105,7 +105,7 @@ for (const [name, program] of programs) {
       const agent = await startAgent(program ?? [], ['--listen', '127.0.0.1:0'], proxy.env)
       expect((await fetch(`${agent.url}/models`)).status).toBe(200)
       const address = new URL(agent.url).host
-      expect((await run(['agent', '--listen', address, '--check'], proxy.env)).code).toBe(0)
+      expect((await run(['agent', '--listen', address, '--ready'], proxy.env)).code).toBe(0)
       expect(await agent.stop()).toBe(0)
       await metadata.listener.drain()
       expect(proxy.seen).toEqual([])

@@ -48,7 +48,7 @@ test('keys of issuers, prompts, credentials and exchanged tokens go straight to 
   writeFileSync(join(cwd, 'upstream.jwt'), await federation.mint())
   const exchange = `exchange:${join(cwd, 'upstream.jwt')}`
   const upstream = [
-    '--url',
+    '--inference-url',
     federation.server.baseUrl,
     '--credential',
     exchange,
@@ -57,7 +57,7 @@ test('keys of issuers, prompts, credentials and exchanged tokens go straight to 
   ]
   await json('upstreams', 'add', '--name', 'chained', ...upstream)
   await json('keys', 'create', '--name', 'app')
-  await json('issuers', 'add', '--name', 'idp', '--url', federation.issuerUrl)
+  await json('issuers', 'add', '--name', 'idp', '--issuer-url', federation.issuerUrl)
   const binding = ['--issuer', 'idp', '--key', 'app', '--audience', 'latchkey', '--subject', subject]
   const policy = await json('policies', 'create', '--name', 'p', ...binding)
   const subjectToken = await federation.mint({ aud: 'latchkey' })

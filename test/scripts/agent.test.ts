@@ -61,10 +61,10 @@ test('writes the token, signals the process that reads it, and serves a socket w
   const ask = (authorization: string) =>
     fetch('http://any-host/v1/models', { unix: socket, headers: { authorization } }).then(({ status }) => status)
   expect([await ask('Bearer wrong'), await ask('Bearer local-secret')]).toEqual([401, 200])
-  expect(await run(['--check', '--listen', `unix:${socket}`])).toEqual({ code: 0, stdout: 'ready\n', stderr: '' })
+  expect(await run(['--ready', '--listen', `unix:${socket}`])).toEqual({ code: 0, stdout: 'ready\n', stderr: '' })
   child.kill('SIGTERM')
   expect(await child.exited).toBe(0)
-  expect(await run(['--check', '--listen', `unix:${socket}`])).toMatchObject({ code: 1, stdout: 'unreachable\n' })
+  expect(await run(['--ready', '--listen', `unix:${socket}`])).toMatchObject({ code: 1, stdout: 'unreachable\n' })
 })
 
 test('waits for a server that is not there yet, and says when it tries again', async () => {
@@ -86,7 +86,7 @@ test('refuses options that make no sense, and never a secret as an argument', as
     [['--write', 'f', '--signal', '-1'], '"-1" is not a valid value for --signal'],
     [['--listen', '127.0.0.1:0', '--secret', 'my-secret'], 'use env:NAME or file:PATH'],
     [['--listen', '127.0.0.1:0', '--secret', 'env:NONE'], 'env:NONE is missing or empty'],
-    [['--check'], '--check needs --listen'],
+    [['--ready'], '--ready needs --listen'],
   ]
   for (const [args, stderr] of wrong) {
     const refused = await run(args)

@@ -141,7 +141,7 @@ describe('the manual page', () => {
     expect(code).toBe(0)
     expect(stdout).toStartWith('.TH LATCHKEY 1 ')
     expect(stdout).toContain('.SS "keys create"\n')
-    expect(stdout).toContain('\\fB\\-\\-limit\\-reset\\fR \\fI<period>\\fR')
+    expect(stdout).toContain('\\fB\\-\\-budget\\-reset\\fR \\fI<period>\\fR')
     expect(stdout).toContain('\\fBLATCHKEY_LISTEN\\fR')
     expect(stdout).toContain('\\fBtroubleshooting\\fR')
     expect(stdout).not.toContain('__complete')

@@ -57,7 +57,7 @@ test('the document of the manual is applied, with files beside it, and its plan 
     'config',
     'apply',
     file,
-    '--plan',
+    '--plan-file',
     path('plan.json'),
     '--secrets-out',
     path('secrets'),
@@ -97,7 +97,7 @@ test('a credential comes from the environment, and a plan is refused once an obj
   expect(stdout).not.toContain('secret-of-the-environment')
   const plan = write('env.json', stdout)
   await latchkey.admin('upstreams.update', { upstream: 'big', priority: 3 })
-  const refused = await run('config', 'apply', path('env.yaml'), '--plan', plan)
+  const refused = await run('config', 'apply', path('env.yaml'), '--plan-file', plan)
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('has changed since the plan') })
   expect(await latchkey.admin('upstreams.show', { upstream: 'big' })).toMatchObject({
     models: ['a'],
@@ -108,9 +108,9 @@ test('a credential comes from the environment, and a plan is refused once an obj
 test('a locked object is changed only with --force, which warns, and show and list name its owner', async () => {
   const file = write('locked.yaml', 'latchkey: 1\nowner: ops\nowner_locks: true\nkeys:\n  - name: held\n')
   expect((await commands.run('config', 'apply', file)).stdout).toContain('~ owner_locks of ops: false → true\n')
-  const refused = await commands.run('keys', 'update', 'held', '--limit', '5')
+  const refused = await commands.run('keys', 'update', 'held', '--budget', '5')
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('locks the key "held"') })
-  const forced = await commands.run('keys', 'update', 'held', '--limit', '5', '--force')
+  const forced = await commands.run('keys', 'update', 'held', '--budget', '5', '--force')
   expect(forced).toMatchObject({ code: 0, stderr: expect.stringContaining('Warning: The key "held" belongs to') })
   expect(forced.stdout).toContain('managed by  ops')
   expect((await commands.run('keys', 'list')).stdout).toContain('MANAGED BY')

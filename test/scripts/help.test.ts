@@ -56,7 +56,7 @@ describe('the help of', () => {
       organizations: ['create', 'list', 'plan'],
       keys: ['create', 'list', 'show', 'disable', 'enable', 'delete'],
       issuers: ['add', 'list', 'show', 'update', 'refresh', 'delete'],
-      policies: ['create', 'list', 'show', 'update', 'pause', 'resume', 'delete'],
+      policies: ['create', 'list', 'show', 'update', 'disable', 'enable', 'delete'],
     }
     const paths = leaves.map(({ path }) => path)
     for (const [group, verbs] of Object.entries(wanted))
@@ -74,7 +74,7 @@ describe('as a user runs it,', () => {
   const script = (name: string) => [process.execPath, join(import.meta.dirname, `../../scripts/${name}.ts`)]
   const shown: [name: string, args: string[], contains: string, program?: string[]][] = [
     ['the program', ['--help'], '$ latchkey init'],
-    ['a group', ['policies', '--help'], 'pause'],
+    ['a group', ['policies', '--help'], 'disable'],
     ['a command', ['policies', 'create', '--help'], '$ latchkey policies create'],
     ['a script alone', ['create', '--help'], '$ latchkey keys create', script('keys')],
     ['a script that is one command', ['--help'], '$ latchkey serve', script('serve')],

@@ -44,7 +44,7 @@ test('an upstream is added, checked, put right and used at once', async () => {
     'add',
     '--name',
     'echo',
-    '--url',
+    '--inference-url',
     `${upstream.url}/v1`,
     '--models',
     'echo',
@@ -62,8 +62,8 @@ test('an upstream is added, checked, put right and used at once', async () => {
   expect((await run('upstreams', 'check', 'echo')).code).toBe(0)
   expect((await ask('echo')).status).toBe(200)
   expect((await ask('other')).status).toBe(404)
-  expect(await failure('upstreams', 'add', '--name', 'echo', '--url', 'http://x')).toMatchObject({ code: 1 })
-  expect(await failure('upstreams', 'add', '--name', 'x', '--url', 'ftp://x')).toMatchObject({ code: 2 })
+  expect(await failure('upstreams', 'add', '--name', 'echo', '--inference-url', 'http://x')).toMatchObject({ code: 1 })
+  expect(await failure('upstreams', 'add', '--name', 'x', '--inference-url', 'ftp://x')).toMatchObject({ code: 2 })
 })
 
 test('an upstream is shown as it was added', async () => {
@@ -76,7 +76,7 @@ test('an upstream is shown as it was added', async () => {
 })
 
 test('headers that pass are named for one upstream, changed and taken back', async () => {
-  const address = ['--name', 'gateway', '--url', `${upstream.url}/v1`, '--models', 'none']
+  const address = ['--name', 'gateway', '--inference-url', `${upstream.url}/v1`, '--models', 'none']
   const headers = ['--forward-header', 'HTTP-Referer', 'X-Title', '--return-header', 'X-Inference-Time']
   expect(await json('upstreams', 'add', ...address, ...headers)).toMatchObject({
     forward_headers: ['http-referer', 'x-title'],
@@ -90,11 +90,11 @@ test('headers that pass are named for one upstream, changed and taken back', asy
   })
   expect(await json('upstreams', 'update', 'gateway', '--no-forward-header')).toMatchObject({ forward_headers: [] })
   expect(await json('upstreams', 'show', 'echo')).toMatchObject({ forward_headers: [], return_headers: [] })
-  await json('upstreams', 'remove', 'gateway')
+  await json('upstreams', 'delete', 'gateway')
 })
 
 test('a credential is exchanged for the token in a file, until it is removed', async () => {
-  const address = ['--name', 'east', '--url', 'https://east.example/v1', '--models', 'none']
+  const address = ['--name', 'east', '--inference-url', 'https://east.example/v1', '--models', 'none']
   const exchange = ['--credential', 'exchange:token', '--exchange-policy', 'policy']
   expect(await json('upstreams', 'add', ...address, ...exchange)).toMatchObject({
     has_credential: true,
@@ -107,7 +107,7 @@ test('a credential is exchanged for the token in a file, until it is removed', a
   const alone = await failure('upstreams', 'update', 'east', '--exchange-scope', 'inference')
   expect(alone).toMatchObject({ code: 2, error: { message: expect.stringContaining('--credential exchange:FILE') } })
   expect(await json('upstreams', 'update', 'east', '--no-credential')).toMatchObject({ credential_exchange: null })
-  await json('upstreams', 'remove', 'east')
+  await json('upstreams', 'delete', 'east')
 })
 
 test('a credential that is exchanged is added before any server runs', async () => {
@@ -139,9 +139,9 @@ test('prices are set, imported whole or not at all, and count from the next requ
 
 test('a key is bound and unbound by command', async () => {
   const bounds = [
-    '--limit',
+    '--budget',
     '2.5',
-    '--limit-reset',
+    '--budget-reset',
     'weekly',
     '--allowed-models',
     'a',
@@ -154,7 +154,13 @@ test('a key is bound and unbound by command', async () => {
   expect(made).toMatchObject({ ...told, requests_per_minute: 9, expires_at: '2999-01-01T00:00:00.000Z' })
   const shown = await run('keys', 'show', 'bound')
   expect(shown.stdout).toMatch(/^limit +2\.50 USD weekly, 2\.50 left$/m)
-  const none = ['--no-limit', '--no-limit-reset', '--no-allowed-models', '--no-requests-per-minute', '--no-expires-at']
+  const none = [
+    '--no-budget',
+    '--no-budget-reset',
+    '--no-allowed-models',
+    '--no-requests-per-minute',
+    '--no-expires-at',
+  ]
   expect(await json('keys', 'update', 'bound', ...none, '--tokens-per-minute', '100')).toMatchObject({
     limit: null,
     limit_reset: null,
@@ -164,7 +170,7 @@ test('a key is bound and unbound by command', async () => {
     expires_at: null,
   })
   expect(await failure('keys', 'update', 'bound')).toMatchObject({ code: 2 })
-  expect(await failure('keys', 'update', 'bound', '--limit', 'much')).toMatchObject({ code: 2 })
+  expect(await failure('keys', 'update', 'bound', '--budget', 'much')).toMatchObject({ code: 2 })
 })
 
 test('usage is told by what it was for, as a table, as JSON and as CSV that no spreadsheet runs', async () => {

@@ -53,7 +53,7 @@ beforeAll(async () => {
     'add',
     '--name',
     'idp',
-    '--url',
+    '--issuer-url',
     'https://idp.example.com',
     '--jwks-file',
     'jwks.json',
@@ -216,7 +216,7 @@ test('updates print the whole object; --no-require-… removes one check and lea
     updated_at: time,
     required_scope: 'new',
   })
-  expect(await json('policies', 'pause', 'cd')).toMatchObject({ id: policy.id, enabled: false })
+  expect(await json('policies', 'disable', 'cd')).toMatchObject({ id: policy.id, enabled: false })
 })
 
 test('--no-subject and --no-condition take one away where the other stays', async () => {
@@ -236,14 +236,23 @@ test('--no-subject and --no-condition take one away where the other stays', asyn
 
 test('what stops policies from exchanging tells which, and nothing where none was stopped', async () => {
   await json('keys', 'create', '--name', 'shared')
-  await json('issuers', 'add', '--name', 'brief', '--url', 'https://brief.example.com', '--jwks-file', 'jwks.json')
+  await json(
+    'issuers',
+    'add',
+    '--name',
+    'brief',
+    '--issuer-url',
+    'https://brief.example.com',
+    '--jwks-file',
+    'jwks.json',
+  )
   for (const name of ['one', 'two'])
     await json('policies', 'create', '--name', name, '--issuer', 'brief', '--key', 'shared', ...rules)
   const policies_affected = ['one', 'two']
   expect(await json('keys', 'disable', 'shared')).toMatchObject({ name: 'shared', disabled: true, policies_affected })
   expect(await json('keys', 'disable', 'shared')).not.toHaveProperty('policies_affected')
   expect(await json('keys', 'enable', 'shared')).not.toHaveProperty('policies_affected')
-  await json('policies', 'pause', 'one')
+  await json('policies', 'disable', 'one')
   const { stdout } = await run('issuers', 'delete', 'brief')
   expect(stdout).toEndWith('\n1 policy has become inactive: two\n')
   expect((await run('keys', 'delete', 'shared')).stdout).toMatch(/^Deleted \S+\n$/)
@@ -261,7 +270,16 @@ test('an issuer is shown with its CA, how long its keys last, and the keys thems
     'private CA': 'none',
   })
   const ca = join(import.meta.dirname, '../fixtures/tls/ca.pem')
-  const made = await json('issuers', 'add', '--name', 'site', '--url', 'https://site.example.com', '--ca-file', ca)
+  const made = await json(
+    'issuers',
+    'add',
+    '--name',
+    'site',
+    '--issuer-url',
+    'https://site.example.com',
+    '--ca-file',
+    ca,
+  )
   expect(made).toMatchObject({ keys: [] })
   expect(await linesOf('site')).toMatchObject({
     keys: 'none yet',
@@ -275,7 +293,7 @@ test('an issuer is shown with its CA, how long its keys last, and the keys thems
 
 test('a key set that cannot be used is reported by issuers verify, with exit code 1', async () => {
   writeFileSync(join(folder.path, 'empty.json'), '{"keys":[]}')
-  const args = ['issuers', 'verify', '--url', 'https://idp.example.com', '--jwks-file', 'empty.json']
+  const args = ['issuers', 'verify', '--issuer-url', 'https://idp.example.com', '--jwks-file', 'empty.json']
   const { code, stdout } = await run(...args, '--json')
   expect({ code, report: JSON.parse(stdout) }).toMatchObject({
     code: 1,
@@ -378,7 +396,7 @@ describe('a failure is { error: { code, message } } on standard error, with its 
     ['a second init', ['init'], 1, 'conflict', /already initialized/],
     [
       'a plain http issuer',
-      ['issuers', 'add', '--name', 'h', '--url', 'http://idp.example.com'],
+      ['issuers', 'add', '--name', 'h', '--issuer-url', 'http://idp.example.com'],
       2,
       'invalid',
       /https/,
@@ -432,7 +450,7 @@ test('what is deleted is gone from its list', async () => {
 
 test('the changes are told as the service shows things, in text with kind, name and both values', async () => {
   await json('policies', 'create', '--name', 'seen', '--issuer', 'idp', '--key', 'app', ...rules)
-  await json('policies', 'pause', 'seen')
+  await json('policies', 'disable', 'seen')
   await json('policies', 'delete', 'seen')
   const { data } = (await json('audit', 'changes', '--limit', '3')) as { data: JsonObject[] }
   expect(data).toMatchObject([

@@ -290,7 +290,7 @@ describe('with the old key lost', () => {
     test(`${name}: a new key takes its place, and what was there stays aside`, async () => {
       const credential = join(installation.folder, 'secret')
       writeFileSync(credential, 'gpu-secret')
-      const gpu = ['--name', 'gpu', '--url', 'http://127.0.0.1:1/v1', '--credential-file', credential]
+      const gpu = ['--name', 'gpu', '--inference-url', 'http://127.0.0.1:1/v1', '--credential-file', credential]
       expect((await installation.run('upstreams', 'add', ...gpu)).code).toBe(0)
       lose()
       const lost = existsSync(file) ? readFileSync(file, 'utf8') : undefined

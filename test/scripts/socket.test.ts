@@ -21,11 +21,11 @@ test('a command prints what the server knows', async () => {
 })
 
 test('a pause is obeyed by the next exchange, and a resume as well', async () => {
-  expect(await commands.json('policies', 'pause', 'policy')).toMatchObject({ enabled: false })
+  expect(await commands.json('policies', 'disable', 'policy')).toMatchObject({ enabled: false })
   const response = await latchkey.exchange(await latchkey.sign())
   expect(response.status).toBe(400)
   expect(await auditOf(latchkey, response)).toMatchObject([{ reason: 'policy_paused' }])
-  expect(await commands.json('policies', 'resume', 'policy')).toMatchObject({ enabled: true })
+  expect(await commands.json('policies', 'enable', 'policy')).toMatchObject({ enabled: true })
   expect((await latchkey.exchange(await latchkey.sign())).status).toBe(200)
 })
 

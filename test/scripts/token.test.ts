@@ -55,7 +55,7 @@ test('prints a token that the server accepts, and again the same one until it is
   const headers = { authorization: `Bearer ${first.stdout.trim()}` }
   expect((await fetch(`${federation.server.baseUrl}/models`, { headers })).status).toBe(200)
   expect((await run()).stdout).toBe(first.stdout)
-  const forced = await run(['--force', '--json'])
+  const forced = await run(['--fresh', '--json'])
   const { access_token: token, expires_at: expiry } = JSON.parse(forced.stdout) as Record<string, string>
   expect(`${token}\n`).toMatch(accessToken)
   expect(token).not.toBe(first.stdout.trim())
@@ -131,7 +131,7 @@ test('does not wait for a process that was killed while it exchanged', async () 
   await dead.exited
   const lock = inFolder(join('latchkey', (cached()[0] ?? '').replace('.json', '.lock')))
   writeFileSync(lock, `${dead.pid} ${hostname()}`)
-  expect((await run(['--force'])).stdout).toMatch(accessToken)
+  expect((await run(['--fresh'])).stdout).toMatch(accessToken)
   expect(existsSync(lock)).toBe(false)
 })
 

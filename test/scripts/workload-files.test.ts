@@ -169,7 +169,7 @@ describe('the sidecar', () => {
     expect(['ready', 'not_ready', 'unreachable']).toContain(probe.stdout.trim())
     const address = agent?.command.at(-1)
     expect(agent?.command.slice(2)).toEqual(['agent', '--listen', String(address)])
-    expect(args).toEqual(['agent', '--check', '--listen', String(address)])
+    expect(args).toEqual(['agent', '--ready', '--listen', String(address)])
     const urls = pod?.containers[0]?.env.filter(({ name }) => name.endsWith('_URL')).map(({ value }) => value)
     expect(urls).toEqual([`http://${address}/v1`, `http://${address}`])
     const names = agent?.env.map(({ name }) => name)

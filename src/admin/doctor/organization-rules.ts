@@ -55,7 +55,10 @@ function judgePlan({ organization, isEntitled, policies }: OrganizationFacts): F
 const problems: Record<NonNullable<PolicyState[2]>, { why: string; action: string }> = {
   issuer_deleted: { why: 'the issuer was deleted', action: 'latchkey policies delete POLICY' },
   key_deleted: { why: 'the key was deleted', action: 'latchkey policies update POLICY --key KEY' },
-  key_disabled: { why: 'the key is disabled', action: 'latchkey keys enable KEY, or: latchkey policies pause POLICY' },
+  key_disabled: {
+    why: 'the key is disabled',
+    action: 'latchkey keys enable KEY, or: latchkey policies disable POLICY',
+  },
   key_expired: { why: 'the key has expired', action: 'latchkey keys update KEY --expires-at TIME' },
 }
 
@@ -78,7 +81,7 @@ function judgePolicies({ policies, exchangesSince }: OrganizationFacts, within: 
 }
 
 function judgeBudgets({ budgets }: OrganizationFacts, within: string): Finding[] {
-  const action = 'Raise the limit: latchkey keys update KEY --limit DOLLARS, or wait for its reset'
+  const action = 'Raise the limit: latchkey keys update KEY --budget DOLLARS, or wait for its reset'
   const levels = [
     { level: 'error', code: 'budget_spent', says: 'spent the whole budget, so requests are refused', from: 1 },
     { level: 'warning', code: 'budget_nearly_spent', says: 'spent at least 80 % of the budget', from: budgetShare },

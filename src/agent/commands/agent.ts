@@ -24,7 +24,11 @@ export const agentCommand: AgentCommand = {
     },
     { name: 'write', value: 'file', help: 'write the token to this file, and again before it expires' },
     { name: 'signal', value: 'pid', help: 'send SIGHUP to this process after each write' },
-    { name: 'check', help: 'ask the agent at --listen whether it is ready; exit code 0 if it is, 1 if not' },
+    {
+      name: 'ready',
+      former: 'check',
+      help: 'ask the agent at --listen whether it is ready; exit code 0 if it is, 1 if not',
+    },
     ...sourceOptions,
     ...commonOptions,
   ],
@@ -37,7 +41,7 @@ export const agentCommand: AgentCommand = {
 /livez and /readyz, writes one line for each renewal to standard error, and lets running requests end on SIGTERM.`,
   run: async (given, _operands, context) => {
     const address = given.listen === undefined ? undefined : parseListenAddress(given.listen)
-    if (given.check !== undefined) return checkAgent(address, context)
+    if (given.ready !== undefined) return checkAgent(address, context)
     const plan = readPlan(given)
     if (address === undefined && plan.write === undefined)
       throw new Fault('usage', '--listen or --write must be given; see: latchkey agent --help')
@@ -91,7 +95,7 @@ async function readSecret(source: string | undefined, { platform }: AgentContext
 }
 
 async function checkAgent(address: ListenAddress | undefined, { print }: AgentContext): Promise<number> {
-  if (address === undefined) throw new Fault('usage', '--check needs --listen with the address of the agent')
+  if (address === undefined) throw new Fault('usage', '--ready needs --listen with the address of the agent')
   const status = await askReadiness(address)
   print(status)
   return status === 'ready' ? 0 : 1

@@ -92,7 +92,7 @@ function servers(rows, more) {
     empty: empty(
       'No inference server',
       'Requests have nowhere to go. Add one on the server:',
-      code('latchkey upstreams add --name gpu --url URL', 'command'),
+      code('latchkey upstreams add --name gpu --inference-url URL', 'command'),
     ),
   })
 }

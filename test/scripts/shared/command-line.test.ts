@@ -70,7 +70,11 @@ describe('an option that every command takes works', () => {
 describe('a typing error is answered with what was probably meant:', () => {
   const rows: [name: string, args: string[], meant: string][] = [
     ['a required option', ['keys', 'create', '--nam', 'app'], '--name'],
-    ['one of several required options', ['issuers', 'add', '--name', 'idp', '--ulr', 'https://idp.example'], '--url'],
+    [
+      'one of several required options',
+      ['issuers', 'add', '--name', 'idp', '--issuer-ulr', 'https://idp.example'],
+      '--issuer-url',
+    ],
     ['an option before the command', ['--confg', settingsFile, 'keys', 'list'], '--config'],
     ['a command of a group', ['keys', 'creat', '--name', 'app'], 'create'],
   ]
@@ -84,8 +88,8 @@ describe('a typing error is answered with what was probably meant:', () => {
 
   test('a wrong value is quoted with what to use instead and where help is', async () => {
     const rows: [args: string[], rule: string][] = [
-      [['keys', 'create', '--name', 'app', '--limit-reset', 'yearly'], '--limit-reset: use daily, weekly or monthly'],
-      [['keys', 'create', '--name', 'app', '--limit', 'yearly'], '--limit: use an amount such as 0.15'],
+      [['keys', 'create', '--name', 'app', '--budget-reset', 'yearly'], '--budget-reset: use daily, weekly or monthly'],
+      [['keys', 'create', '--name', 'app', '--budget', 'yearly'], '--budget: use an amount such as 0.15'],
     ]
     for (const [args, rule] of rows) {
       const { code, stderr } = await run(...args)
