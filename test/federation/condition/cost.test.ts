@@ -65,6 +65,8 @@ describe('is refused, though the costly value stands beside a heavier one:', () 
     `claims.l.map(i, claims) == claims.l.map(i, claims.a)`,
     `[[1, "a"]]${'.map(x, x + x)'.repeat(10)}[0].all(x, x.startsWith("a") || x.startsWith("a") || x.startsWith("a"))`,
     `[[true, 1]]${'.map(x, x + x)'.repeat(11)}[0].all(x, x)`,
+    'claims.t == 1 ? true : claims.l.all(i, !claims.a.contains(claims.c))',
+    'claims.t == 1 ? claims.l.all(i, !claims.a.contains(claims.c)) : true',
   ]
   for (const source of rows)
     test(source.slice(0, 90), () => {

@@ -59,6 +59,21 @@ describe('an issuer that hangs', () => {
     expect(await waiting).toBe('two')
     server.answers.keys = keys
   })
+
+  test('is waited for when what is kept no longer counts, for longer than the patience with one that does', async () => {
+    expect(await find()).toBe('one')
+    server.clock.now += 2 * day
+    const patient = issuerRow({ id: 'patient' })
+    expect(await find('one', 'ES256', patient)).toBe('one')
+    server.clock.now += 11 * minute
+    const answered = Promise.withResolvers<Response>()
+    server.answers.keys = () => answered.promise
+    const waiting = find()
+    // This one is given up, which takes the patience; the other began before it.
+    expect(await find('one', 'ES256', patient)).toBe('one')
+    answered.resolve(keySetReply([one]))
+    expect(await waiting).toBe('one')
+  })
 })
 
 describe('the cache', () => {

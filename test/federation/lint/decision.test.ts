@@ -66,6 +66,8 @@ describe('on a shared issuer', () => {
     `(" " + ${owner} + " ") in [" acme ", " initech "]`,
     `["acme", "initech"].map(o, "repo:" + o + "/").exists(p, subject.startsWith(p))`,
     `["acme", "initech"].filter(o, o == ${owner}).size() == 1`,
+    `["acme", "initech"].filter(o, o == ${owner}).filter(o, o != "initech").size() == 1`,
+    '["main", "dev"].filter(b, claims.repository_id == "1").filter(b, b != "dev").exists(b, claims.ref == b)',
     `["acme"].exists_one(o, o == ${owner})`,
     `[${owner}, claims.ref] == ["acme", "refs/heads/main"]`,
     `${owner} in {"acme": 1, "initech": 2}`,

@@ -106,6 +106,16 @@ describe('selected claims', () => {
   })
 })
 
+test.each([
+  ['cuts', 'x'.repeat(513), 'claim_too_long'],
+  ['masks', `sk-lk-v1-${'ab'.repeat(32)}`, null],
+])(
+  'no claims are recorded beside a subject that the audit %s, since a back-test would judge another one',
+  async (_, sub, reason) => {
+    expect(await recordOf({ sub, team: 'a' })).toEqual({ reason, recorded: null })
+  },
+)
+
 test('all claims are recorded up to 4 KB, and the record says whether they are all', async () => {
   await recordClaims('all')
   const { recorded } = await recordOf({ team: 'a', nested: { deep: [1, null, true] } })
