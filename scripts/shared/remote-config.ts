@@ -64,7 +64,8 @@ async function post(url: string, more: Record<string, string>, input: object): P
   try {
     const response = await outboundFetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' })
     status = response.status
-    answer = (await response.json()) as typeof answer
+    // A body that is JSON and no object, such as null, is no answer.
+    answer = Object(await response.json()) as typeof answer
   } catch (error) {
     throw new Fault('unavailable', `${url} did not respond as a Latchkey does: ${describeError(error)}`)
   }

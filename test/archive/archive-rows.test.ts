@@ -246,6 +246,8 @@ test('a run that a stopping server ends is finished by the next one', async () =
   await expect(stopping.run(request, { isAlone: true, onProgress })).rejects.toThrow('The server is stopping')
   await expect(stopping.run(request, { isAlone: true })).rejects.toThrow('The server is stopping')
   const archives = await createArchiving(context).run(request, { isAlone: true })
+  // The stop has ended the first run, and not only its result.
+  expect(archives).not.toEqual([])
   expect(archives.every(({ state }) => state === 'finished')).toBe(true)
   const everywhere = [
     ...readArchives(folder.path).flatMap(({ rows }) => rows),

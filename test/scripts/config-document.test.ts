@@ -19,7 +19,7 @@ import { readConfigFiles } from '../../scripts/shared/config-files.ts'
 import { openSecretsFolder, writeSecrets } from '../../scripts/shared/secret-files.ts'
 import { topics } from '../../src/manual/topics.ts'
 import { createCommandRunner } from '../support/command-runner.ts'
-import { runCommand } from '../support/latchkey.ts'
+import { listenLocally, runCommand } from '../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 
 let latchkey: PastedIssuer
@@ -168,6 +168,21 @@ test('a server elsewhere plans and applies over HTTP, and its errors are those o
     const { stderr } = await commands.run('config', 'plan', file, '--url', url, '--key-file', path('management.key'))
     expect(stderr).toContain(message)
   }
+})
+
+test('a server elsewhere that redirects gets the document and the key nowhere else', async () => {
+  let received = 0
+  const other = await listenLocally(async () => {
+    received += 1
+    return Response.json({ data: {} })
+  })
+  const redirecting = await listenLocally(async () => Response.redirect(`${other.url}/v1/config/plan`, 308))
+  const file = write('redirected.yaml', 'latchkey: 1\nkeys: [{ name: far }]\n')
+  const key = write('redirected.key', 'sk-lk-v1-secret\n')
+  const { code, stderr } = await commands.run('config', 'plan', file, '--url', redirecting.url, '--key-file', key)
+  expect({ code, received }).toEqual({ code: 1, received: 0 })
+  expect(stderr).toContain('/config/plan responded with 308')
+  for (const { listener } of [redirecting, other]) await listener.drain()
 })
 
 test('an export, in YAML or JSON, is a document whose plan is empty', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { Fault } from '../../src/fault.ts'
 import { decrypt, encrypt, type MasterKeySource, readMasterKey } from '../../src/tokens/master-key.ts'
+import { listOldKeyFiles, readNextKeyFile, writeNextKeyFile } from '../../src/tokens/master-key-file.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 
 let folder: ReturnType<typeof temporaryFolder>
@@ -87,6 +88,14 @@ describe('the file', () => {
     writeFileSync(path, `  ${'AB'.repeat(32)}\r\n`)
     const sealed = await encrypt(await readMasterKey(source, { create: false }), 'row', plain)
     expect(Buffer.from(await decrypt(await ofHex('ab'.repeat(32)), 'row', sealed))).toEqual(plain)
+  })
+
+  test('that another replacement would put in place is kept as an old one, since it may have encrypted something', async () => {
+    await readMasterKey(source, { create: true })
+    const [one, other] = ['01', '02'].map((digits) => digits.repeat(32))
+    for (const hex of [one, other, other]) writeNextKeyFile(path, hex ?? '', undefined)
+    expect(readNextKeyFile(path)).toBe(other)
+    expect(listOldKeyFiles(path).map((old) => readFileSync(old, 'utf8').trim())).toEqual([one ?? ''])
   })
 
   test('that cannot be made is told with its path', async () => {

@@ -134,6 +134,9 @@ test('only prune deletes, and only what the owner has in collections that the do
   expect(brief(await apply(document))).toEqual([])
   expect(brief(await apply(document, { prune: true }))).toEqual(left)
   expect(brief(await planOf(document))).toEqual([])
+  const { client } = latchkey.server.context.database
+  const { rows } = await client.execute("select credential_encrypted from upstreams where name = 'pruned-gpu'")
+  expect(rows.map((row) => row.credential_encrypted)).toEqual([null])
   expect(await namesOf('policies.list')).toContain('keeper-policy')
   expect(await namesOf('policies.list')).not.toContain('pruned-policy')
   expect(await namesOf('keys.list')).toContain('pruned-key')
