@@ -172,7 +172,7 @@ export async function openServing(
   const { registry } = admin
   const signingKeys = await openSigningKeys(rows, masterKey)
   admin.follow.onSigningKeys.push(async () => signingKeys.load(await listSigningKeys(admin.orm)))
-  const reachability = createReachability()
+  const reachability = createReachability(admin.monotonic)
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
   const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
   const page = admin.config.adminPage ? createPage(admin, pageUrl) : undefined

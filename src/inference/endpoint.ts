@@ -62,7 +62,7 @@ async function infer(path: Path, request: Request, context: InferenceContext, in
   rejectBackground(call)
   if (context.config.refusesSharedState) await rejectSharedState(call)
   rejectLoop(request, context)
-  const attempts = route(context.registry, call.models, principal.key.id)
+  const attempts = route(context.registry, call.models, principal.key.id, context.reachability.isDown)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info.requestId, principal, call)
   const pending = { request, info, entry, restoreIdleLimit, context }

@@ -108,7 +108,7 @@ describe('a key', () => {
     }))
     let fault: unknown
     try {
-      route({ ...latchkey.server.context.registry, upstreamsInOrder: upstreams }, ['unknown'], id)
+      route({ ...latchkey.server.context.registry, upstreamsInOrder: upstreams }, ['unknown'], id, () => false)
     } catch (error) {
       fault = error
     }

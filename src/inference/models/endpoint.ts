@@ -9,7 +9,7 @@ import type { PresetRegistry } from '../../presets/versions.ts'
 import { presetMarker } from '../../values/preset-text.ts'
 import { rejectLoop } from '../upstream/forwarding-loop.ts'
 import type { Upstream, UpstreamRegistry } from '../upstream/targets.ts'
-import { type ListContext, listOf } from './list-request.ts'
+import { type ListContext, listOf, oneOf } from './list-request.ts'
 import type { Model } from './model-list.ts'
 import type { ListResponse } from './model-lists.ts'
 import { findPresetModel, listPresetModels } from './preset-models.ts'
@@ -39,7 +39,7 @@ export async function listModels(request: Request, context: ModelsContext, info:
   return json(200, { object: 'list', data: [...usable, ...presets] })
 }
 
-/** One model as it is listed. */
+/** One model as it is listed, or as an upstream describes it that does not list it. */
 export async function showModel(request: Request, context: ModelsContext, info: RequestInfo): Promise<Response> {
   const principal = await admit(request, context)
   const model = info.params.model ?? ''
@@ -49,9 +49,13 @@ export async function showModel(request: Request, context: ModelsContext, info: 
   checkPreset(principal, undefined)
   checkModels(principal, [model])
   const upstreams = context.registry.upstreamsInOrder.filter(({ serves }) => serves(model))
-  const { models, failures } = await readLists(upstreams, request, context, info)
+  const { models, listed, failures } = await readLists(upstreams, request, context, info)
   const found = models.get(model)
   if (found !== undefined) return json(200, found)
+  for (const upstream of listed) {
+    const unlisted = await oneOf(model, upstream, request, context, info).catch((error) => void failures.push(error))
+    if (unlisted !== undefined) return json(200, unlisted)
+  }
   throw failures[0] ?? new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)
 }
 
@@ -63,23 +67,30 @@ async function admit(request: Request, context: ModelsContext): Promise<Principa
   return principal
 }
 
-/** The models in all these lists, by name, and the errors of the lists that failed. */
+/** The models in all these lists, by name, the upstreams that have a list, and the errors of the lists that failed. */
 async function readLists(
   upstreams: readonly Upstream[],
   request: Request,
   context: ModelsContext,
   info: RequestInfo,
-): Promise<{ models: Map<string, Model>; failures: unknown[] }> {
+): Promise<{ models: Map<string, Model>; listed: Upstream[]; failures: unknown[] }> {
   const models = new Map<string, Model>()
+  const listed: Upstream[] = []
   const failures: unknown[] = []
-  const listed = upstreams.map(async (upstream) => (await listOf(upstream, request, context, info)).models())
-  for (const [index, list] of (await Promise.allSettled(listed)).entries()) {
-    if (list.status === 'rejected') failures.push(list.reason)
-    else
-      for (const model of list.value)
-        if (!models.has(model.id) && upstreams[index]?.serves(model.id) === true) models.set(model.id, model)
+  const read = async (upstream: Upstream) => {
+    const list = (await listOf(upstream, request, context, info)).models()
+    return { upstream, list }
   }
-  return { models, failures }
+  for (const outcome of await Promise.allSettled(upstreams.map(read))) {
+    if (outcome.status === 'rejected') {
+      failures.push(outcome.reason)
+      continue
+    }
+    const { upstream, list } = outcome.value
+    listed.push(upstream)
+    for (const model of list) if (!models.has(model.id) && upstream.serves(model.id)) models.set(model.id, model)
+  }
+  return { models, listed, failures }
 }
 
 /** Copies the headers: those of a response are changed later. */

@@ -1,10 +1,11 @@
-// Requests the list of models from an inference server, limited in time and size.
+// Requests the list of models, or one model, from an inference server, limited in time and size.
 import { describeError, Fault } from '../../fault.ts'
+import { isPlainPath } from '../../http/sent-path.ts'
 import { upstreamListMillisecondsMax } from '../../limits.ts'
 import type { Log } from '../../observe/log.ts'
 import { credentialRefused, forward, type UpstreamContext } from '../upstream/forward.ts'
 import type { Upstream } from '../upstream/targets.ts'
-import { readListBody } from './model-list.ts'
+import { type Model, modelIn, readListBody } from './model-list.ts'
 import { type ListResponse, listIn, type ModelList, type ModelLists } from './model-lists.ts'
 
 /** What requesting lists needs. */
@@ -21,31 +22,60 @@ export function listOf(
   context: ListContext,
   { requestId }: { requestId: string },
 ): Promise<ModelList> {
-  const via = request.headers.get('via')
-  const ask = async (): Promise<ModelList> => {
-    // Not the caller's URL, which would send its Host.
-    const asking = new Request(`${upstream.baseUrl}/models`, {
-      headers: { accept: 'application/json', ...(via === null ? {} : { via }) },
-    })
-    try {
-      return listIn(await fetchList(asking, upstream, context, requestId))
-    } catch (error) {
-      const reason = describeError(error)
-      context.log('warn', 'upstream_models_failed', { request_id: requestId, upstream: upstream.name, reason })
-      throw error
-    }
-  }
-  return context.modelLists.listOf(upstream, ask, { isShared: via === null })
+  const ask = async () => listIn(await askFor('/models', upstream, request, context, requestId))
+  return context.modelLists.listOf(upstream, ask, { isShared: request.headers.get('via') === null })
 }
 
-async function fetchList(
+/**
+ * One model, where the list of an upstream lacks it: an upstream may know a model by more names than it lists, as Ollama
+ * does. Undefined where the upstream does not know it either.
+ * @throws Fault as `listOf`
+ */
+export async function oneOf(
+  model: string,
+  upstream: Upstream,
+  request: Request,
+  context: ListContext,
+  { requestId }: { requestId: string },
+): Promise<Model | undefined> {
+  // Such a name would lead to another path of the upstream.
+  if (!isPlainPath(`/${model}`, undefined)) return undefined
+  const path = `/models/${model.split('/').map(encodeURIComponent).join('/')}`
+  const { status, body } = await askFor(path, upstream, request, context, requestId)
+  return status === 200 ? modelIn(body) : undefined
+}
+
+/** Of the headers of a caller, only `Via` goes along. */
+async function askFor(
+  path: string,
+  upstream: Upstream,
+  request: Request,
+  context: ListContext,
+  requestId: string,
+): Promise<ListResponse> {
+  const via = request.headers.get('via')
+  // Not the caller's URL, which would send its Host.
+  const asking = new Request(`${upstream.baseUrl}${path}`, {
+    headers: { accept: 'application/json', ...(via === null ? {} : { via }) },
+  })
+  try {
+    return await fetchWhole(path, asking, upstream, context, requestId)
+  } catch (error) {
+    const reason = describeError(error)
+    context.log('warn', 'upstream_models_failed', { request_id: requestId, upstream: upstream.name, reason })
+    throw error
+  }
+}
+
+async function fetchWhole(
+  path: string,
   request: Request,
   upstream: Upstream,
   context: UpstreamContext,
   requestId: string,
 ): Promise<ListResponse> {
   const startedAt = performance.now()
-  const outgoing = { path: '/models', body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax }
+  const outgoing = { path, body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax }
   const { response, headers, abort } = await forward(request, outgoing, upstream, context)
   let isLate = false
   const timer = setTimeout(

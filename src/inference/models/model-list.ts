@@ -12,11 +12,26 @@ export function readListBody({ body }: Response): Promise<Uint8Array<ArrayBuffer
   return readBounded(body, { bytesMax: upstreamListBytesMax, tooLarge: () => new Fault('bad_gateway', message) })
 }
 
-/** The entries that have a name; undefined when the body is not a list. */
+/** The entries that have a name; undefined when the body is not a list. Ollama writes an empty list as null. */
 export function modelsIn(body: Uint8Array): Model[] | undefined {
+  const { data } = Object(parse(body)) as { data?: unknown }
+  if (data === null) return []
+  return Array.isArray(data) ? data.filter(isModel) : undefined
+}
+
+/** The model that a body is, if it has a name. */
+export function modelIn(body: Uint8Array): Model | undefined {
+  const model = parse(body)
+  return isModel(model) ? model : undefined
+}
+
+function isModel(value: unknown): value is Model {
+  return typeof (value as Model | null | undefined)?.id === 'string'
+}
+
+function parse(body: Uint8Array): unknown {
   try {
-    const { data } = JSON.parse(Buffer.from(body).toString()) as { data: unknown }
-    return Array.isArray(data) ? (data as Model[]).filter((model) => typeof model?.id === 'string') : undefined
+    return JSON.parse(Buffer.from(body).toString())
   } catch {
     return undefined
   }

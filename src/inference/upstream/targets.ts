@@ -61,20 +61,24 @@ export function configuredUpstream(baseUrl: string): Upstream {
 }
 
 /**
- * The attempts for a request, in order: each model at every upstream that serves it. A request without a model goes to
- * the first upstream, which decides whether it needs one. `keyId` is for the log.
+ * The attempts for a request, in order: each model at every upstream that serves it. A request without a model can go to
+ * every upstream, which decides whether it needs one; those that are down come last. `keyId` is for the log.
  * @throws Fault `unavailable` when no upstream is configured, `not_found` when none serves any of the models
  */
 export function route(
   { upstreamsInOrder: upstreams }: UpstreamRegistry,
   models: readonly string[],
   keyId: string,
+  isDown: (upstream: Upstream) => boolean,
 ): Attempt[] {
   if (upstreams.length === 0)
     throw new Fault('unavailable', 'No inference server is configured', {
       reason: `no_upstream, key ${keyId}; set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add`,
     })
-  if (models.length === 0) return upstreams.slice(0, 1).map((upstream) => ({ upstream, model: undefined }))
+  if (models.length === 0) {
+    const inOrder = upstreams.toSorted((one, other) => Number(isDown(one)) - Number(isDown(other)))
+    return inOrder.map((upstream) => ({ upstream, model: undefined }))
+  }
   const attempts = models.flatMap((model) =>
     upstreams.filter(({ serves }) => serves(model)).map((upstream) => ({ upstream, model })),
   )

@@ -133,7 +133,8 @@ describe('what an inference server lists', () => {
   test('is not asked for again at once when that failed', async () => {
     bad.answer.current = () => new Response('no', { status: 500 })
     for (const path of ['/models', '/models', '/models/bad/x']) await ask(path)
-    expect(asked()).toEqual([1, 1])
+    // The other one, whose list lacks the model, is asked for it.
+    expect(asked()).toEqual([2, 1])
     latchkey.reset()
     bad.answer.current = () => listing('bad/x')
     expect((await ask('/models/bad/x')).status).toBe(200)
@@ -143,7 +144,6 @@ describe('what an inference server lists', () => {
     const headers = { authorization: `Bearer ${latchkey.key.key}` }
     const response = await fetch(`${latchkey.server.baseUrl}/models/bad/x`, { headers })
     expect([response.status, await response.json()]).toEqual([200, { id: 'bad/x', object: 'model' }])
-    for (const path of ['/models/unlisted', '/models/bad/unlisted']) expect((await ask(path)).status).toBe(404)
     for (const { requests } of [latchkey.upstream, bad])
       expect(requests.map(({ path }) => path)).toEqual(['/v1/models'])
   })
@@ -211,5 +211,58 @@ describe('what an inference server lists', () => {
     for (const path of ['/models', '/models/good', '/models/@preset/none'])
       expect((await ask(path, { credential })).status).toBe(429)
     expect((await latchkey.complete(undefined, { authorization: `Bearer ${credential}` })).status).toBe(429)
+  })
+})
+
+describe('a model that is not listed', () => {
+  /** As Ollama does: it lists `tiny:latest`, and knows it as `tiny` too. */
+  const knowing = (name: string, listed: string) => (request: Request) => {
+    const { pathname } = new URL(request.url)
+    if (pathname === '/v1/models')
+      return Response.json({ object: 'list', data: listed === '' ? null : [{ id: listed }] })
+    if (pathname === `/v1/models/${name}`) return Response.json({ id: decodeURIComponent(name), object: 'model' })
+    return Response.json({ error: { message: 'not found' } }, { status: 404 })
+  }
+  const show = async (model: string, credential = latchkey.key.key) => {
+    const headers = { authorization: `Bearer ${credential}` }
+    const response = await fetch(`${latchkey.server.baseUrl}/models/${model}`, { headers })
+    return { status: response.status, body: (await response.json()) as Row }
+  }
+  const pathsOf = ({ requests }: ScriptedUpstream) => requests.map(({ path }) => path)
+
+  test('is shown as the upstream that serves it describes it', async () => {
+    latchkey.upstream.answer.current = knowing('tiny', 'tiny:latest')
+    expect(await show('tiny')).toEqual({ status: 200, body: { id: 'tiny', object: 'model' } as Row })
+    expect([pathsOf(latchkey.upstream), pathsOf(bad)]).toEqual([['/v1/models', '/v1/models/tiny'], []])
+    latchkey.upstream.answer.current = knowing('none', '')
+    bad.answer.current = knowing('bad/a%20b', '')
+    expect(await show('bad/a%20b')).toEqual({ status: 200, body: { id: 'bad/a b', object: 'model' } as Row })
+  })
+
+  test('is a 404 where no upstream knows it, and a failure where one cannot say', async () => {
+    latchkey.upstream.answer.current = knowing('tiny', 'tiny:latest')
+    expect(await show('other')).toMatchObject({
+      status: 404,
+      body: { error: { message: 'No inference server serves the model "other"' } },
+    })
+    const answerNow = latchkey.upstream.answer.current
+    latchkey.upstream.answer.current = (request) =>
+      request.url.endsWith('/models') ? answerNow(request) : new Response(null, { status: 302 })
+    expect((await show('other')).status).toBe(502)
+  })
+
+  test('is not asked for with a name that leads elsewhere, nor for a key that may not use it', async () => {
+    latchkey.upstream.answer.current = knowing('tiny', 'tiny:latest')
+    for (const model of ['a%2F..%2F..%2Fsecret', 'a%2F%2Fb', '..%5Cb', 'a%2F%252e%252e%2Fb'])
+      expect((await show(model)).status).toBe(404)
+    const bounds = { name: 'bounded to tiny:latest', allowed_models: ['tiny:latest'] }
+    const { key } = await latchkey.admin<Row & { key: string }>('keys.create', bounds)
+    expect((await show('tiny', key)).status).toBe(403)
+    expect(pathsOf(latchkey.upstream)).toEqual(['/v1/models'])
+  })
+
+  test('has a name of any letters, of which none ends the path', async () => {
+    latchkey.upstream.answer.current = knowing('a%3Fb%23c', 'tiny:latest')
+    expect((await show('a%3Fb%23c')).body.id).toBe('a?b#c')
   })
 })
