@@ -98,6 +98,21 @@ describe('a stream ends at the next chunk', () => {
     expect(text).not.toContain('after')
   })
 
+  test('after the time when its key expires has passed, without a change', async () => {
+    const { context } = latchkey.server
+    const { now } = context
+    let aheadMilliseconds = 0
+    context.now = () => now() + aheadMilliseconds
+    const expires_at = new Date(now() + 60_000).toISOString()
+    const key = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'expiring', expires_at })
+    const { rest } = await open(key.key)
+    context.now = now
+    aheadMilliseconds = 60_001
+    held.send(deltaOf('after'))
+    held.end()
+    expect(await rest()).toBe(eventOf({ error: { code: 401, message } }))
+  })
+
   test('and waits for usage that is due, which is charged', async () => {
     const key = await createKey()
     const { rest, rows } = await open(key.key)

@@ -13,6 +13,7 @@ function start({
   clientMilliseconds = 60_000,
   usageMilliseconds = 60_000,
   isCut = false,
+  refusal = (): Uint8Array | undefined => undefined,
 }) {
   let upstream: ReadableStreamDefaultController<Uint8Array> | undefined
   const aborted = Promise.withResolvers<void>()
@@ -40,6 +41,7 @@ function start({
     clientIdleMilliseconds: clientMilliseconds,
     usageMilliseconds,
     onFirstByte: () => {},
+    refusal,
     settle: async (how) => settled.resolve({ ...how, tokens: inspector.result().counts?.totalTokens }),
   })
   const state = { isAborted: false, isSettled: false }
@@ -184,4 +186,21 @@ describe('a client that leaves', () => {
     expect(await started.settled).toEqual({ completed: true, clientLeft: false, tokens: 7 })
     expect(started.state.isAborted).toBe(false)
   })
+})
+
+test('a response that is ended for its client waits for the usage that is due', async () => {
+  const last = new TextEncoder().encode('data: {"error":{}}\n\n')
+  let isRefused = false
+  const { reader, send, settled, aborted, state } = start({ refusal: () => (isRefused ? last : undefined) })
+  send()
+  expect((await reader.read()).value).toEqual(chunk)
+  isRefused = true
+  const read = reader.read()
+  send(finish)
+  await turns()
+  expect(state).toEqual({ isAborted: false, isSettled: false })
+  send(usage)
+  expect((await read).value).toEqual(last)
+  await aborted
+  expect(await settled).toEqual({ completed: false, clientLeft: false, tokens: 7 })
 })
