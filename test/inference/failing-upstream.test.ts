@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { metricsText } from '../../src/observe/endpoints/metrics-report.ts'
 import { createReadiness } from '../../src/observe/endpoints/readiness.ts'
-import { answer, type Inference, startInference } from '../support/inference.ts'
+import { answer, type Inference, startInference, type UsageRow } from '../support/inference.ts'
+import { until } from '../support/until.ts'
 
 let latchkey: Inference
 beforeAll(async () => {
@@ -14,6 +15,10 @@ afterAll(() => latchkey.stop())
 async function afterStatus(status: number) {
   latchkey.upstream.answer.current = () => Response.json(status === 200 ? answer : { error: {} }, { status })
   await (await latchkey.complete()).text()
+  return report()
+}
+
+async function report() {
   const { context } = latchkey.server
   const { degraded } = await createReadiness(context).check()
   const metrics = await metricsText(context)
@@ -35,4 +40,20 @@ describe('the upstream', () => {
     test(`is up when it responds with ${status}`, async () => {
       expect(await afterStatus(status)).toEqual({ isHealthy: true, isUp: true, isFound: false })
     })
+  test('stays up when a client leaves before it has responded', async () => {
+    await afterStatus(200)
+    const reached = Promise.withResolvers<void>()
+    latchkey.upstream.answer.current = (request) => {
+      reached.resolve()
+      return new Promise((resolve) => request.signal.addEventListener('abort', () => resolve(new Response())))
+    }
+    const leaving = new AbortController()
+    const left = latchkey.complete({ model: 'left' }, {}, leaving.signal).catch(() => 'left')
+    await reached.promise
+    leaving.abort()
+    expect(await left).toBe('left')
+    const rows = async () => (await latchkey.admin<{ data: UsageRow[] }>('usage.requests', { limit: 1 })).data
+    await until('the row of who left', async () => (await rows())[0]?.status === 499)
+    expect(await report()).toEqual({ isHealthy: true, isUp: true, isFound: false })
+  })
 })

@@ -61,6 +61,17 @@ describe('a request', () => {
     expect(latchkey.logLines.join('')).toContain('"event":"upstream_fallback"')
   })
 
+  test('is tried with a model at every upstream that serves it, and then with the next model', async () => {
+    const tried: string[] = []
+    for (const [name, { answer, requests }] of Object.entries({ configured: latchkey.upstream, other, third }))
+      answer.current = () => {
+        tried.push(`${name} ${JSON.parse(requests.at(-1)?.body ?? '').model}`)
+        return failing(503)()
+      }
+    await (await latchkey.complete({ ...question, model: 'shared', models: ['other/x'] })).text()
+    expect(tried).toEqual(['configured shared', 'third shared', 'configured other/x', 'other other/x'])
+  })
+
   test('gets the answer of the last attempt when all fail, and of the first that is no failure of the server', async () => {
     latchkey.upstream.answer.current = failing(500)
     third.answer.current = failing(502)
