@@ -6,7 +6,7 @@ import { socketBodyBytesMax } from '../src/limits.ts'
 import { command, dependencies, givenTo, type Options, print, withSettings } from './shared/command-line.ts'
 import { examples, titleOf } from './shared/config-examples.ts'
 import { readConfigDocuments, readConfigFiles, yamlLibrary } from './shared/config-files.ts'
-import { drawApplied, drawPlan, drawTestedDocument } from './shared/config-plan.ts'
+import { drawApplied, drawPlan, drawTestedDocument, isChanging } from './shared/config-plan.ts'
 import { readJsonFile } from './shared/input-files.ts'
 import { forceOption, inOrganization, operationCommand, warnOf } from './shared/operation-command.ts'
 import { exitCodeDrift, exitCodeFailed } from './shared/program.ts'
@@ -67,7 +67,7 @@ function schemaCommand(): Command {
 function testCommand(): Command {
   const made = command('test <files...>', 'Lint the policies of documents and run their tests, without a server', [
     'config test latchkey.yaml',
-    'config test issuers.yaml teams/*.yaml --json',
+    'config test platform.yaml teams/*.yaml --json',
   ]).addHelpText(
     'after',
     '\nFor a commit hook or a pull request: it reads no database. Exit code 1 if a policy is too wide or fails a test.',
@@ -82,11 +82,11 @@ function testCommand(): Command {
 }
 
 function planCommand(): Command {
-  const made = command('plan <files...>', 'Show what a document would change, field by field, without changing it', [
+  const made = command('plan <files...>', 'Show what documents would change, field by field, without changing it', [
     'config plan latchkey.yaml',
     'config plan latchkey.yaml --check',
     'config plan latchkey.yaml --fail-on-wider',
-    'config plan issuers.yaml teams/*.yaml --json',
+    'config plan platform.yaml teams/*.yaml --json',
     'config plan latchkey.yaml --url https://llm.example.com/v1 --key-file management.key',
   ])
     .option('--check', 'exit with code 4 if anything differs from the document (drift)')
@@ -101,7 +101,8 @@ collection that the document omits is not compared; an empty one means that its 
   return withSettings(inOrganization(remoteOptions(made)), { shown }).action(async (...all: unknown[]) => {
     const { words, options } = givenTo(all)
     const { organization } = options
-    const plan = await askConfig('config.plan', options, { organization, document: readConfigFiles(words).document })
+    const { document, documents } = readConfigFiles(words)
+    const plan = await askConfig('config.plan', options, { organization, document, documents })
     print(options.json === true ? JSON.stringify(plan, null, 2) : drawPlan(plan))
     const exitCode = exitCodeOf(plan, options)
     if (exitCode !== 0) process.exitCode = exitCode
@@ -110,15 +111,16 @@ collection that the document omits is not compared; an empty one means that its 
 
 /** A schedule that looks for drift must tell it from a document that cannot be applied. */
 function exitCodeOf(plan: OperationResponse<'config.plan'>, { check, failOnWider }: Options): number {
-  const { blocked, counts, changes, differences, owner_locks } = plan
+  const { blocked, counts, differences } = plan
   const isWider = failOnWider === true && differences.some(({ gains }) => gains !== undefined)
   if (blocked.length > 0 || counts.conflict > 0 || isWider) return exitCodeFailed
-  return check === true && (changes.length > 0 || owner_locks !== undefined) ? exitCodeDrift : 0
+  return check === true && isChanging(plan) ? exitCodeDrift : 0
 }
 
 function applyCommand(): Command {
-  const made = command('apply <files...>', 'Change the configuration to what a document says: all of it, or nothing', [
+  const made = command('apply <files...>', 'Change the configuration to what documents say: all of it, or nothing', [
     'config apply latchkey.yaml',
+    'config apply platform.yaml teams/*.yaml --prune',
     'config apply latchkey.yaml --prune --secrets-out secrets',
     'config apply latchkey.yaml --plan-file plan.json',
     'config apply latchkey.yaml --revision "$(git rev-parse HEAD)"',

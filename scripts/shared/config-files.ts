@@ -19,37 +19,66 @@ const sources: Readonly<Record<string, readonly string[]>> = {
   upstreams: ['ca_pem', 'credential'],
 }
 
+/** As an operation takes them: one document with its digest, or those of several owners in the order in which the files name them. */
+export type GivenDocuments = { document?: Fields; sha256?: string; documents?: Fields[]; sha256s?: string[] }
+
 /**
- * One document from one or more files. Files of the same organization and owner are joined, collection by collection.
- * `sha256` is that of the files, one after the other.
+ * The documents in files. Files of the same owner are joined, collection by collection. A digest is that of the files of its document,
+ * one after the other.
  * @throws Fault `usage` that names the file and, for a mistake in the text, its line
  */
-export function readConfigFiles(paths: readonly string[]): { document: Fields; sha256: string } {
-  const texts = paths.map((path) => readTextFile(path, socketBodyBytesMax))
-  const documents = texts.map((text, index) => readConfigText(paths[index] ?? '', text))
-  return { document: joinDocuments(paths, documents), sha256: hash('sha256', texts.join('')) }
+export function readConfigFiles(paths: readonly string[]): GivenDocuments {
+  const files = paths.map((path): ConfigFile => {
+    const text = readTextFile(path, socketBodyBytesMax)
+    return { path, text, document: readConfigText(path, text) }
+  })
+  const [first, ...others] = files
+  for (const other of others) if (first !== undefined) rejectDifferent(['latchkey', 'organization'], first, other)
+  const parts = [...Map.groupBy(files, ({ document }) => document.owner).values()].map((some) => ({
+    document: joinDocuments(some),
+    sha256: hash('sha256', some.map(({ text }) => text).join('')),
+  }))
+  const [only = { document: {}, sha256: '' }, second] = parts
+  if (second === undefined) return only
+  rejectUnowned(files)
+  return { documents: parts.map(({ document }) => document), sha256s: parts.map(({ sha256 }) => sha256) }
 }
 
-/** The documents of files that need not have the same owner. @throws Fault `usage` */
+/** The documents of files, one for each. @throws Fault `usage` */
 export function readConfigDocuments(paths: readonly string[]): Fields[] {
   return paths.map((path) => readConfigText(path, readTextFile(path, socketBodyBytesMax)))
 }
 
-function joinDocuments(paths: readonly string[], [first = {}, ...others]: Fields[]): Fields {
-  const joined: Fields = { ...first }
-  for (const [index, document] of others.entries())
-    for (const name of new Set([...Object.keys(joined), ...Object.keys(document)])) {
-      const [known, value] = [joined[name], document[name]]
-      const lists = [known ?? [], value ?? []]
-      if (known === value) continue
-      if (lists.every(Array.isArray)) joined[name] = lists.flat()
-      else
-        throw new Fault(
-          'usage',
-          `${JSON.stringify(paths[index + 1])} and ${JSON.stringify(paths[0])} differ in ${JSON.stringify(name)}; they must have the same`,
-        )
+type ConfigFile = { path: string; text: string; document: Fields }
+
+function joinDocuments([first, ...others]: ConfigFile[]): Fields {
+  const joined: Fields = { ...first?.document }
+  for (const other of others)
+    for (const name of new Set([...Object.keys(joined), ...Object.keys(other.document)])) {
+      const lists = [joined[name] ?? [], other.document[name] ?? []]
+      if (joined[name] !== other.document[name] && lists.every(Array.isArray)) joined[name] = lists.flat()
+      else if (first !== undefined) rejectDifferent([name], { ...first, document: joined }, other)
     }
   return joined
+}
+
+function rejectDifferent(names: readonly string[], one: ConfigFile, other: ConfigFile): void {
+  for (const name of names)
+    if (one.document[name] !== other.document[name])
+      throw new Fault(
+        'usage',
+        `${JSON.stringify(other.path)} and ${JSON.stringify(one.path)} differ in ${JSON.stringify(name)}; they must have the same`,
+      )
+}
+
+/** A forgotten owner would make a file an edit by hand, beside files that own what they name. */
+function rejectUnowned(files: readonly ConfigFile[]): void {
+  const unowned = files.find(({ document }) => (document.owner ?? null) === null)
+  if (unowned !== undefined)
+    throw new Fault(
+      'usage',
+      `${JSON.stringify(unowned.path)} has no owner, and other files have one; add owner to it, or plan it alone`,
+    )
 }
 
 function readConfigText(path: string, text: string): Fields {

@@ -12,9 +12,18 @@ const valueCharactersMax = 200
 const policiesShownMax = 10
 const objectsShownMax = 10
 
+/** Whether a document says something else than what is saved. */
+export function isChanging({
+  changes,
+  owner_locks,
+  documents = [],
+}: Pick<Plan, 'changes' | 'owner_locks' | 'documents'>): boolean {
+  return changes.length > 0 || [{ owner_locks }, ...documents].some((each) => each.owner_locks !== undefined)
+}
+
 export function drawPlan(plan: Plan): string {
-  const { changes, differences, counts, blocked } = plan
-  if (changes.length === 0) return drawLocks(plan).join('') || 'No changes'
+  const { differences, counts, blocked } = plan
+  if (!isChanging(plan)) return 'No changes'
   const differenceOf = new Map(differences.map(({ policy, ...difference }) => [policy, difference]))
   const widened = differences.flatMap(({ policy, gains }) => (gains === undefined ? [] : [policy]))
   const draw = (change: Change) => {
@@ -23,13 +32,13 @@ export function drawPlan(plan: Plan): string {
   }
   const sum = Object.entries(counts).flatMap(([action, count]) => (count === 0 ? [] : [`${count} to ${action}`]))
   return [
-    ...drawLocks(plan),
-    ...changes.flatMap(draw),
+    ...drawByOwner(plan, draw),
     ...drawReview(plan),
-    '',
-    sum.join(', ').replace('to conflict', 'in conflict'),
+    ...(sum.length === 0 ? [] : ['', sum.join(', ').replace('to conflict', 'in conflict')]),
     ...(widened.length === 0 ? [] : [`Wider than before: ${few(widened.map(printable), policiesShownMax)}`]),
-    ...(counts.adopt === 0 ? [] : ['To adopt objects that were made by hand, apply with --adopt.']),
+    ...(counts.adopt === 0
+      ? []
+      : ['To adopt objects that were made by hand, or that another document of these gives up, apply with --adopt.']),
     ...(counts.delete === 0 ? [] : ['To delete what the document no longer names, apply with --prune.']),
     ...(blocked.length === 0 ? [] : [`Cannot be applied: ${few(blocked.map(printable), policiesShownMax)}`]),
   ].join('\n')
@@ -65,14 +74,10 @@ type Kept = { secrets: OperationResponse<'config.apply'>['secrets'] } | { secret
 
 /** What was changed, then the new keys or their files. */
 export function drawApplied(applied: Applied, kept: Kept): string {
-  const { changes, counts, group_id, pending } = applied
+  const { counts, group_id, pending } = applied
   const recorded = group_id === null ? [] : [`Recorded; to see the records: latchkey audit changes --group ${group_id}`]
-  if (changes.length === 0)
-    return [
-      drawLocks(applied).join('') || (pending.length === 0 ? 'No changes' : 'Nothing changed'),
-      ...drawPending(pending),
-      ...recorded,
-    ].join('\n')
+  if (!isChanging(applied))
+    return [pending.length === 0 ? 'No changes' : 'Nothing changed', ...drawPending(pending), ...recorded].join('\n')
   const done = { create: 'created', update: 'updated', delete: 'deleted', adopt: 'adopted', conflict: 'in conflict' }
   const sums = Object.entries(done).flatMap(([action, word]) => {
     const count = counts[action as keyof typeof done]
@@ -84,10 +89,8 @@ export function drawApplied(applied: Applied, kept: Kept): string {
       : kept.secret_files.map((path) => printable(path))
   const heading = 'secrets' in kept ? 'New keys, shown only once:' : 'New keys:'
   return [
-    ...drawLocks(applied),
-    ...changes.flatMap(drawChange),
-    '',
-    sums.join(', '),
+    ...drawByOwner(applied, drawChange),
+    ...(sums.length === 0 ? [] : ['', sums.join(', ')]),
     ...(secrets.length === 0 ? [] : ['', heading, ...secrets]),
     ...drawPending(pending),
     ...recorded,
@@ -104,12 +107,25 @@ function drawPending(pending: readonly Change[]): string[] {
   ]
 }
 
+/** Of several owners, the changes of each under its name. */
+function drawByOwner(plan: Plan | Applied, draw: (change: Change) => string[]): string[] {
+  const { changes, documents } = plan
+  if (documents === undefined) return [...drawLocks(plan), ...changes.flatMap(draw)]
+  return documents.flatMap((document, index) => {
+    const owned = changes.filter(({ owner }) => owner === document.owner)
+    const lines = [...drawLocks(document), ...owned.flatMap(draw)]
+    const heading = `Owner ${printable(document.owner ?? '')}:`
+    return [...(index === 0 ? [] : ['']), heading, ...(lines.length === 0 ? ['No changes'] : lines)]
+  })
+}
+
 function drawLocks({ owner, owner_locks: locks }: Pick<Plan, 'owner' | 'owner_locks'>): string[] {
   return locks === undefined ? [] : [`~ owner_locks of ${printable(owner)}: ${locks.before} → ${locks.after}`]
 }
 
 function drawChange({ kind, name, action, managed_by, fields, policies_affected = [] }: Change): string[] {
-  const owner = action === 'conflict' ? ` (of the owner ${printable(managed_by ?? '')})` : ''
+  const isOthers = ['conflict', 'adopt'].includes(action) && managed_by !== undefined
+  const owner = isOthers ? ` (of the owner ${printable(managed_by)})` : ''
   return [
     `${marks[action]} ${action} ${kind} ${printable(name)}${owner}`,
     ...fields.map(drawField(action)),

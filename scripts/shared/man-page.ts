@@ -29,6 +29,7 @@ export function writeManPage(program: Command): string {
       ['1', 'failed'],
       ['2', 'wrong usage'],
       ['3', 'wrong configuration'],
+      ['4', 'drift: what is saved differs from the document (config plan \\-\\-check)'],
     ].flatMap(([code = '', meaning = '']) => entry(bold(code), meaning)),
     '.SH SEE ALSO',
     'The manual is in the program: \\fBlatchkey help\\fR \\fItopic\\fR prints a page.',

@@ -193,6 +193,44 @@ test('an export, in YAML or JSON, is a document whose plan is empty', async () =
   }
 })
 
+test('the documents of several owners are planned, tested and applied together, shown by owner, here and over HTTP', async () => {
+  mkdirSync(path('teams'), { recursive: true })
+  const platform = write(
+    'platform.yaml',
+    'latchkey: 1\nowner: base\nissuers: [{ name: common, issuer_url: https://common.example.com }]\n',
+  )
+  const team = (name: string) =>
+    write(
+      `teams/${name}.yaml`,
+      `latchkey: 1\nowner: ${name}\nkeys: [{ name: ${name}-key }]\npolicies: [{ name: ${name}-ci, issuer: common, key: ${name}-key, audience: a, subject: s }]\n`,
+    )
+  const files = [team('red'), team('blue'), platform]
+  expect((await commands.run('config', 'test', ...files)).stdout).toBe('2 policies, 0 tests, 0 failed\n')
+  const { code, stdout } = await commands.run('config', 'plan', ...files, '--check')
+  expect(code).toBe(4)
+  expect(stdout.split('\n').filter((line) => /^(Owner|[+~>-] )/.test(line))).toEqual([
+    ...['Owner red:', '+ create keys red-key', '+ create policies red-ci'],
+    ...['Owner blue:', '+ create keys blue-key', '+ create policies blue-ci'],
+    ...['Owner base:', '+ create issuers common'],
+  ])
+  const { key } = await latchkey.admin<{ key: string }>('keys.create', { name: 'several', kind: 'management' })
+  const remote = ['--url', latchkey.server.baseUrl, '--key-file', write('several.key', key)]
+  const planned = await commands.run('config', 'plan', ...files, '--json', ...remote)
+  const applied = await commands.run(
+    'config',
+    'apply',
+    ...files,
+    '--plan-file',
+    write('several.json', planned.stdout),
+    ...remote,
+  )
+  expect(applied.stdout).toContain('5 created')
+  expect(applied.stdout).toMatch(/^red-key {2}sk-lk-v1-/m)
+  expect((await commands.run('config', 'plan', ...files, '--check')).stdout).toBe('No changes\n')
+  const alone = await commands.run('config', 'plan', path('teams', 'red.yaml'), '--check')
+  expect(alone).toMatchObject({ code: 0, stdout: 'No changes\n' })
+})
+
 test('drift has an exit code of its own, and a conflict or a policy that cannot be applied keeps code 1', async () => {
   const owned = (owner: string, more: string) => `latchkey: 1\nowner: ${owner}\n${more}`
   await commands.run('config', 'apply', write('drift.yaml', owned('drift', 'keys: [{ name: drifting }]\n')))
@@ -238,15 +276,28 @@ test('a new key is shown once without a folder for it', async () => {
   expect((await commands.run('config', 'apply', file)).stdout).toBe('No changes\n')
 })
 
-test('files are joined, and must agree on organization and owner', async () => {
+test('files of one owner are joined, files of several owners are planned together, and all agree on the organization', async () => {
   const one = write('one.yaml', 'latchkey: 1\nowner: us\nkeys:\n  - name: k1\n')
   const two = write('two.yaml', 'latchkey: 1\nowner: us\nkeys:\n  - name: k2\n')
-  const other = write('other.yaml', 'latchkey: 1\nowner: them\n')
   expect((await commands.run('config', 'plan', one, two)).stdout).toContain('2 to create')
-  expect(() => readConfigFiles([one, other])).toThrow('differ in "owner"')
+  const other = write('other.yaml', 'latchkey: 1\nowner: them\nkeys:\n  - name: k4\n')
+  expect(readConfigFiles([one, other, two])).toEqual({
+    documents: [
+      { latchkey: 1, owner: 'us', keys: [{ name: 'k1' }, { name: 'k2' }] },
+      { latchkey: 1, owner: 'them', keys: [{ name: 'k4' }] },
+    ],
+    sha256s: [
+      hash('sha256', readFileSync(one, 'utf8') + readFileSync(two, 'utf8')),
+      hash('sha256', readFileSync(other)),
+    ],
+  })
+  const far = write('far.yaml', 'latchkey: 1\nowner: them\norganization: far\n')
+  expect(() => readConfigFiles([one, far])).toThrow('differ in "organization"')
+  const locked = write('us-locked.yaml', 'latchkey: 1\nowner: us\nowner_locks: true\n')
+  expect(() => readConfigFiles([other, one, locked])).toThrow('differ in "owner_locks"')
   const none = write('none.yaml', 'latchkey: 1\nkeys:\n  - name: k3\n')
-  expect(() => readConfigFiles([one, none])).toThrow('differ in "owner"')
-  expect(() => readConfigFiles([none, one])).toThrow('differ in "owner"')
+  expect(() => readConfigFiles([one, none])).toThrow('none.yaml" has no owner')
+  expect(() => readConfigFiles([none, one])).toThrow('none.yaml" has no owner')
 })
 
 test.each([

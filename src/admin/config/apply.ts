@@ -1,4 +1,4 @@
-// Saves what a configuration document changes: all of it in one commit with its records, or nothing.
+// Saves what configuration documents change: all of it in one commit with its records, or nothing.
 import type { Touched } from '../../../db/admin-changes.ts'
 import { updateApiKey } from '../../../db/api-keys.ts'
 import { putConfigDocument } from '../../../db/config-documents.ts'
@@ -16,15 +16,15 @@ import { isBlocking } from '../policies/policy-lint.ts'
 import { commonKinds, type Kind } from './document.ts'
 import { rowKinds } from './drafts.ts'
 import type { Change } from './plan.ts'
-import type { Prepared } from './prepare.ts'
+import type { OwnedDocument, Prepared } from './prepare.ts'
 
-/** What was decided beside the document. `fingerprint` is that of the plan that was reviewed; `sha256` and
+/** What was decided beside the documents. `fingerprint` is that of the plan that was reviewed; `sha256s`, one for each document, and
  * `revision` are for the record. */
 export type Decisions = {
   prune?: boolean
   adopt?: boolean
   fingerprint?: string
-  sha256?: string
+  sha256s?: readonly string[]
   revision?: string
 }
 
@@ -53,9 +53,9 @@ export async function applyChanges(
   const isPending = ({ action }: Change) => action === 'delete' && decisions.prune !== true
   const pending = prepared.changes.filter(isPending)
   const applied = prepared.changes.filter((change) => !isPending(change))
-  if (prepared.owner === null) checkOwners(context, prepared, applied)
-  const document = documentRow(context.now(), prepared, decisions)
-  if (applied.length === 0 && isApplied(prepared, document)) return { applied, pending, secrets: [], groupId: null }
+  checkOwners(context, prepared, applied)
+  const documents = documentRows(context.now(), prepared, applied, decisions)
+  if (documents.length === 0) return { applied, pending, secrets: [], groupId: null }
   const owners = [...prepared.owners.values()]
   const deleted = applied.filter(({ action }) => action === 'delete')
   const saved = applied.flatMap((change) =>
@@ -64,7 +64,7 @@ export async function applyChanges(
   const now = context.now()
   // A name or an issuer URL that is given up may be in use again.
   const statements = [
-    putConfigDocument(document),
+    ...documents.map(putConfigDocument),
     ...deleted.map(({ kind, id = '' }) => deletion(context, kind, id, now)),
     ...owners.flatMap((owner) => owner.statements),
     ...applied.filter(changesUrl).map(({ id = '' }) => updateIssuer(context.orm, id, { issuerUrl: `moved ${id}` })),
@@ -76,7 +76,7 @@ export async function applyChanges(
   }))
   const groupId = crypto.randomUUID()
   await commit({ ...context, groupId }, statements, [
-    { kind: 'document', id: document.id },
+    ...documents.map(({ id }) => ({ kind: 'document', id }) as const),
     ...owners.flatMap((owner) => owner.touched),
     ...touched,
   ])
@@ -91,29 +91,40 @@ function changesUrl({ kind, action, fields }: Change): boolean {
   return kind === 'issuers' && action !== 'create' && fields.some(({ field }) => field === 'issuer_url')
 }
 
-/** The row that says what was applied for this owner. It is what every group of records begins with. */
-function documentRow(now: number, prepared: Prepared, { sha256, revision }: Decisions): ConfigDocument {
-  const { applied, organizationId, owner, isLocked } = prepared
-  return {
-    id: applied?.id ?? crypto.randomUUID(),
-    organizationId,
-    owner,
-    locked: isLocked,
-    sha256: sha256 ?? null,
-    revision: revision ?? null,
-    createdAt: applied?.createdAt ?? now,
-    updatedAt: now,
-  }
+/**
+ * The rows that say what was applied for each owner; every group of records begins with them. One that changes nothing has none if the
+ * same document was applied last.
+ */
+function documentRows(
+  now: number,
+  { organizationId, documents }: Prepared,
+  changes: readonly Change[],
+  { sha256s = [], revision: revisionGiven }: Decisions,
+): ConfigDocument[] {
+  const revision = revisionGiven ?? null
+  const changed = new Set(changes.map(({ owner = null }) => owner))
+  return documents.flatMap((document, index) => {
+    const { applied, owner, isLocked } = document
+    const sha256 = sha256s[index] ?? null
+    if (!changed.has(owner) && isApplied(document, sha256, revision)) return []
+    const { id, createdAt } = applied ?? { id: crypto.randomUUID(), createdAt: now }
+    return [{ ...{ id, organizationId, owner, locked: isLocked, sha256, revision }, createdAt, updatedAt: now }]
+  })
 }
 
 /** Whether the same document was applied last: then there is nothing to record. */
-function isApplied({ applied, locks }: Prepared, { sha256, revision }: ConfigDocument): boolean {
+function isApplied({ applied, locks }: OwnedDocument, sha256: string | null, revision: string | null): boolean {
   if (applied === undefined) return locks === undefined && sha256 === null && revision === null
   return locks === undefined && applied.sha256 === sha256 && applied.revision === revision
 }
 
-/** A document without an owner is an edit by hand, also of what a document with an owner locks. */
-function checkOwners(context: OperationContext, { organizationId }: Prepared, changes: readonly Change[]): void {
+/** A document without an owner is an edit by hand, also of what a document with an owner locks. It is always alone. */
+function checkOwners(
+  context: OperationContext,
+  { organizationId, documents }: Prepared,
+  changes: readonly Change[],
+): void {
+  if (documents.some(({ owner }) => owner !== null)) return
   for (const { kind, name, managedBy } of changes) {
     const within = commonKinds.includes(kind) ? {} : { organizationId }
     if (managedBy !== undefined) checkOwner(context, rowKinds[kind], { name, managedBy, ...within })
@@ -139,10 +150,14 @@ function rejectUndecided(
   if (conflicts.length > 0)
     throw new Fault('conflict', `Another owner has ${namesOf(conflicts)}; remove this from one of the documents`)
   const adopted = changes.filter(({ action }) => action === 'adopt')
-  if (adopted.length > 0 && adopt !== true)
-    throw new Fault('conflict', `Made by hand: ${namesOf(adopted)}; to let the document own this, set adopt`, {
-      hint: ' (--adopt)',
-    })
+  if (adopted.length > 0 && adopt !== true) {
+    const isMoved = adopted.every(({ managedBy }) => managedBy !== undefined)
+    throw new Fault(
+      'conflict',
+      `${isMoved ? 'Of another owner so far' : 'Made by hand'}: ${namesOf(adopted)}; to let the document own this, set adopt`,
+      { hint: ' (--adopt)' },
+    )
+  }
   for (const { policy, findings: found } of findings)
     for (const finding of found.filter(isBlocking))
       throw new Fault(

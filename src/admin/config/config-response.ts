@@ -6,6 +6,7 @@ import { kinds } from './document.ts'
 import { actions } from './plan.ts'
 
 const change = type({
+  'owner?': type('string').configure({ says: 'Of the document, where several are planned together' }),
   kind: type.enumerated(...kinds),
   name: 'string',
   action: type.enumerated(...actions),
@@ -14,9 +15,15 @@ const change = type({
   'policies_affected?': 'string[]',
 }).configure({ title: 'ConfigChange' })
 const count = 'number.integer'
-const planFields = {
+const document = {
   owner: 'string | null',
   'owner_locks?': { before: 'boolean', after: 'boolean' },
+} as const
+const planFields = {
+  ...document,
+  'documents?': type(document)
+    .array()
+    .configure({ says: 'In place of owner, which is then null, where several are planned together' }),
   fingerprint: 'string',
   counts: type({ create: count, update: count, delete: count, adopt: count, conflict: count }),
   changes: change.array(),

@@ -1,4 +1,5 @@
 // Admin operations on configuration documents: export what is saved, plan what a document would change, and apply it.
+import { Fault } from '../../fault.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, textShape } from '../../values/shapes.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
@@ -9,7 +10,7 @@ import type { planResponse } from './config-response.ts'
 import { commonKinds, documentShape, type Entry, type Kind, kinds } from './document.ts'
 import { readSaved } from './entries.ts'
 import { type Action, actions, type Change } from './plan.ts'
-import { type Prepared, prepare } from './prepare.ts'
+import { type OwnedDocument, type Prepared, prepare } from './prepare.ts'
 
 const revisionCharactersMax = 200
 const sha256Shape = type('string')
@@ -17,15 +18,23 @@ const sha256Shape = type('string')
   .configure({ pattern: '^[0-9a-f]{64}$' })
 
 const exportInput = type({ '+': 'reject', ...organizationInput, 'owner?': nameShape })
-const planInput = type({ '+': 'reject', ...organizationInput, document: documentShape })
+/** One document, or several. */
+const given = {
+  'document?': documentShape,
+  'documents?': documentShape
+    .array()
+    .configure({ says: 'Instead of document: documents of several owners, planned and applied together' }),
+} as const
+const planInput = type({ '+': 'reject', ...organizationInput, ...given })
 const applyInput = type({
   '+': 'reject',
   ...organizationInput,
-  document: documentShape,
+  ...given,
   'prune?': type('boolean').configure({ says: 'Delete what the owner has and the document no longer names' }),
   'adopt?': type('boolean').configure({ says: 'Let the owner have objects that were made by hand' }),
   'fingerprint?': type('string').configure({ says: 'Of the plan that was reviewed: refuse if it has changed' }),
   'sha256?': sha256Shape.configure({ says: 'Of the file, for the record of the change' }),
+  'sha256s?': sha256Shape.array().configure({ says: 'Of the file of each of documents, in their order' }),
   'revision?': textShape(1, revisionCharactersMax).configure({
     says: 'Of the repository, such as a commit, for the record of the change',
   }),
@@ -33,8 +42,8 @@ const applyInput = type({
 
 export const configOperations = {
   'config.export': operation(exportInput, exportAll),
-  'config.plan': operation(planInput, async (context, { document, organization }) =>
-    showPlan(await prepare(context, document, organization, true)),
+  'config.plan': operation(planInput, async (context, { organization, ...input }) =>
+    showPlan(await prepare(context, documentsIn(input), organization, true)),
   ),
   'config.apply': operation(applyInput, apply, { mutates: true }),
 }
@@ -57,29 +66,53 @@ async function exportAll(context: OperationContext, { organization, owner }: typ
   return { latchkey: 1, organization: name, ...owned, ...collections }
 }
 
-async function apply(context: OperationContext, { document, organization, ...decisions }: typeof applyInput.infer) {
-  const prepared = await prepare(context, document, organization, decisions.prune === true)
-  const { applied, pending, secrets, groupId } = await applyChanges(context, prepared, decisions)
+function documentsIn({ document, documents }: Pick<typeof planInput.infer, 'document' | 'documents'>) {
+  if ((document === undefined) === (documents === undefined) || documents?.length === 0)
+    throw new Fault('invalid', 'Send either document, or documents with at least one')
+  return documents ?? (document === undefined ? [] : [document])
+}
+
+function digestsIn({ documents, sha256, sha256s }: typeof applyInput.infer, count: number): string[] {
+  if (documents === undefined ? sha256s !== undefined : sha256 !== undefined)
+    throw new Fault('invalid', 'Send sha256 with document, and sha256s with documents')
+  if (sha256s !== undefined && sha256s.length !== count)
+    throw new Fault('invalid', 'sha256s must have one entry for each of documents')
+  return sha256s ?? (sha256 === undefined ? [] : [sha256])
+}
+
+async function apply(context: OperationContext, input: typeof applyInput.infer) {
+  const documents = documentsIn(input)
+  const sha256s = digestsIn(input, documents.length)
+  const prepared = await prepare(context, documents, input.organization, input.prune === true)
+  const { applied, pending, secrets, groupId } = await applyChanges(context, prepared, { ...input, sha256s })
   const shown = showPlan({ ...prepared, changes: applied })
-  return { ...shown, pending: pending.map(showChange), secrets, group_id: groupId }
+  const isOwnerShown = documents.length > 1
+  return { ...shown, pending: pending.map((change) => showChange(change, isOwnerShown)), secrets, group_id: groupId }
 }
 
 function showPlan(prepared: Prepared): typeof planResponse.infer {
-  const { owner, locks, changes, findings, differences, failedTests, fingerprint } = prepared
+  const { documents, changes, findings, differences, failedTests, fingerprint } = prepared
+  const [only, second] = documents.map(showDocument)
   const counts = Object.fromEntries(
     actions.map((action) => [action, changes.filter((change) => change.action === action).length]),
   ) as Record<Action, number>
   const wide = findings.filter((each) => each.findings.some(isBlocking)).map(({ policy }) => policy)
   const blocked = [...new Set([...wide, ...failedTests.map(({ policy }) => policy)])]
-  const shown = changes.map(showChange)
+  const isOne = second === undefined
+  const shown = changes.map((change) => showChange(change, !isOne))
   return {
-    ...{ owner, fingerprint, counts, changes: shown, findings, differences, failed_tests: failedTests, blocked },
-    ...(locks === undefined ? {} : { owner_locks: locks }),
+    ...(isOne && only !== undefined ? only : { owner: null, documents: documents.map(showDocument) }),
+    ...{ fingerprint, counts, changes: shown, findings, differences, failed_tests: failedTests, blocked },
   }
 }
 
-function showChange({ kind, name, action, managedBy, fields, policiesAffected }: Change) {
+function showDocument({ owner, locks }: OwnedDocument) {
+  return { owner, ...(locks === undefined ? {} : { owner_locks: locks }) }
+}
+
+function showChange({ kind, name, action, managedBy, owner, fields, policiesAffected }: Change, isOwnerShown: boolean) {
   return {
+    ...(isOwnerShown && owner !== undefined ? { owner } : {}),
     ...{ kind, name, action },
     ...(managedBy === undefined ? {} : { managed_by: managedBy }),
     fields,

@@ -33,11 +33,11 @@ export type Draft = {
   secret?: string
 }
 
-/** What drafting needs to know: the organization, the owner of the document, and what was drafted before. */
+/** What drafting needs to know: the organization, the owner of the document, and what was drafted before, also of other documents. */
 export type Drafting = {
   context: AdminContext
   organizationId: string
-  managedBy: (saved: Saved | undefined) => string | null
+  owner: string | null
   issuers: Map<string, Issuer>
   /** Ids of inference keys by name. */
   keyIds: Map<string, string>
@@ -50,11 +50,7 @@ export type Drafting = {
   now: number
 }
 
-export async function createDrafting(
-  context: AdminContext,
-  organizationId: string,
-  owner: string | null,
-): Promise<Drafting> {
+export async function createDrafting(context: AdminContext, organizationId: string): Promise<Drafting> {
   const { registry, orm } = context
   const isOurs = (row: { organizationId: string; deletedAt: number | null }) =>
     row.organizationId === organizationId && row.deletedAt === null
@@ -64,7 +60,7 @@ export async function createDrafting(
   return {
     context,
     organizationId,
-    managedBy: (saved) => owner ?? saved?.managedBy ?? null,
+    owner: null,
     issuers: new Map(issuers.map((row) => [row.name, row])),
     keyIds: new Map(keys.map(({ name, id }) => [name, id])),
     workspaceIds: new Map(workspaces.map(({ name, id }) => [name, id])),
@@ -73,6 +69,11 @@ export async function createDrafting(
     presetCounts: new Map(),
     now: context.now(),
   }
+}
+
+/** An edit by hand keeps the owner of an object. */
+export function ownerOf({ owner }: Pick<Drafting, 'owner'>, saved: Saved | undefined): string | null {
+  return owner ?? saved?.managedBy ?? null
 }
 
 /** The id of a user, found or drafted once for the whole document. */
@@ -101,10 +102,10 @@ export async function draftIssuerEntry(
   wanted: EntryOf<'issuers'>,
   saved: Saved | undefined,
 ): Promise<Draft> {
-  const { context, organizationId, managedBy } = drafting
+  const { context, organizationId } = drafting
   const before = saved && context.registry.issuers.get(saved.id)
   const drafted = draftIssuer(context, wanted, organizationId)
-  const kept = { ...identityOf(before), ...keptKeys(drafted, before), managedBy: managedBy(saved) }
+  const kept = { ...identityOf(before), ...keptKeys(drafted, before), managedBy: ownerOf(drafting, saved) }
   const row: Issuer = { ...drafted, ...kept }
   const entry = issuerEntry(row, context.registry)
   if (!isSame(entry, saved?.entry)) {
@@ -121,7 +122,7 @@ export async function draftKeyEntry(
   wanted: EntryOf<'keys'>,
   saved: Saved | undefined,
 ): Promise<Draft> {
-  const { context, organizationId, managedBy, now } = drafting
+  const { context, organizationId, now } = drafting
   const { registry, orm } = context
   const names = { owner: wanted.owner ?? 'admin', workspace: wanted.workspace ?? 'default' }
   // A key that has expired stays in a document.
@@ -131,7 +132,7 @@ export async function draftKeyEntry(
     ...{ allowedModels: null, allowedPresets: null },
     ...boundsOf(wanted, isKept ? 0 : now),
     disabled: wanted.disabled ?? false,
-    managedBy: managedBy(saved),
+    managedBy: ownerOf(drafting, saved),
   }
   const before = saved && registry.keys.get(saved.id)
   if (before !== undefined && saved !== undefined) {
@@ -180,7 +181,7 @@ function takenHash({ name, organizationId, deletedAt }: Readonly<ApiKey>, ownId:
 }
 
 export function draftPolicyEntry(drafting: Drafting, wanted: EntryOf<'policies'>, saved: Saved | undefined): Draft {
-  const { context, organizationId, managedBy, now } = drafting
+  const { context, organizationId, now } = drafting
   const { registry, orm } = context
   const before = saved && registry.policies.get(saved.id)
   // A policy may name an issuer or a key that was deleted. It keeps it until the document names another.
@@ -193,7 +194,7 @@ export function draftPolicyEntry(drafting: Drafting, wanted: EntryOf<'policies'>
     ...draftPolicy(wanted, { organizationId, issuerId, keyId }, now),
     ...identityOf(before),
     enabled: wanted.enabled ?? true,
-    managedBy: managedBy(saved),
+    managedBy: ownerOf(drafting, saved),
   }
   const entry = policyEntry(row, { issuer: wanted.issuer, key: wanted.key })
   if (!isSame(entry, saved?.entry)) checkPolicyFields(row)
@@ -212,8 +213,8 @@ function namesakesOf({ entry }: Saved, before: Policy, wanted: EntryOf<'policies
   }
 }
 
-export function draftPriceEntry({ managedBy, now }: Drafting, wanted: EntryOf<'prices'>, saved?: Saved): Draft {
-  const row = { ...draftPrice(wanted, now), managedBy: managedBy(saved) }
+export function draftPriceEntry(drafting: Drafting, wanted: EntryOf<'prices'>, saved?: Saved): Draft {
+  const row = { ...draftPrice(wanted, drafting.now), managedBy: ownerOf(drafting, saved) }
   return { entry: priceEntry(row), id: row.model, save: () => putPrices([row]) }
 }
 

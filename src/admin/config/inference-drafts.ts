@@ -14,7 +14,7 @@ import { planPreset, presetStatements } from '../presets/preset-files.ts'
 import { exchangeColumn } from '../upstreams/upstream-input.ts'
 import { credentialColumn, draftUpstream } from '../upstreams/upstreams.ts'
 import type { EntryOf } from './document.ts'
-import { type Draft, type Drafting, ownerIdOf, workspaceIdOf } from './drafts.ts'
+import { type Draft, type Drafting, ownerIdOf, ownerOf, workspaceIdOf } from './drafts.ts'
 import { presetEntry, upstreamEntry } from './entries.ts'
 import type { Saved } from './plan.ts'
 
@@ -23,7 +23,7 @@ export async function draftPresetEntry(
   wanted: EntryOf<'presets'>,
   saved: Saved | undefined,
 ): Promise<Draft> {
-  const { context, organizationId, managedBy } = drafting
+  const { context, organizationId } = drafting
   const { slug, workspace = 'default', config, system_prompt } = wanted
   checkPresetSlug(slug)
   const content = readPresetContent(slug, JSON.stringify({ config, system_prompt }))
@@ -33,7 +33,7 @@ export async function draftPresetEntry(
     name: wanted.name ?? slug,
     description: wanted.description ?? null,
     status: wanted.status ?? 'active',
-    managedBy: managedBy(saved),
+    managedBy: ownerOf(drafting, saved),
   }
   const plan = await planPreset(context, names, { slug, described, content })
   if (plan.before === undefined) countPreset(drafting, names.workspaceId)
@@ -49,10 +49,11 @@ function countPreset({ context, presetCounts }: Drafting, workspaceId: string): 
 }
 
 export async function draftUpstreamEntry(
-  { context, managedBy, now }: Drafting,
+  drafting: Drafting,
   wanted: EntryOf<'upstreams'>,
   saved: Saved | undefined,
 ): Promise<Draft> {
+  const { context, now } = drafting
   if (wanted.name === configuredUpstreamName)
     throw new Fault('conflict', 'this upstream comes from LATCHKEY_UPSTREAM_URL; change it there')
   if (typeof wanted.ca_pem === 'string') checkCertificates(wanted.ca_pem)
@@ -61,7 +62,7 @@ export async function draftUpstreamEntry(
   const { id, createdAt, credentialEncrypted } = before ?? drafted
   const isChanged = await isOther(context, before, wanted.credential)
   const row = {
-    ...{ ...drafted, id, createdAt, credentialEncrypted, managedBy: managedBy(saved) },
+    ...{ ...drafted, id, createdAt, credentialEncrypted, managedBy: ownerOf(drafting, saved) },
     ...(isChanged ? await credentialColumn(context, id, wanted.credential) : {}),
     ...exchangeColumn(wanted, drafted.baseUrl),
   }

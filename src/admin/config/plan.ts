@@ -20,6 +20,8 @@ export type Change = {
   id?: string
   updatedAt?: number
   managedBy?: string
+  /** Of the document. */
+  owner?: string
   fields: FieldChange[]
   /** Names of policies that become inactive. */
   policiesAffected?: string[]
@@ -28,37 +30,45 @@ export type Change = {
 /** Fields whose values a plan omits: it shows only that they change. */
 const secretFields = ['credential']
 
+/** The collections of one kind in the documents that are planned together: their owners, and all names in them. */
+export type Together = { owners: ReadonlySet<string | null>; names: ReadonlySet<string> }
+
 /**
  * The changes of one collection, by name. A document with an owner reports what was made by hand (`adopt`) or by another owner
- * (`conflict`) instead of updating it, and deletes what its owner has and it no longer names. A document without an owner is an edit by
- * hand: it changes what it names and deletes nothing.
+ * (`conflict`) instead of updating it, and deletes what its owner has and it no longer names. What another document of the same plan gives
+ * up is adopted instead: it moves, and is not deleted. A document without an owner is an edit by hand: it changes what it names and
+ * deletes nothing.
  */
 export async function planCollection(
   kind: Kind,
   wanted: readonly Wanted[],
   saved: readonly Saved[],
   owner: string | null,
+  { owners, names }: Together = { owners: new Set(), names: new Set(wanted.map(({ name }) => name)) },
 ): Promise<Change[]> {
   const savedByName = new Map(saved.map((each) => [each.name, each]))
-  const names = new Set(wanted.map(({ name }) => name))
-  const planned = await mapInSlices(wanted, (each) => planOne(kind, each, savedByName.get(each.name), owner))
+  const actionOn = (managedBy: string | null): Action => {
+    if (owner === null || managedBy === owner) return 'update'
+    return managedBy === null || owners.has(managedBy) ? 'adopt' : 'conflict'
+  }
+  const planned = await mapInSlices(wanted, (each) => planOne(kind, each, savedByName.get(each.name), actionOn))
   const changes = planned.flat()
   const dropped = saved.filter(({ name, managedBy }) => owner !== null && managedBy === owner && !names.has(name))
   const deleted = dropped.map((each): Change => ({ ...identityOf(each), kind, action: 'delete', fields: [] }))
   return [...changes, ...deleted].toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-function planOne(kind: Kind, { name, entry, was }: Wanted, saved: Saved | undefined, owner: string | null): Change[] {
+function planOne(
+  kind: Kind,
+  { name, entry, was }: Wanted,
+  saved: Saved | undefined,
+  actionOn: (managedBy: string | null) => Action,
+): Change[] {
   if (saved === undefined) return [{ kind, name, action: 'create', fields: compare({}, entry, () => undefined) }]
   const fields = compare({ ...saved.entry, ...was }, entry, (field) => defaultOf(kind, field))
-  const action = actionOn(saved.managedBy, owner)
+  const action = actionOn(saved.managedBy)
   if (action === 'update' && fields.length === 0) return []
   return [{ ...identityOf(saved), kind, action, fields }]
-}
-
-function actionOn(managedBy: string | null, owner: string | null): Action {
-  if (owner === null || managedBy === owner) return 'update'
-  return managedBy === null ? 'adopt' : 'conflict'
 }
 
 function identityOf({ name, id, updatedAt, managedBy }: Saved): Pick<Change, 'name' | 'id' | 'updatedAt'> {
@@ -83,11 +93,11 @@ export type LockChange = { before: boolean; after: boolean } | undefined
 /** Whose plan it is. `locks`: whether the document locks what its owner has, where that changes. */
 export type PlanScope = { organizationId: string; owner: string | null; locks: LockChange }
 
-/** A hash that differs when the plan or its scope differs, or an object that it changes was saved since. */
-export async function fingerprintOf(scope: PlanScope, changes: readonly Change[]): Promise<string> {
+/** A hash that differs when the plan or one of its scopes differs, or an object that it changes was saved since. */
+export async function fingerprintOf(scopes: readonly PlanScope[], changes: readonly Change[]): Promise<string> {
   const hash = createHash('sha256')
   const pace = createPace()
-  for (const part of [scope, ...changes]) {
+  for (const part of [...scopes, ...changes]) {
     hash.update(`${canonicalText(part)}\n`)
     await pace()
   }

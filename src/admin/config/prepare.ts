@@ -1,4 +1,4 @@
-// From a document to what it would change: every entry is drafted and checked, compared with what is saved, and its policies are linted.
+// From documents to what they would change: every entry is drafted and checked, compared with what is saved, and its policies are linted.
 import { createPace } from '../../../db/pace.ts'
 import type { ConfigDocument as AppliedDocument } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
@@ -20,13 +20,19 @@ import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
 import { type Change, fingerprintOf, type LockChange, planCollection, type Saved } from './plan.ts'
 import { addAffected, type Review, rejectHarmfulIssuers, reviewPolicies } from './review.ts'
 
-export type Prepared = Review & {
-  organizationId: string
+/** One of the documents that are planned together, each of another owner. */
+export type OwnedDocument = {
   owner: string | null
   /** The document of this owner that was applied last. */
   applied: Readonly<AppliedDocument> | undefined
   isLocked: boolean
   locks: LockChange
+}
+
+export type Prepared = Review & {
+  organizationId: string
+  documents: OwnedDocument[]
+  /** By kind, then in the order of the documents, then by name. */
   changes: Change[]
   /** By kind and name. */
   draftOf: (change: Change) => Draft | undefined
@@ -36,91 +42,151 @@ export type Prepared = Review & {
 }
 
 /**
- * `isPruned`: what the document no longer names will be deleted.
+ * Several documents are planned as one: kind after kind, so that a policy may name an issuer or a key of any of them. `isPruned`: what a
+ * document no longer names will be deleted.
  * @throws Fault `invalid`, `not_found` or `conflict` that names the entry which cannot be saved
  */
 export async function prepare(
   context: OperationContext,
-  document: ConfigDocument,
+  given: readonly ConfigDocument[],
   organization: string | undefined,
   isPruned: boolean,
 ): Promise<Prepared> {
-  const organizationId = organizationOf(context, document, organization)
-  const owner = document.owner ?? null
-  const isLocked = document.owner_locks === true
-  if (isLocked && owner === null) throw new Fault('invalid', 'owner_locks requires an owner: add owner to the document')
-  const applied = [...context.registry.configDocuments.values()].find(
-    (row) => row.organizationId === organizationId && row.owner === owner,
-  )
-  const before = applied?.locked ?? false
-  const locks = before === isLocked ? undefined : { before, after: isLocked }
-  const drafting = await createDrafting(context, organizationId, owner)
+  const organizationId = organizationOf(context, given, organization)
+  rejectMixedOwners(given)
+  const documents = given.map((document) => ownedDocument(context, document, organizationId))
+  const drafting = await createDrafting(context, organizationId)
   const changes: Change[] = []
   const drafts = new Map<string, Draft>()
   for (const kind of kinds) {
-    const entries = document[kind]
-    if (entries === undefined) continue
+    const having = given.filter((document) => document[kind] !== undefined)
+    if (having.length === 0) continue
     if (context.actor.kind === 'key' && commonKinds.includes(kind))
       throw new Fault('forbidden', `${kind} belong to the installation: change them with the command, on the server`)
-    const saved = await readSaved(context, kind, organizationId)
-    const drafted = await draftAll(drafting, kind, entries, saved)
-    changes.push(...(await planCollection(kind, drafted, saved, owner)))
-    for (const draft of drafted) drafts.set(keyOf(kind, draft.name), draft)
+    const planned = await planKind(drafting, kind, having)
+    changes.push(...planned.changes)
+    for (const draft of planned.drafted) drafts.set(keyOf(kind, draft.name), draft)
     if (kind === 'issuers') checkUrls(drafting, changes, isPruned)
   }
   checkReferences(drafts.values(), changes)
   const draftOf = ({ kind, name }: Change) => drafts.get(keyOf(kind, name))
   await rejectHarmfulIssuers(drafting, changes, isPruned)
   const review = await reviewPolicies(drafting, changes, draftOf)
-  const fingerprint = await fingerprintOf({ organizationId, owner, locks }, changes)
+  const scopes = documents.map(({ owner, locks }) => ({ organizationId, owner, locks }))
+  const fingerprint = await fingerprintOf(scopes, changes)
   const policies = new Map(
     [...drafts.values()].flatMap(({ policy }) => (policy ? [[policy.name, policy] as const] : [])),
   )
   const { owners } = drafting
   return {
     ...review,
-    ...{ organizationId, owner, applied, isLocked, locks },
+    ...{ organizationId, documents, draftOf, fingerprint, owners },
     changes: addAffected(context, changes, policies),
-    draftOf,
-    fingerprint,
-    owners,
   }
+}
+
+function ownedDocument(
+  { registry }: OperationContext,
+  { owner: named, owner_locks }: ConfigDocument,
+  organizationId: string,
+): OwnedDocument {
+  const owner = named ?? null
+  const isLocked = owner_locks === true
+  if (isLocked && owner === null) throw new Fault('invalid', 'owner_locks requires an owner: add owner to the document')
+  const applied = [...registry.configDocuments.values()].find(
+    (row) => row.organizationId === organizationId && row.owner === owner,
+  )
+  const before = applied?.locked ?? false
+  return { owner, applied, isLocked, locks: before === isLocked ? undefined : { before, after: isLocked } }
+}
+
+/** A forgotten owner would make a document an edit by hand, beside documents that own what they name. */
+function rejectMixedOwners(documents: readonly ConfigDocument[]): void {
+  if (documents.length < 2) return
+  const owners = documents.map(({ owner }) => owner)
+  if (owners.includes(undefined))
+    throw new Fault('invalid', 'One of several documents has no owner: add owner to it, or send it alone')
+  const twice = owners.find((owner, index) => owners.indexOf(owner) !== index)
+  if (twice !== undefined)
+    throw new Fault('invalid', `Two documents have the owner ${JSON.stringify(twice)}: join them into one`)
+}
+
+/** The collections of one kind in all documents that have it. */
+async function planKind(
+  drafting: Drafting,
+  kind: Kind,
+  documents: readonly ConfigDocument[],
+): Promise<{ drafted: NamedDraft[]; changes: Change[] }> {
+  const saved = await readSaved(drafting.context, kind, drafting.organizationId)
+  const savedByName = new Map(saved.map((each) => [each.name, each]))
+  const drafted = new Map<string, NamedDraft>()
+  const parts: { owner: string | null; wanted: NamedDraft[] }[] = []
+  for (const { owner = null, [kind]: entries = [] } of documents) {
+    const wanted = await draftAll({ ...drafting, owner }, kind, entries, savedByName, drafted)
+    parts.push({ owner, wanted })
+  }
+  const together = { owners: new Set(parts.map(({ owner }) => owner)), names: new Set(drafted.keys()) }
+  const changes: Change[] = []
+  for (const { owner, wanted } of parts) {
+    const planned = await planCollection(kind, wanted, saved, owner, together)
+    changes.push(...(owner === null ? planned : planned.map((change) => ({ ...change, owner }))))
+  }
+  return { drafted: [...drafted.values()], changes }
 }
 
 function keyOf(kind: Kind, name: string): string {
   return `${kind} ${name}`
 }
 
-function organizationOf({ registry }: OperationContext, document: ConfigDocument, organization?: string): string {
-  const { id, name } = findOrganization(registry, organization ?? document.organization)
-  if (document.organization !== undefined && document.organization !== id && document.organization !== name)
-    throw new Fault('invalid', `The document is for the organization ${JSON.stringify(document.organization)}`)
+/** All documents are for one organization. */
+function organizationOf(
+  { registry }: OperationContext,
+  documents: readonly ConfigDocument[],
+  organization?: string,
+): string {
+  const named = documents.flatMap((document) => document.organization ?? [])
+  const { id, name } = findOrganization(registry, organization ?? named[0])
+  const other = named.find((each) => each !== id && each !== name)
+  if (other !== undefined) throw new Fault('invalid', `The document is for the organization ${JSON.stringify(other)}`)
   return id
 }
 
-type NamedDraft = Draft & { name: string }
+/** `owner`: of the document that has the entry. */
+type NamedDraft = Draft & { name: string; owner: string | null }
 
+/** Adds each draft to `all`, which has those of earlier documents. */
 async function draftAll(
   drafting: Drafting,
   kind: Kind,
   entries: readonly Entry[],
-  saved: readonly Saved[],
+  saved: ReadonlyMap<string, Saved>,
+  all: Map<string, NamedDraft>,
 ): Promise<NamedDraft[]> {
-  const savedByName = new Map(saved.map((each) => [each.name, each]))
-  const drafted = new Map<string, NamedDraft>()
+  const drafted: NamedDraft[] = []
   const pace = createPace()
   for (const entry of entries) {
     const name = nameOf(kind, entry)
     try {
-      if (drafted.has(name)) throw new Fault('invalid', 'it is in the document twice; remove one of the two')
-      drafted.set(name, { ...(await draftOne(drafting, kind, entry, savedByName.get(name))), name })
+      const other = all.get(name)
+      if (other !== undefined) throw namedTwice(drafting.owner, other.owner)
+      const draft = { ...(await draftOne(drafting, kind, entry, saved.get(name))), name, owner: drafting.owner }
+      drafted.push(draft)
+      all.set(name, draft)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       throw new Fault(error.code, `${kind} ${JSON.stringify(name)}: ${error.message}`, { cause: error })
     }
     await pace()
   }
-  return [...drafted.values()]
+  return drafted
+}
+
+function namedTwice(owner: string | null, other: string | null): Fault {
+  const where =
+    owner === other
+      ? 'in the document twice'
+      : `in the documents of ${JSON.stringify(other)} and ${JSON.stringify(owner)}`
+  return new Fault('invalid', `it is ${where}; remove one of the two`)
 }
 
 /** The shape of the document has checked that the entry is one of this kind. */

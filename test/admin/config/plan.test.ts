@@ -67,7 +67,7 @@ test('the fingerprint differs for another organization or owner, and after an ob
   const after = [wanted('a', { limit: 2 })]
   const planned = async (updatedAt: number, scope: object = {}) => {
     const changes = await planCollection('keys', after, [{ ...saved('a', null), updatedAt }], null)
-    return fingerprintOf({ organizationId: 'o', owner: null, locks: undefined, ...scope }, changes)
+    return fingerprintOf([{ organizationId: 'o', owner: null, locks: undefined, ...scope }], changes)
   }
   const fingerprint = await planned(1)
   expect(await planned(1)).toBe(fingerprint)
