@@ -33,7 +33,9 @@ export type Call = {
   models: readonly string[]
   sessionId: string | undefined
   streams: boolean
-  /** The client did not ask for the usage event of a stream: Latchkey asks for it, and withholds it from the client. */
+  /** The stream options of the client do not ask for the usage event: Latchkey asks for it. */
+  requestsUsage: boolean
+  /** The client did not ask for the usage event in any way: it is withheld from the client. */
   withholdsUsage: boolean
 }
 
@@ -74,6 +76,7 @@ export async function completeCall(
       ? { fields: own, presetVersion: null }
       : await completeBody(target, own, preset, workspaceId, context)
   const { streams, options } = readStreaming(fields)
+  const requestsUsage = takesStreamOptions && streams && options?.include_usage !== true
   return {
     endpoint,
     sent,
@@ -82,7 +85,8 @@ export async function completeCall(
     models: readModels(fields),
     sessionId: typeof fields.session_id === 'string' ? fields.session_id : undefined,
     streams,
-    withholdsUsage: takesStreamOptions && streams && options?.include_usage !== true,
+    requestsUsage,
+    withholdsUsage: requestsUsage && !includesUsage(fields),
   }
 }
 
@@ -121,6 +125,11 @@ function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   if (typeof options !== 'object' || Array.isArray(options) || Object.keys(options).length > streamOptionsMax)
     throw invalid(`stream_options must be an object with at most ${streamOptionsMax} members`)
   return { streams: stream === true, options: options as Fields }
+}
+
+/** OpenRouter's way to ask for the usage: `"usage": {"include": true}`. */
+function includesUsage({ usage }: Fields): boolean {
+  return (usage as { include?: unknown } | null | undefined)?.include === true
 }
 
 function invalid(message: string): Fault {

@@ -7,11 +7,11 @@ import type { Call } from './call.ts'
 
 /** The body that requests `model`, which is one of `call.models`, or undefined when the body names none. */
 export function outgoingBody(
-  { sent, fields, withholdsUsage }: Call,
+  { sent, fields, requestsUsage }: Call,
   model: string | undefined,
 ): Uint8Array<ArrayBuffer> {
   let wanted = fields
-  if (withholdsUsage)
+  if (requestsUsage)
     wanted = { ...wanted, stream_options: { ...(fields.stream_options as Fields | null), include_usage: true } }
   if (fields.models !== undefined && fields.models !== null) wanted = { ...wanted, models: undefined, model }
   return wanted === sent.fields ? sent.bytes : rewrite(sent, wanted)

@@ -65,6 +65,26 @@ describe('the upstream gets', () => {
     expect(asked).toEqual([{ other: 1, include_usage: true }, { include_usage: true }])
   })
 
+  test('the query parameter beta, and no other', async () => {
+    const rows: [sent: string, got: string][] = [
+      ['', ''],
+      ['?beta=true', '?beta=true'],
+      ['?model=x&beta=true&api-version=1', '?beta=true'],
+      ['?beta=x%26model=y', ''],
+      ['?Beta=true', ''],
+    ]
+    for (const [sent, got] of rows) {
+      latchkey.upstream.requests.length = 0
+      const response = await fetch(`${latchkey.server.baseUrl}/messages${sent}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${latchkey.key.key}` },
+        body: JSON.stringify(question),
+      })
+      expect(response.status).toBe(200)
+      expect(latchkey.upstream.requests).toMatchObject([{ path: '/v1/messages', query: got }])
+    }
+  })
+
   test('a stream request with its numbers as the client wrote them', async () => {
     latchkey.upstream.answer.current = () => streamReply(eventOf('[DONE]'))
     await latchkey.complete('{"stream":true,"seed":12345678901234567890,"y":1e400,"z":-0} \n')
@@ -168,6 +188,26 @@ describe('the caller gets', () => {
     expect(await asking.text()).toBe(delta + usageEvent + eventOf('[DONE]'))
     for (const response of [plain, asking])
       expect(await latchkey.usageOf(response)).toMatchObject([{ streamed: true, completed: true, total_tokens: 7 }])
+  })
+
+  test('the usage of a stream as well where it is asked for as OpenRouter does', async () => {
+    const whole = deltaOf('one') + usageEvent + eventOf('[DONE]')
+    latchkey.upstream.answer.current = () => streamReply(whole)
+    const rows: [more: object, hasUsage: boolean][] = [
+      [{ usage: { include: true } }, true],
+      [{ usage: { include: true }, stream_options: { include_usage: false } }, true],
+      [{ usage: { include: false } }, false],
+      [{ usage: { include: 'true' } }, false],
+      [{ usage: true }, false],
+      [{ usage: null }, false],
+    ]
+    for (const [more, hasUsage] of rows) {
+      const response = await latchkey.complete({ ...question, stream: true, ...more })
+      expect(await response.text()).toBe(hasUsage ? whole : deltaOf('one') + eventOf('[DONE]'))
+      const asked = JSON.parse(latchkey.upstream.requests.at(-1)?.body ?? '') as object
+      expect(asked).toMatchObject({ ...more, stream_options: { include_usage: true } })
+      expect(await latchkey.usageOf(response)).toMatchObject([{ total_tokens: 7 }])
+    }
   })
 
   test('the same of a stream whose media type is written in capitals', async () => {

@@ -2,7 +2,7 @@
 import type { Handler } from '../../src/runtime/listener.ts'
 import { listenLocally } from './latchkey.ts'
 
-export type UpstreamRequest = { method: string; path: string; headers: Headers; body: string }
+export type UpstreamRequest = { method: string; path: string; query: string; headers: Headers; body: string }
 export type ScriptedUpstream = {
   url: string
   requests: UpstreamRequest[]
@@ -15,9 +15,9 @@ export async function startScriptedUpstream(): Promise<ScriptedUpstream> {
   const requests: UpstreamRequest[] = []
   const answer: ScriptedUpstream['answer'] = { current: () => Response.json({}) }
   const handler: Handler = async (request) => {
-    const { pathname } = new URL(request.url)
+    const { pathname, search } = new URL(request.url)
     const body = await request.text()
-    requests.push({ method: request.method, path: pathname, headers: request.headers, body })
+    requests.push({ method: request.method, path: pathname, query: search, headers: request.headers, body })
     return answer.current(request)
   }
   const { url, listener } = await listenLocally(handler)

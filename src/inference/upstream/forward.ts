@@ -62,7 +62,7 @@ export async function forward(
   try {
     const headers = await headersFor(request, outgoing, upstream, context)
     const send = () =>
-      context.fetch(upstream.baseUrl + path, {
+      context.fetch(upstream.baseUrl + path + forwardedQuery(request.url), {
         // HEAD is sent as GET: the runtime leaves out the body of the response.
         method: body === undefined ? 'GET' : request.method,
         headers,
@@ -104,6 +104,13 @@ export async function forward(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Anthropic's clients ask for beta features with `?beta=true`. Any other parameter is dropped: an upstream may act on it. */
+function forwardedQuery(url: string): string {
+  const at = url.indexOf('?')
+  if (at < 0) return ''
+  return new URLSearchParams(url.slice(at)).get('beta') === 'true' ? '?beta=true' : ''
 }
 
 async function headersFor(
