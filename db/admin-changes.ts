@@ -152,6 +152,8 @@ export type ChangeFilter = {
   targetId?: string | undefined
   groupId?: string | undefined
   since?: number
+  /** The first time after those to include. */
+  until?: number
   beforeId?: number
   limit: number
 }
@@ -159,7 +161,7 @@ export type ChangeFilter = {
 /** Lists changes newest first, each mapped by `show`. */
 export async function listChanges<Shown>(
   orm: Orm,
-  { organizationId, withCommon = false, kind, targetId, groupId, since, beforeId, limit }: ChangeFilter,
+  { organizationId, withCommon = false, kind, targetId, groupId, since, until: endTime, beforeId, limit }: ChangeFilter,
   show: (row: AdminChange) => Shown,
   onProgress?: OnProgress,
 ): Promise<Shown[]> {
@@ -181,6 +183,7 @@ export async function listChanges<Shown>(
           targetId === undefined ? undefined : eq(adminChanges.targetId, targetId),
           groupId === undefined ? undefined : eq(adminChanges.groupId, groupId),
           since === undefined ? undefined : gte(adminChanges.at, since),
+          endTime === undefined ? undefined : lt(adminChanges.at, endTime),
         ),
       )
       .orderBy(desc(adminChanges.id))

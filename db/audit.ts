@@ -16,8 +16,9 @@ export type AuditFilter = {
   subject?: string
   outcome?: 'issued' | 'refused'
   reason?: string
-  /** Earliest time to include, in milliseconds since 1970 UTC. */
+  /** Milliseconds since 1970 UTC: includes `since`, excludes `until`. */
   since?: number
+  until?: number
   /** Returns only rows older than this id; used for the next page. */
   beforeId?: number
   limit: number
@@ -37,7 +38,12 @@ export async function listAudit<Shown>(
   { rowsReadMax = auditRowsReadMax, onProgress }: { rowsReadMax?: number; onProgress?: OnProgress | undefined } = {},
 ): Promise<{ rows: Shown[]; moreBeforeId: number | undefined }> {
   const { since, beforeId, limit } = filter
-  const until = Math.min(beforeId ?? Number.POSITIVE_INFINITY, (await lastRowId(orm)) + 1)
+  // Rows after the end would use up what may be read.
+  const end =
+    filter.until === undefined
+      ? (await lastRowId(orm)) + 1
+      : (await firstRowSince(orm, filter.until + disorderMilliseconds)) + 1
+  const until = Math.min(beforeId ?? Number.POSITIVE_INFINITY, end)
   const first = await firstRowId(orm)
   const from = Math.max(until - rowsReadMax, first)
   const read = (slice: RowRange, most: number) =>
@@ -52,7 +58,8 @@ export async function listAudit<Shown>(
   return { rows, moreBeforeId: isCut ? from : undefined }
 }
 
-function matching({ organizationId, policyId, keyId, issuerId, subject, outcome, reason, since }: AuditFilter) {
+function matching(filter: AuditFilter) {
+  const { organizationId, policyId, keyId, issuerId, subject, outcome, reason, since, until } = filter
   return and(
     organizationId === undefined ? undefined : eq(exchangeAudit.organizationId, organizationId),
     policyId === undefined ? undefined : eq(exchangeAudit.policyId, policyId),
@@ -62,6 +69,7 @@ function matching({ organizationId, policyId, keyId, issuerId, subject, outcome,
     outcome === undefined ? undefined : eq(exchangeAudit.outcome, outcome),
     reason === undefined ? undefined : eq(exchangeAudit.reason, reason),
     since === undefined ? undefined : gte(exchangeAudit.at, since),
+    until === undefined ? undefined : lt(exchangeAudit.at, until),
   )
 }
 

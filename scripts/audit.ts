@@ -38,6 +38,7 @@ export function auditCommand(): Command {
   const made = command('audit', 'List exchanges, newest first, with outcome and reason', [
     'audit',
     'audit --outcome refused --since 1h',
+    'audit --since 2026-11-21T09:30:00Z --until 2026-11-21T10:30:00Z',
     'audit --policy ci --reason audience_mismatch',
     'audit --json --limit 1000',
   ])

@@ -4,7 +4,6 @@ import { usageGroupings } from '../db/usage-groupings.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
-import { momentText } from './shared/option-values.ts'
 import { bar, csv, dollars, moment } from './shared/render.ts'
 import {
   archivedLines,
@@ -29,7 +28,6 @@ export function usageCommand(): Command {
     'usage --requests --policy ci --since 24h',
   ])
     .addOption(new Option('--by <what>', 'group the totals by this').choices(usageGroupings).default('key'))
-    .option('--until <time>', 'before this time', momentText)
     .option('--requests', 'list single requests, newest first, with policy, issuer, subject and request id')
     .option('--csv', 'print CSV')
   const verify = command('verify', "Check that each key's totals match its requests", ['usage verify'])
@@ -39,7 +37,6 @@ export function usageCommand(): Command {
     (given) => ({
       ...reportInput(given),
       ...traitInput(given),
-      until: given.options.until,
       ...(given.options.requests ? {} : { by: given.options.by }),
     }),
     (response, given) => {

@@ -28,12 +28,14 @@ export function reportOptions(made: Command): Command {
       'only since this time, such as 2026-11-21T09:30:00Z or 24h for the last 24 hours',
       momentText,
     )
+    .option('--until <time>', 'only before this time, such as 2026-11-21T10:30:00Z', momentText)
     .option('--limit <rows>', 'maximum number of rows (default: 50)', wholeNumber)
     .option('--before-id <id>', 'only rows before this id, for the next page', wholeNumber)
 }
 
 export function reportInput({ options }: Arguments): Record<string, unknown> {
-  return { organization: options.organization, since: options.since, limit: options.limit, before_id: options.beforeId }
+  const { organization, since, until, limit, beforeId } = options
+  return { organization, since, until, limit, before_id: beforeId }
 }
 
 type ArchivedFiles = readonly { file: string; from: string; to: string }[]

@@ -36,6 +36,7 @@ const rows: [name: string, filter: Partial<AuditFilter>, found: number[], moreBe
   ['has a next page by its last row when the limit is reached', { reason: 'expired', limit: 1 }, [9], undefined],
   ['has nothing more when older rows are too old', { reason: 'expired', since: 9.5 * minute }, [], undefined],
   ['has more when older rows may be new enough', { reason: 'expired', since: 8.5 * minute }, [9], 7],
+  ['reads from its end, not from the newest row', { until: 6 * minute }, [5], 5],
   ['narrows by policy', { policyId: acme.policy.id, reason: 'replayed' }, [10, 8, 7], 7],
   ['finds nothing of another policy', { policyId: 'other' }, [], 7],
 ]

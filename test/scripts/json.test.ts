@@ -202,6 +202,8 @@ test('lists are { data: [...] } of what show prints, and empty ones are empty', 
   expect(await json('audit')).toEqual({ data: [] })
   const { data: changes } = (await json('audit', 'changes', '--limit', '1')) as { data: JsonObject[] }
   expect(changes).toHaveLength(1)
+  expect(await json('audit', 'changes', '--until', '2026-01-01')).toEqual({ data: [] })
+  expect(await json('audit', '--until', '2026-01-01')).toEqual({ data: [] })
   expect(await failure('audit', 'changes', '--organization', 'none')).toMatchObject({ code: 1 })
   expect(await json('usage')).toEqual({ data: [] })
 })

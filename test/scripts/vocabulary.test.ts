@@ -57,6 +57,7 @@ const meanings: Readonly<Record<string, [value: string, says: RegExp]>> = {
   '--state': ['state', /in this state/],
   '--subject': ['subject', /this subject|sub claim/],
   '--to': ['path', /folder/],
+  '--until': ['time', /^only before this time/],
   '--unused': ['time', /have not worked since/],
   '--url': ['url', /base URL of (?:a|the) server/],
   '--workspace': ['workspace', /^workspace, by name or id/],

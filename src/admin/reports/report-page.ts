@@ -1,4 +1,4 @@
-// The input of reports: filters, a start time, the number of rows, and where the next page starts.
+// The input of reports: filters, a time span, the number of rows, and where the next page starts.
 
 import { offsetMax, reportRowsDefault, reportRowsMax } from '../../limits.ts'
 import { claimValueShape, referenceShape, timeShape } from '../../values/shapes.ts'
@@ -7,6 +7,7 @@ import { findIssuerIdEver, findKeyIdEver, findOrganization, findPolicyIdEver } f
 
 export const page = {
   'since?': timeShape,
+  'until?': timeShape.configure({ says: 'Only rows before this time. ISO 8601' }),
   'limit?': `1 <= number.integer <= ${reportRowsMax}`,
   'before_id?': `1 <= number.integer <= ${offsetMax}`,
 } as const
@@ -45,11 +46,12 @@ export async function traitsOf(
 /** Without an organization, a report covers all of them; the audit log then includes exchanges that named an unknown policy. */
 export function pageOf(
   { registry }: AdminContext,
-  input: { organization?: string; since?: Date; limit?: number; before_id?: number },
+  input: { organization?: string; since?: Date; until?: Date; limit?: number; before_id?: number },
 ) {
   return {
     organizationId: input.organization === undefined ? undefined : findOrganization(registry, input.organization).id,
     since: input.since?.getTime(),
+    until: input.until?.getTime(),
     beforeId: input.before_id,
     limit: input.limit ?? reportRowsDefault,
   }

@@ -6,7 +6,6 @@ import { type UsageGrouping, usageGroupings } from '../../../db/usage-groupings.
 import { findDrift, sumUsage, type UsageSum } from '../../../db/usage-totals.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
-import { timeShape } from '../../values/shapes.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { organizationInput, timeOf } from '../operation/references.ts'
@@ -16,7 +15,7 @@ import { page, pageOf, traits, traitsOf } from './report-page.ts'
 import { createRowNames, type RowNames } from './row-names.ts'
 import { showTotals } from './usage-figures.ts'
 
-const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits, 'until?': timeShape })
+const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits })
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
 
 export const usageOperations = {
@@ -55,7 +54,7 @@ async function listRequests(context: OperationContext, input: typeof usageInput.
 }
 
 async function usageFilter(context: AdminContext, input: typeof usageInput.infer): Promise<UsageFilter> {
-  return { ...pageOf(context, input), ...(await traitsOf(context, input)), until: input.until?.getTime() }
+  return { ...pageOf(context, input), ...(await traitsOf(context, input)) }
 }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
