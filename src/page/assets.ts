@@ -16,6 +16,8 @@ import clientJs from './assets/client.js' with { type: 'text' }
 import csvJs from './assets/csv.js' with { type: 'text' }
 import dialogJs from './assets/dialog.js' with { type: 'text' }
 import diffJs from './assets/diff.js' with { type: 'text' }
+import draftsJs from './assets/drafts.js' with { type: 'text' }
+import editJs from './assets/edit.js' with { type: 'text' }
 import exchangesJs from './assets/exchanges.js' with { type: 'text' }
 import findingsJs from './assets/findings.js' with { type: 'text' }
 import formJs from './assets/form.js' with { type: 'text' }
@@ -32,6 +34,7 @@ import manualJs from './assets/manual.js' with { type: 'text' }
 import markdownJs from './assets/markdown.js' with { type: 'text' }
 import namesJs from './assets/names.js' with { type: 'text' }
 import noticeJs from './assets/notice.js' with { type: 'text' }
+import numberJs from './assets/number.js' with { type: 'text' }
 import overviewJs from './assets/overview.js' with { type: 'text' }
 import pageCss from './assets/page.css' with { type: 'text' }
 import pageJs from './assets/page.js' with { type: 'text' }
@@ -65,6 +68,8 @@ const ours = {
   'client.js': clientJs,
   'dialog.js': dialogJs,
   'diff.js': diffJs,
+  'drafts.js': draftsJs,
+  'edit.js': editJs,
   'exchanges.js': exchangesJs,
   'findings.js': findingsJs,
   'form.js': formJs,
@@ -77,6 +82,7 @@ const ours = {
   'markdown.js': markdownJs,
   'names.js': namesJs,
   'notice.js': noticeJs,
+  'number.js': numberJs,
   'page.js': pageJs,
   'parts.js': partsJs,
   'plan.js': planJs,

@@ -17,6 +17,9 @@ export type Session = {
 /** A failed call. `message` is a sentence without a full stop. `status` is 0 where no response arrived. */
 export type Problem = Error & { status: number; requestId: string | null }
 
+/** What somebody typed. */
+export type Work = { isUnsaved: () => boolean; discard: () => void }
+
 /** What a view gets when it opens. It is closed when the path of the hash changes; a changed query keeps it open. */
 export type Page = {
   /** The segments after the name of the view: `#/policies/ID` has `['ID']`. */
@@ -43,6 +46,8 @@ export type Page = {
   refresh: () => Promise<void>
   /** Runs work that somebody started; a failure is shown as a notice. Returns whether it succeeded. */
   run: (work: () => Promise<void>) => Promise<boolean>
+  /** Names what would be lost: `isUnsaved` is asked before the view closes, and `discard` is called when somebody gives it up. */
+  guard: (work: Work) => void
   /** Is called when the view closes. */
   onClose: (close: () => void) => void
 }
@@ -65,6 +70,8 @@ export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'off'
 /** A page with what only the entry calls. */
 export type OwnedPage = Page & {
   show: (template: () => Content) => void
+  /** What was typed and not saved. */
+  work: () => Work | undefined
   /** Stops and continues polling, while nobody is signed in. */
   pause: () => void
   resume: () => void

@@ -83,7 +83,7 @@ export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetC
         method: 'POST',
         path: `${one}/${path}`,
         openapi: saveDescriptions[dialect],
-        handle: (request, context, info) => save(dialect, request, context, info),
+        handle: (request, context, info) => save(run, dialect, request, context, info),
       }),
     ),
     { method: 'GET', path: '/presets', openapi: listDescription, handle: handlers.list },
@@ -157,6 +157,7 @@ async function orNotFound<Result>(result: Promise<Result>): Promise<Result> {
 
 /** Creates a version from a body (reference: Preset endpoints). It shares its turn, and so its commit, with other posts. */
 async function save(
+  run: RunPresetOperation,
   dialect: Dialect,
   request: Request,
   context: PresetContext,
@@ -169,8 +170,11 @@ async function save(
   const content = readPreset(dialect, await readJson(request, presetBodyBytesMax))
   const { organizationId, workspaceId, ownerId: creatorId } = key
   const actor = actorOf(request, context, requestId)
-  const draft = { organizationId, workspaceId, creatorId, slug, content, actor, operation: 'presets.save' }
-  const { preset, version } = await context.runShared(() => context.presets.save(draft))
+  const { if_match: ifMatch } = ifMatchOf(request)
+  const draft = { organizationId, workspaceId, creatorId, slug, content, actor, operation: 'presets.save', ifMatch }
+  const saved = context.runShared(() => context.presets.save(draft))
+  const show = () => run('presets.show', { ...within(key), preset: slug })
+  const { preset, version } = await (ifMatch === undefined ? saved : withCurrent(saved, show))
   return reply({ data: showDesignated(preset, version) })
 }
 

@@ -38,8 +38,9 @@ export const saveDescriptions = Object.fromEntries(
       summary: `Create a preset, or its next version, from the body of a ${readings[dialect].name} request; fields of a single request are validated but not stored`,
       rules: saveRules,
       access: 'admin:write',
+      isConditional: true,
       body: { mediaType, shape: { schema: { ...readings[dialect].body.schema, ...membersOfBody } } },
-      responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
+      responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 412, 413) },
     },
   ]),
 ) as Record<Dialect, OperationDoc>

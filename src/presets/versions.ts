@@ -3,6 +3,7 @@ import type { Actor } from '../../db/admin-changes.ts'
 import type { Orm } from '../../db/open.ts'
 import { readPresetVersion } from '../../db/presets.ts'
 import type { PresetVersion } from '../../db/schema.ts'
+import { checkUnchanged } from '../http/entity-tag.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'
 import type { Owner } from '../keys/owner.ts'
@@ -30,6 +31,8 @@ export type Draft = Omit<VersionDraft, 'config'> & {
   actor: Actor
   operation: string
   owner?: Pick<Owner, 'statements' | 'touched'>
+  /** Only over this version (http/entity-tag.ts). */
+  ifMatch?: string | undefined
 }
 export type Saved = { preset: Preset; version: Version }
 
@@ -37,7 +40,7 @@ export type Presets = {
   /**
    * Creates the next version of the preset with this slug, or the preset with its first version, and designates it. Resolves after the commit.
    * Call it within a turn of the mutex, shared or exclusive.
-   * @throws Fault `conflict` while the preset is archived, `invalid` when it is too long or the workspace has too many presets
+   * @throws Fault `precondition_failed` if the preset is not as `ifMatch` says, `conflict` while it is archived, `invalid` when it is too long or the workspace has too many presets
    */
   save: (draft: Draft) => Promise<Saved>
   /** A version, by default the designated one; undefined when the preset does not have it. */
@@ -59,7 +62,7 @@ export function createPresets({ orm, registry, now, commit }: Dependencies): Pre
 
   /** The version that a draft makes, after those planned before it in the same transaction. */
   function plan(draft: Draft, config: string, transaction: object): PlannedVersion {
-    const { workspaceId, slug, actor, operation, owner } = draft
+    const { workspaceId, slug, actor, operation, owner, ifMatch } = draft
     const pending = pendingIn.get(transaction) ?? { at: now(), presets: new Map(), created: new Map() }
     pendingIn.set(transaction, pending)
     const { at } = pending
@@ -68,6 +71,7 @@ export function createPresets({ orm, registry, now, commit }: Dependencies): Pre
     const saved = registry.presetsOf.get(workspaceId)
     const before = pending.presets.get(`${workspaceId} ${slug}`) ?? saved?.get(slug)
     const created = (pending.created.get(workspaceId) ?? 0) + (before === undefined ? 1 : 0)
+    checkUnchanged(before ?? { updatedAt: 0 }, ifMatch)
     if (before === undefined) checkPresetCount((saved?.size ?? 0) + created)
     const version = draftVersion({ ...draft, config }, before, at)
     pending.created.set(workspaceId, created)

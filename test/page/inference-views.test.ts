@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await conflict.waitFor()
     expect(await conflict.locator('del, ins').allTextContents()).toEqual(['50', '100'])
     expect(await latchkey.admin('keys.show', { key: 'edited twice' })).toMatchObject({ requests_per_minute: 50 })
-    await button('Save').click()
+    await button('Replace theirs').click()
     await heading('edited twice')
     expect(await latchkey.admin('keys.show', { key: 'edited twice' })).toMatchObject({ requests_per_minute: 100 })
   })

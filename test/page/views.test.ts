@@ -167,6 +167,9 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('With this change, the policy "every workload" is too wide: vacuous').waitFor()
     expect(await latchkey.admin('issuers.show', { issuer: id })).toMatchObject({ shared: false })
+    await go('#/issuers')
+    await page.getByRole('button', { name: 'Discard it' }).click()
+    await heading('Issuers')
     await latchkey.admin('policies.delete', { policy: 'every workload' })
     await latchkey.admin('issuers.delete', { issuer: id })
   })
@@ -223,17 +226,18 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('policy')
   })
 
-  test('of two editors of an issuer the second one can replace what the first one saved', async () => {
+  test('of two editors of an issuer who changed different fields both are saved', async () => {
     await go(`#/issuers/${latchkey.issuer.id}/edit`)
     await page.getByLabel('Name', { exact: true }).fill('ours')
     await latchkey.admin('issuers.update', { issuer: 'idp', clock_skew_seconds: 5 })
-    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     const alert = page.getByRole('alert').filter({ hasText: 'Somebody else changed this issuer' })
     await alert.waitFor()
     expect(await alert.textContent()).toContain('clock_skew_seconds')
-    await page.getByRole('button', { name: 'Save' }).click()
+    expect(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled()).toBe(true)
+    await page.getByRole('button', { name: 'Save both' }).click()
     await heading('ours')
-    expect(await latchkey.admin('issuers.show', { issuer: 'ours' })).toMatchObject({ clock_skew_seconds: 30 })
+    expect(await latchkey.admin('issuers.show', { issuer: 'ours' })).toMatchObject({ clock_skew_seconds: 5 })
   })
 
   test('deleting says what it stops, and Escape keeps the policy', async () => {

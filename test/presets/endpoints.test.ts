@@ -28,6 +28,16 @@ async function call(method: string, path: string, { body, key = management }: { 
   // biome-ignore lint/suspicious/noExplicitAny: whatever it is, the assertions say what it must be
   return { status: response.status, ...((await response.json()) as any) }
 }
+/** Posts a version over the one that the ETag names. */
+async function postOver(slug: string, etag: string, body: object) {
+  const response = await fetch(`${latchkey.server.baseUrl}/presets/${slug}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${management}`, 'content-type': 'application/json', 'if-match': etag },
+    body: JSON.stringify(body),
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: whatever it is, the assertions say what it must be
+  return { status: response.status, etag: response.headers.get('etag'), ...((await response.json()) as any) }
+}
 let made = 0
 /** A preset of the test's own. */
 async function createPreset(body: object = chat) {
@@ -37,6 +47,22 @@ async function createPreset(body: object = chat) {
 }
 
 describe('a post', () => {
+  test('with If-Match makes a version only over the one that it names, and shows the newer one', async () => {
+    const slug = await createPreset()
+    const show = async () => (await call('GET', `/presets/${slug}`)).data
+    const etag = `"${(await show()).updated_at}"`
+    await latchkey.admin('presets.update', { preset: slug, description: 'theirs' })
+    const refused = await postOver(slug, etag, { ...chat, temperature: 0.9 })
+    expect(refused).toMatchObject({ status: 412, data: { description: 'theirs', designated_version: { version: 1 } } })
+    expect(refused.etag).toBe(`"${(await show()).updated_at}"`)
+    expect((await show()).designated_version.version).toBe(1)
+    expect(await postOver(slug, refused.etag, { ...chat, temperature: 0.9 })).toMatchObject({
+      status: 200,
+      data: { designated_version: { version: 2, config: { temperature: 0.9 } } },
+    })
+    expect((await postOver('does-not-exist', etag, chat)).status).toBe(404)
+  })
+
   test('makes the preset and its first version', async () => {
     const { status, data } = await call('POST', '/presets/first.of_all~1/chat/completions', { body: chat })
     expect(status).toBe(200)

@@ -89,3 +89,17 @@ export function nameList(names, shown = 10) {
     ${more > 0 ? html`<li>and ${more} more</li>` : nothing}
   </ul>`
 }
+
+/** What happens to text that is not saved: empty to stay, `keep` or `discard` to leave. @returns {Promise<string>} */
+export function askToLeave() {
+  return openDialog(
+    'Leave without saving?',
+    (close) =>
+      html`<div class="body"><p>What you typed is not saved. A draft stays in this tab until you sign out or close the tab.</p></div>
+        <div class="buttons">
+          <button type="button" class="primary" autofocus @click=${() => close()}>Stay</button>
+          <button type="button" @click=${() => close('keep')}>Leave and keep the draft</button>
+          <button type="button" class="danger" @click=${() => close('discard')}>Discard it</button>
+        </div>`,
+  ).closed
+}

@@ -1,7 +1,7 @@
 // What changed: `fieldDiff(before, after)` shows the fields of two objects that differ; `lineDiff(before, after)` shows two
-// texts line by line; `conflict` is for the second of two editors. Signs and words say what was removed and added, not the color alone.
+// texts line by line. Signs and words say what was removed and added, not the color alone.
 import { html, nothing } from './lit-html.js'
-import { callout, stored } from './parts.js'
+import { stored } from './parts.js'
 import { table } from './table.js'
 
 /** @param {unknown} value */
@@ -31,24 +31,6 @@ export function fieldDiff(before, after, labels = /** @type {[string, string]} *
     rows,
     empty: html`<p class="muted">No field differs.</p>`,
   })
-}
-
-/**
- * What a form shows to the second of two editors: both versions, and what each button does.
- * @param {string} what such as `policy`
- * @param {Record<string, unknown>} theirs @param {Record<string, unknown>} mine
- * @param {() => void} take replaces what was typed
- */
-export function conflict(what, theirs, mine, take) {
-  return callout(
-    'warn',
-    html`<div class="stack">
-      <p><strong>Somebody else changed this ${what} while you edited it.</strong> Save again to replace their version with yours.</p>
-      ${fieldDiff(theirs, mine, ['Their version', 'Your version'])}
-      <div><button type="button" @click=${take}>Take their version</button></div>
-    </div>`,
-    true,
-  )
 }
 
 const linesMax = 1_000

@@ -20,6 +20,7 @@ import { html, nothing } from './lit-html.js'
  * @property {boolean} [mono] for code
  * @property {boolean} [disabled]
  * @property {string} [placeholder]
+ * @property {'numeric' | 'decimal'} [inputMode]
  * @property {number} [charactersMax]
  */
 
@@ -54,6 +55,7 @@ function control(
     mono,
     disabled,
     placeholder,
+    inputMode,
     charactersMax,
   },
   id,
@@ -68,7 +70,7 @@ function control(
     </select>`
   if (rows !== undefined)
     return html`<textarea id=${id} name=${name} rows=${rows} class=${mono ? 'mono' : ''} .value=${value} @input=${read} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} maxlength=${charactersMax ?? nothing} spellcheck=${mono ? 'false' : nothing} dir="auto"></textarea>`
-  return html`<input id=${id} name=${name} type=${type} class=${mono ? 'mono' : ''} .value=${value} @input=${read} @change=${leave} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} maxlength=${charactersMax ?? nothing} autocomplete="off" spellcheck=${mono ? 'false' : nothing} />`
+  return html`<input id=${id} name=${name} type=${type} class=${mono ? 'mono' : ''} .value=${value} @input=${read} @change=${leave} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} inputmode=${inputMode ?? nothing} maxlength=${charactersMax ?? nothing} autocomplete="off" spellcheck=${mono ? 'false' : nothing} />`
 }
 
 /** @param {{ label: string, name: string, checked: boolean, onInput: (checked: boolean) => void, help?: Content }} options */
@@ -112,7 +114,12 @@ export function switchButton({ label, on, disabled = false, onClick }) {
 export function form({ onSubmit, submit, busy = false, disabled = false, cancel, extra = nothing }, fields) {
   const onEvent = (/** @type {Event} */ event) => {
     event.preventDefault()
-    if (!busy && !disabled) onSubmit()
+    if (busy || disabled) return
+    // Half a date would be sent as none.
+    const { elements } = /** @type {HTMLFormElement} */ (event.target)
+    const unread = [...elements].find((one) => one instanceof HTMLInputElement && one.validity.badInput)
+    if (unread instanceof HTMLInputElement) unread.reportValidity()
+    else onSubmit()
   }
   return html`<form novalidate @submit=${onEvent}>
     ${fields}
@@ -132,11 +139,9 @@ export function form({ onSubmit, submit, busy = false, disabled = false, cancel,
 export function createDraft(page, values, onChange) {
   const draft = {
     values: { ...values },
-    isChanged: false,
     /** @template {keyof Values} Name @param {Name} name @returns {(value: Values[Name]) => void} */
     set: (name) => (value) => {
       draft.values[name] = value
-      draft.isChanged = true
       onChange?.(name)
       page.update()
     },

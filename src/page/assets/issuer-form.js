@@ -1,11 +1,12 @@
 // The form that adds or changes an issuer. While somebody types its address, the server fetches its keys and shows them.
 /** @import { Issuer, Page, Verification } from '../types.ts' */
-import { asProblem, get, segment, send } from './client.js'
-import { conflict } from './diff.js'
+import { asProblem, segment, send } from './client.js'
+import { begin, createEdit, numberField, openEdit, saveEdit, trouble } from './edit.js'
 import { forgetFindings } from './findings.js'
-import { choice, createDraft, debounce, form } from './form.js'
+import { choice, debounce, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
+import { numberOf } from './number.js'
 import { badge, callout, count, empty, heading, json, loading, mono, problem, readOnly, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { go, href } from './router.js'
@@ -15,7 +16,6 @@ export const issuersPath = '/workload-identity/issuers'
 export const sources = { discovery: 'Discovery', jwks_url: 'JWKS URL', jwks: 'Pasted key set' }
 const known = { github: 'token.actions.githubusercontent.com', gitlab: 'gitlab.com' }
 const tested = ['issuer_url', 'source', 'jwks_url', 'jwks', 'ca_pem']
-const numbers = ['clock_skew_seconds', 'max_token_age_seconds', 'keys_stale_seconds']
 const blank = {
   name: '',
   issuer_url: '',
@@ -31,32 +31,34 @@ const blank = {
 /** By what the field holds. */
 export const sharedAnswers = { '': 'Not answered', false: 'No', true: 'Yes' }
 
-/** @typedef {ReturnType<typeof createIssuerDraft>} IssuerDraft */
+/** @typedef {ReturnType<typeof createIssuerEdit>} IssuerEdit */
 
 /** @param {Page} page @param {string} [id] none for a new issuer */
-function createIssuerDraft(page, id) {
+function createIssuerEdit(page, id) {
   const testSoon = debounce(() => test(edited), 600)
-  const edited = {
-    page,
-    id,
-    self: id === undefined ? issuersPath : `${issuersPath}/${segment(id)}`,
-    /** @type {string | undefined} */
-    etag: undefined,
-    isReady: id === undefined,
-    /** @type {typeof blank | undefined} what another admin saved first */
-    theirs: undefined,
-    draft: createDraft(page, blank, (name) => {
+  const [whole, needed] = [{ isWhole: true }, { isWhole: true, isRequired: id !== undefined }]
+  const edit = createEdit(page, {
+    what: 'issuer',
+    path: issuersPath,
+    ...(id === undefined ? {} : { self: `${issuersPath}/${segment(id)}` }),
+    blank,
+    valuesOf,
+    bodyOf: (values) => bodyOf(values, id === undefined),
+    numbers: { clock_skew_seconds: needed, max_token_age_seconds: whole, keys_stale_seconds: needed },
+    onChange: (name) => {
       // An answer is about one issuer URL.
       if (name === 'issuer_url') edited.draft.values.shared = ''
-      if (tested.includes(name)) testSoon()
-    }),
+      if (name === '' || tested.includes(String(name))) testSoon()
+    },
+  })
+  const edited = Object.assign(edit, {
+    id,
     /** @type {Verification | undefined} */
     preview: undefined,
     /** @type {unknown} */
-    failure: undefined,
-    busy: false,
+    testFailure: undefined,
     turn: 0,
-  }
+  })
   return edited
 }
 
@@ -67,19 +69,27 @@ function valuesOf(issuer) {
   return { ...blank, ...Object.fromEntries(values), source: String(issuer.key_source) }
 }
 
-/** @param {IssuerDraft} edited */
-async function openIssuer(edited) {
-  const { data, etag } = await get(edited.self)
-  Object.assign(edited.draft.values, valuesOf(data))
-  Object.assign(edited, { etag, isReady: true, theirs: undefined })
-}
+/** @param {IssuerEdit} edited */
+const openIssuer = (edited) => (edited.isNew ? begin(edited, blank) : openEdit(edited))
 
-/** Where the keys come from, as the API takes it. @param {IssuerDraft} edited */
-function keyFields({ draft: { values } }) {
-  const { source, jwks_url, jwks, ca_pem } = values
+/** As the API takes it. A new issuer is found by discovery where nothing else is said. @param {typeof blank} values @param {boolean} isNew */
+function bodyOf(values, isNew) {
+  const { name, issuer_url, source, jwks_url, jwks, ca_pem, shared } = values
+  const keys =
+    source === 'jwks_url'
+      ? { jwks_url }
+      : source === 'jwks'
+        ? { jwks: parseKeySet(jwks) }
+        : { discovery: isNew ? null : true }
   return {
-    ...(source === 'jwks_url' ? { jwks_url } : source === 'jwks' ? { jwks: parseKeySet(jwks) } : {}),
-    ...(ca_pem.trim() === '' ? {} : { ca_pem }),
+    name,
+    issuer_url,
+    ...keys,
+    ca_pem: ca_pem.trim() === '' ? null : ca_pem,
+    shared: shared === '' ? null : shared === 'true',
+    clock_skew_seconds: numberOf(values.clock_skew_seconds),
+    max_token_age_seconds: numberOf(values.max_token_age_seconds),
+    keys_stale_seconds: numberOf(values.keys_stale_seconds),
   }
 }
 
@@ -92,59 +102,39 @@ function parseKeySet(text) {
   }
 }
 
-/** @param {IssuerDraft} edited */
+/** @param {IssuerEdit} edited */
 async function test(edited) {
   const turn = ++edited.turn
   const { issuer_url } = edited.draft.values
-  /** @type {Partial<IssuerDraft>} */
-  let result = { preview: undefined, failure: undefined }
+  /** @type {{ preview?: Verification | undefined, testFailure?: unknown }} */
+  let result = { preview: undefined, testFailure: undefined }
   if (/^https?:\/\/./.test(issuer_url))
     try {
-      result.preview = (await send('POST', `${issuersPath}/verify`, { issuer_url, ...keyFields(edited) })).data
-    } catch (failure) {
-      result = { preview: undefined, failure }
+      const { ca_pem, jwks_url, jwks } = /** @type {Record<string, unknown>} */ (bodyOf(edited.draft.values, true))
+      const asked = { issuer_url, jwks_url, jwks, ca_pem: ca_pem ?? undefined }
+      result.preview = (await send('POST', `${issuersPath}/verify`, asked)).data
+    } catch (testFailure) {
+      result = { preview: undefined, testFailure }
     }
   if (turn !== edited.turn) return
   Object.assign(edited, result)
   edited.page.update()
 }
 
-/** @param {IssuerDraft} edited */
-async function save(edited) {
-  Object.assign(edited, { busy: true, failure: undefined })
-  const { page, id, draft, self, etag } = edited
-  const { values } = draft
-  const isNew = id === undefined
-  try {
-    const given = Object.entries(values).filter(([name, value]) => numbers.includes(name) && value !== '')
-    const removed = {
-      ...(values.ca_pem === '' ? { ca_pem: null } : {}),
-      ...(values.max_token_age_seconds === '' ? { max_token_age_seconds: null } : {}),
-      ...(values.source === 'discovery' ? { discovery: true } : {}),
-    }
-    const body = {
-      ...{ name: values.name, issuer_url: values.issuer_url },
-      ...(isNew ? {} : removed),
-      ...keyFields(edited),
-      shared: values.shared === '' ? null : values.shared === 'true',
-      ...Object.fromEntries(given.map(([name, value]) => [name, Number(value)])),
-    }
-    const { data } = await send(isNew ? 'POST' : 'PATCH', self, body, { etag })
+/** @param {IssuerEdit} edited */
+const save = (edited) =>
+  saveEdit(edited, (response) => {
     forgetFindings()
-    notify('ok', isNew ? 'The issuer was added' : 'The issuer was saved')
-    go(page.query.then === 'start' ? ['start'] : ['issuers', data.id])
-  } catch (failure) {
-    if (asProblem(failure).status === 412) {
-      const { data, etag: newer } = await get(self)
-      Object.assign(edited, { theirs: valuesOf(data), etag: newer })
-    } else edited.failure = failure
-  }
-  edited.busy = false
-}
+    notify(
+      'ok',
+      edited.isNew ? 'The issuer was added' : response === undefined ? 'Nothing was changed' : 'The issuer was saved',
+    )
+    go(edited.page.query.then === 'start' ? ['start'] : ['issuers', response?.data.id ?? edited.id])
+  })
 
 /** @param {Page} page @param {string} [id] */
 export function issuerForm(page, id) {
-  const edited = createIssuerDraft(page, id)
+  const edited = createIssuerEdit(page, id)
   page.title(id === undefined ? 'Add issuer' : 'Edit issuer')
   page.poll(async () => {
     if (!edited.isReady) await openIssuer(edited)
@@ -152,17 +142,17 @@ export function issuerForm(page, id) {
   return () => {
     if (!page.canWrite) return readOnly()
     if (!edited.isReady) return loading()
-    const { draft, busy, failure, theirs } = edited
+    const { draft, busy, conflict } = edited
+    const onSubmit = () => void save(edited)
     return html`${planNotice(page)}<div class="columns">
       <section class="card">
-        ${failure === undefined ? nothing : problem(failure)}
-        ${theirs === undefined ? nothing : conflict('issuer', theirs, draft.values, () => page.run(() => openIssuer(edited)))}
+        ${trouble(edited, onSubmit, async () => openIssuer(edited))}
         ${form(
           {
-            onSubmit: () => page.run(() => save(edited)),
+            onSubmit,
             submit: id === undefined ? 'Add issuer' : 'Save',
             busy,
-            disabled: draft.values.name === '' || draft.values.issuer_url === '',
+            disabled: draft.values.name === '' || draft.values.issuer_url === '' || conflict !== undefined,
             cancel: href(id === undefined ? ['issuers'] : ['issuers', id]),
           },
           fields(edited),
@@ -173,15 +163,16 @@ export function issuerForm(page, id) {
   }
 }
 
-/** @param {IssuerDraft} edited */
-function fields({ id, draft }) {
+/** @param {IssuerEdit} edited */
+function fields(edited) {
+  const { id, draft } = edited
   const { values, field } = draft
   const take = (/** @type {string} */ name, /** @type {string} */ host) => {
     values.name ||= name
     draft.set('issuer_url')(`https:/${'/'}${host}`)
   }
-  const number = (/** @type {keyof typeof values} */ name, /** @type {string} */ label, /** @type {string} */ help) =>
-    field(name, label, { type: 'number', required: false, help })
+  const number = (/** @type {keyof typeof blank} */ name, /** @type {string} */ label, /** @type {string} */ help) =>
+    numberField(edited, name, label, { required: false, help })
   return html`${id === undefined ? html`<div class="actions">Fill in for ${Object.entries(known).map(([name, host]) => html`<button type="button" @click=${() => take(name, host)}>${name === 'github' ? 'GitHub Actions' : 'GitLab.com'}</button>`)}</div>` : nothing}
     ${field('name', 'Name', { help: 'A label for lists and commands' })}
     ${field('issuer_url', 'Issuer URL', { type: 'url', mono: true, help: html`The claim <code>iss</code> of the tokens, character for character` })}
@@ -200,11 +191,11 @@ function fields({ id, draft }) {
     </div></details>`
 }
 
-/** @param {IssuerDraft} edited */
+/** @param {IssuerEdit} edited */
 function preview(edited) {
   const found = edited.preview
   return html`${heading('Test', html`<button type="button" @click=${() => edited.page.run(() => test(edited))}>Test now</button>`)}
-    ${found === undefined ? html`<p class="muted">The server fetches the discovery document and the keys as an exchange would, and saves nothing.</p>` : html`${verified(found)}${found.keys.length > 0 ? keyTable(found.keys) : nothing}`}`
+    ${edited.testFailure === undefined ? nothing : problem(edited.testFailure)}${found === undefined ? html`<p class="muted">The server fetches the discovery document and the keys as an exchange would, and saves nothing.</p>` : html`${verified(found)}${found.keys.length > 0 ? keyTable(found.keys) : nothing}`}`
 }
 
 /** @param {Verification} result */

@@ -1,13 +1,14 @@
 // The form that creates or changes a key. The secret of a new key is shown once.
 /** @import { Key } from '../report-types.ts' */
 /** @import { Page } from '../types.ts' */
-import { asProblem, get, segment, send } from './client.js'
+import { segment } from './client.js'
 import { openDialog } from './dialog.js'
-import { conflict } from './diff.js'
-import { createDraft, focusFirstError, form } from './form.js'
+import { begin, createEdit, numberField, openEdit, saveEdit, trouble } from './edit.js'
+import { form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { code, loading, problem, readOnly } from './parts.js'
+import { numberOf, numberText } from './number.js'
+import { code, loading, readOnly } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/keys'
@@ -15,7 +16,7 @@ const path = '/keys'
 /** What was typed as the API takes it; an empty field removes a limit. @param {Record<string, string>} values */
 function bodyOf(values) {
   const of = (/** @type {string} */ name) => (values[name] ?? '').trim()
-  const number = (/** @type {string} */ name) => (of(name) === '' ? null : Number(of(name)))
+  const number = (/** @type {string} */ name) => numberOf(of(name))
   const lines = (/** @type {string} */ name) => {
     const found = of(name)
       .split('\n')
@@ -23,20 +24,25 @@ function bodyOf(values) {
       .filter(Boolean)
     return found.length === 0 ? null : found
   }
-  return {
+  const own = {
     name: of('name'),
+    expires_at: of('expires_at') === '' ? null : new Date(of('expires_at')).toISOString(),
+  }
+  if (values.kind !== 'inference') return own
+  return {
+    ...own,
     limit: number('limit'),
     limit_reset: of('limit') === '' || of('limit_reset') === '' ? null : of('limit_reset'),
     requests_per_minute: number('requests_per_minute'),
     tokens_per_minute: number('tokens_per_minute'),
     allowed_models: lines('allowed_models'),
     allowed_presets: lines('allowed_presets'),
-    expires_at: of('expires_at') === '' ? null : new Date(of('expires_at')).toISOString(),
   }
 }
 
 /** @param {Partial<Key>} key */
 function valuesOf({
+  kind = 'inference',
   name = '',
   limit,
   limit_reset: reset,
@@ -50,108 +56,80 @@ function valuesOf({
     ? new Date(Date.parse(expires) - new Date(expires).getTimezoneOffset() * 60_000).toISOString()
     : ''
   return {
+    kind: String(kind),
     name,
-    limit: String(limit ?? ''),
+    limit: numberText(limit),
     limit_reset: reset ?? '',
-    requests_per_minute: String(requests ?? ''),
-    tokens_per_minute: String(tokens ?? ''),
+    requests_per_minute: numberText(requests),
+    tokens_per_minute: numberText(tokens),
     allowed_models: (models ?? []).join('\n'),
     allowed_presets: (presets ?? []).join('\n'),
     expires_at: local.slice(0, 16),
   }
 }
 
+const whole = { isWhole: true }
+
 /** @param {Page} page @param {string} [hash] none for a new key */
-function createEdited(page, hash) {
-  return {
-    page,
-    hash,
-    self: `${path}/${segment(hash ?? '')}`,
-    draft: createDraft(page, valuesOf({})),
-    isReady: hash === undefined,
-    isManagement: false,
-    busy: false,
-    etag: /** @type {string | undefined} */ (undefined),
-    theirs: /** @type {Key | undefined} */ (undefined),
-    failure: /** @type {unknown} */ (undefined),
-  }
+function createKeyEdit(page, hash) {
+  const self = hash === undefined ? {} : { self: `${path}/${segment(hash)}` }
+  const numbers = { limit: {}, requests_per_minute: whole, tokens_per_minute: whole }
+  return createEdit(page, { what: 'key', path, ...self, blank: valuesOf({}), valuesOf, bodyOf, numbers })
 }
-/** @typedef {ReturnType<typeof createEdited>} Edited */
+/** @typedef {ReturnType<typeof createKeyEdit>} Edited */
 
 /** @param {Edited} edited */
-async function open(edited) {
-  const { data, etag } = await get(edited.self)
-  edited.draft.values = valuesOf(data)
-  Object.assign(edited, { etag, isReady: true, theirs: undefined, isManagement: data.kind !== 'inference' })
-}
+const open = async (edited) => (edited.isNew ? begin(edited, valuesOf({})) : openEdit(edited))
 
-/** @param {Edited} edited */
-async function save(edited) {
-  const { page, hash, self, draft, isManagement } = edited
-  const { name, expires_at, ...limits } = bodyOf(draft.values)
-  const body = isManagement ? { name, expires_at } : { name, expires_at, ...limits }
-  Object.assign(edited, { busy: true, failure: undefined })
-  page.update()
-  try {
-    if (hash === undefined) {
-      const made = await send(
-        'POST',
-        path,
-        Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)),
-      )
-      const place = location.hash
-      await showSecret(made.key)
-      if (location.hash === place) go(['keys', made.data.hash])
-      return
+/** @param {Edited} edited @param {string} [hash] */
+const save = (edited, hash) =>
+  saveEdit(edited, async (response) => {
+    if (hash !== undefined) {
+      notify('ok', response === undefined ? 'Nothing was changed' : 'The key was changed')
+      return go(['keys', hash])
     }
-    await send('PATCH', self, body, { etag: edited.etag })
-    notify('ok', 'The key was changed')
-    go(['keys', hash])
-  } catch (error) {
-    edited.failure = error
-    if (asProblem(error).status === 412) {
-      const { data: theirs, etag } = await get(self)
-      Object.assign(edited, { theirs, etag })
-    }
-    focusFirstError()
-  } finally {
-    edited.busy = false
-    page.update()
-  }
-}
+    const place = location.hash
+    await showSecret(response.key)
+    if (location.hash === place) go(['keys', response.data.hash])
+  })
 
 /** @param {Page} page @param {string} [hash] none for a new key */
 export function keyForm(page, hash) {
   page.title(hash === undefined ? 'New key' : 'Edit key')
-  const edited = createEdited(page, hash)
+  const edited = createKeyEdit(page, hash)
   page.poll(async () => {
     if (!edited.isReady) await open(edited)
   }, 86_400)
   return () => {
-    const { draft, busy, isManagement, isReady } = edited
+    const { draft, busy, isReady, conflict } = edited
     if (!page.canWrite) return readOnly()
     if (!isReady) return loading()
     const asked = {
-      onSubmit: () => void save(edited),
+      onSubmit: () => void save(edited, hash),
       submit: hash === undefined ? 'Create key' : 'Save',
       busy,
-      disabled: draft.values.name.trim() === '',
+      disabled: draft.values.name.trim() === '' || conflict !== undefined,
       cancel: href(hash === undefined ? ['keys'] : ['keys', hash]),
     }
-    return html`<section class="card narrow">${form(
+    return html`<section class="card narrow">${trouble(
+      edited,
+      () => void save(edited, hash),
+      () => open(edited),
+    )}${form(
       asked,
-      html`${trouble(edited)} ${draft.field('name', 'Name', { charactersMax: 128 })} ${isManagement ? nothing : limits(edited)}
+      html`${draft.field('name', 'Name', { charactersMax: 128 })} ${draft.values.kind === 'inference' ? limits(edited) : nothing}
       ${draft.field('expires_at', 'Expires', { required: false, type: 'datetime-local', help: 'In your local time' })}`,
     )}</section>`
   }
 }
 
 /** @param {Edited} edited */
-function limits({ draft }) {
-  const number = { required: false, type: /** @type {const} */ ('number') }
+function limits(edited) {
+  const { draft } = edited
+  const optional = { required: false }
   const lines = { required: false, rows: 3, mono: true, help: 'One per line; * stands for any text. Empty allows all.' }
   return html`<div class="fields">
-      ${draft.field('limit', 'Budget in US dollars', number)}
+      ${numberField(edited, 'limit', 'Budget in US dollars', { ...optional, help: 'Such as 1250.50' })}
       ${draft.field('limit_reset', 'Budget resets', {
         options: [
           ['', 'never'],
@@ -163,16 +141,9 @@ function limits({ draft }) {
       })}
     </div>
     <div class="fields">
-      ${draft.field('requests_per_minute', 'Requests a minute', number)} ${draft.field('tokens_per_minute', 'Tokens a minute', number)}
+      ${numberField(edited, 'requests_per_minute', 'Requests a minute', optional)} ${numberField(edited, 'tokens_per_minute', 'Tokens a minute', optional)}
     </div>
     <div class="fields">${draft.field('allowed_models', 'Allowed models', lines)} ${draft.field('allowed_presets', 'Allowed presets', lines)}</div>`
-}
-
-/** What the server refused, or what somebody else saved meanwhile. @param {Edited} edited */
-function trouble(edited) {
-  const { page, theirs, failure, draft } = edited
-  if (theirs === undefined) return failure === undefined ? nothing : problem(failure)
-  return conflict('key', bodyOf(valuesOf(theirs)), bodyOf(draft.values), () => page.run(() => open(edited)))
 }
 
 /** @param {string} text of a new key */

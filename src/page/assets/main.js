@@ -1,29 +1,67 @@
 // Starts the page: session, frame, and the view that the address names. Views get a Page (types.ts).
 /** @import { OwnedPage, Session, View } from '../types.ts' */
 import { asProblem, send, whenSignedOut } from './client.js'
-import { closeDialogs, isHeld } from './dialog.js'
+import { askToLeave, closeDialogs, confirm, isHeld } from './dialog.js'
+import { forgetDrafts } from './drafts.js'
 import { renderFrame } from './frame.js'
 import { html, nothing, render } from './lit-html.js'
 import { clearNotices, notify, prepareNotices } from './notice.js'
 import { createPage } from './page.js'
 import { empty, loading, problem } from './parts.js'
 import { go, markPlace, readPlace, returnToPlace } from './router.js'
-import { readSession, showSignIn, takeLink } from './sign-in.js'
+import { readSession, showSignIn, signInOver, takeLink } from './sign-in.js'
 import { findEntry, groups } from './views.js'
 
 const root = /** @type {HTMLElement} */ (document.getElementById('app'))
 const home = groups[0]?.entries[0]?.name ?? ''
 /** @type {Session | undefined} */
 let session
-/** @type {{ key: string, close: () => void, queryChanged: () => void } | undefined} */
+/** @type {{ key: string, page: OwnedPage } | undefined} */
 let open
+/** Signing in again over what somebody typed. @type {{ resume: (session: Session) => void } | undefined} */
+let over
 
 const tabs = new BroadcastChannel('latchkey')
 // All tabs share the cookie: this one must not show another organization or key than the one it acts as.
 tabs.addEventListener('message', async () => {
   const now = await readSession().catch(() => undefined)
-  if (now?.key.id !== session?.key.id || now?.read_only !== session?.read_only) location.reload()
+  if (over !== undefined) return now && over.resume(now)
+  if (isSame(now, session)) return
+  if (hasWork()) void signInAgain({ hasEnded: now === undefined, other: now })
+  else location.reload()
 })
+
+/** @param {Session | undefined} one @param {Session | undefined} other */
+const isSame = (one, other) => one?.key.id === other?.key.id && one?.read_only === other?.read_only
+
+/** Whether leaving would lose something. */
+const hasWork = () => isHeld() || open?.page.work() !== undefined
+
+/** Signs in over what somebody typed, and goes on with it if it is the same key. @param {{ hasEnded?: boolean, other?: Session | undefined }} options */
+async function signInAgain(options) {
+  const before = session
+  const { title } = document
+  session = undefined
+  clearNotices()
+  open?.page.pause()
+  const { signedIn, close } = signInOver(options)
+  const followed = new Promise((resolve) => {
+    over = { resume: (now) => isSame(now, before) && resolve(now) }
+  })
+  const typed = signedIn.then((now) => {
+    if (now !== options.other) tabs.postMessage('signed in')
+    return now
+  })
+  session = /** @type {Session} */ (await Promise.race([typed, followed]))
+  over = undefined
+  close()
+  if (isSame(session, before)) {
+    document.title = title
+    return open?.page.resume()
+  }
+  leave()
+  showPlace()
+}
 
 /** Signs in where needed, then opens the place. @param {{ hasEnded?: boolean }} [options] */
 async function start({ hasEnded = false } = {}) {
@@ -45,7 +83,11 @@ async function start({ hasEnded = false } = {}) {
 }
 
 async function signOut() {
+  const body = 'What you typed is not saved, and drafts of this tab are deleted.'
+  if (hasWork() && !(await confirm({ title: 'Sign out without saving?', body, action: 'Sign out', isDanger: true })))
+    return
   clearNotices()
+  forgetDrafts()
   await send('DELETE', '/admin/session', undefined, { staysSignedIn: true }).catch((error) =>
     notify('bad', problem(error)),
   )
@@ -56,14 +98,15 @@ async function signOut() {
 
 whenSignedOut(() => {
   if (session === undefined) return
+  if (hasWork()) return void signInAgain({ hasEnded: true })
   clearNotices()
   session = undefined
   void start({ hasEnded: true })
 })
 
 function leave() {
-  closeDialogs()
-  open?.close()
+  closeDialogs({ isLeaving: true })
+  open?.page.close()
   open = undefined
 }
 
@@ -72,7 +115,7 @@ function showPlace() {
   markPlace()
   const { path } = readPlace()
   const key = path.join('/')
-  if (open?.key === key) return open.queryChanged()
+  if (open?.key === key) return open.page.queryChanged()
   leave()
   const name = path[0] ?? home
   const entry = findEntry(name)
@@ -84,7 +127,7 @@ function showPlace() {
   }
   frame(entry?.title ?? 'Not found')
   const page = createPage(session, content, frame)
-  open = { key, close: page.close, queryChanged: page.queryChanged }
+  open = { key, page }
   if (entry === undefined) {
     page.show(() => empty('This page does not exist', 'Choose another one from the menu.'))
     return
@@ -113,14 +156,31 @@ async function loadView(page, load) {
   })
 }
 
+let isAsking = false
+
+/** Opens where a link, Back or Forward leads, unless what was typed keeps somebody here. */
+async function arrive() {
+  if (location.hash.startsWith('#link=')) return start()
+  if (isAsking) return
+  const isElsewhere = open !== undefined && open.key !== readPlace().path.join('/')
+  if (session !== undefined && isElsewhere && isHeld()) return returnToPlace()
+  const work = session !== undefined && isElsewhere ? open?.page.work() : undefined
+  if (work === undefined) return showPlace()
+  isAsking = true
+  const answer = await askToLeave()
+  isAsking = false
+  if (answer === '') return returnToPlace()
+  if (answer === 'discard') work.discard()
+  showPlace()
+}
+
 prepareNotices()
+addEventListener('beforeunload', (event) => {
+  if (hasWork()) event.preventDefault()
+})
 // Whoever comes back to a page that the browser kept may be signed out by now.
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) location.reload()
 })
-addEventListener('hashchange', () => {
-  if (location.hash.startsWith('#link=')) void start()
-  else if (isHeld() && open?.key !== readPlace().path.join('/')) returnToPlace()
-  else showPlace()
-})
+addEventListener('hashchange', () => void arrive())
 void start()

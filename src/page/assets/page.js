@@ -1,5 +1,5 @@
 // What a view gets when it opens (Page in types.ts): rendering, the query of the address, polling, and work with notices.
-/** @import { Content, OwnedPage, Session } from '../types.ts' */
+/** @import { Content, OwnedPage, Session, Work } from '../types.ts' */
 import { asProblem, hasChanged } from './client.js'
 import { html, nothing, render } from './lit-html.js'
 import { notify } from './notice.js'
@@ -16,6 +16,8 @@ export function createPage(session, content, title) {
   let [isClosed, isWaiting] = [false, false]
   /** @type {(() => Content) | undefined} */
   let template
+  /** @type {Work | undefined} */
+  let work
   /** @type {(() => void)[]} */
   const closers = [() => render(nothing, content)]
   const update = () => {
@@ -47,6 +49,10 @@ export function createPage(session, content, title) {
     poll: polls.add,
     refresh: polls.refresh,
     run: (work) => runWithNotice(work).finally(page.update),
+    guard: (guarded) => {
+      work = guarded
+    },
+    work: () => (work?.isUnsaved() ? work : undefined),
     onClose: (close) => void (isClosed ? close() : closers.push(close)),
     show: (shown) => {
       template = shown

@@ -37,19 +37,15 @@ export const platforms = {
       },
       { name: 'value', label: 'Its name', placeholder: 'main' },
     ],
+    // No subject: repositories created since July 2026 send one with ids, and older ones another.
     write: ({ owner, repository, repositoryId, kind = 'branch', value }) => {
       const ref = `refs/${kind === 'tag' ? 'tags' : 'heads'}/${value}`
-      const isEnvironment = kind === 'environment'
-      if (repositoryId)
-        return {
-          subject: '',
-          condition: all(
-            `claims.repository_id == ${quote(repositoryId)}`,
-            value && (isEnvironment ? `claims.environment == ${quote(value)}` : `claims.ref == ${quote(ref)}`),
-          ),
-        }
-      const place = isEnvironment ? `environment:${value}` : `ref:${ref}`
-      return { subject: owner && repository && value ? `repo:${owner}/${repository}:${place}` : '', condition: '' }
+      const place =
+        value && (kind === 'environment' ? `claims.environment == ${quote(value)}` : `claims.ref == ${quote(ref)}`)
+      const source = repositoryId
+        ? `claims.repository_id == ${quote(repositoryId)}`
+        : owner && repository && `claims.repository == ${quote(`${owner}/${repository}`)}`
+      return { subject: '', condition: source ? all(source, place) : '' }
     },
   },
   gitlab: {

@@ -2,9 +2,11 @@
 // change), and saving it over the version that was opened.
 /** @import { Backtest, Finding, Issuer, Page, Policy } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
+import { begin, createEdit, saveEdit } from './edit.js'
 import { forgetFindings, isBlocking } from './findings.js'
-import { createDraft, debounce } from './form.js'
+import { debounce } from './form.js'
 import { notify } from './notice.js'
+import { numberOf, numberText } from './number.js'
 import { json } from './parts.js'
 import { guessPlatform, platforms } from './platforms.js'
 import { go } from './router.js'
@@ -26,10 +28,13 @@ export function valuesOf(policy) {
     required_token_type: policy?.required_token_type ?? '',
     allowed_models: (policy?.allowed_models ?? []).join('\n'),
     allowed_presets: (policy?.allowed_presets ?? []).join('\n'),
-    max_lifetime_seconds: String(policy?.max_lifetime_seconds ?? 900),
+    max_lifetime_seconds: numberText(policy?.max_lifetime_seconds ?? 900),
     replay_protection: policy?.replay_protection ?? false,
     lint_exceptions: policy?.lint_exceptions ?? [],
     tests: policy?.tests ? json(policy.tests) : '',
+    // What the picker asks, by platform.
+    platform: 'other',
+    answers: /** @type {Record<string, Record<string, string>>} */ ({}),
   }
 }
 
@@ -37,8 +42,9 @@ const lists = ['allowed_models', 'allowed_presets']
 
 /** What is sent: null removes a value. @param {ReturnType<typeof valuesOf>} values */
 export function bodyOf(values) {
+  const { platform, answers, ...fields } = values
   const body = Object.fromEntries(
-    Object.entries(values).map(([name, value]) => {
+    Object.entries(fields).map(([name, value]) => {
       const lines = String(value)
         .split('\n')
         .map((line) => line.trim())
@@ -49,7 +55,7 @@ export function bodyOf(values) {
   const { lint_exceptions: exceptions, tests, max_lifetime_seconds: seconds } = values
   return {
     ...body,
-    max_lifetime_seconds: Number(seconds),
+    max_lifetime_seconds: numberOf(seconds, { isWhole: true }),
     lint_exceptions: exceptions.length === 0 ? null : exceptions,
     tests: tests.trim() === '' ? null : parse(tests),
   }
@@ -78,30 +84,31 @@ function parse(text) {
 
 /** @param {Page} page @param {string} [id] none for a new policy */
 export function createPolicyDraft(page, id) {
-  const edited = {
-    page,
+  const checkSoon = debounce(() => check(edited))
+  const edit = createEdit(page, {
+    what: 'policy',
+    path,
+    ...(id === undefined ? {} : { self: `${path}/${segment(id)}` }),
+    blank: valuesOf(undefined),
+    valuesOf,
+    bodyOf,
+    numbers: { max_lifetime_seconds: { isWhole: true, isRequired: true } },
+    onChange: (name) => {
+      if (name === 'issuer') choosePlatform(edited.draft.values, edited)
+      checkSoon()
+    },
+  })
+  const edited = Object.assign(edit, {
     id,
-    self: id === undefined ? path : `${path}/${segment(id)}`,
     method: id === undefined ? 'POST' : 'PATCH',
     /** @type {{ issuers: Issuer[], keys: { id: string, name: string }[] } | undefined} */
     choices: undefined,
-    /** @type {string | undefined} */
-    etag: undefined,
-    draft: createDraft(page, valuesOf(undefined), (name) => {
-      if (name === 'issuer') choosePlatform(edited)
-      checkSoon()
-    }),
-    platform: 'other',
-    /** @type {Record<string, string>} */
-    answers: {},
+    /** @type {Rules | undefined} what the picker replaced */
+    replaced: undefined,
     /** @type {Verdict} */
     verdict: {},
-    /** @type {Policy | undefined} the version of another admin, who was first */
-    theirs: undefined,
-    busy: false,
     turn: 0,
-  }
-  const checkSoon = debounce(() => check(edited))
+  })
   return edited
 }
 
@@ -112,33 +119,75 @@ export async function openDraft(edited) {
     get('/keys', { kind: 'inference', limit: listMax }),
     edited.id === undefined ? undefined : get(edited.self),
   ])
-  edited.etag = opened?.etag
-  Object.assign(edited.draft.values, valuesOf(opened?.data))
-  if (opened === undefined)
-    Object.assign(edited.draft.values, {
-      issuer: edited.page.query.issuer ?? '',
-      key: edited.page.query.key ?? '',
-    })
   edited.choices = { issuers: issuers.data, keys: keys.data }
-  choosePlatform(edited)
+  const values = valuesOf(opened?.data)
+  if (opened === undefined) {
+    const { issuer = '', key = '' } = edited.page.query
+    Object.assign(values, { issuer, key })
+  }
+  choosePlatform(values, edited)
+  begin(edited, values, opened?.etag)
   void check(edited)
 }
 
-/** @param {PolicyDraft} edited */
-function choosePlatform(edited) {
-  const { choices, draft, id } = edited
-  edited.platform = guessPlatform(
-    choices?.issuers.find((issuer) => issuer.id === draft.values.issuer)?.issuer_url ?? '',
-  )
-  if (id === undefined && edited.platform === 'kubernetes') draft.values.audience = 'latchkey'
+/** @param {Values} values @param {Pick<PolicyDraft, 'choices' | 'id'>} edited */
+function choosePlatform(values, { choices, id }) {
+  const url = choices?.issuers.find((issuer) => issuer.id === values.issuer)?.issuer_url
+  values.platform = guessPlatform(url ?? '')
+  const [here, cluster] = [location.origin, 'latchkey']
+  // An audience that somebody typed stays.
+  if (id === undefined && [here, cluster].includes(values.audience))
+    values.audience = values.platform === 'kubernetes' ? cluster : here
 }
 
-/** Writes subject and condition from the answers. @param {PolicyDraft} edited @param {Record<string, string>} answers */
-export function answer(edited, answers) {
-  Object.assign(edited.answers, answers)
-  const { subject, condition } = platforms[edited.platform]?.write(edited.answers) ?? { subject: '', condition: '' }
-  edited.draft.values.condition = condition
-  edited.draft.set('subject')(subject)
+/** @typedef {ReturnType<typeof valuesOf>} Values */
+/** @typedef {{ subject: string, condition: string }} Rules */
+
+/** What the answers say. @param {Values} values @returns {Rules} */
+function writtenBy({ platform, answers }) {
+  return platforms[platform]?.write(answers[platform] ?? {}) ?? { subject: '', condition: '' }
+}
+
+/** @param {Rules} one @param {Rules} other */
+const isSameRules = (one, other) => one.subject === other.subject && one.condition === other.condition
+
+/** Whether the picker may write: nobody wrote subject or condition by hand. @param {Values} values */
+function isUntouched(values) {
+  return isSameRules(values, { subject: '', condition: '' }) || isSameRules(values, writtenBy(values))
+}
+
+/** Writes subject and condition from the answers, unless somebody wrote them. @param {PolicyDraft} edited @param {Partial<Values>} asked */
+function pick(edited, asked) {
+  const { values, set } = edited.draft
+  const mayWrite = isUntouched(values)
+  Object.assign(values, asked)
+  if (mayWrite) Object.assign(values, writtenBy(values))
+  edited.replaced = undefined
+  set('platform')(values.platform)
+}
+
+/** @param {PolicyDraft} edited @param {string} platform */
+export const pickPlatform = (edited, platform) => pick(edited, { platform })
+
+/** @param {PolicyDraft} edited @param {Record<string, string>} more */
+export function answer(edited, more) {
+  const { platform, answers } = edited.draft.values
+  pick(edited, { answers: { ...answers, [platform]: { ...answers[platform], ...more } } })
+}
+
+/** What the picker would write over rules that somebody wrote; undefined where it has nothing to offer. @param {PolicyDraft} edited @returns {Rules | undefined} */
+export function offered({ draft: { values } }) {
+  const rules = writtenBy(values)
+  const isEmpty = rules.subject === '' && rules.condition === ''
+  return isEmpty || isSameRules(values, rules) ? undefined : rules
+}
+
+/** @param {PolicyDraft} edited @param {Rules} rules @param {Rules} [replaced] what can be undone */
+export function useRules(edited, rules, replaced) {
+  const { values, set } = edited.draft
+  values.condition = rules.condition
+  edited.replaced = replaced
+  set('subject')(rules.subject)
 }
 
 /** @param {PolicyDraft} edited */
@@ -197,25 +246,16 @@ export async function answerIssuer(edited, shared) {
 }
 
 /** @param {PolicyDraft} edited */
-export async function save(edited) {
-  edited.busy = true
-  try {
-    const { data } = await send(edited.method, edited.self, bodyOf(edited.draft.values), { etag: edited.etag })
-    notify('ok', edited.id === undefined ? 'The policy was created' : 'The policy was saved')
-    go(['policies', data.id])
-  } catch (error) {
-    if (asProblem(error).status === 412) {
-      const { data, etag } = await get(edited.self)
-      Object.assign(edited, { theirs: data, etag })
-    } else edited.verdict = { ...edited.verdict, error }
-  } finally {
-    edited.busy = false
-  }
-}
-
-/** Replaces what was typed by the version of the other admin. @param {PolicyDraft} edited */
-export function takeTheirs(edited) {
-  Object.assign(edited.draft.values, valuesOf(edited.theirs))
-  edited.theirs = undefined
-  void check(edited)
-}
+export const save = (edited) =>
+  saveEdit(edited, (response) => {
+    const { id } = edited
+    notify(
+      'ok',
+      id === undefined
+        ? 'The policy was created'
+        : response === undefined
+          ? 'Nothing was changed'
+          : 'The policy was saved',
+    )
+    go(['policies', response?.data.id ?? id])
+  })

@@ -1,26 +1,26 @@
 // The editor of policies: its fields, a picker that writes subject and condition for a platform, and beside them what the
 // server says while somebody types.
 /** @import { Backtest, Finding, Page } from '../types.ts' */
-import { conflict } from './diff.js'
+import { numberField, trouble } from './edit.js'
 import { findingList } from './findings.js'
 import { checkbox, choice, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'
-import { at, code, count, facts, json, loading, mono, problem, readOnly } from './parts.js'
+import { at, callout, code, count, facts, json, loading, mono, problem, readOnly } from './parts.js'
 import { planNotice } from './plan.js'
 import { platforms } from './platforms.js'
 import {
   answer,
   answerIssuer,
-  bodyOf,
   createPolicyDraft,
   isComplete,
   isRefused,
   listMax,
+  offered,
   openDraft,
+  pickPlatform,
   save,
-  takeTheirs,
-  valuesOf,
+  useRules,
 } from './policy-draft.js'
 import { href } from './router.js'
 
@@ -36,16 +36,17 @@ export function policyForm(page, id) {
   return () => {
     if (!page.canWrite) return readOnly()
     if (edited.choices === undefined) return loading()
+    const onSubmit = () => void save(edited)
     return html`${planNotice(page)}<div class="columns">
-      <section class="card">${form(
+      <section class="card">${trouble(edited, onSubmit, () => openDraft(edited))}${form(
         {
-          onSubmit: () => page.run(() => save(edited)),
+          onSubmit,
           submit: id === undefined ? 'Create policy' : 'Save',
           busy: edited.busy,
-          disabled: !isComplete(edited) || isRefused(edited),
+          disabled: !isComplete(edited) || isRefused(edited) || edited.conflict !== undefined,
           cancel: href(id === undefined ? ['policies'] : ['policies', id]),
         },
-        html`${edited.theirs === undefined ? nothing : conflict('policy', bodyOf(valuesOf(edited.theirs)), bodyOf(edited.draft.values), () => takeTheirs(edited))}${who(edited)}${picker(edited)}${rules(edited)}${more(edited)}`,
+        html`${who(edited)}${picker(edited)}${rules(edited)}${more(edited)}`,
       )}</section>
       <aside class="stack" aria-label="Checks">${checks(edited)}</aside>
     </div>`
@@ -76,28 +77,51 @@ const valueLabels = { branch: 'Branch', tag: 'Tag', environment: 'Environment' }
 
 /** @param {PolicyDraft} edited */
 function picker(edited) {
-  const { questions = [] } = platforms[edited.platform] ?? {}
-  const choosePlatform = (/** @type {string} */ platform) => {
-    Object.assign(edited, { platform, answers: {} })
-    edited.page.update()
-  }
+  const { platform, answers } = edited.draft.values
+  const { questions = [] } = platforms[platform] ?? {}
+  const known = answers[platform] ?? {}
   return html`${choice({
     label: 'Platform',
     name: 'platform',
-    value: edited.platform,
+    value: platform,
     options: Object.entries(platforms).map(([key, { label }]) => [key, label]),
-    onInput: choosePlatform,
+    onInput: (chosen) => pickPlatform(edited, chosen),
   })}
   <div class="fields" ?hidden=${questions.length === 0}>${questions.map(({ name, help, ...question }) =>
     field({
       ...question,
-      label: name === 'value' ? (valueLabels[edited.answers.kind ?? 'branch'] ?? question.label) : question.label,
+      label: name === 'value' ? (valueLabels[known.kind ?? 'branch'] ?? question.label) : question.label,
       name: `answer-${name}`,
-      value: edited.answers[name] ?? '',
+      value: known[name] ?? '',
       onInput: (value) => answer(edited, { [name]: value }),
       help: help && inline(help),
     }),
-  )}</div>`
+  )}</div>
+  ${offer(edited)}`
+}
+
+/** Rules that somebody wrote are replaced only when asked, and come back. @param {PolicyDraft} edited */
+function offer(edited) {
+  const { replaced, draft } = edited
+  const { subject, condition } = draft.values
+  const button = (/** @type {string} */ text, /** @type {() => void} */ act) =>
+    html`<div><button type="button" @click=${act}>${text}</button></div>`
+  if (replaced !== undefined)
+    return callout(
+      'info',
+      html`<div class="stack"><p>Subject and condition were replaced.</p>${button('Undo', () => useRules(edited, replaced))}</div>`,
+    )
+  const rules = offered(edited)
+  if (rules === undefined) return nothing
+  return callout(
+    'info',
+    html`<div class="stack"><p>Subject and condition below were written by hand and stay as they are. From these answers they would be:</p>
+      ${facts([
+        ['Subject', rules.subject === '' ? 'none' : mono(rules.subject, 600)],
+        ['Condition', rules.condition === '' ? 'none' : mono(rules.condition, 2_000)],
+      ])}
+      ${button('Replace subject and condition', () => useRules(edited, rules, { subject, condition }))}</div>`,
+  )
 }
 
 /** @param {PolicyDraft} edited */
@@ -113,14 +137,15 @@ function rules({ draft, verdict }) {
 }
 
 /** @param {PolicyDraft} edited */
-function more({ draft }) {
+function more(edited) {
+  const { draft } = edited
   const optional = { required: false }
   const patterns = { ...optional, rows: 2, help: 'One pattern per line' }
   return html`<details><summary>More: claim checks, models, lifetime, tests</summary><div class="form">
     <div class="fields">
       ${draft.field('required_scope', 'Required scope', optional)} ${draft.field('required_token_type', 'Required token type', optional)}
       ${draft.field('allowed_models', 'Allowed models', patterns)} ${draft.field('allowed_presets', 'Allowed presets', patterns)}
-      ${draft.field('max_lifetime_seconds', 'Lifetime of access tokens', { type: 'number', help: 'Seconds, 60 to 900' })}
+      ${numberField(edited, 'max_lifetime_seconds', 'Lifetime of access tokens', { help: 'Seconds, 60 to 900' })}
     </div>
     ${checkbox({ label: 'Accept each token only once', name: 'replay_protection', checked: draft.values.replay_protection, onInput: draft.set('replay_protection'), help: 'Tokens then need a jti' })}
     ${draft.field('tests', 'Tests', { ...optional, rows: 6, mono: true, help: html`A JSON array of <code>{ "name", "claims", "expect" }</code>. An edit that breaks one is refused.` })}

@@ -1,10 +1,11 @@
 // The form that makes a preset, or a new version of one.
 /** @import { Page } from '../types.ts' */
-import { get, segment, send } from './client.js'
-import { createDraft, form } from './form.js'
+import { asProblem, get, segment, send } from './client.js'
+import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
+import { form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { json, problem, readOnly } from './parts.js'
+import { json, loading, readOnly } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/presets'
@@ -23,46 +24,80 @@ export function parseBody(text) {
   }
 }
 
+const begun = { slug: '', body: json(example) }
+
+/** @param {{ slug: string, designated_version: { config: object, system_prompt: string | null } }} preset */
+function valuesOf({ slug, designated_version: { config, system_prompt: prompt } }) {
+  const message = prompt === null ? { role: 'user', content: '' } : { role: 'system', content: prompt }
+  return { slug, body: json({ ...config, messages: [message] }) }
+}
+
+/** Two versions are compared by the members of the body. @param {typeof begun} values @returns {Record<string, unknown>} */
+function split({ body }) {
+  try {
+    return parseBody(body)
+  } catch {
+    return { body }
+  }
+}
+
+/** @param {typeof begun} values @param {string | undefined} etag */
+async function save({ slug, body }, etag) {
+  const self = `${path}/${segment(slug.trim())}`
+  const content = parseBody(body)
+  // A version of a preset that exists would be designated at once.
+  if (etag === undefined && (await exists(self)))
+    throw new Error(`A preset "${slug.trim()}" exists: open it to add a version, or choose another slug`)
+  return send('POST', `${self}/chat/completions`, content, { etag })
+}
+
+/** @param {string} self @returns {Promise<boolean>} */
+const exists = (self) =>
+  get(self).then(
+    () => true,
+    (error) => {
+      if (asProblem(error).status !== 404) throw error
+      return false
+    },
+  )
+
 /** @param {Page} page @param {string} [slug] none for a new preset */
 export function presetForm(page, slug) {
   page.title(slug === undefined ? 'New preset' : `New version of ${slug}`)
-  const draft = createDraft(page, { slug: slug ?? '', body: slug === undefined ? json(example) : '' })
-  /** @type {unknown} */
-  let failure
-  let busy = false
+  const edited = createEdit(page, {
+    what: 'preset',
+    path,
+    ...(slug === undefined ? {} : { self: `${path}/${segment(slug)}` }),
+    blank: begun,
+    valuesOf,
+    bodyOf: (values) => values,
+    split,
+    join: (parts, values) => ({ ...values, body: json(parts) }),
+    save,
+  })
+  const open = async () => (slug === undefined ? begin(edited, begun) : openEdit(edited))
   page.poll(async () => {
-    if (slug === undefined || draft.values.body !== '') return
-    const { config, system_prompt: prompt } = (await get(`${path}/${segment(slug)}`)).data.designated_version
-    const message = prompt === null ? { role: 'user', content: '' } : { role: 'system', content: prompt }
-    draft.values.body = json({ ...config, messages: [message] })
+    if (!edited.isReady) await open()
   }, 86_400)
-  const save = async () => {
-    ;[busy, failure] = [true, undefined]
-    page.update()
-    const name = draft.values.slug.trim()
-    try {
-      await send('POST', `${path}/${segment(name)}/chat/completions`, parseBody(draft.values.body))
+  const onSubmit = () =>
+    void saveEdit(edited, () => {
       notify('ok', slug === undefined ? 'The preset was created' : 'The version was created and is designated')
-      go(['presets', name])
-    } catch (error) {
-      failure = error
-    }
-    busy = false
-    page.update()
-  }
+      go(['presets', edited.draft.values.slug.trim()])
+    })
   return () => {
     if (!page.canWrite) return readOnly()
+    if (!edited.isReady) return loading()
+    const { draft, busy, conflict } = edited
     const asked = {
-      onSubmit: () => void save(),
+      onSubmit,
       submit: slug === undefined ? 'Create preset' : 'Create version',
       busy,
-      disabled: draft.values.slug.trim() === '',
+      disabled: draft.values.slug.trim() === '' || conflict !== undefined,
       cancel: href(slug === undefined ? ['presets'] : ['presets', slug]),
     }
-    return html`<section class="card">${form(
+    return html`<section class="card">${trouble(edited, onSubmit, open)}${form(
       asked,
-      html`${failure === undefined ? nothing : problem(failure)}
-        ${slug === undefined ? draft.field('slug', 'Slug', { mono: true, help: 'Letters, digits and . _ ~ -; it cannot be changed later' }) : nothing}
+      html`${slug === undefined ? draft.field('slug', 'Slug', { mono: true, help: 'Letters, digits and . _ ~ -; it cannot be changed later' }) : nothing}
         ${draft.field('body', 'Body of a chat completions request', {
           rows: 16,
           mono: true,

@@ -47,5 +47,7 @@ export function markPlace() {
 /** From where a link, Back or Forward led, to the place that was marked last. */
 export function returnToPlace() {
   const there = history.state?.index
-  history.go(typeof there === 'number' ? index - there : -1)
+  const steps = typeof there === 'number' ? index - there : -1
+  // No step would load the page again.
+  if (steps !== 0) history.go(steps)
 }

@@ -4,7 +4,7 @@ import { get, send } from './client.js'
 import { createDraft, focusFirstError, form } from './form.js'
 import { icon } from './icons.js'
 import { html, nothing, render } from './lit-html.js'
-import { callout, problem } from './parts.js'
+import { callout, problem, stored } from './parts.js'
 
 /** Takes the secret of a link out of the address, so that it is in no history entry. */
 export function takeLink() {
@@ -25,10 +25,12 @@ async function signIn(credential) {
 
 /**
  * Shows the form until somebody is signed in.
- * @param {HTMLElement} root @param {{ link?: string | undefined, hasEnded?: boolean, failure?: unknown }} options
+ * @param {HTMLElement} root
+ * @param {{ link?: string | undefined, hasEnded?: boolean, other?: Session | undefined, failure?: unknown }} options
+ *   `other` is who signed in in another tab, which this tab can follow
  * @returns {Promise<Session>}
  */
-export function showSignIn(root, { link, hasEnded = false, failure }) {
+export function showSignIn(root, { link, hasEnded = false, other, failure }) {
   document.title = 'Sign in · Latchkey'
   return new Promise((resolve) => {
     let busy = link !== undefined
@@ -53,6 +55,7 @@ export function showSignIn(root, { link, hasEnded = false, failure }) {
       <div class="card">
         <h1>${icon('keys')} Latchkey</h1>
         ${hasEnded && problemShown === undefined ? callout('info', 'Your session has ended. Sign in again to go on where you were.') : nothing}
+        ${other === undefined ? nothing : follow(other, resolve)}
         ${problemShown === undefined ? nothing : problem(problemShown)}
         ${form(
           { onSubmit: () => void attempt(draft.values), submit: 'Sign in', busy },
@@ -70,4 +73,31 @@ export function showSignIn(root, { link, hasEnded = false, failure }) {
     document.getElementById('f-api_key')?.focus()
     if (link !== undefined) void attempt({ link })
   })
+}
+
+/** @param {Session} other @param {(session: Session) => void} act */
+function follow(other, act) {
+  return callout(
+    'info',
+    html`<div class="stack"><p>Another tab signed in as ${stored(other.key.name, 80)}. Sign in with your key to go on with what you typed here, which
+      stays a draft of your key in this tab.</p>
+      <div><button type="button" @click=${() => act(other)}>Go on as ${stored(other.key.name, 80)}</button></div></div>`,
+  )
+}
+
+/**
+ * The same over what somebody typed, which stays in the page below it and is not seen.
+ * @param {{ hasEnded?: boolean, other?: Session | undefined }} options
+ * @returns {{ signedIn: Promise<Session>, close: () => void }}
+ */
+export function signInOver(options) {
+  const element = document.createElement('dialog')
+  element.className = 'over'
+  element.setAttribute('aria-label', 'Sign in')
+  document.body.append(element)
+  element.showModal()
+  element.addEventListener('cancel', (event) => event.preventDefault())
+  // A browser lets nobody prevent a second Escape.
+  element.addEventListener('close', () => element.isConnected && element.showModal())
+  return { signedIn: showSignIn(element, options), close: () => element.remove() }
 }

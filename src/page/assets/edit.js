@@ -1,0 +1,288 @@
+// A record while somebody edits it, for every form: what was opened, what was typed (drafts.js keeps it), saving only what
+// differs, and both versions where another admin was first. `createEdit(page, kind)` begins it, `begin` fills it, `trouble`
+// shows what stands in the way, and `saveEdit` saves.
+/** @import { Content, Page } from '../types.ts' */
+/** @import { Field } from './form.js' */
+/** @import { NumberRule } from './number.js' */
+import { asProblem, get, send } from './client.js'
+import { forgetDraft, keepDraft, readDraft } from './drafts.js'
+import { createDraft, focusFirstError } from './form.js'
+import { html, nothing } from './lit-html.js'
+import { notify } from './notice.js'
+import { numberProblem } from './number.js'
+import { callout, problem, stored } from './parts.js'
+import { table } from './table.js'
+
+/** @typedef {Record<string, any>} Values */
+
+/**
+ * @template {Values} V
+ * @typedef {object} Kind
+ * @property {string} what such as `policy`
+ * @property {string} path where a new one is posted
+ * @property {string} [self] where a saved one is
+ * @property {V} blank
+ * @property {(data: any) => V} valuesOf what the fields hold of a record
+ * @property {(values: V) => Record<string, unknown>} bodyOf what the API takes; null removes a value
+ * @property {Partial<Record<keyof V, NumberRule>>} [numbers] the fields that hold numbers
+ * @property {(name: keyof V | '') => void} [onChange] without a name, when all may have changed
+ * @property {(values: V) => Values} [split] the parts in which two versions are compared; the fields where it is missing
+ * @property {(parts: Values, values: V) => V} [join] the opposite
+ * @property {(values: V, etag: string | undefined) => Promise<any>} [save] instead of POST and PATCH of what `bodyOf` returns
+ */
+
+/** @param {unknown} one @param {unknown} other */
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other)
+
+/** @template {Values} V @param {Page} page @param {Kind<V>} kind */
+export function createEdit(page, kind) {
+  const edit = {
+    page,
+    kind,
+    name: [page.session.organization.id, page.session.key.id, kind.what, ...page.path].join(' '),
+    isNew: kind.self === undefined,
+    self: kind.self ?? kind.path,
+    draft: createDraft(page, kind.blank, (name) => {
+      keep(edit)
+      kind.onChange?.(name)
+    }),
+    /** What the fields held before somebody typed. */
+    opened: kind.blank,
+    /** @type {string | undefined} */
+    etag: undefined,
+    isReady: false,
+    isRestored: false,
+    /** @type {{ opened: V, theirs: V } | undefined} the version of another admin, who was first */
+    conflict: undefined,
+    /** @type {unknown} */
+    failure: undefined,
+    /** The numbers that kept it from being saved. @type {Set<keyof V>} */
+    refused: new Set(),
+    busy: false,
+  }
+  page.guard({ isUnsaved: () => edit.isReady && isUnsaved(edit), discard: () => forgetDraft(edit.name) })
+  return edit
+}
+/** @template {Values} V @typedef {ReturnType<typeof createEdit<V>>} Edit */
+
+/** @template {Values} V @param {Edit<V>} edit */
+function isUnsaved({ draft, opened }) {
+  return !isSame(draft.values, opened)
+}
+
+/** @template {Values} V @param {Edit<V>} edit */
+function keep(edit) {
+  const { name, draft, opened, etag, conflict } = edit
+  if (isUnsaved(edit)) keepDraft(name, { values: draft.values, opened, etag, conflict })
+  else forgetDraft(name)
+}
+
+/** Fills the form, with what was typed before where it was kept. @template {Values} V @param {Edit<V>} edit @param {V} values @param {string} [etag] */
+export function begin(edit, values, etag) {
+  const kept = readDraft(edit.name)
+  edit.opened = { ...values, ...kept?.opened }
+  edit.draft.values = { ...values, ...kept?.values }
+  Object.assign(edit, {
+    etag: kept === undefined ? etag : kept.etag,
+    conflict: kept?.conflict,
+    failure: undefined,
+    isRestored: kept !== undefined,
+    isReady: true,
+  })
+}
+
+/** Reads the record and fills the form. @template {Values} V @param {Edit<V>} edit */
+export async function openEdit(edit) {
+  const { data, etag } = await get(edit.self)
+  begin(edit, edit.kind.valuesOf(data), etag)
+  return data
+}
+
+/** A field for a number. @template {Values} V @param {Edit<V>} edit @param {string & keyof V} name @param {string} label @param {Partial<Field>} [more] */
+export function numberField({ draft, kind, refused }, name, label, more = {}) {
+  const rule = kind.numbers?.[name]
+  const text = draft.values[name].trim()
+  // Shown at once and not when the field is left: it would push away the button that somebody presses.
+  const isBegun = text === '' || /[.,]$/.test(text)
+  return draft.field(name, label, {
+    inputMode: rule?.isWhole ? 'numeric' : 'decimal',
+    error: isBegun && !refused.has(name) ? undefined : numberProblem(text, rule),
+    ...more,
+  })
+}
+
+/** Only what differs from what was opened: another admin's change of another field stays. @template {Values} V @param {Edit<V>} edit */
+function changesOf({ kind, draft, opened, isNew }) {
+  const before = isNew ? {} : kind.bodyOf(opened)
+  return Object.fromEntries(
+    Object.entries(kind.bodyOf(draft.values)).filter(([name, value]) =>
+      isNew ? value !== null : !isSame(value, before[name]),
+    ),
+  )
+}
+
+/** @template {Values} V @param {Edit<V>} edit */
+function sendEdit(edit) {
+  const { kind, draft, etag, isNew, self } = edit
+  if (kind.save !== undefined) return kind.save(draft.values, etag)
+  const changes = changesOf(edit)
+  if (!isNew && Object.keys(changes).length === 0) return undefined
+  return send(isNew ? 'POST' : 'PATCH', self, changes, { etag })
+}
+
+/** @template {Values} V @param {Edit<V>} edit */
+function hasWrongNumber({ kind, draft, refused }) {
+  const rules = /** @type {[keyof V, NumberRule][]} */ (Object.entries(kind.numbers ?? {}))
+  const wrong = rules.filter(([name, rule]) => numberProblem(draft.values[name], rule) !== undefined)
+  for (const [name] of wrong) refused.add(name)
+  return wrong.length > 0
+}
+
+/**
+ * Saves what was typed, once at a time. `finish` gets the response, or undefined where nothing differed.
+ * @template {Values} V @param {Edit<V>} edit @param {(response: any) => unknown} finish @returns {Promise<void>}
+ */
+export async function saveEdit(edit, finish) {
+  if (edit.busy || edit.conflict !== undefined) return
+  if (hasWrongNumber(edit)) {
+    edit.page.update()
+    return focusFirstError()
+  }
+  Object.assign(edit, { busy: true, failure: undefined })
+  edit.page.update()
+  try {
+    const response = await sendOver(edit)
+    if (edit.conflict !== undefined) return showTrouble()
+    forgetDraft(edit.name)
+    edit.opened = edit.draft.values
+    await finish(response)
+  } catch (error) {
+    if (asProblem(error).status === 401) return
+    edit.failure = error
+    showTrouble()
+  } finally {
+    edit.busy = false
+    edit.page.update()
+  }
+}
+
+/** Sends it again where the other admin changed nothing that this form has, such as a pause. @template {Values} V @param {Edit<V>} edit @returns {Promise<any>} */
+async function sendOver(edit) {
+  try {
+    return await sendEdit(edit)
+  } catch (error) {
+    if (asProblem(error).status !== 412) throw error
+    await meet(edit)
+    return edit.conflict === undefined ? sendOver(edit) : undefined
+  }
+}
+
+/** Takes over what only the other admin changed, and shows the rest. @template {Values} V @param {Edit<V>} edit */
+async function meet(edit) {
+  const { data, etag } = await get(edit.self)
+  const { kind, opened, draft } = edit
+  const { split = identity, join = identity } = kind
+  const theirs = kind.valuesOf(data)
+  const [before, now, mine] = [split(opened), split(theirs), { ...split(draft.values) }]
+  for (const name of Object.keys({ ...before, ...now })) if (isSame(mine[name], before[name])) mine[name] = now[name]
+  draft.values = join(mine, draft.values)
+  const conflict = isSame(before, now) ? undefined : { opened, theirs }
+  Object.assign(edit, { conflict, opened: theirs, etag })
+  keep(edit)
+  kind.onChange?.('')
+}
+
+/** @param {any} values */
+const identity = (values) => values
+
+/** @template {Values} V @param {Edit<V>} edit @param {() => void} save */
+function replaceTheirs(edit, save) {
+  edit.conflict = undefined
+  keep(edit)
+  save()
+}
+
+/** @template {Values} V @param {Edit<V>} edit */
+function takeTheirs(edit) {
+  edit.draft.values = { ...edit.opened }
+  edit.conflict = undefined
+  keep(edit)
+  edit.kind.onChange?.('')
+  edit.page.update()
+}
+
+/** To what stands in the way, which can be far above the button that was pressed. */
+function showTrouble() {
+  setTimeout(() => {
+    const element = document.getElementById('trouble')
+    element?.scrollIntoView({ block: 'start' })
+    element?.focus({ preventScroll: true })
+  })
+}
+
+/**
+ * What stands in the way of saving: what the server refused, what another admin saved meanwhile, or what was typed before.
+ * @template {Values} V @param {Edit<V>} edit @param {() => void} save @param {() => Promise<unknown>} reopen
+ */
+export function trouble(edit, save, reopen) {
+  const { conflict, failure, isRestored, page, name } = edit
+  const discard = () =>
+    page.run(async () => {
+      forgetDraft(name)
+      await reopen()
+      notify('ok', 'The draft was discarded')
+    })
+  if (conflict === undefined && failure === undefined)
+    return isRestored && isUnsaved(edit)
+      ? callout(
+          'info',
+          html`<div class="stack"><p>You typed this before, and it is not saved yet.</p><div><button type="button" @click=${discard}>Discard the draft</button></div></div>`,
+        )
+      : nothing
+  return html`<div id="trouble" role="group" aria-label="Not saved" tabindex="-1">
+    ${conflict === undefined ? problem(failure) : versions(edit, conflict, save)}
+  </div>`
+}
+
+/** @param {unknown} value */
+const show = (value) =>
+  value === undefined || value === null || value === ''
+    ? '–'
+    : typeof value === 'string'
+      ? value
+      : JSON.stringify(value)
+
+/** Three columns: what was opened, theirs, and what is in the form. @template {Values} V @param {Edit<V>} edit @param {{ opened: V, theirs: V }} conflict @param {() => void} save @returns {Content} */
+function versions(edit, { opened, theirs }, save) {
+  const { split = identity, what } = edit.kind
+  const [before, now, mine] = [split(opened), split(theirs), split(edit.draft.values)]
+  const changed = Object.keys({ ...before, ...now }).filter((name) => !isSame(before[name], now[name]))
+  const both = changed.filter((name) => !isSame(now[name], mine[name]))
+  const text = (/** @type {unknown} */ value) => stored(show(value), 2_000)
+  return callout(
+    'warn',
+    html`<div class="stack">
+      <p><strong>Somebody else changed this ${what} while you edited it. Nothing is saved yet.</strong>
+        ${both.length === 0 ? 'You changed other fields: the form has both.' : 'You both changed the same: compare, and edit the form where neither is right.'}</p>
+      ${table({
+        label: 'Changed fields',
+        rows: changed,
+        columns: [
+          { title: 'Field', isHeader: true, cell: (name) => html`<span class="mono">${name}</span>` },
+          { title: 'When you opened it', cell: (name) => text(before[name]) },
+          { title: 'Theirs', cell: (name) => html`<del>${text(now[name])}</del>` },
+          {
+            title: 'In your form',
+            cell: (name) => (both.includes(name) ? html`<ins>${text(mine[name])}</ins>` : 'theirs'),
+          },
+        ],
+        empty: html`<p class="muted">No field of this form differs.</p>`,
+      })}
+      <div class="actions">
+        <button type="button" class="primary" @click=${() => replaceTheirs(edit, save)}>${both.length === 0 ? 'Save both' : 'Replace theirs'}</button>
+        <button type="button" @click=${() => takeTheirs(edit)}>Take their version</button>
+      </div>
+    </div>`,
+    true,
+  )
+}

@@ -1,0 +1,347 @@
+// Forms of the page in a real browser: nothing that somebody typed is lost or replaced without a question, and nothing that another admin
+// saved is overwritten without one.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
+import { type OpenedPage, openAdminPage } from '../support/opened-page.ts'
+
+type Key = Row & { key: string; hash: string; limit: number | null }
+
+closeBrowserAfterAll()
+
+describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
+  let latchkey: Federation
+  let page: OpenedPage
+  let boss: Key
+  const go = (hash: string) => page.evaluate((to) => location.assign(to), hash)
+  const heading = (name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  const field = (name: string) => page.getByLabel(name, { exact: true })
+  const newKey = (name: string, more = {}) => latchkey.admin<Key>('keys.create', { name, ...more })
+  /** Opens a form. */
+  const edit = async (hash: string, title: string) => {
+    await go(hash)
+    await heading(title)
+    await page.locator('main form').waitFor()
+  }
+  /** Leaves a form, and what was typed there. */
+  const discard = async () => {
+    await go('#/presets')
+    await button('Discard it').click()
+    await heading('Presets')
+  }
+  /** Requests of the page that change something. */
+  const sent: { method: string; path: string; body: unknown }[] = []
+
+  beforeAll(async () => {
+    latchkey = await startFederation()
+    boss = await newKey('boss', { kind: 'management' })
+    page = await openAdminPage(latchkey, { key: boss.key, viewport: { width: 1280, height: 700 } })
+    page.on('request', (request) => {
+      const body = request.postDataJSON() as { dry_run?: boolean; drafts?: unknown } | null
+      if (request.method() !== 'GET' && body?.dry_run === undefined && body?.drafts === undefined)
+        sent.push({ method: request.method(), path: new URL(request.url()).pathname, body })
+    })
+  })
+  afterAll(() => latchkey.stop())
+
+  describe('another admin', () => {
+    test('who was first is shown in view and with the focus, and is replaced only when asked', async () => {
+      await edit(`#/policies/${latchkey.policy.id}/edit`, 'Edit policy')
+      await latchkey.admin('policies.update', { policy: 'policy', max_lifetime_seconds: 300, required_scope: 'theirs' })
+      await page.getByText('More: claim checks').click()
+      await field('Required scope optional').fill('mine')
+      await field('Name').fill('renamed')
+      await page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+      await button('Save').click()
+      const notice = page.getByRole('group', { name: 'Not saved' })
+      await notice.waitFor()
+      await page.waitForFunction(() => document.activeElement?.id === 'trouble')
+      const top = (await notice.boundingBox())?.y ?? -1
+      expect(top >= 0 && top < 700).toBe(true)
+      const rows = await notice.getByRole('row').allTextContents()
+      expect(
+        rows
+          .map((row) => row.replaceAll(/\s+/g, ' '))
+          .filter((row) => row.includes('scope'))
+          .join(),
+      ).toMatch(/–.*theirs.*mine/)
+      expect(await button('Save').isDisabled()).toBe(true)
+      await field('Name').press('Enter')
+      expect(await latchkey.admin('policies.show', { policy: 'policy' })).toMatchObject({ required_scope: 'theirs' })
+      sent.length = 0
+      await button('Replace theirs').click()
+      await heading('renamed')
+      expect(sent.filter(({ method }) => method === 'PATCH').map(({ body }) => body)).toEqual([
+        { name: 'renamed', required_scope: 'mine' },
+      ])
+      const saved = await latchkey.admin('policies.show', { policy: 'renamed' })
+      expect(saved).toMatchObject({ required_scope: 'mine', max_lifetime_seconds: 300 })
+      await latchkey.admin('policies.update', { policy: 'renamed', name: 'policy', required_scope: null })
+    })
+
+    test('who only paused the policy stands in nobody’s way', async () => {
+      await edit(`#/policies/${latchkey.policy.id}/edit`, 'Edit policy')
+      await latchkey.admin('policies.pause', { policy: 'policy' })
+      await field('Name').fill('paused one')
+      await button('Save').click()
+      await heading('paused one')
+      await latchkey.admin('policies.resume', { policy: 'paused one' })
+      await latchkey.admin('policies.update', { policy: 'paused one', name: 'policy' })
+    })
+
+    test('who saved a version of a preset meanwhile is not overwritten, and a new preset takes no slug that exists', async () => {
+      const body = (temperature: number, seed?: number) =>
+        JSON.stringify({ model: 'm', temperature, ...(seed && { seed }), messages: [{ role: 'system', content: 'x' }] })
+      const save = (temperature: number, seed?: number) =>
+        latchkey.admin('presets.save', { preset: 'shared', dialect: 'chat', body: body(temperature, seed) })
+      await save(0.1)
+      await edit('#/presets/shared/edit', 'New version of shared')
+      await save(0.9, 7)
+      await field('Body of a chat completions request').fill(body(0.5))
+      await button('Create version').click()
+      await page.getByText('Somebody else changed this preset').waitFor()
+      expect(await latchkey.admin('presets.show', { preset: 'shared' })).toMatchObject({
+        designated_version: { version: 2, config: { temperature: 0.9 } },
+      })
+      await button('Replace theirs').click()
+      await heading('shared')
+      expect(await latchkey.admin('presets.show', { preset: 'shared' })).toMatchObject({
+        designated_version: { version: 3, config: { temperature: 0.5, seed: 7 } },
+      })
+      await edit('#/presets/new', 'New preset')
+      await field('Slug').fill('shared')
+      await button('Create preset').click()
+      await page.getByText('A preset "shared" exists').waitFor()
+      await discard()
+    })
+  })
+
+  describe('the picker of platforms', () => {
+    test('leaves rules that somebody wrote, and what it replaces when asked comes back', async () => {
+      const [subject, condition] = ['repo:acme/app:ref:refs/heads/main', 'claims.actor == "octocat"']
+      await latchkey.admin('issuers.add', { name: 'github', issuer_url: 'https://token.actions.githubusercontent.com' })
+      await edit('#/policies/new', 'New policy')
+      await field('Issuer').selectOption({ label: 'github' })
+      await field('Subject').fill(subject)
+      await field('Condition').fill(condition)
+      await field('Organization').fill('acme')
+      await field('Repository').fill('app')
+      expect([await field('Subject').inputValue(), await field('Condition').inputValue()]).toEqual([subject, condition])
+      await button('Replace subject and condition').click()
+      expect(await field('Condition').inputValue()).toContain('claims.repository == "acme/app"')
+      await button('Undo').click()
+      expect([await field('Subject').inputValue(), await field('Condition').inputValue()]).toEqual([subject, condition])
+      await discard()
+    })
+
+    test('writes rules that the linter lets pass, for every platform', async () => {
+      // Not a path that TypeScript follows: the page has types of its own.
+      const { platforms } = await import(`${import.meta.dirname}/../../src/page/assets/platforms.js`)
+      const urls: Record<string, string> = {
+        github: 'https://token.actions.githubusercontent.com',
+        gitlab: 'https://gitlab.com',
+        kubernetes: 'https://kubernetes.default.svc.cluster.local',
+        keycloak: 'https://sso.example.com/realms/acme',
+      }
+      const names = {
+        owner: 'acme',
+        repository: 'app',
+        project: 'acme/app',
+        namespace: 'batch',
+        account: 'a',
+        value: 'main',
+        client: 'batch',
+        role: 'r',
+      }
+      const ids = {
+        repositoryId: '797215326',
+        projectId: '4711',
+        value: 'main',
+        namespace: 'batch',
+        account: 'a',
+        uid: 'u',
+        client: 'batch',
+      }
+      for (const [platform, issuer_url] of Object.entries(urls)) {
+        if (platform !== 'github')
+          await latchkey.admin('issuers.add', { name: platform, issuer_url, shared: platform === 'gitlab' })
+        for (const answers of [names, ids])
+          for (const kind of ['branch', 'environment', 'tag']) {
+            const rules = platforms[platform].write({ ...answers, kind })
+            const given = Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== ''))
+            const { data } = await latchkey.admin<{ data: { findings: { rule: string; level: string }[] }[] }>(
+              'policies.lint',
+              {
+                drafts: [{ issuer: platform, audience: 'a', ...given }],
+              },
+            )
+            const blocking = data[0]?.findings.filter(
+              ({ level, rule }) => level === 'blocking' || rule === 'github-old-subject',
+            )
+            expect({ platform, kind, rules, blocking }).toEqual({ platform, kind, rules, blocking: [] })
+          }
+      }
+    })
+  })
+
+  describe('a number', () => {
+    test('is sent as it was typed, or refused at its field with how to write it', async () => {
+      await edit('#/keys/new', 'New key')
+      await field('Name').fill('numbers')
+      const limit = field('Budget in US dollars optional')
+      const rate = field('Requests a minute optional')
+      sent.length = 0
+      for (const [typed, says] of [
+        ['25,50', 'write 25.50'],
+        ['1e3', 'is not a number'],
+        ['1.000', 'write 1000 or 1.0000'],
+        ['1,000', 'write 1000 or 1.0000'],
+        ['1.000.000', 'write 1000000'],
+        ['1 250,50', 'write 1250.50'],
+        ['1’250.50', 'write 1250.50'],
+        ['-5', 'is not a number'],
+        ['0x10', 'is not a number'],
+      ] as const) {
+        await limit.fill(typed)
+        await button('Create key').click()
+        await page.locator('#f-limit-error').filter({ hasText: says }).waitFor()
+        await page.waitForFunction(() => document.activeElement?.id === 'f-limit')
+      }
+      await limit.fill('25.50')
+      for (const typed of ['1e', '60.5', '1.000']) {
+        await rate.fill(typed)
+        await button('Create key').click()
+        await page.locator('#f-requests_per_minute-error').filter({ hasText: typed }).waitFor()
+      }
+      expect(sent).toEqual([])
+      await rate.fill('60')
+      await button('Create key').click()
+      await button('I have copied it').click()
+      await heading('numbers')
+      expect(await latchkey.admin('keys.show', { key: 'numbers' })).toMatchObject({
+        limit: 25.5,
+        requests_per_minute: 60,
+      })
+    })
+
+    test('that is stored reads back as itself', async () => {
+      const { hash } = await newKey('precise', { limit: 1.125 })
+      await edit(`#/keys/${hash}/edit`, 'Edit key')
+      expect(await field('Budget in US dollars optional').inputValue()).toBe('1.1250')
+      await field('Name').fill('precise too')
+      await button('Save').click()
+      await heading('precise too')
+      expect(await latchkey.admin('keys.show', { key: 'precise too' })).toMatchObject({ limit: 1.125 })
+    })
+  })
+
+  test('two presses of "Create policy" send one POST', async () => {
+    await edit('#/policies/new', 'New policy')
+    await field('Name').fill('once')
+    await field('Issuer').selectOption({ label: 'idp' })
+    await field('Acts as key').selectOption({ label: 'target' })
+    await field('Subject').fill('once')
+    await page.getByText('The linter found no stranger').waitFor()
+    sent.length = 0
+    await page.evaluate(() => {
+      const form = document.querySelector('main form') as HTMLFormElement
+      form.requestSubmit()
+      form.requestSubmit()
+    })
+    await heading('once')
+    expect(sent.filter(({ method, path }) => method === 'POST' && path.endsWith('/policies'))).toHaveLength(1)
+  })
+
+  describe('typed text', () => {
+    test('is kept by a link and Back until somebody decides, and is there again after a reload', async () => {
+      await go('#/issuers')
+      await heading('Issuers')
+      await edit('#/issuers/new', 'Add issuer')
+      await field('Name').fill('half an issuer')
+      await page.getByRole('link', { name: 'Presets' }).click()
+      await button('Stay').click()
+      await page.waitForFunction(() => location.hash === '#/issuers/new')
+      expect(await field('Name').inputValue()).toBe('half an issuer')
+      await page.evaluate(() => history.back())
+      await page.keyboard.press('Tab')
+      await page.getByRole('dialog').getByText('What you typed is not saved').waitFor()
+      await page.keyboard.press('Escape')
+      await page.waitForFunction(() => location.hash === '#/issuers/new')
+      expect(await field('Name').inputValue()).toBe('half an issuer')
+      let asked = ''
+      page.once('dialog', (dialog) => {
+        asked = dialog.type()
+        void dialog.accept()
+      })
+      await page.reload()
+      expect(asked).toBe('beforeunload')
+      await page.getByText('You typed this before').waitFor()
+      expect(await field('Name').inputValue()).toBe('half an issuer')
+      await page.getByRole('link', { name: 'Presets' }).click()
+      await button('Leave and keep the draft').click()
+      await heading('Presets')
+      await edit('#/issuers/new', 'Add issuer')
+      expect(await field('Name').inputValue()).toBe('half an issuer')
+      await button('Discard the draft').click()
+      await page.getByText('You typed this before').waitFor({ state: 'detached' })
+      expect(await field('Name').inputValue()).toBe('')
+      await go('#/presets')
+      await heading('Presets')
+    })
+
+    test('that looks like a secret is in no draft', async () => {
+      await edit('#/issuers/new', 'Add issuer')
+      await field('Name').fill('a pasted key')
+      await page.getByText('Pasted key set').click()
+      await field('Key set (JWKS)').fill('{"keys":[{"kty":"EC","d":"very-private"}]}')
+      const kept = await page.evaluate(() => JSON.stringify(sessionStorage))
+      expect(kept).toContain('a pasted key')
+      expect(kept).not.toContain('very-private')
+      await discard()
+    })
+
+    test('outlives the end of the session: signing in again comes over it', async () => {
+      await edit('#/keys/new', 'New key')
+      await field('Name').fill('still here')
+      const { data } = await latchkey.admin<{ data: Row[] }>('sessions.list')
+      for (const { id } of data) await latchkey.admin('sessions.end', { session: id })
+      await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+      await page.getByText('Your session has ended').waitFor()
+      for (let presses = 0; presses < 3; presses++) await page.keyboard.press('Escape')
+      await field('Management key').fill(boss.key)
+      await page.keyboard.press('Enter')
+      await field('Management key').waitFor({ state: 'detached' })
+      expect(await field('Name').inputValue()).toBe('still here')
+      await button('Create key').click()
+      await button('I have copied it').click()
+      await heading('still here')
+    })
+
+    test('outlives the sign-in of another key in another tab, and belongs to its own key', async () => {
+      const { key } = await newKey('second boss', { kind: 'management' })
+      await edit('#/keys/new', 'New key')
+      await field('Name').fill('mine alone')
+      const other = await page.context().newPage()
+      await other.goto(page.url().replace(/#.*/, '#/'))
+      await other.locator('#navigation').waitFor({ state: 'attached' })
+      await other.getByRole('button', { name: 'Sign out' }).click()
+      await other.getByLabel('Management key').fill(key)
+      await other.keyboard.press('Enter')
+      await other.locator('#navigation').waitFor({ state: 'attached' })
+      await page.getByText('Another tab signed in as').waitFor()
+      await button('Go on as second boss').click()
+      await heading('New key')
+      await field('Name').waitFor()
+      expect(await field('Name').inputValue()).toBe('')
+      await button('Sign out').click()
+      await field('Management key').waitFor()
+      expect(await page.evaluate(() => Object.keys(sessionStorage))).toEqual([])
+      await other.close()
+    })
+  })
+
+  test('nothing was blocked or failed meanwhile', () => {
+    expect(page.problems).toEqual([])
+  })
+})
