@@ -182,7 +182,9 @@ describe('Prometheus', () => {
     })
     const { admin, server } = federation
     const echo = await listenLocally(createEchoUpstream(upstreamApiKey))
-    stopEcho = echo.listener.drain
+    const silent = await listenLocally(async () => Response.json({}))
+    stopUpstreams = () => Promise.all([echo.listener.drain(), silent.listener.drain()])
+    await admin('upstreams.add', { name: 'silent', base_url: silent.url, models: ['silent'] })
     await admin('upstreams.add', {
       name: 'echo',
       base_url: `${echo.url}/v1`,
@@ -206,11 +208,11 @@ describe('Prometheus', () => {
     await prometheus?.stop()
     await federation?.stop()
     backups.remove()
-    await stopEcho?.()
+    await stopUpstreams?.()
   })
-  let stopEcho: (() => Promise<void>) | undefined
+  let stopUpstreams: (() => Promise<unknown>) | undefined
 
-  /** An exchange, a refused one, an inference request, one that fails, and one that is refused. */
+  /** An exchange, a refused one, an inference request, one without usage, one that fails, and one that is refused. */
   async function use(): Promise<void> {
     const { exchange, mint, key, server } = federation
     const infer = (model: string, credential = key.key) =>
@@ -223,10 +225,11 @@ describe('Prometheus', () => {
       (await exchange(await mint())).status,
       (await exchange(await mint({ sub: 'someone' }))).status,
       (await infer('m')).status,
+      (await infer('silent')).status,
       (await infer('unserved')).status,
       (await infer('m', 'none')).status,
     ]
-    expect(statuses).toEqual([200, 400, 200, 502, 401])
+    expect(statuses).toEqual([200, 400, 200, 200, 502, 401])
   }
 
   type Result = { metric: Record<string, string>; value: [number, string] }
