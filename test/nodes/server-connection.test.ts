@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@libsql/client/http'
 import { createMigrations, latestSchema, migrations } from '../../db/migrate.ts'
-import { openServerDatabase } from '../../db/server-database.ts'
+import { inspectServerDatabase, openServerDatabase } from '../../db/server-database.ts'
 import { isUnknownOutcome, isUnreachable } from '../../db/server-errors.ts'
 import { findSignInLink } from '../../db/sign-in-links.ts'
 import { describeError } from '../../src/fault.ts'
@@ -169,5 +169,19 @@ test('a command leaves an older schema alone, and nodes that start at once run e
   expect(rows.map(({ version }) => version)).toEqual(migrations.map(({ version }) => version))
   expect(rows).toHaveLength(latestSchema)
   for (const each of opened) if (!('refused' in each)) await each.close()
+  await database.close()
+})
+
+test('a program leaves a database of a newer program alone', async () => {
+  const database = await startHranaServer({ path: join(folder.path, 'newer.db') })
+  const send = (request: Request) => fetch(request)
+  const open = (create: boolean) => openServerDatabase({ url: database.url, token: undefined, create, send })
+  const made = await open(true)
+  if ('refused' in made) throw new Error(made.message)
+  await made.commit([{ sql: 'insert into schema_migrations values (?, ?, 0)', args: [latestSchema + 1, 'later'] }])
+  await made.close()
+  const refusal = { refused: 'newer_schema', message: expect.stringContaining('use the newer program') }
+  expect(await open(false)).toMatchObject(refusal)
+  expect(await inspectServerDatabase({ url: database.url, token: undefined, send })).toMatchObject(refusal)
   await database.close()
 })
