@@ -64,6 +64,16 @@ for (const [what, outcome] of [
     expect([state.ids.size, state.unknown]).toEqual([1, []])
   })
 
+test('a commit that the server refuses for long makes no request wait: it was certainly not made', async () => {
+  const { state, commits, attempt } = start(locked)
+  const committed = rejectionOf(commits.commit([]))
+  await attempt()
+  // The attempt that is running may be the last one.
+  state.now = 11 * second
+  expect(commits.isOverdue()).toBe(false)
+  await committed
+})
+
 test('a process that was stopped for hours between two attempts does not send the commit again', async () => {
   const { state, commits } = start(() => {
     setImmediate(() => {
