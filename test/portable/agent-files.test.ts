@@ -35,6 +35,8 @@ beforeAll(async () => {
     XDG_RUNTIME_DIR: folder.path,
     ...(await workloadEnv(federation, inFolder('jwt'))),
     ANTHROPIC_API_KEY: 'of-another-service',
+    // Deno would ask for its newest version through the proxy.
+    DENO_NO_UPDATE_CHECK: '1',
   }
 })
 afterAll(async () => {
