@@ -55,6 +55,7 @@ import type { Registry } from './registry.ts'
 import { isShortOfSpace } from './runtime/disk-space.ts'
 import type { Fetch } from './runtime/outbound.ts'
 import { createMutex } from './scheduling/mutex.ts'
+import { createQueues } from './scheduling/queues.ts'
 import { createRunningWork } from './scheduling/running-work.ts'
 import { openMasterKeyText } from './tokens/keyring.ts'
 import { openSigningKeys } from './tokens/signing-keys.ts'
@@ -147,7 +148,7 @@ export async function openContext(
   const written = { database, orm, writer, work, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
   const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
-  const kept = { spending, presets, lastUses, ...reports }
+  const kept = { spending, presets, lastUses, ...reports, queueBacktest: createQueues() }
   const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
   return { ...stored, ...scheduled, metrics, isWritable, isWriteFailing: writeCheck.isFailing, issuerKeys, outbound }
 }

@@ -24,6 +24,9 @@ export const statusOfCode: Readonly<Record<FaultCode, number>> = {
   internal: 500,
 }
 
+/** As in nginx: the client left before there was a response. */
+export const statusClientLeft = 499
+
 /** The HTTP status of a fault. */
 export function statusOf(fault: Fault): number {
   return statusOfCode[fault.code]

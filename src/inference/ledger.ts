@@ -14,12 +14,8 @@ import { costOf, type PriceList } from './prices.ts'
 import type { Attempt } from './upstream/targets.ts'
 import { type Inspected, raiseToSeen, type TokenCounts } from './usage.ts'
 
-/**
- * How a call ended. `status` is what the caller got; 499, as in nginx, when the client left before there was a
- * response.
- */
+/** How a call ended. `status` is what the caller got, or `statusClientLeft`. */
 export type Ending = { status: number; completed: boolean; clientLeft: boolean; inspected: Inspected }
-export const statusClientLeft = 499
 export const nothingSeen: Inspected = { model: undefined, counts: undefined }
 
 /** Endpoints that use tokens only for the prompt. */

@@ -20,6 +20,7 @@ import type { Page } from '../../page/page.ts'
 import type { Presets } from '../../presets/versions.ts'
 import type { Registry } from '../../registry.ts'
 import type { RunExclusive, RunShared } from '../../scheduling/mutex.ts'
+import type { RunInQueue } from '../../scheduling/queues.ts'
 import type { RunningWork } from '../../scheduling/running-work.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
 import type { Validity } from '../../values/certificates.ts'
@@ -52,6 +53,8 @@ export type AdminContext = {
   /** Changes of the database run one after the other. Changes that may run together share a turn. */
   runExclusive: RunExclusive
   runShared: RunShared
+  /** By the id of the organization. */
+  queueBacktest: RunInQueue
   /** Only in a process that serves. */
   signingKeys?: SigningKeys
   readiness?: Readiness

@@ -4,6 +4,7 @@
 import { readVerified, readVerifiedExchange, type VerifiedExchange } from '../../../db/audit.ts'
 import { createPace } from '../../../db/pace.ts'
 import { listSigningKeys } from '../../../db/signing-keys.ts'
+import { Fault } from '../../fault.ts'
 import { type ClaimHash, createClaimHash } from '../../federation/recording/claim-hash.ts'
 import { createRecordJudge, type Judgment, type RecordedExchange } from '../../federation/recording/record-judge.ts'
 import type { RecordedClaims } from '../../federation/recording/recorded-claims.ts'
@@ -45,10 +46,29 @@ type Unknown = Response['not_judged_because'][number]
 type Example = NonNullable<Response['examples']['gained']>
 type Verified = VerifiedExchange & RecordedExchange
 
-/** Judges each exchange by the saved policy and by the edited one. Other work comes in between. */
+/**
+ * Judges each exchange by the saved policy and by the edited one. Other work comes in between. Each back-test takes
+ * memory for what it reads, so those of one organization run one after the other.
+ * @throws Fault `conflict` when too many wait
+ */
 export async function backtestPolicy(context: OperationContext, input: typeof backtestInput.infer): Promise<Response> {
+  const { id } = findOrganization(context.registry, input.organization)
+  const queued = context.queueBacktest(id, () => {
+    // Whoever asked can be gone by now.
+    context.onProgress?.(0, 0)
+    return judgePast(context, input, id)
+  })
+  const rule = 'Several back-tests of this organization already run or wait: try again when they have ended'
+  if (queued === undefined) throw new Fault('conflict', rule, { reason: 'backtests_waiting' })
+  return queued
+}
+
+async function judgePast(
+  context: OperationContext,
+  input: typeof backtestInput.infer,
+  organizationId: string,
+): Promise<Response> {
   const { registry, now } = context
-  const { id: organizationId } = findOrganization(registry, input.organization)
   const policy = findPolicy(registry, input.policy, organizationId)
   const edited = withRules(policy, input)
   checkPolicyFields(edited)

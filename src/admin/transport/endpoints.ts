@@ -6,7 +6,7 @@ import type { Endpoint, RequestInfo } from '../../http/endpoint.ts'
 import { entityTag, ifMatchOf, withCurrent } from '../../http/entity-tag.ts'
 import { readParameters, rejectQuery } from '../../http/input.ts'
 import { errorResponses, type OperationDoc, type Shape } from '../../http/operation-doc.ts'
-import { jsonInSlices } from '../../http/reply.ts'
+import { jsonInSlices, statusClientLeft } from '../../http/reply.ts'
 import { actorOf } from '../../keys/actor.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
@@ -45,7 +45,7 @@ export function createAdminEndpoints(runByName: RunByName): Endpoint<BearerConte
     method: route.method,
     path: route.path,
     openapi: describe(route),
-    handle: (request, context, info) => handle(route, runByName, request, context, info),
+    handle: (request, context, info) => handle(route, runByName, request, context, info).catch(forNobody),
   }))
 }
 
@@ -70,12 +70,25 @@ async function handle(
   const condition = isConditional(method) ? ifMatchOf(request) : {}
   const input = { ...given, ...params, ...within, ...condition }
   const actor = actorOf(request, context, requestId)
-  const response = await withCurrent(runByName(operation, input, actor), async () => {
+  const onProgress = isReading === true ? () => endWithout(request) : undefined
+  const response = await withCurrent(runByName(operation, input, actor, onProgress), async () => {
     const reading = routes.find((route) => route.method === 'GET' && route.path === path)?.operation
     return reading && runByName(reading, { ...params, ...within }, actor)
   })
   const body = isList === true ? response : { data: response }
   return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store', ...entityTag(response) })
+}
+
+const clientLeft = new Fault('unavailable', 'The client closed the connection')
+
+/** Ends a report whose client has left. */
+function endWithout({ signal }: Request): void {
+  if (signal.aborted) throw clientLeft
+}
+
+function forNobody(error: unknown): Response {
+  if (error === clientLeft) return new Response(null, { status: statusClientLeft })
+  throw error
 }
 
 /** A change can name the version that it is based on. */

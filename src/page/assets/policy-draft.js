@@ -107,8 +107,10 @@ export function createPolicyDraft(page, id) {
     replaced: undefined,
     /** @type {Verdict} */
     verdict: {},
-    turn: 0,
+    /** Ends the checks of what was typed before. */
+    checking: new AbortController(),
   })
+  page.onClose(() => edited.checking.abort())
   return edited
 }
 
@@ -205,18 +207,20 @@ const judged = ['audience', 'subject', 'condition', 'required_scope', 'required_
 
 /**
  * What a change of a saved policy would do; of a new one only whether it could be saved.
- * @param {PolicyDraft} edited @param {object} body @param {Verdict} verdict
+ * @param {PolicyDraft} edited @param {object} body @param {Verdict} verdict @param {AbortSignal} signal
  */
-async function tryOut({ id, method, self }, body, verdict) {
-  verdict.difference = (await send(method, self, { ...body, dry_run: true })).data.difference
+async function tryOut({ id, method, self }, body, verdict, signal) {
+  verdict.difference = (await send(method, self, { ...body, dry_run: true }, { signal })).data.difference
   if (id === undefined) return
   const rules = Object.fromEntries(Object.entries(body).filter(([name]) => judged.includes(name)))
-  verdict.backtest = (await send('POST', `${self}/backtest`, rules)).data
+  verdict.backtest = (await send('POST', `${self}/backtest`, rules, { signal })).data
 }
 
 /** The linter first: its findings have witnesses, where a dry run has a sentence. @param {PolicyDraft} edited */
 async function check(edited) {
-  const turn = ++edited.turn
+  edited.checking.abort()
+  edited.checking = new AbortController()
+  const { signal } = edited.checking
   const { values } = edited.draft
   /** @type {Verdict} */
   const verdict = {}
@@ -226,14 +230,14 @@ async function check(edited) {
     try {
       const body = bodyOf(values)
       const draft = { ...body, name: undefined, key: undefined }
-      verdict.findings = (await send('POST', `${path}/lint`, { drafts: [draft] })).data[0].findings
-      if (isComplete(edited) && !isRefused({ ...edited, verdict })) await tryOut(edited, body, verdict)
+      verdict.findings = (await send('POST', `${path}/lint`, { drafts: [draft] }, { signal })).data[0].findings
+      if (isComplete(edited) && !isRefused({ ...edited, verdict })) await tryOut(edited, body, verdict, signal)
     } catch (error) {
       const [, rest] = /^The condition cannot be \w+: ([\s\S]+)/.exec(asProblem(error).message) ?? []
       if (rest === undefined) verdict.error = error
       else verdict.conditionError = rest
     }
-  if (turn !== edited.turn) return
+  if (signal.aborted) return
   edited.verdict = verdict
   edited.page.update()
 }
