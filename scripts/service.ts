@@ -3,13 +3,16 @@ import { Argument, type Command } from 'commander'
 import { Fault } from '../src/fault.ts'
 import caddy from './deploy/Caddyfile' with { type: 'text' }
 import container from './deploy/Containerfile' with { type: 'text' }
+import doctorTimer from './deploy/doctor-timer.sh' with { type: 'text' }
 import githubAction from './deploy/github-action.yml' with { type: 'text' }
 import gitlabComponent from './deploy/gitlab-component.yml' with { type: 'text' }
 import dashboard from './deploy/grafana-dashboard.json' with { type: 'json' }
+import haproxy from './deploy/haproxy.cfg' with { type: 'text' }
 import kubernetes from './deploy/kubernetes.yaml' with { type: 'text' }
 import kubernetesNodes from './deploy/kubernetes-nodes.yaml' with { type: 'text' }
 import sidecar from './deploy/kubernetes-sidecar.yaml' with { type: 'text' }
 import systemd from './deploy/latchkey.service' with { type: 'text' }
+import logrotate from './deploy/logrotate.conf' with { type: 'text' }
 import nginx from './deploy/nginx.conf' with { type: 'text' }
 import nginxNodes from './deploy/nginx-nodes.conf' with { type: 'text' }
 import alerts from './deploy/prometheus-alerts.yml' with { type: 'text' }
@@ -27,7 +30,10 @@ const files = {
   'gitlab-component': gitlabComponent.trimEnd(),
   nginx: nginx.trimEnd(),
   'nginx-nodes': nginxNodes.trimEnd(),
+  haproxy: haproxy.trimEnd(),
   caddy: caddy.trimEnd(),
+  logrotate: logrotate.trimEnd(),
+  'doctor-timer': doctorTimer.trimEnd(),
   grafana: JSON.stringify(dashboard, null, 2),
   alerts: alerts.trimEnd(),
 } as const satisfies Record<string, string>
@@ -54,7 +60,10 @@ Files:
   gitlab-component  the same for GitLab CI/CD
   nginx             a server block that ends TLS
   nginx-nodes       the same in front of three nodes
+  haproxy           a configuration of HAProxy that ends TLS, for one server or several nodes
   caddy             a Caddyfile that ends TLS
+  logrotate         rotates the access log
+  doctor-timer      a script that lets systemd run latchkey doctor every day
   grafana           a Grafana dashboard; import it and choose the Prometheus data source
   alerts            alert rules; name the file under rule_files in the configuration of Prometheus`,
     )

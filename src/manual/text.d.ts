@@ -58,3 +58,15 @@ declare module '*.fish' {
   // biome-ignore lint/style/noDefaultExport: a text import has only a default export
   export default text
 }
+
+declare module '*.cfg' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
+
+declare module '*.sh' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}

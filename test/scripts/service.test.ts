@@ -53,7 +53,17 @@ function findKind(text: string, kind: string): Manifest {
 const parse = (text: string) => (Bun.YAML.parse(text) as (Manifest | null)[]).filter((each) => each !== null)
 
 test('every file names only settings that exist', async () => {
-  for (const file of ['systemd', 'container', 'kubernetes', 'kubernetes-nodes', 'nginx', 'nginx-nodes', 'caddy']) {
+  for (const file of [
+    'systemd',
+    'container',
+    'kubernetes',
+    'kubernetes-nodes',
+    'nginx',
+    'nginx-nodes',
+    'haproxy',
+    'caddy',
+    'logrotate',
+  ]) {
     const named = settingsIn(await printed(file))
     expect(named.length).toBeGreaterThan(0)
     expect({ file, unknown: named.filter((name) => !knownSettings.includes(name)) }).toEqual({ file, unknown: [] })
@@ -83,6 +93,39 @@ describe('the unit', () => {
     const open = write('open.service', '[Service]\nExecStart=/bin/true\n')
     expect(runProgram('systemd-analyze', 'security', '--offline=true', '--threshold=15', open).status).not.toBe(0)
   })
+})
+
+describe('the timer of doctor', () => {
+  const bin = join(folder.path, 'timer-bin')
+  const units = join(folder.path, 'timer-units')
+  mkdirSync(bin)
+  mkdirSync(units)
+  const calls = join(folder.path, 'timer-calls')
+  writeFileSync(join(bin, 'systemctl'), `#!/bin/sh\necho "$@" >> ${calls}\n`, { mode: 0o755 })
+
+  test('is written and enabled by a script, and runs a command that exists', async () => {
+    const path = write('doctor-timer.sh', await printed('doctor-timer'))
+    const env = { PATH: `${bin}:/usr/bin:/bin`, UNIT_DIR: units }
+    expect(spawnSync('sh', [path], { encoding: 'utf8', env })).toMatchObject({ status: 0, stdout: '', stderr: '' })
+    expect(readFileSync(calls, 'utf8')).toBe('daemon-reload\nenable --now latchkey-doctor.timer\n')
+    const unit = readFileSync(join(units, 'latchkey-doctor.service'), 'utf8')
+    expect(unit).toContain('\nUser=latchkey\n')
+    const [, line = ''] = /^ExecStart=\/usr\/local\/bin\/latchkey (\w+) --config/m.exec(unit) ?? []
+    expect((await run([line, '--help'])).code).toBe(0)
+    writeFileSync(join(units, 'latchkey-doctor.service'), unit.replace('/usr/local/bin/latchkey', '/bin/true'))
+  })
+
+  test.skipIf(!has('systemd-analyze'))('is accepted by systemd', () => {
+    const paths = ['service', 'timer'].map((kind) => join(units, `latchkey-doctor.${kind}`))
+    expect(runProgram('systemd-analyze', 'verify', ...paths)).toEqual({ status: 0, text: '' })
+  })
+})
+
+test.skipIf(!has('logrotate'))('logrotate accepts its file', async () => {
+  const rules = (await printed('logrotate')).replace('su latchkey latchkey', 'su root root')
+  const { text } = runProgram('logrotate', '--debug', write('logrotate.conf', `${rules}\n`))
+  expect(text).toContain('Handling 1 logs')
+  expect(text).not.toContain('error: /')
 })
 
 describe('service install', () => {
@@ -335,6 +378,20 @@ describe('proxies', () => {
     )
     const { status, text } = runProgram('nginx', '-t', '-e', 'stderr', '-c', main)
     expect(status, text).toBe(0)
+  })
+
+  test('HAProxy gets a file that passes /v1/ alone, streams at once and sends nothing twice', async () => {
+    const text = await printed('haproxy')
+    for (const line of ['status 404 unless { path_beg /v1/ }', 'retry-on conn-failure', 'option http-no-delay'])
+      expect(text).toContain(line)
+    expect(text).not.toContain('http-buffer-request')
+  })
+
+  test.skipIf(!has('haproxy'))('HAProxy accepts its file', async () => {
+    const both = readFileSync(`${certificate}.pem`, 'utf8') + readFileSync(`${certificate}.key`, 'utf8')
+    const text = (await printed('haproxy')).replaceAll('/etc/latchkey/tls-both.pem', write('both.pem', both))
+    const { status, text: said } = runProgram('haproxy', '-c', '-f', write('haproxy.cfg', `${text}\n`))
+    expect(status, said).toBe(0)
   })
 
   test.skipIf(!has('caddy'))('Caddy accepts its file', async () => {
