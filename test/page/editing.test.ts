@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
-import { type OpenedPage, openAdminPage } from '../support/opened-page.ts'
+import { findBarriers, type OpenedPage, openAdminPage } from '../support/opened-page.ts'
 
 type Key = Row & { key: string; hash: string; limit: number | null }
 
@@ -59,13 +59,10 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       await page.waitForFunction(() => document.activeElement?.id === 'trouble')
       const top = (await notice.boundingBox())?.y ?? -1
       expect(top >= 0 && top < 700).toBe(true)
-      const rows = await notice.getByRole('row').allTextContents()
-      expect(
-        rows
-          .map((row) => row.replaceAll(/\s+/g, ' '))
-          .filter((row) => row.includes('scope'))
-          .join(),
-      ).toMatch(/–.*theirs.*mine/)
+      const says = ((await notice.textContent()) ?? '').replaceAll(/\s+/g, ' ')
+      expect(says).toMatch(/required_scope.*When you opened it ?– ?Theirs ?theirs ?In your form ?mine/)
+      expect(says).toMatch(/max_lifetime_seconds.*When you opened it ?900 ?Theirs ?300 ?In your form ?theirs/)
+      expect(await findBarriers(page)).toEqual([])
       expect(await button('Save').isDisabled()).toBe(true)
       await field('Name').press('Enter')
       expect(await latchkey.admin('policies.show', { policy: 'policy' })).toMatchObject({ required_scope: 'theirs' })
@@ -127,6 +124,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       await field('Condition').fill(condition)
       await field('Organization').fill('acme')
       await field('Repository').fill('app')
+      await field('Branch').fill('main')
       expect([await field('Subject').inputValue(), await field('Condition').inputValue()]).toEqual([subject, condition])
       await button('Replace subject and condition').click()
       expect(await field('Condition').inputValue()).toContain('claims.repository == "acme/app"')

@@ -10,8 +10,7 @@ import { createDraft, focusFirstError } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { numberProblem } from './number.js'
-import { callout, problem, stored } from './parts.js'
-import { table } from './table.js'
+import { callout, facts, problem, stored } from './parts.js'
 
 /** @typedef {Record<string, any>} Values */
 
@@ -252,7 +251,7 @@ const show = (value) =>
       ? value
       : JSON.stringify(value)
 
-/** Three columns: what was opened, theirs, and what is in the form. @template {Values} V @param {Edit<V>} edit @param {{ opened: V, theirs: V }} conflict @param {() => void} save @returns {Content} */
+/** Of each field that they changed: what was opened, theirs, and what is in the form. @template {Values} V @param {Edit<V>} edit @param {{ opened: V, theirs: V }} conflict @param {() => void} save @returns {Content} */
 function versions(edit, { opened, theirs }, save) {
   const { split = identity, what } = edit.kind
   const [before, now, mine] = [split(opened), split(theirs), split(edit.draft.values)]
@@ -264,20 +263,14 @@ function versions(edit, { opened, theirs }, save) {
     html`<div class="stack">
       <p><strong>Somebody else changed this ${what} while you edited it. Nothing is saved yet.</strong>
         ${both.length === 0 ? 'You changed other fields: the form has both.' : 'You both changed the same: compare, and edit the form where neither is right.'}</p>
-      ${table({
-        label: 'Changed fields',
-        rows: changed,
-        columns: [
-          { title: 'Field', isHeader: true, cell: (name) => html`<span class="mono">${name}</span>` },
-          { title: 'When you opened it', cell: (name) => text(before[name]) },
-          { title: 'Theirs', cell: (name) => html`<del>${text(now[name])}</del>` },
-          {
-            title: 'In your form',
-            cell: (name) => (both.includes(name) ? html`<ins>${text(mine[name])}</ins>` : 'theirs'),
-          },
-        ],
-        empty: html`<p class="muted">No field of this form differs.</p>`,
-      })}
+      ${changed.map(
+        (name) =>
+          html`<div><p class="mono"><strong>${name}</strong></p>${facts([
+            ['When you opened it', text(before[name])],
+            ['Theirs', html`<del>${text(now[name])}</del>`],
+            ['In your form', both.includes(name) ? html`<ins>${text(mine[name])}</ins>` : 'theirs'],
+          ])}</div>`,
+      )}
       <div class="actions">
         <button type="button" class="primary" @click=${() => replaceTheirs(edit, save)}>${both.length === 0 ? 'Save both' : 'Replace theirs'}</button>
         <button type="button" @click=${() => takeTheirs(edit)}>Take their version</button>

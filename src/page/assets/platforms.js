@@ -45,7 +45,7 @@ export const platforms = {
       const source = repositoryId
         ? `claims.repository_id == ${quote(repositoryId)}`
         : owner && repository && `claims.repository == ${quote(`${owner}/${repository}`)}`
-      return { subject: '', condition: source ? all(source, place) : '' }
+      return { subject: '', condition: source && place ? all(source, place) : '' }
     },
   },
   gitlab: {
