@@ -48,6 +48,42 @@ test('an exchange under replay protection is answered once its note is kept, and
   await latchkey.admin('policies.update', { policy: 'policy', replay_protection: false })
 })
 
+test.each([
+  ['issued', {}, 200],
+  ['refused', { sub: 'stranger' }, 400],
+])(
+  'an exchange that is %s is answered once its audit row is committed, and not before',
+  async (outcome, claims, status) => {
+    const { context } = latchkey.server
+    const { writer } = context
+    const written = Promise.withResolvers<string>()
+    const committed = Promise.withResolvers<void>()
+    context.writer = {
+      ...writer,
+      appendAudit: async (row) => {
+        written.resolve(row.outcome)
+        await committed.promise
+        await writer.appendAudit(row)
+      },
+    }
+    let isAnswered = false
+    const answer = latchkey.exchange(await latchkey.sign(claims)).then((response) => {
+      isAnswered = true
+      return response
+    })
+    expect(await written.promise).toBe(outcome)
+    context.writer = writer
+    // Ten whole exchanges: time enough for an answer that does not wait.
+    const token = await latchkey.sign()
+    for (let index = 0; index < 10; index++) expect((await latchkey.exchange(token)).status).toBe(200)
+    expect(isAnswered).toBe(false)
+    committed.resolve()
+    const response = await answer
+    expect(response.status).toBe(status)
+    expect(await auditOf(latchkey, response)).toMatchObject([{ outcome }])
+  },
+)
+
 test('an exchange whose note cannot be kept gives no token', async () => {
   const { context } = latchkey.server
   const { replayGuard } = context
