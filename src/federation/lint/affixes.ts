@@ -46,7 +46,7 @@ export function equalsJoined(node: ASTNode, scope: Scope, text: string): Paths |
   const last = firstValues(parts.map(reversed).toReversed(), backwards(text))
   const asked = [first, last && { ...last, values: last.values.map(backwards) }]
     .filter((each) => each !== undefined)
-    .map(({ claim, values }) => (values.length === 0 ? never : only(among(claim, values, false))))
+    .map(({ claim, values }) => (values.length === 0 ? never : only({ ...among(claim, values, false), piece: true })))
   return asked.length === 0 ? undefined : allOf(asked)
 }
 

@@ -18,8 +18,9 @@ export function membersOf(claim: ClaimName): string[] {
 export type TextOperator = 'startsWith' | 'endsWith' | 'contains'
 export type OrderOperator = '<' | '<=' | '>' | '>='
 
+/** `piece`: the values are parts of a text that other claims are joined to, so a condition compares none of them alone. */
 type Comparison =
-  | { kind: 'among'; claim: ClaimName; negated: boolean; values: readonly Scalar[] }
+  | { kind: 'among'; claim: ClaimName; negated: boolean; values: readonly Scalar[]; piece?: true }
   | { kind: 'text'; claim: ClaimName; negated: boolean; operator: TextOperator; text: string }
 
 /**
@@ -56,7 +57,7 @@ export function keyOf(atom: Atom): string {
 }
 
 /** Creates an atom of values in a fixed order, so that the order of writing them does not matter. */
-export function among(claim: ClaimName, values: readonly Scalar[], negated: boolean): Comparison {
+export function among(claim: ClaimName, values: readonly Scalar[], negated: boolean): Comparison & { kind: 'among' } {
   const distinct = [...new Set(values)]
   const sorted = distinct.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1))
   return { kind: 'among', claim, negated, values: sorted }

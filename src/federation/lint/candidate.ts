@@ -56,7 +56,7 @@ function convert(atom: Atom, { levels }: IssuerKind, stranger: Witness): Atom {
 
 function splitSubjects(candidate: Candidate): Candidate[] {
   const fact = candidate.facts.get('sub')
-  if (fact?.values === undefined || fact.values.length === 1) return [candidate]
+  if (fact?.values === undefined || fact.values.length === 1 || fact.isPiece) return [candidate]
   return fact.values.map((value) => ({
     facts: new Map([...candidate.facts, ['sub', { ...fact, values: [value] }]]),
   }))

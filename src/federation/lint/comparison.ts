@@ -26,6 +26,8 @@ export function translateComparison({ node, scope }: Expression, constant: Scala
   if (converted?.to === 'text' && typeof constant === 'string')
     return only(among(converted.claim, textsOf(constant), !equal))
   if (converted?.to === 'number' && typeof constant === 'number') {
+    // double() makes the same number of many long ids.
+    if (!Number.isSafeInteger(constant)) return undefined
     const test = among(converted.claim, [constant, String(constant)], !equal)
     return only({ kind: 'converted', ...converted, test })
   }

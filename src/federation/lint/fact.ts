@@ -4,6 +4,8 @@ import { type Atom, type ClaimName, holdsText, type Scalar } from './atom.ts'
 export type Fact = {
   /** The only values that the claim can have. */
   values?: readonly Scalar[]
+  /** The values are only known as pieces of texts that the claim is joined to. */
+  isPiece: boolean
   excluded: readonly Scalar[]
   /** The longest required prefix and suffix; empty if any. */
   prefix: string
@@ -24,6 +26,7 @@ export type Facts = ReadonlyMap<ClaimName, Fact>
 type Draft = { -readonly [Name in keyof Fact]: Fact[Name] extends readonly (infer Item)[] ? Item[] : Fact[Name] }
 
 const empty = (): Draft => ({
+  isPiece: true,
   excluded: [],
   prefix: '',
   suffix: '',
@@ -61,7 +64,10 @@ function isAdded(draft: Draft, atom: Exclude<Atom, { kind: 'opaque' }>): boolean
   switch (atom.kind) {
     case 'among':
       if (atom.negated) draft.excluded.push(...atom.values)
-      else draft.values = (draft.values ?? atom.values).filter((value) => atom.values.includes(value))
+      else {
+        draft.values = (draft.values ?? atom.values).filter((value) => atom.values.includes(value))
+        draft.isPiece &&= atom.piece === true
+      }
       return true
     case 'text':
       return isTextAdded(draft, atom)

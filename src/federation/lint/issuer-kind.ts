@@ -104,12 +104,15 @@ function certaintyOfPin(pin: Pin, facts: Facts): Certainty {
 }
 
 function isAmong(atom: Atom, pattern: Pattern): boolean {
-  return atom.kind === 'among' && !atom.negated && atom.values.every((value) => pattern.test(String(value)))
+  if (atom.kind !== 'among' || atom.negated || atom.piece === true) return false
+  return atom.values.every((value) => pattern.test(String(value)))
 }
 
 function isNamed({ value = /[\s\S]/, prefix, suffix, contained, item }: Pin, fact: Fact): boolean {
+  // Of several pieces, one may be a stranger's: `environment + "-" + repository_owner` is also joined by `labs`.
+  const values = fact.isPiece && (fact.values?.length ?? 0) > 1 ? undefined : fact.values
   return (
-    fact.values?.every((each) => ['string', 'number'].includes(typeof each) && value.test(String(each))) === true ||
+    values?.every((each) => ['string', 'number'].includes(typeof each) && value.test(String(each))) === true ||
     prefix?.test(fact.prefix) === true ||
     suffix?.test(fact.suffix) === true ||
     (contained !== undefined && fact.contained.some((text) => contained.test(text))) ||

@@ -65,8 +65,7 @@ function mergeValues(paths: readonly Path[]): Path[] {
   const distinct = new Map<string, Path>()
   for (const path of paths) {
     const [atom] = path.values()
-    if (path.size === 1 && atom?.kind === 'among' && !atom.negated)
-      values.set(atom.claim, [...(values.get(atom.claim) ?? []), ...atom.values])
+    if (path.size === 1 && isValues(atom)) values.set(atom.claim, [...(values.get(atom.claim) ?? []), ...atom.values])
     else distinct.set(pathKeyOf(path), path)
   }
   const merged = [...values].map(([claim, each]) => {
@@ -82,7 +81,7 @@ function joined(paths: Paths): Path {
   const result = new Map<string, Atom>()
   for (const [key, atom] of first) {
     if (others.every((path) => path.has(key))) result.set(key, atom)
-    else if (atom.kind === 'among' && !atom.negated) {
+    else if (isValues(atom)) {
       const lists = paths.map((path) => valuesIn(path, atom.claim))
       if (lists.some((list) => list === undefined)) continue
       const union = among(atom.claim, lists.flat() as Scalar[], false)
@@ -93,7 +92,10 @@ function joined(paths: Paths): Path {
 }
 
 function valuesIn(path: Path, claim: ClaimName): readonly Scalar[] | undefined {
-  for (const atom of path.values())
-    if (atom.kind === 'among' && !atom.negated && atom.claim === claim) return atom.values
+  for (const atom of path.values()) if (isValues(atom) && atom.claim === claim) return atom.values
   return undefined
+}
+
+function isValues(atom: Atom | undefined): atom is Atom & { kind: 'among' } {
+  return atom?.kind === 'among' && !atom.negated && atom.piece !== true
 }

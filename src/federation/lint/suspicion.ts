@@ -19,9 +19,13 @@ export function strangerRuleOf(kind: IssuerKind, shared: boolean, facts: Facts):
   return kind.levels.length > 1 ? 'tenant-wide' : kind.wideRule
 }
 
-/** An issuer gives each subject to one account (OpenID Connect Core 1.0 §2). Strangers may choose everything else. */
+/**
+ * An issuer gives each subject to one account (OpenID Connect Core 1.0 §2). Strangers may choose everything else, also
+ * what a condition joins to the subject.
+ */
 function isSubjectKnown(facts: Facts): boolean {
-  return facts.get('sub')?.values?.every(isName) === true
+  const subject = facts.get('sub')
+  return subject?.isPiece === false && subject.values?.every(isName) === true
 }
 
 /** Nothing is known of the claims, so any of them may be one that strangers cannot choose. */

@@ -40,6 +40,11 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'google', condition: 'size(subject) > 3' },
   ],
   'shared-no-tenant': [
+    // Of two pieces, one can be the subject of a stranger.
+    { issuer: 'sigstore', condition: 'claims.email + ":" + subject == "a:b:c"' },
+    { issuer: 'entraCommon', condition: 'subject + "-" + claims.oid in ["a-b-c"]' },
+    { issuer: 'publicService', condition: 'claims.email + ":" + subject == "a:b:c"' },
+    { issuer: 'vercel', condition: 'claims.plan + "-" + claims.owner_id == "pro-a-b"' },
     { issuer: 'github', condition: 'claims.event_name == "push"' },
     { issuer: 'github', condition: 'claims.repository == "acme/app" || claims.runner_environment == "self-hosted"' },
     { issuer: 'gitlab', condition: 'claims.ref_protected == "true"', source: gitlabDocs },
@@ -143,6 +148,11 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
   'not-decided': [
     { issuer: 'github', condition: 'claims.repository_owner + claims.repository_id == "acme1"' },
     { issuer: 'gitlab', condition: 'claims.project_id + claims.namespace_id == "2072"' },
+    // double() is exact below 2^53 only.
+    { issuer: 'google', condition: 'double(claims.sub) == 104444444444444444444.0' },
+    { issuer: 'google', condition: 'double(claims.sub) in [104444444444444444444.0]' },
+    // Of two pieces, one can be the subject of a stranger.
+    { issuer: 'cognito', condition: 'claims.login + ":" + subject == "x:us-east-1:0c5f"' },
   ],
   'not-proven-narrow': [
     { issuer: 'own', condition: 'claims.azp == claims.wanted' },

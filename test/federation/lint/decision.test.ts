@@ -27,6 +27,9 @@ const dangerous: [issuer: 'github' | 'gitlab' | 'google' | 'terraform' | 'buildk
   ['github', 'claims.ref == "refs/heads/" + claims.workflow'],
   ['github', 'claims.workflow_ref == claims.repository + "/.github/workflows/ci.yml@" + claims.ref'],
   ['github', `!(${owner} + "/x").startsWith("mallory/")`],
+  // Strangers have names that are pieces of the text: the owner `labs`, the project 23.
+  ['github', `claims.environment + "-" + ${owner} == "main-acme-labs"`],
+  ['gitlab', 'claims.pipeline_id + "1" + claims.project_id == "11123"'],
   ['gitlab', 'size(claims.namespace_path) == 4'],
   ['gitlab', '(claims.project_path + ":x").contains("acme/app")'],
   ['google', 'string(claims.email_verified).startsWith("f")'],

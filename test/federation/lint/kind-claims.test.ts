@@ -7,7 +7,7 @@ import { issuerKinds } from '../../../src/federation/lint/issuer-kinds.ts'
 
 const empty: Fact = {
   ...{ excluded: [], prefix: '', suffix: '', contained: [], texts: [], orders: [], items: [] },
-  ...{ isList: false, isPresent: false, isAbsent: false },
+  ...{ isPiece: false, isList: false, isPresent: false, isAbsent: false },
 }
 const texts = [
   'true',

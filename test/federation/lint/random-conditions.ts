@@ -11,6 +11,8 @@ export type Vocabulary = {
   /** Constants. */
   words: readonly string[]
   digits: readonly number[]
+  /** Whether many texts are compared that are joined from others. */
+  sums?: boolean
 }
 
 const operators = ['startsWith', 'endsWith', 'contains']
@@ -43,6 +45,7 @@ function conditions(grammar: Grammar, depth: number): fc.Arbitrary<string> {
     fc.constantFrom(...flags),
     fc.constantFrom(...grammar.texts, ...grammar.numbers).map((each) => (each.includes('.') ? `has(${each})` : 'true')),
   ]
+  if (grammar.sums === true) tests.push(...sumTests(grammar))
   if (!isInside) {
     const inside = conditions(within(grammar), 1)
     const macro = fc.constantFrom('all', 'exists', 'exists_one')
@@ -64,6 +67,19 @@ function conditions(grammar: Grammar, depth: number): fc.Arbitrary<string> {
     fc.tuple(deeper, deeper).map(([one, other]) => `(${one} || ${other})`),
     fc.tuple(deeper, deeper, deeper).map(([one, yes, no]) => `(${one} ? ${yes} : ${no})`),
   )
+}
+
+/** A text that is joined from several, compared with constants. */
+function sumTests({ texts: all, words }: Grammar): fc.Arbitrary<string>[] {
+  const [text, word] = [fc.constantFrom(...all), fc.constantFrom(...words).map((each) => JSON.stringify(each))]
+  const delimiter = fc.constantFrom('', '', ' + "/"', ' + "@"', ' + "-"')
+  const sum = fc.tuple(text, delimiter, text).map(([one, between, other]) => `${one}${between} + ${other}`)
+  return [
+    fc.tuple(sum, word).map((parts) => parts.join(' == ')),
+    fc.tuple(word, sum).map((parts) => parts.join(' == ')),
+    fc.tuple(sum, word, word).map(([one, ...others]) => `${one} in [${others.join(', ')}]`),
+    fc.tuple(sum, word).map(([one, other]) => `[${one}] == [${other}]`),
+  ]
 }
 
 /** Within a macro, its variable is a text. */

@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import { github } from '../../../src/federation/lint/github.ts'
 import { gitlab } from '../../../src/federation/lint/gitlab.ts'
+import { unknownIssuer } from '../../../src/federation/lint/identity-services.ts'
 import { strangerOf } from '../../../src/federation/lint/witness.ts'
 import type { JsonObject } from '../../../src/tokens/jwt-text.ts'
 import { type IssuerName, issuerUrls, policyOf } from './linting.ts'
@@ -92,11 +93,40 @@ const gitlabStrangers = fc
     } as JsonObject
   })
 
+/**
+ * Customers of a service that the linter does not know. Their subjects are parts of those that policies name, never whole
+ * ones; the other parts are in claims that everyone can choose.
+ */
+const customers = fc
+  .record({
+    sub: fc.constantFrom('cme', 'ac', 'tech', 'app', 'app@', 'batch', '/app', 'acme-', 'mallory'),
+    tenant: fc.constantFrom('acme', 'a', 'acme-', 'ini', 'initech'),
+    nickname: fc.constantFrom('app', 'me', 'acme', 'acme-app', '', '-app'),
+    team: fc.option(fc.constantFrom('acme', 'app', 'a'), { nil: undefined }),
+    token_type: fc.constantFrom('acme', 'a', ''),
+    groups: fc.array(fc.constantFrom('acme', 'app', 'a'), { maxLength: 2 }),
+    email_verified: fc.boolean(),
+    time: times,
+  })
+  .map(({ team, time, ...claims }) => ({
+    ...strangerOf(unknownIssuer, issuerUrls.own, policyOf({ issuer: 'own' }).audience),
+    ...{ ...claims, ...time },
+    ...(team === undefined ? {} : { team }),
+  }))
+
 const common = { digits: [0, 1, 3, 4, 5, 8, 162_148_032, 1_795_000_000], flags: ['claims.admin', '1 < 2'] }
-export const platforms: { issuer: IssuerName; strangers: fc.Arbitrary<JsonObject>; vocabulary: Vocabulary }[] = [
+type Platform = {
+  issuer: IssuerName
+  strangers: fc.Arbitrary<JsonObject>
+  vocabulary: Vocabulary
+  /** Of the policies that a stranger passes, the least part for which the linter shows a token. */
+  shownMin: number
+}
+export const platforms: Platform[] = [
   {
     issuer: 'github',
     strangers: githubStrangers,
+    shownMin: 0.9,
     vocabulary: {
       ...common,
       texts: [
@@ -113,6 +143,7 @@ export const platforms: { issuer: IssuerName; strangers: fc.Arbitrary<JsonObject
   {
     issuer: 'gitlab',
     strangers: gitlabStrangers,
+    shownMin: 0.9,
     vocabulary: {
       ...common,
       texts: [
@@ -123,6 +154,21 @@ export const platforms: { issuer: IssuerName; strangers: fc.Arbitrary<JsonObject
       lists: ['audience', 'scopes', 'claims.user_identities'],
       flags: ['has(claims.environment)', 'claims.ref_protected == "true"', 'claims.nbf < claims.iat'],
       words: [...tenantWords, 'project_path:acme', 'project_path:acme/', 'project_path:acme/app:'],
+    },
+  },
+  {
+    issuer: 'own',
+    strangers: customers,
+    // Any claim of an unknown issuer may be one that strangers cannot choose.
+    shownMin: 0,
+    vocabulary: {
+      ...common,
+      texts: ['subject', 'subject', 'subject', 'claims.tenant', 'claims.nickname', 'claims.team', 'token_type'],
+      numbers: ['claims.iat', 'claims.nbf'],
+      lists: ['audience', 'scopes', 'claims.groups'],
+      flags: ['has(claims.team)', 'claims.email_verified == true', 'claims.nbf < claims.iat'],
+      words: ['acme', 'initech', 'acme/app', 'acme-app', 'app@acme', ''],
+      sums: true,
     },
   },
 ]

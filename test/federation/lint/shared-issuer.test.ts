@@ -55,6 +55,8 @@ describe('on a shared issuer of which nothing is known', () => {
     { condition: 'claims.sub in ["batch", "nightly"]' },
     { condition: 'subject == "batch" || subject == "nightly" && claims.a != "b"' },
     { subject: 'batch', condition: 'claims.iat < claims.exp' },
+    { condition: '"ci:" + subject + "@acme" == "ci:batch@acme"' },
+    { condition: 'subject == "batch" && claims.tenant + "/" + subject == "acme/batch"' },
     { subject: 'project_path:acme/app:ref_type:branch:ref:main' },
   ])('the whole subject names its owner: %p', (row) => {
     expect(lint(row)).toEqual([])
@@ -77,6 +79,18 @@ describe('on a shared issuer of which nothing is known', () => {
     ['claims.email_verified == true', 'shared-no-tenant'],
     ['subject == "batch" || claims.admin == false', 'shared-no-tenant'],
     ['size(claims.groups) > 0 || subject == "batch"', 'not-decided'],
+    // What is joined to a subject is chosen by whoever has a part of the text as their subject.
+    ...[
+      ...['subject + claims.nickname == "acme-batch"', 'claims.nickname + subject == "acme-batch"'],
+      ...['claims.tenant + "/" + subject == "acme/batch"', 'subject + "@" + claims.org in ["batch@acme", "b@acme"]'],
+      ...['["acme-batch"].exists(s, s == subject + claims.a)', '[claims.a + subject] == ["acme-batch"]'],
+      ...['"acme-batch" == claims.a + subject && claims.b == true', 'subject + claims.a + claims.b == "acme-batch"'],
+      ...['subject + string(claims.n) == "batch42"', '!(claims.a + subject != "acme-batch")'],
+      ...['subject + (has(claims.a) ? claims.a : "") == "acme-batch"', 'subject + scopes[0] == "acme-batch"'],
+      ...['audience[1] + subject == "acme-batch"', 'token_type + subject == "acme-batch"'],
+      ...['{"a/b": true}[claims.a + "/" + subject]', 'claims.a + subject == "b" || subject == "c"'],
+      '(claims.a == "x" ? subject + claims.a : subject) == "acme-x"',
+    ].map((condition): [string, string] => [condition, 'not-decided']),
   ])('nothing else does: %s is %s', (condition, rule) => {
     expect(blockingIn(lint({ condition }))).toContain(rule)
     expect(findingsOf({ issuer: 'own', shared: null, condition })[0]).toMatchObject({ rule: 'shared-unknown' })
