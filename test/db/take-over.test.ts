@@ -1,6 +1,6 @@
 // A database that is taken over for a restore stays locked, also after its log was moved into it, until the process ends.
 import { expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../db/open.ts'
 import { takeOver } from '../../db/take-over.ts'
@@ -46,5 +46,18 @@ test('another process is refused until the one that took it ends, and a second o
   child.kill('SIGKILL')
   await child.exited
   expect(await open()).toBe('opened')
+  folder.remove()
+})
+
+test('a file that was created and not written yet can be taken, one of something else cannot', async () => {
+  const folder = temporaryFolder()
+  const stateOf = (name: string, content: string) => {
+    const path = join(folder.path, name)
+    writeFileSync(path, content)
+    const { stdout } = Bun.spawnSync([process.execPath, '-e', holder, path], { stdin: null })
+    return stdout.toString().trim()
+  }
+  expect(stateOf('empty.db', '')).toBe('locked')
+  expect(stateOf('text.db', 'not a database at all')).toBe('damaged')
   folder.remove()
 })
