@@ -5,8 +5,9 @@ import type { OperationResponse } from '../src/admin/operations.ts'
 import { keysExpireWarningDays } from '../src/federation/issuer/key-expiry.ts'
 import { splitBundle, validityOf } from '../src/values/certificates.ts'
 import { importCommand } from './issuers-import.ts'
-import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
+import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
+import { pagedList } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { durationSeconds, futureText, removable } from './shared/option-values.ts'
 import { few, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
@@ -111,13 +112,13 @@ function addCommand(): Command {
 }
 
 function listCommand(): Command {
-  return operationCommand(
-    inOrganization(command('list', 'List the issuers', ['issuers list', 'issuers list --json'])),
+  return pagedList(
+    command('list', 'List the issuers', ['issuers list', 'issuers list --contains cluster --limit 20']),
     'issuers.list',
-    ({ options }) => ({ organization: options.organization }),
-    ({ data }) =>
+    () => ({}),
+    (rows, { options }) =>
       table(
-        data,
+        rows,
         [
           ['NAME', (row) => row.name],
           ['ISSUER URL', (row) => row.issuer_url],
@@ -128,7 +129,9 @@ function listCommand(): Command {
           ['MANAGED BY', (row) => row.managed_by],
           ['ID', (row) => row.id],
         ],
-        'No issuers. To add one: latchkey issuers add --name my-idp --issuer-url https://idp.example.com',
+        isNarrowed(options, ['contains'])
+          ? nothingMatches
+          : 'No issuers. To add one: latchkey issuers add --name my-idp --issuer-url https://idp.example.com',
       ),
   )
 }

@@ -12,6 +12,7 @@ import {
   type Options,
   runAlone,
 } from './shared/command-line.ts'
+import { pagedList } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { futureText, money, removable, unusedOption, wholeNumber } from './shared/option-values.ts'
 import { dollars, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
@@ -95,19 +96,23 @@ function createCommand(): Command {
 }
 
 function listCommand(): Command {
-  const made = command('list', 'List the keys', ['keys list', 'keys list --owner platform-team --state disabled'])
+  const made = command('list', 'List the keys', [
+    'keys list',
+    'keys list --owner platform-team --state disabled',
+    'keys list --contains batch --limit 20',
+  ])
     .option('--owner <user>', 'only keys of this user, by name or id')
     .addOption(new Option('--state <state>', 'only keys in this state').choices([...keyStates]))
     .option(...unusedOption('keys'))
-  return operationCommand(
-    inOrganization(made),
+  return pagedList(
+    made,
     'keys.list',
-    ({ options: { organization, owner, state, unused } }) => ({ organization, owner, state, unused_since: unused }),
-    ({ data }, { options }) =>
+    ({ options: { owner, state, unused } }) => ({ owner, state, unused_since: unused }),
+    (rows, { options }) =>
       table(
-        data,
+        rows,
         columns,
-        isNarrowed(options, ['owner', 'state', 'unused'])
+        isNarrowed(options, ['owner', 'state', 'unused', 'contains'])
           ? nothingMatches
           : 'No keys. To create one: latchkey keys create --name my-app',
       ),

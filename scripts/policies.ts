@@ -6,6 +6,7 @@ import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } 
 import { checkCommand } from './shared/explanations.ts'
 import { drawDifference, drawFindings, exceptionsIn, isBlocked, lintCommand } from './shared/findings.ts'
 import { answerIssuerQuestion } from './shared/issuer-question.ts'
+import { pagedList } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { durationSeconds, removable, unusedOption } from './shared/option-values.ts'
 import { testsCommand, testsIn } from './shared/policy-tests.ts'
@@ -106,26 +107,21 @@ function listCommand(): Command {
     'policies list',
     'policies list --key ci',
     'policies list --unused 90d',
+    'policies list --contains deploy --limit 20',
   ])
     .option('--key <key>', 'only policies with this target key, by name, id or hash; give a deleted key by id')
     .option('--issuer <issuer>', 'only policies of this issuer, by name or id; give a deleted issuer by id')
     .addOption(new Option('--state <state>', 'only policies in this state').choices(['enabled', 'paused', 'inactive']))
     .option(...unusedOption('policies'))
-  return operationCommand(
-    inOrganization(made),
+  return pagedList(
+    made,
     'policies.list',
-    ({ options: { organization, key, issuer, state, unused } }) => ({
-      organization,
-      key,
-      issuer,
-      state,
-      unused_since: unused,
-    }),
-    ({ data }, { options }) =>
+    ({ options: { key, issuer, state, unused } }) => ({ key, issuer, state, unused_since: unused }),
+    (rows, { options }) =>
       table(
-        data,
+        rows,
         columns,
-        isNarrowed(options, ['key', 'issuer', 'state', 'unused'])
+        isNarrowed(options, ['key', 'issuer', 'state', 'unused', 'contains'])
           ? nothingMatches
           : 'No policies. To create one, see: latchkey policies create --help',
       ),

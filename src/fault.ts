@@ -57,6 +57,9 @@ function withoutToken(run: string): string {
   return run
 }
 
+/** The reason of a refusal: a list was to go on after a row that was deleted meanwhile. */
+export const pageStartGone = 'page_start_gone'
+
 /**
  * A refusal or failure. The public message is in sentence case, has no full stop and is safe to show to the caller. The
  * private reason goes to the log and the audit. The hint continues the message and is shown only to users of commands.

@@ -14,7 +14,7 @@ import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
-import { containsText, showPage } from '../operation/list-page.ts'
+import { containsText, showNext, showPage } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization } from '../operation/references.ts'
 import { rejectHarmfulChange } from '../policies/issuer-change.ts'
@@ -87,7 +87,10 @@ async function listIssuers(context: OperationContext, input: typeof listInput.in
   const rows = [...context.registry.issuers.values()].filter(
     (row) => row.organizationId === id && row.deletedAt === null && fits(row.name),
   )
-  return showPage(context, rows, input, (some) => mapInSlices(some, (row) => showIssuer(context, row.id)))
+  const ids = rows.map((row) => row.id)
+  const showThem = (some: readonly string[]) => mapInSlices(some, (each) => showIssuer(context, each))
+  if (input.after !== undefined) return showNext(context, ids, () => true, input, showThem)
+  return showPage(context, ids, input, showThem)
 }
 
 async function showUsed(context: AdminContext, input: typeof oneInput.infer): Promise<typeof issuerResponse.infer> {

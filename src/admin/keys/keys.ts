@@ -13,7 +13,7 @@ import { findOrDraftOwner } from '../../keys/owner.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
-import { containsText, showPage } from '../operation/list-page.ts'
+import { containsText, showNext, showPage } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from '../operation/references.ts'
 import { type Affected, readAffected } from '../policies/policy-impact.ts'
@@ -60,15 +60,18 @@ async function listKeys(context: AdminContext, input: typeof listInput.infer) {
     (state === undefined || keyStateOf(key, context.now()) === state)
   const isPlain = [owner, workspaceId, kind, state].every((each) => each === undefined) && includesDisabled
   const [mayBeTheirs, fits] = [mayHave(ownedBy?.id ?? organizationId), containsText(contains)]
-  const listed = await filterInSlices(keys.keysInOrder(), (id) => {
+  const isListed = (id: string) => {
     const held = keys.held(id)
     if (held === undefined || (typeof held === 'string' && !mayBeTheirs(held))) return false
     const head = headOfKey(held)
     if (head.organizationId !== organizationId || head.isDeleted || !fits(head.name)) return false
     const key = isPlain ? undefined : keys.peek(id)
     return key === undefined || isWanted(key)
-  })
-  return showPage(context, listed, input, (some) => showSome(context, some))
+  }
+  const order = keys.keysInOrder()
+  const showThem = (some: readonly string[]) => showSome(context, some)
+  if (input.after !== undefined) return showNext(context, order, isListed, input, showThem)
+  return showPage(context, await filterInSlices(order, isListed), input, showThem)
 }
 
 /** A workspace that does not exist has no keys. */

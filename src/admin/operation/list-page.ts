@@ -1,5 +1,8 @@
 // A page of a list: the names that contain a text, where the page starts, and how many rows it has.
+import { createPace } from '../../../db/pace.ts'
+import { Fault, pageStartGone } from '../../fault.ts'
 import { nameCharactersMax } from '../../limits.ts'
+import { type } from '../../values/shape.ts'
 import { offsetShape, textShape } from '../../values/shapes.ts'
 import type { AdminContext } from './context.ts'
 import { type LastUse, onlyUnused, withLastUse } from './last-use-response.ts'
@@ -11,12 +14,15 @@ export const listPage = {
   'contains?': textShape(1, nameCharactersMax).configure({ says: 'Only names that contain this text, in any case' }),
   'offset?': offsetShape.configure({ says: 'How many rows to skip' }),
   'limit?': `1 <= number.integer <= ${listRowsMax}`,
+  'after?': type('string').configure({
+    says: 'Instead of offset, and without total_count, for reading a long list: next of the page before, empty for the first page',
+  }),
 } as const
 
-type ListPage = { contains?: string; offset?: number; limit?: number }
+type ListPage = { contains?: string; offset?: number; limit?: number; after?: string }
 
 /** Part of the response to a list that was asked for a page. */
-export const totalCount = { 'total_count?': 'number.integer' } as const
+export const totalCount = { 'total_count?': 'number.integer', 'next?': 'string' } as const
 
 /** Shows a page of the rows with their last use. Only what must be known of all rows is read of all. */
 export async function showPage<Row, Shown extends { id: string; created_at: string }>(
@@ -32,6 +38,37 @@ export async function showPage<Row, Shown extends { id: string; created_at: stri
   const unused = onlyUnused(await withLastUse(context, await show(rows)), unused_since)
   const { page, ...total } = pageOfRows(unused, asked)
   return { data: page, ...total }
+}
+
+/**
+ * The page that begins after a row, for a reader of the whole list: it costs what its own rows cost, however long the list is. `next` is
+ * absent on the last page. A page can have fewer rows than its limit, since which ones are unused is known only of rows that are read.
+ * @throws Fault `invalid` with the reason `page_start_gone` if the row after which it begins was deleted
+ */
+export async function showNext<Shown extends { id: string; created_at: string }>(
+  context: Pick<AdminContext, 'lastUses'>,
+  order: readonly string[],
+  isListed: (id: string) => boolean,
+  { after = '', limit = listRowsMax, unused_since }: ListPage & { unused_since?: Date },
+  show: (ids: readonly string[]) => Promise<Shown[]>,
+): Promise<{ data: (Shown & LastUse)[]; next?: string }> {
+  const start = after === '' ? 0 : order.indexOf(after) + 1
+  if (start === 0 && after !== '')
+    throw new Fault('invalid', 'The row that after names does not exist: begin again without it', {
+      reason: pageStartGone,
+    })
+  const pace = createPace()
+  const page: string[] = []
+  let end = start
+  for (; end < order.length && page.length < limit; end++) {
+    const id = order[end] ?? ''
+    if (isListed(id)) page.push(id)
+    const wait = pace()
+    if (wait !== undefined) await wait
+  }
+  const shown = await withLastUse(context, await show(page))
+  const data = unused_since === undefined ? shown : onlyUnused(shown, unused_since)
+  return { data, ...(end < order.length ? { next: order[end - 1] ?? '' } : {}) }
 }
 
 /** A page of rows, and the number of all where a page was asked for. */

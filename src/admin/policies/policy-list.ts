@@ -8,7 +8,7 @@ import { type } from '../../values/shape.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { totalsOfOutcomes } from '../operation/exchange-counts.ts'
 import { unusedInput } from '../operation/last-use-response.ts'
-import { containsText, listPage, showPage } from '../operation/list-page.ts'
+import { containsText, listPage, showNext, showPage } from '../operation/list-page.ts'
 import { findIssuerIdEver, findKeyIdEver, findOrganization, organizationInput } from '../operation/references.ts'
 import { type policyResponse, policyStates } from '../operation/responses.ts'
 import { issuerShape, keyShape } from '../reports/report-page.ts'
@@ -40,15 +40,20 @@ export async function listPolicies(context: AdminContext, input: typeof policyLi
     (state === undefined || show(context, row).state === state)
   const isPlain = [keyId, issuerId, state].every((each) => each === undefined)
   const [mayBeTheirs, fits] = [mayHave(keyId ?? issuerId ?? id), containsText(contains)]
-  const found = await filterInSlices(policies.keysInOrder(), (policyId) => {
+  const isListed = (policyId: string) => {
     const held = policies.held(policyId)
     if (held === undefined || (typeof held === 'string' && !mayBeTheirs(held))) return false
     const head = headOfPolicy(held)
     if (head.organizationId !== id || !fits(head.name)) return false
     const row = isPlain ? undefined : policies.peek(policyId)
     return row === undefined || isWanted(row)
-  })
-  const listed = await showPage(context, found, input, (some) => showSome(context, some))
+  }
+  const order = policies.keysInOrder()
+  const showThem = (some: readonly string[]) => showSome(context, some)
+  const listed =
+    input.after === undefined
+      ? await showPage(context, await filterInSlices(order, isListed), input, showThem)
+      : await showNext(context, order, isListed, input, showThem)
   return input.counts === true ? { ...listed, data: await withCounts(context, listed.data) } : listed
 }
 
