@@ -4,6 +4,7 @@ import type { OperationName, OperationResponse } from '../../src/admin/operation
 import type { SettingName } from '../../src/settings.ts'
 import { type CommandInput, callOperation } from './call-operation.ts'
 import { type Arguments, command, dependencies, givenTo, print, readConfig, withSettings } from './command-line.ts'
+import { deletionOptions, isDeletion, mayDelete } from './deletion.ts'
 import { exitCodeFailed } from './program.ts'
 import { createProgress, type ProgressUnit } from './progress.ts'
 import { printable } from './render.ts'
@@ -32,6 +33,7 @@ export function operationCommand<Name extends OperationName>(
 ): Command {
   const shown = ['LATCHKEY_DATABASE_URL', ...moreShown] as const
   const forcible = typeof name === 'string' && editing.includes(name) ? made.option(...forceOption) : made
+  if (typeof name === 'string' && isDeletion(name)) for (const [flag, help] of deletionOptions) made.option(flag, help)
   return withSettings(forcible, { shown }).action(async (...all: unknown[]) => {
     const given = givenTo(all)
     const operation = typeof name === 'string' ? name : name(given)
@@ -39,6 +41,7 @@ export function operationCommand<Name extends OperationName>(
     const { onProgress, end } = createProgress(process.stderr, dependencies.monotonic, unit)
     const config = readConfig(given.options)
     const calling = { onProgress, force: given.options.force === true }
+    if (!(await mayDelete(operation, config, given))) return
     const run = () => callOperation(config, dependencies, operation, input, calling).finally(end)
     const response = await run().catch(async (refusal: unknown) => {
       if ((await remedy?.(refusal, given)) !== true) throw refusal
