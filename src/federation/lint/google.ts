@@ -2,7 +2,7 @@
 import { claimAt } from './atom.ts'
 import type { Facts } from './fact.ts'
 import { type IssuerKind, isAsked, isExactly, isPinnedForever, type Level, nothing } from './issuer-kind.ts'
-import { namesDomain } from './open-domains.ts'
+import { mailDomainCheck, namesProject } from './mail-domains.ts'
 
 const engine = (member: string) => claimAt('google', 'compute_engine', member)
 const googlePerson: Level = {
@@ -11,6 +11,19 @@ const googlePerson: Level = {
     { claim: 'azp', immutable: true, value: /^\d+$/, open: nothing },
     { claim: engine('instance_id'), immutable: true },
     { claim: 'email' },
+  ],
+}
+/**
+ * Without `hd`, a verified address of any domain is a personal account, whose owner had the address at some time
+ * (https://developers.google.com/identity/gsi/web/guides/verify-google-id-token).
+ */
+const googleTenant: Level = {
+  pins: [
+    ...googlePerson.pins,
+    { claim: 'hd' },
+    { claim: 'email', suffix: { test: namesProject } },
+    { claim: engine('project_id') },
+    { claim: engine('project_number'), immutable: true },
   ],
 }
 const isEmailUsed = (facts: Facts) => isAsked(facts, 'email') && !isPinnedForever([googlePerson], facts)
@@ -25,19 +38,9 @@ export const google: IssuerKind = {
   title: 'Google',
   matches: (issuerUrl) => /^https:\/\/accounts\.google\.com\/?$/.test(issuerUrl),
   isShared: () => true,
-  levels: [
-    {
-      pins: [
-        ...googlePerson.pins,
-        { claim: 'hd' },
-        { claim: 'email', suffix: { test: namesDomain } },
-        { claim: engine('project_id') },
-        { claim: engine('project_number'), immutable: true },
-      ],
-    },
-    googlePerson,
-  ],
+  levels: [googleTenant, googlePerson],
   wideRule: 'tenant-wide',
+  strangerChecks: [mailDomainCheck(googleTenant)],
   checks: [
     { rule: 'google-email', applies: (facts) => isEmailUsed(facts) && !isVerified(facts) },
     { rule: 'google-email-only', applies: (facts) => isEmailUsed(facts) && isVerified(facts) },

@@ -4,18 +4,17 @@ import { certaintyOf, type IssuerKind, isExactly, isPinnedForever, type Level } 
 
 const entra =
   /^https:\/\/(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn|sts\.windows\.net)\//
-/** The tenant of all personal accounts. */
-const personal = '9188040d-6c67-4c5b-b112-36a304b66dad'
+/** The tenants of all personal accounts: their own, and the one through which they pass to applications of Microsoft. */
+const personal = /9188040d-6c67-4c5b-b112-36a304b66dad|f8cdef31-a31e-4b4a-93e4-5f571e91255a/i
 export const azure: IssuerKind = {
   id: 'azure',
   title: 'Microsoft Entra',
   matches: (issuerUrl) => entra.test(issuerUrl),
-  isShared: (issuerUrl) =>
-    /\/(?:common|organizations|consumers)(?:\/|$)/.test(issuerUrl) || issuerUrl.includes(personal),
+  isShared: (issuerUrl) => /\/(?:common|organizations|consumers)(?:\/|$)/.test(issuerUrl) || personal.test(issuerUrl),
   levels: [
     {
       pins: [
-        { claim: 'tid', immutable: true, value: new RegExp(`^(?!${personal})`) },
+        { claim: 'tid', immutable: true, value: { test: (tenant) => !personal.test(tenant) } },
         { claim: 'oid', immutable: true },
         { claim: 'sub', immutable: true },
       ],

@@ -1,22 +1,26 @@
 // Services that sign everybody in, with one issuer for all. Each names its source.
-import type { IssuerKind, Pin } from './issuer-kind.ts'
-import { namesDomain } from './open-domains.ts'
+import type { IssuerKind, Level, Pin } from './issuer-kind.ts'
+import { mailDomainCheck, namesProject } from './mail-domains.ts'
 import { ids, serviceOf } from './public-service.ts'
 
 const person: Pin[] = [...ids('sub'), { claim: 'email' }]
+const sigstoreTenant: Level = { pins: [...person, { claim: 'email', suffix: { test: namesProject } }] }
 /** Accounts of GitHub, Google and Microsoft: https://github.com/sigstore/fulcio/blob/main/docs/oidc.md */
-export const sigstore = serviceOf({
-  id: 'sigstore',
-  title: 'Sigstore',
-  issuers: /^https:\/\/oauth2\.sigstore\.dev\/auth\/?$/,
-  levels: [{ pins: [...person, { claim: 'email', suffix: { test: namesDomain } }] }, { pins: person }],
-  stranger: {
-    sub: 'CgkwMDAwMDAwMDESBm1hbGxvcnk',
-    email: 'mallory@example.net',
-    email_verified: true,
-    federated_claims: { connector_id: 'https://github.com/login/oauth', user_id: '900000003' },
-  },
-})
+export const sigstore: IssuerKind = {
+  ...serviceOf({
+    id: 'sigstore',
+    title: 'Sigstore',
+    issuers: /^https:\/\/oauth2\.sigstore\.dev\/auth\/?$/,
+    levels: [sigstoreTenant, { pins: person }],
+    stranger: {
+      sub: 'CgkwMDAwMDAwMDESBm1hbGxvcnk',
+      email: 'mallory@example.net',
+      email_verified: true,
+      federated_claims: { connector_id: 'https://github.com/login/oauth', user_id: '900000003' },
+    },
+  }),
+  strangerChecks: [mailDomainCheck(sigstoreTenant)],
+}
 
 const cognitoIdentity = 'us-east-1:90000000-0000-4000-8000-000000000001'
 /**

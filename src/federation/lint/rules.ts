@@ -182,6 +182,11 @@ const table = {
     'After a rename or deletion, a stranger registers the free name and passes.',
     'Require `terraform_organization_id` or `terraform_workspace_id`.',
   ),
+  'email-domain': blocking(
+    'An email address is only compared by its domain, and the linter cannot know who can have an address there.',
+    'A stranger has an address of this domain from a mail or alias service, or still has an account with the address of a former job.',
+    'Google: require `hd` too, such as `claims.hd == "acme.com"`, or `@PROJECT.iam.gserviceaccount.com`. Elsewhere, compare whole addresses. Or accept the risk: `--allow email-domain --because TEXT`.',
+  ),
   'google-email': blocking(
     'The policy compares `email`, but neither `email_verified` nor `sub`.',
     'A stranger creates an account with that address and does not verify it.',
@@ -222,6 +227,7 @@ export const strangerRules: readonly RuleName[] = [
   'vacuous',
   'prefix-open',
   'contains-only',
+  'email-domain',
   'github-environment-alone',
   'k8s-any-namespace',
   'shared-no-tenant',

@@ -53,6 +53,9 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'buildkite', condition: 'claims.build_branch == "main"' },
     { issuer: 'google', condition: 'claims.email_verified == true' },
     { issuer: 'entraCommon', condition: '"Latchkey.Use" in claims.roles' },
+    { issuer: 'entraPassThrough', condition: 'claims.preferred_username.endsWith("@acme.com")' },
+    { issuer: 'entraPassThroughV1', condition: 'claims.tid == "f8cdef31-a31e-4b4a-93e4-5f571e91255a"' },
+    { issuer: 'entraCommon', condition: 'claims.tid == "f8cdef31-a31e-4b4a-93e4-5f571e91255a"' },
     { issuer: 'entraPersonal', condition: 'claims.tid == "9188040d-6c67-4c5b-b112-36a304b66dad"', source: entraDocs },
     { issuer: 'github', condition: 'subject.startsWith("repo:") && claims.event_name != "pull_request"' },
     // A fork has the same commits.
@@ -121,17 +124,8 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     },
   ],
   'contains-only': [
-    // Everybody can have an address at these domains, or a project with such an account.
-    { issuer: 'google', condition: 'claims.email.endsWith("@gmail.com") && claims.email_verified == true' },
-    { issuer: 'google', condition: 'claims.email.endsWith("@hotmail.co.uk") && claims.email_verified == true' },
-    { issuer: 'google', condition: 'claims.email.endsWith("@PROTON.me") && claims.email_verified' },
-    { issuer: 'google', condition: 'claims.email.endsWith("@developer.gserviceaccount.com")', source: serviceAccounts },
-    { issuer: 'google', condition: 'claims.email.endsWith("@appspot.gserviceaccount.com")', source: serviceAccounts },
-    { issuer: 'google', condition: 'claims.email.endsWith("@cloudbuild.gserviceaccount.com")' },
-    { issuer: 'google', condition: 'claims.email.endsWith("@gcp-sa-pubsub.iam.gserviceaccount.com")' },
     { issuer: 'google', condition: 'claims.email.endsWith(".iam.gserviceaccount.com")' },
     { issuer: 'google', condition: 'claims.email.endsWith("acme.example") && claims.email_verified == true' },
-    { issuer: 'sigstore', condition: 'claims.email.endsWith("@outlook.com")', source: fulcioDocs },
     // Only what stands between two colons, or after the last one, is whole.
     { issuer: 'github', condition: 'subject.contains("repository_owner_id:123:")', source: githubDocs },
     { issuer: 'github', condition: 'subject.contains(":repository_owner_id:123")', source: githubDocs },
@@ -363,9 +357,48 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
       condition: 'claims.terraform_organization_name == "acme" && claims.terraform_run_phase == "apply"',
     },
   ],
+  'email-domain': [
+    // Everybody can have an address at these domains, or a project with such an account.
+    { issuer: 'google', condition: 'claims.email.endsWith("@gmail.com") && claims.email_verified == true' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@hotmail.co.uk") && claims.email_verified == true' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@PROTON.me") && claims.email_verified' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@developer.gserviceaccount.com")', source: serviceAccounts },
+    { issuer: 'google', condition: 'claims.email.endsWith("@appspot.gserviceaccount.com")', source: serviceAccounts },
+    { issuer: 'google', condition: 'claims.email.endsWith("@cloudbuild.gserviceaccount.com")' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@gcp-sa-pubsub.iam.gserviceaccount.com")' },
+    { issuer: 'sigstore', condition: 'claims.email.endsWith("@outlook.com")', source: fulcioDocs },
+    { issuer: 'google', condition: 'claims.email.endsWith("@usa.com") && claims.email_verified == true' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@yopmail.com") && claims.email_verified == true' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@abv.bg") && claims.email_verified == true' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@ieee.org") && claims.email_verified == true' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@acme.example") && claims.email_verified == true' },
+    {
+      issuer: 'google',
+      condition: 'claims.email.endsWith("@project.gserviceaccount.com") && claims.email_verified == true',
+    },
+    {
+      issuer: 'google',
+      condition: 'claims.email.endsWith("@dataproc-accounts.iam.gserviceaccount.com") && claims.email_verified == true',
+    },
+    {
+      issuer: 'google',
+      condition: 'claims.email.endsWith("@cloud-tpu.iam.gserviceaccount.com") && claims.email_verified == true',
+    },
+    {
+      issuer: 'google',
+      condition: 'claims.email.endsWith("@gcp-gae-service.iam.gserviceaccount.com") && claims.email_verified == true',
+    },
+    {
+      issuer: 'google',
+      condition:
+        'claims.email.endsWith("@gae-api-prod.google.com.iam.gserviceaccount.com") && claims.email_verified == true',
+    },
+    { issuer: 'sigstore', condition: 'claims.email.endsWith("@simplelogin.com") && claims.email_verified == true' },
+    { issuer: 'google', condition: '["usa.com", "acme.example"].exists(d, claims.email.endsWith("@" + d))' },
+  ],
   'google-email': [
     { issuer: 'google', condition: 'claims.email == "alice@acme.example"' },
-    { issuer: 'google', condition: 'claims.email.endsWith("@acme.example")' },
+    { issuer: 'google', condition: 'claims.email.endsWith("@acme.example") && claims.hd == "acme.example"' },
   ],
   'google-email-only': [
     { issuer: 'google', condition: 'claims.email == "a@acme.example" && claims.email_verified == true' },

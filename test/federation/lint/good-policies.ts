@@ -196,7 +196,12 @@ export const goodPolicies: PolicyRow[] = [
   },
   { issuer: 'google', condition: 'claims.email == "739419398126-compute@developer.gserviceaccount.com"' },
   { issuer: 'google', condition: 'claims.email.endsWith("@acme.iam.gserviceaccount.com")', source: serviceAccounts },
-  { issuer: 'google', condition: 'claims.email.endsWith("@acme.example") && claims.email_verified == true' },
+  {
+    issuer: 'google',
+    condition: 'claims.email.endsWith("@acme.example") && claims.email_verified && claims.hd == "acme.example"',
+  },
+  { issuer: 'google', condition: 'claims.email.endsWith("@cloud-acme.iam.gserviceaccount.com")' },
+  { issuer: 'google', condition: 'claims.email.endsWith("@app.acme.example.iam.gserviceaccount.com")' },
   {
     issuer: 'google',
     condition: 'claims.google.compute_engine.project_number == 739419398126 && claims.sub == "104479897743394244856"',
@@ -329,7 +334,7 @@ export const goodPolicies: PolicyRow[] = [
   },
   { issuer: 'pulumiIds', condition: 'claims["https://pulumi.com/org_id"] == "0c5f6e2a"', source: pulumiIds },
   { issuer: 'sigstore', condition: 'claims.email == "release@acme.example" && claims.email_verified == true' },
-  { issuer: 'sigstore', condition: 'claims.email.endsWith("@acme.example")' },
+  { issuer: 'sigstore', condition: 'claims.email in ["a@acme.example", "b@acme.example"]' },
   {
     issuer: 'cognito',
     condition: '"authenticated" in claims.amr',

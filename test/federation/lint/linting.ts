@@ -11,6 +11,8 @@ export const issuerUrls = {
   entra: 'https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0',
   entraCommon: 'https://login.microsoftonline.com/common/v2.0',
   entraPersonal: 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0',
+  entraPassThrough: 'https://login.microsoftonline.com/f8cdef31-a31e-4b4a-93e4-5f571e91255a/v2.0',
+  entraPassThroughV1: 'https://sts.windows.net/f8cdef31-a31e-4b4a-93e4-5f571e91255a/',
   kubernetes: 'https://kubernetes.default.svc.cluster.local',
   eks: 'https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE',
   buildkite: 'https://agent.buildkite.com',
