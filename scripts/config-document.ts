@@ -7,6 +7,7 @@ import { command, dependencies, givenTo, type Options, print, withSettings } fro
 import { examples, titleOf } from './shared/config-examples.ts'
 import { readConfigDocuments, readConfigFiles, yamlLibrary } from './shared/config-files.ts'
 import { drawApplied, drawPlan, drawTestedDocument, isChanging } from './shared/config-plan.ts'
+import { describeLong } from './shared/config-size.ts'
 import { readJsonFile } from './shared/input-files.ts'
 import { forceOption, inOrganization, operationCommand, warnOf } from './shared/operation-command.ts'
 import { exitCodeDrift, exitCodeFailed } from './shared/program.ts'
@@ -24,12 +25,14 @@ function exportCommand(): Command {
     'config export --json',
   ])
     .option('--document-owner <owner>', 'only what was made from documents of this owner')
+    .option('--only <collections...>', 'only these collections, such as issuers policies')
     .option('--all', 'everything (the default)')
   return operationCommand(
     inOrganization(made),
     'config.export',
-    ({ options: { organization, documentOwner } }) => ({ organization, owner: documentOwner }),
+    ({ options: { organization, documentOwner, only } }) => ({ organization, owner: documentOwner, only }),
     (document) => yamlLibrary().stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 }).trimEnd(),
+    { warningOf: describeLong },
   )
 }
 

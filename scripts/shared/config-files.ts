@@ -5,6 +5,7 @@ import type { LineCounter } from 'yaml'
 import { Fault } from '../../src/fault.ts'
 import { socketBodyBytesMax } from '../../src/limits.ts'
 import { deferLibrary } from '../../src/runtime/deferred-library.ts'
+import { rejectLongText } from './config-size.ts'
 import { readTextFile } from './input-files.ts'
 
 /** Only these commands read YAML. */
@@ -82,6 +83,7 @@ function rejectUnowned(files: readonly ConfigFile[]): void {
 }
 
 function readConfigText(path: string, text: string): Fields {
+  rejectLongText(path, text)
   const document = parseYaml(path, text)
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     throw new Fault('usage', `${JSON.stringify(path)} is not a configuration document; it must be an object`)

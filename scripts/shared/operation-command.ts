@@ -14,6 +14,8 @@ type OperationCommandOptions<Name extends OperationName> = {
   moreShown?: readonly SettingName[]
   /** Reports whether a successful response means no. The exit code is then 1. */
   isNegative?: (response: OperationResponse<Name>, given: Arguments) => boolean
+  /** What to say about a response on standard error. */
+  warningOf?: (response: OperationResponse<Name>) => string | undefined
   /** What the progress counts. */
   unit?: ProgressUnit
   /** Removes the reason of a refusal, and reports whether the operation should run once more. */
@@ -29,7 +31,7 @@ export function operationCommand<Name extends OperationName>(
   name: Name | ((given: Arguments) => Name),
   toInput: (given: Arguments) => CommandInput<Name>,
   draw: (response: OperationResponse<Name>, given: Arguments) => string,
-  { moreShown = [], isNegative, unit, remedy }: OperationCommandOptions<Name> = {},
+  { moreShown = [], isNegative, warningOf, unit, remedy }: OperationCommandOptions<Name> = {},
 ): Command {
   const shown = ['LATCHKEY_DATABASE_URL', ...moreShown] as const
   const forcible = typeof name === 'string' && editing.includes(name) ? made.option(...forceOption) : made
@@ -48,6 +50,8 @@ export function operationCommand<Name extends OperationName>(
       return run()
     })
     warnOf(response)
+    const warning = warningOf?.(response)
+    if (warning !== undefined) warnOf({ warnings: [warning] })
     print(given.options.json === true ? JSON.stringify(response, null, 2) : draw(response, given))
     if (isNegative?.(response, given) === true) process.exitCode = exitCodeFailed
   })

@@ -16,6 +16,7 @@ import Ajv2020 from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
 import { examples } from '../../scripts/shared/config-examples.ts'
 import { readConfigFiles } from '../../scripts/shared/config-files.ts'
+import { describeLong } from '../../scripts/shared/config-size.ts'
 import { openSecretsFolder, writeSecrets } from '../../scripts/shared/secret-files.ts'
 import { topics } from '../../src/manual/topics.ts'
 import { createCommandRunner } from '../support/command-runner.ts'
@@ -351,4 +352,17 @@ test('a new key replaces a link or a readable file at its place, and one that ca
   expect(readFileSync(elsewhere, 'utf8')).toBe('kept')
   for (const each of paths) expect(lstatSync(each).mode & 0o170777).toBe(0o100600)
   expect(readdirSync(folder).toSorted()).toEqual(names)
+})
+
+test('a document with more entries than a plan takes is refused before it is parsed, and its export warns', async () => {
+  const entries = (count: number) => Array.from({ length: count }, (_, index) => `  - name: k${index}\n    limit: 5\n`)
+  const long = write('long.yaml', `latchkey: 1\nkeys:\n${entries(5_001).join('')}broken: [\n`)
+  expect(() => readConfigFiles([long])).toThrow('has more than 5,000 keys, the most that config plan takes')
+  const whole = write('whole.yaml', `latchkey: 1\nkeys:\n${entries(3).join('')}issuers:\n${entries(3).join('')}`)
+  expect(readConfigFiles([whole]).document?.keys).toHaveLength(3)
+  const keys = Array.from({ length: 5_001 }, () => ({}))
+  expect(describeLong({ latchkey: 1, keys })).toContain('more than 5,000 keys')
+  expect(describeLong({ latchkey: 1, keys: keys.slice(1) })).toBeUndefined()
+  const { stdout } = await commands.run('config', 'export', '--json', '--only', 'issuers')
+  expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['latchkey', 'organization', 'issuers'])
 })

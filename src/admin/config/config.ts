@@ -17,7 +17,12 @@ const sha256Shape = type('string')
   .narrow((text, context) => /^[0-9a-f]{64}$/.test(text) || context.mustBe('a SHA-256 of 64 lowercase hex digits'))
   .configure({ pattern: '^[0-9a-f]{64}$' })
 
-const exportInput = type({ '+': 'reject', ...organizationInput, 'owner?': nameShape })
+const exportInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  'owner?': nameShape,
+  'only?': type.enumerated(...kinds).array(),
+})
 /** One document, or several. */
 const given = {
   'document?': documentShape,
@@ -49,10 +54,13 @@ export const configOperations = {
 }
 
 /** All of the organization, or what one owner has. Without an owner, upstreams and prices of the installation are included. */
-async function exportAll(context: OperationContext, { organization, owner }: typeof exportInput.infer) {
+async function exportAll(
+  context: OperationContext,
+  { organization, owner, only = [...kinds] }: typeof exportInput.infer,
+) {
   const { id, name } = findOrganization(context.registry, organization)
   const collections: Partial<Record<Kind, Entry[]>> = {}
-  for (const kind of kinds) {
+  for (const kind of kinds.filter((each) => only.includes(each))) {
     if (context.actor.kind === 'key' && commonKinds.includes(kind)) continue
     const saved = await readSaved(context, kind, id)
     const chosen = saved.filter(({ managedBy }) => owner === undefined || managedBy === owner)
