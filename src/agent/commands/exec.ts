@@ -4,6 +4,7 @@ import { Fault } from '../../fault.ts'
 import { findAccessToken, type TokenSource } from '../access-token.ts'
 import { runChild } from '../child.ts'
 import { clientEnvironment, withoutLocalProxy } from '../client-environment.ts'
+import { warningsFor } from '../ignoring-programs.ts'
 import { listenAt } from '../listener.ts'
 import { createProxy } from '../proxy.ts'
 import { createReport, holdSource, keepFresh } from '../renewal.ts'
@@ -26,7 +27,7 @@ export const execCommand: AgentCommand = {
   examples: ['exec -- python train.py', 'exec --identity file:/run/jwt -- claude -p "Summarize the changes"'],
   notes: `The command gets OPENAI_BASE_URL, OPENAI_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_AUTH_TOKEN, OPENROUTER_BASE_URL and
 OPENROUTER_API_KEY. Signals are passed on. The exit code is that of the command, or 128 and the number of the signal
-that ended it.`,
+that ended it. A program that is known to ignore these variables, such as codex, gets a warning with what to add.`,
   run: async (given, [program, ...args], context) => {
     const { inject = 'agent' } = given
     if (inject !== 'agent' && inject !== 'token')
@@ -37,6 +38,7 @@ that ended it.`,
         'The command is missing: write it after --, for example latchkey exec -- python train.py',
       )
     const source = readSource(given, context)
+    for (const line of await warningsFor([program, ...args], context.platform)) context.log(`latchkey: ${line}`)
     if (inject === 'agent') return runWithAgent(source, [program, ...args], context)
     const { text } = await findAccessToken(source, { force: false }, context)
     const environment = clientEnvironment(withoutLocalProxy(context.platform.environment), {
