@@ -104,8 +104,8 @@ export const offsetMax = Number.MAX_SAFE_INTEGER
 export const keyListRowsMax = 100
 /** Model names are shorter than this; the ledger stores them whole. */
 export const modelCharactersMax = 256
-/** Fallback models per request. */
-export const fallbackModelsMax = 16
+/** Fallback models per request: each can cost a call of an upstream, and no rate limit counts these. */
+export const fallbackModelsMax = 256
 /** Model names in one body, anywhere, that are checked against the models allowed for a key or token. */
 export const modelNamesMax = 256
 /** The largest body limit that an operator can set. The default of 32 MB holds long contexts with inline images. */

@@ -2,6 +2,7 @@
 // works on this value.
 import { Fault } from '../fault.ts'
 import { type JsonObject, parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
+import { rejectLongSessionHeader } from '../http/session-header.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
 import type { Target } from '../presets/apply.ts'
 import { type PresetReference, readPresetReference, withoutPresetReference } from '../presets/reference.ts'
@@ -54,6 +55,7 @@ export async function readSentBody(request: Request, bytesMax: number): Promise<
   rejectOtherThanJson(request)
   const bytes = await readBody(request, bytesMax)
   const sent = await parseJsonObject(bytes, { membersOnce: true })
+  rejectLongSessionHeader(request, sent.fields.session_id)
   const preset = readPresetReference(sent.fields)
   // A null counts as absent, and some inference servers refuse fields that they do not know.
   const hasNullPreset = preset === undefined && Object.hasOwn(sent.fields, 'preset')

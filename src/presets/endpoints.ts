@@ -7,15 +7,17 @@ import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import type { Endpoint, Handle, RequestInfo } from '../http/endpoint.ts'
 import { entityTag, ifMatchOf, withCurrent } from '../http/entity-tag.ts'
-import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
+import { checkFields, readQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import type { Params } from '../http/router.ts'
+import { rejectLongSessionHeader } from '../http/session-header.ts'
 import { actorOf } from '../keys/actor.ts'
 import { authenticateManagement, authenticateReader, type BearerContext } from '../keys/bearer.ts'
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
 import { giveWay } from '../scheduling/give-way.ts'
 import type { RunShared } from '../scheduling/mutex.ts'
 import { isPresetSlug } from '../values/preset-text.ts'
+import { checkWorkspace, checkWorkspaceInQuery, readWorkspace } from './named-workspace.ts'
 import {
   archiveDescription,
   completeDescription,
@@ -47,8 +49,10 @@ export type PresetContext = BearerContext & {
 type Key = { id: string; organizationId: string; workspaceId: string }
 type Within = { organization: string; workspace: string }
 type Named = Within & { preset: string }
-type Page = typeof listQuery.inferIn
+type Page = Omit<typeof listQuery.inferIn, 'workspace_id'>
 type Changes = typeof updateBody.inferIn
+/** The fields of a request, and the workspace that it names. */
+type Sent = Changes & { if_match?: string; workspace_id?: unknown }
 type Run<Name, Input> = (name: Name, input: Input, actor?: Actor) => Promise<unknown>
 /** The admin operations that these endpoints call. */
 type RunPresetOperation = Run<'presets.list', Within & Page> &
@@ -100,7 +104,9 @@ export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetC
 function listing(run: (input: Within & Page) => Promise<unknown>): Handle<PresetContext> {
   return async (request, context) => {
     const { key } = await authenticateReader(request, context)
-    return reply(await orNotFound(run({ ...within(key), ...readQuery(request, listQuery) })))
+    const { workspace_id, ...page } = readQuery(request, listQuery)
+    checkWorkspace(key, workspace_id)
+    return reply(await orNotFound(run({ ...within(key), ...page })))
   }
 }
 
@@ -108,7 +114,7 @@ function listing(run: (input: Within & Page) => Promise<unknown>): Handle<Preset
 function reading(run: (input: Named) => Promise<unknown>, presetOf: (params: Params) => string): Handle<PresetContext> {
   return async (request, context, { params }) => {
     const { key } = await authenticateReader(request, context)
-    rejectQuery(request)
+    checkWorkspaceInQuery(key, request)
     const data = await orNotFound(run({ ...within(key), preset: presetOf(params) }))
     return reply({ data }, entityTag(data))
   }
@@ -117,12 +123,14 @@ function reading(run: (input: Named) => Promise<unknown>, presetOf: (params: Par
 /** Changes the preset that the path names. */
 function changing(
   run: (input: Named & Changes & { if_match?: string }, actor: Actor) => Promise<unknown>,
-  readFields: (request: Request) => Promise<Changes & { if_match?: string }> = async () => ({}),
+  readFields: (request: Request) => Promise<Sent> = readWorkspace,
 ): Handle<PresetContext> {
   return async (request, context, { params, requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
-    rejectQuery(request)
-    const input = { ...(await readFields(request)), ...within(key), preset: slugOf(params) }
+    checkWorkspaceInQuery(key, request)
+    const { workspace_id, ...fields } = await readFields(request)
+    checkWorkspace(key, workspace_id)
+    const input = { ...fields, ...within(key), preset: slugOf(params) }
     const data = await orNotFound(run(input, actorOf(request, context, requestId)))
     return reply({ data }, entityTag(data))
   }
@@ -132,7 +140,7 @@ function changing(
 function complete(run: RunPresetOperation): Handle<PresetContext> {
   return async (request, context, { params }) => {
     const { key } = await authenticateReader(request, context)
-    rejectQuery(request)
+    checkWorkspaceInQuery(key, request)
     const slug = slugOf(params)
     const body = await readJson(request, presetBodyBytesMax)
     const named = readPresetReference(body)
@@ -142,7 +150,7 @@ function complete(run: RunPresetOperation): Handle<PresetContext> {
   }
 }
 
-async function readChanges(request: Request): Promise<Changes & { if_match?: string }> {
+async function readChanges(request: Request): Promise<Sent> {
   return { ...checkFields(await readJson(request, operationBodyBytesMax), updateBody), ...ifMatchOf(request) }
 }
 
@@ -164,10 +172,12 @@ async function save(
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
   const key = await authenticateManagement(request, context, { writes: true })
-  rejectQuery(request)
+  checkWorkspaceInQuery(key, request)
   const slug = params.slug ?? ''
   checkPresetSlug(slug)
-  const content = readPreset(dialect, await readJson(request, presetBodyBytesMax))
+  const body = await readJson(request, presetBodyBytesMax)
+  rejectLongSessionHeader(request, body.session_id)
+  const content = readPreset(dialect, body)
   const { organizationId, workspaceId, ownerId: creatorId } = key
   const actor = actorOf(request, context, requestId)
   const { if_match: ifMatch } = ifMatchOf(request)
@@ -181,7 +191,8 @@ async function save(
 /** A page of long versions is many megabytes, so each is read when the one before it is sent, and none is parsed. */
 async function listVersions(request: Request, context: PresetContext, { params }: RequestInfo): Promise<Response> {
   const { key } = await authenticateReader(request, context)
-  const { offset = 0, limit = presetPageRowsDefault } = readQuery(request, pageQuery)
+  const { offset = 0, limit = presetPageRowsDefault, workspace_id } = readQuery(request, pageQuery)
+  checkWorkspace(key, workspace_id)
   const preset = context.registry.presetsOf.get(key.workspaceId)?.get(slugOf(params))
   if (preset === undefined || preset.status === 'archived') throw notFound()
   const { id, latestVersion, designatedVersion } = preset

@@ -15,8 +15,13 @@ const segments = {
   slug: slugShape,
   version: presetVersionShape.configure({ says: 'The number of the version' }),
 }
-export const listQuery = type({ '+': 'reject', ...presetList })
-export const pageQuery = type({ '+': 'reject', ...presetPage })
+/** Newer clients name the workspace, which is always that of the key. */
+const workspace = {
+  'workspace_id?': type('string').configure({ says: 'The workspace of the key; any other is not found' }),
+} as const
+export const listQuery = type({ '+': 'reject', ...workspace, ...presetList })
+export const pageQuery = type({ '+': 'reject', ...workspace, ...presetPage })
+export const workspaceQuery = type({ '+': 'reject', ...workspace })
 export const updateBody = type({ '+': 'reject', ...presetChanges }).configure({ minProperties: 1 })
 const mediaType = 'application/json'
 const designated = {
@@ -54,7 +59,7 @@ export const listDescription: OperationDoc = {
       description: 'The presets, without their versions',
       shape: type({ data: presetResponse.array(), total_count: 'number.integer' }),
     },
-    ...errorResponses(400, 401),
+    ...errorResponses(400, 401, 404),
   },
 }
 export const showDescription: OperationDoc = {
@@ -62,6 +67,7 @@ export const showDescription: OperationDoc = {
   segments,
   summary: 'Show a preset with its designated version',
   access: 'inference',
+  query: workspaceQuery,
   responses: { 200: designated, ...errorResponses(400, 401, 404) },
 }
 export const versionsDescription: OperationDoc = {
@@ -87,6 +93,7 @@ export const versionDescription: OperationDoc = {
   segments,
   summary: 'Show one version of a preset',
   access: 'inference',
+  query: workspaceQuery,
   responses: {
     200: { description: 'The version', shape: type({ data: versionResponse }) },
     ...errorResponses(400, 401, 404),
@@ -98,6 +105,7 @@ export const updateDescription: OperationDoc = {
   summary: 'Rename or describe a preset, disable or enable it, or designate another version of it',
   rules: 'The designated_version must be a version of the preset.',
   access: 'admin:write',
+  query: workspaceQuery,
   isConditional: true,
   body: { mediaType, shape: updateBody },
   responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 412, 413) },
@@ -109,6 +117,7 @@ export const completeDescription: OperationDoc = {
   rules:
     'Nothing is sent or stored. The body may name a version in `preset`, such as `support@3`, and no other preset.',
   access: 'inference',
+  query: workspaceQuery,
   body: { mediaType, shape: { schema: { type: 'object' } } },
   responses: {
     200: {
@@ -123,12 +132,14 @@ export const archiveDescription: OperationDoc = {
   segments,
   summary: 'Archive a preset: it is hidden until it is restored, and its slug stays taken',
   access: 'admin:write',
-  responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 409) },
+  query: workspaceQuery,
+  responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
 }
 export const restoreDescription: OperationDoc = {
   name: 'presetsRestore',
   segments,
   summary: 'Restore an archived preset unchanged',
   access: 'admin:write',
-  responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 409) },
+  query: workspaceQuery,
+  responses: { 200: designated, ...errorResponses(400, 401, 403, 404, 408, 409, 413) },
 }

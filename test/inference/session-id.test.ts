@@ -39,6 +39,14 @@ describe('a session id', () => {
       expect(latchkey.upstream.requests.at(-1)?.headers.has('x-api-key')).toBe(false)
     })
 
+  test('in the header is refused beyond 256 characters, unless the body has one', async () => {
+    const ask = async (length: number, body: object) =>
+      (await latchkey.complete({ ...question, ...body }, { 'x-session-id': 'x'.repeat(length) })).status
+    expect([await ask(256, {}), await ask(257, {}), await ask(257, { session_id: null })]).toEqual([200, 400, 400])
+    expect(await ask(257, { session_id: 'body' })).toBe(200)
+    expect(latchkey.upstream.requests.at(-1)?.headers.get('x-session-id')).toBe('body')
+  })
+
   test('of the body counts before the header of the caller', async () => {
     expect(await headerFor('body', { 'x-session-id': 'header' })).toBe('body')
     expect(await headerFor(undefined, { 'x-session-id': 'header' })).toBe('header')

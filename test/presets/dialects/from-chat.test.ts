@@ -50,12 +50,12 @@ const rows: Row[] = [
   ],
   [
     'models',
-    [[], ['a', 'b'], Array.from({ length: 16 }, () => 'a')],
+    [[], ['a', 'b'], Array.from({ length: 256 }, () => 'a')],
     [
       ['a', 'models: must be a list'],
       [['a', 1], 'models[1]: must be text'],
       [[null], 'models[0]: must be text'],
-      [Array.from({ length: 17 }, () => 'a'), 'models: must have at most 16 items'],
+      [Array.from({ length: 257 }, () => 'a'), 'models: must have at most 256 items'],
     ],
   ],
   between('temperature', 0, 2),
