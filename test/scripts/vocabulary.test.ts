@@ -38,6 +38,7 @@ const meanings: Readonly<Record<string, [value: string, says: RegExp]>> = {
   '--audience': ['audience', /audience of the JWT|aud claim/],
   '--before-id': ['id', /before this id, for the next page/],
   '--ca-file': ['path', /^certificates \(PEM\) to trust/],
+  '--contains': ['text', /names that contain this text/],
   '--dry-run': ['switch', /without (?:saving|changing)|save nothing|delete nothing/],
   '--force': ['switch', /configuration document locks/],
   '--identity': ['identity', /where the JWT is/],
