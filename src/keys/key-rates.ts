@@ -91,6 +91,9 @@ function fullOf(share: number): number {
   return Math.max(1, Math.round(share))
 }
 
+/** What a wait earns is rounded, so one that is kept must not fall short by a rounding. */
+const one = 1 - 1e-6
+
 function secondsUntilOne({ left, share }: Bucket): number {
-  return left >= 1 ? 0 : Math.max(1, Math.ceil(((1 - left) * 60) / share))
+  return left >= one ? 0 : Math.max(1, Math.ceil(((1 - left) * 60) / share))
 }

@@ -162,7 +162,7 @@ describe('of several nodes', () => {
   })
 })
 
-test('no sequence of bounds and requests asks for more than a minute, and a wait that is kept suffices', () => {
+test('no sequence of bounds and requests asks for more than a minute, and a wait that is kept suffices, however long', () => {
   const perMinute = fc.option(fc.constantFrom(1, 2, 6, 60, 600, 1_000_000_000), { nil: null })
   const step = fc.record({ requests: perMinute, tokens: perMinute, used: fc.nat(1_000_000), seconds: fc.nat(90) })
   fc.assert(
@@ -178,5 +178,16 @@ test('no sequence of bounds and requests asks for more than a minute, and a wait
         rates.use('k', used, now)
       }
     }),
+    {
+      examples: [
+        [
+          [
+            { requests: null, tokens: 2, used: 465_013, seconds: 0 },
+            { requests: null, tokens: null, used: 94_231, seconds: 3 },
+            { requests: null, tokens: 2, used: 0, seconds: 50 },
+          ],
+        ],
+      ],
+    },
   )
 })
