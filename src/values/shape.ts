@@ -46,6 +46,7 @@ export type Statement = {
   minLength?: number
   maxLength?: number
   minProperties?: number
+  maxItems?: number
   not?: object
   anyOf?: readonly object[]
 }

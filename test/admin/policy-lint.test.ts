@@ -172,6 +172,11 @@ describe('policies.lint', () => {
     ['a condition that does not compile', { drafts: [{ issuer: 'github', audience: 'a', condition: 'x' }] }, 'line 1'],
     ['a policy and drafts at once', { policy: 'warned', drafts: [] }, 'only one of them'],
     ['an unknown policy', { policy: 'none' }, 'none'],
+    [
+      'more policies than a file may have',
+      { drafts: Array.from({ length: 101 }, () => ({ issuer: 'github', audience: 'a', subject: 's' })) },
+      'must be at most 100 policies in a file: split it (was 101)',
+    ],
   ])('refuses %s', async (_, input, text) => {
     await expect(lint(input)).rejects.toThrow(text)
   })

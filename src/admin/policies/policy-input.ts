@@ -101,6 +101,15 @@ export const policyDraft = type({
   'key?': referenceShape,
   audience: claimValueShape,
 })
+/** Policies of a file or of a form. */
+const draftsShape = policyDraft
+  .array()
+  .narrow(
+    ({ length }, context) =>
+      length <= draftsMax ||
+      context.reject({ expected: `at most ${draftsMax} policies in a file: split it`, actual: String(length) }),
+  )
+  .configure({ maxItems: draftsMax })
 export const lintInput = type({
   '+': 'reject',
   ...organizationInput,
@@ -109,10 +118,10 @@ export const lintInput = type({
     .array()
     .atMostLength(draftsMax)
     .configure({ says: 'Only these policies, such as those of a page' }),
-  'drafts?': policyDraft.array().atMostLength(draftsMax).configure({ says: 'Policies that are not saved' }),
+  'drafts?': draftsShape.configure({ says: 'Policies that are not saved', maxItems: draftsMax }),
 })
 /** Policies of a file, whose tests run without a server. */
-export const testedDrafts = policyDraft.array().atMostLength(draftsMax)
+export const testedDrafts = draftsShape
 export const testInput = type({
   '+': 'reject',
   ...organizationInput,

@@ -26,6 +26,8 @@ export function urlProblem(text: string, insecureIssuers: boolean): string | und
  * have one.
  */
 export function objectionToIssuerUrl(text: string, insecureIssuers: boolean): string | undefined {
+  // No token has such an issuer, though the discovery document of Microsoft's `common` names one.
+  if (/[{}]/.test(text)) return 'may not have a placeholder such as {tenantid}: replace it with the id of your tenant'
   return text.includes('?') ? 'may not have a query' : urlProblem(text, insecureIssuers)
 }
 

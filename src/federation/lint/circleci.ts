@@ -1,5 +1,6 @@
 // CircleCI: an issuer for each organization, and one for all (source: its documentation).
-import { type IssuerKind, isExactly, type Level } from './issuer-kind.ts'
+import type { Facts } from './fact.ts'
+import { type IssuerKind, isAsked, isExactly, type Level } from './issuer-kind.ts'
 
 const circleSubject = /^org\/[^/]+\/project\/[^/]+\//
 const circleProject: Level = {
@@ -7,6 +8,12 @@ const circleProject: Level = {
     { claim: 'oidc.circleci.com/project-id', immutable: true },
     { claim: 'sub', value: circleSubject, prefix: circleSubject, open: /^org\/[^/]+\/project\/./ },
   ],
+}
+/** Reports whether a claim, or the part of the subject of this name, is asked for. */
+function isNamed(facts: Facts, name: string): boolean {
+  const { values = [], prefix = '', suffix = '', contained = [] } = facts.get('sub') ?? {}
+  const texts = [...values.map(String), prefix, suffix, ...contained]
+  return isAsked(facts, `oidc.circleci.com/${name}`) || texts.some((text) => text.includes(`${name}/`))
 }
 const sshRerun = 'oidc.circleci.com/ssh-rerun'
 export const circleci: IssuerKind = {
@@ -16,8 +23,11 @@ export const circleci: IssuerKind = {
   isShared: () => false,
   levels: [circleProject],
   wideRule: 'circleci-project',
-  checks: [{ rule: 'circleci-ssh-rerun', applies: (facts) => !isExactly(facts, sshRerun, /^false$/) }],
-  checkedClaims: [sshRerun],
+  checks: [
+    { rule: 'circleci-ssh-rerun', applies: (facts) => !isExactly(facts, sshRerun, /^false$/) },
+    { rule: 'circleci-fork', applies: (facts) => isNamed(facts, 'vcs-ref') && !isNamed(facts, 'vcs-origin') },
+  ],
+  checkedClaims: [sshRerun, 'oidc.circleci.com/vcs-ref', 'oidc.circleci.com/vcs-origin'],
   stranger: {
     sub: 'org/c9035eb6-6eb2-4c85-8a81-d9ee6a1fa8c2/project/90000000-0000-4000-8000-000000000001/user/90000000-0000-4000-8000-000000000003/vcs-origin/github.com/mallory/lab/vcs-ref/refs/heads/patch-1',
     'oidc.circleci.com/context-ids': [],

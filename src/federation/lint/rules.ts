@@ -162,6 +162,11 @@ const table = {
     'Someone adds a project to the organization and runs a job.',
     'Require `oidc.circleci.com/project-id`.',
   ),
+  'circleci-fork': warning(
+    'The policy names a branch, but not the repository that has it.',
+    'If the project builds pull requests of forks, a stranger opens one from a branch of this name in their fork.',
+    'Require `oidc.circleci.com/vcs-origin`, such as `github.com/acme/app`.',
+  ),
   'circleci-ssh-rerun': warning(
     'Jobs that are rerun with SSH pass.',
     'A person who reruns a job with SSH reads the token at a shell.',

@@ -61,6 +61,7 @@ describe('an address', () => {
     expect(objectionToIssuerUrl(address, false)).toContain('query')
     expect(objectionToIssuerUrl('https://idp.example.com', false)).toBeUndefined()
     expect(objectionToIssuerUrl('http://idp.example.com', false)).toBeString()
+    expect(objectionToIssuerUrl('https://login.microsoftonline.com/{tenantid}/v2.0', false)).toContain('placeholder')
   })
 
   const sameByIpv6 = ['[64:ff9b::a9fe:a9fe]', '[2002:a9fe:a9fe::]', '[::a9fe:a9fe]', '[fd20:ce::254]']

@@ -331,6 +331,18 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
       condition: '"58bef0c1-399d-49ca-a5ba-2f4317e4224d" in claims["oidc.circleci.com/context-ids"]',
     },
   ],
+  'circleci-fork': [
+    {
+      issuer: 'circleci',
+      condition:
+        'claims["oidc.circleci.com/project-id"] == "ecc458d2-fbdc-4d9a-93c4-ac065ed3c3ca" && claims["oidc.circleci.com/vcs-ref"] == "refs/heads/main"',
+    },
+    {
+      issuer: 'circleciRoot',
+      condition:
+        'claims["oidc.circleci.com/project-id"] == "ecc458d2-fbdc-4d9a-93c4-ac065ed3c3ca" && subject.endsWith("/vcs-ref/refs/heads/main")',
+    },
+  ],
   'circleci-ssh-rerun': [
     {
       issuer: 'circleci',
