@@ -19,14 +19,14 @@ type Verified = OperationResponse<'archive.verify'>
 export function archiveCommand(): Command {
   const made = command('archive', 'Move old exchanges and requests from the database into files', [
     'archive --before 2026-01-01 --to /var/lib/latchkey/archive',
-    'archive --before 90d --only usage --json',
+    'archive --before 90d --records usage --json',
     'archive --status',
     'archive list',
     'archive verify',
   ])
     .option('--before <time>', 'archive rows older than this time, such as 2026-01-01 or 90d; required', momentText)
     .option('--to <folder>', 'existing folder for the files (default: LATCHKEY_ARCHIVE_DIR)', (path) => resolve(path))
-    .addOption(onlyOption())
+    .addOption(recordsOption())
     .option(...statusOption)
     .addHelpText(
       'after',
@@ -37,11 +37,11 @@ totals stay, so budgets do not change. Only one run can be in progress. Exit cod
   const run = operationCommand(
     made,
     ({ options: { status } }): 'archive.run' | 'server.work' => (status === true ? 'server.work' : 'archive.run'),
-    ({ options: { before, to, only, status } }) => {
+    ({ options: { before, to, records, status } }) => {
       if (status === true) return {}
       // Commander would require the option of the subcommands too.
       if (before === undefined) throw new Fault('usage', '--before <time> must be given; see: latchkey archive --help')
-      return { before, to, kind: only }
+      return { before, to, kind: records }
     },
     ({ data }, { options }) => {
       if (options.status === true) return drawWork({ data } as RunningWork)
@@ -51,19 +51,22 @@ totals stay, so budgets do not change. Only one run can be in progress. Exit cod
   return run.addCommand(listCommand()).addCommand(verifyCommand())
 }
 
-function onlyOption(): Option {
-  return new Option('--only <rows>', 'only the audit log or only the ledger').choices(archiveKinds)
+function recordsOption(): Option {
+  return new Option('--records <records>', 'only the audit log or only the ledger').choices(archiveKinds)
 }
 
 function listCommand(): Command {
-  const made = command('list', 'List the archives, newest first', ['archive list', 'archive list --only usage --json'])
-    .addOption(onlyOption())
+  const made = command('list', 'List the archives, newest first', [
+    'archive list',
+    'archive list --records usage --json',
+  ])
+    .addOption(recordsOption())
     .option('--limit <rows>', 'maximum number of archives (default: 50)', wholeNumber)
     .option('--before-id <id>', 'only archives before this id, for the next page', wholeNumber)
   return operationCommand(
     made,
     'archive.list',
-    ({ options: { only, limit, beforeId } }) => ({ kind: only, limit, before_id: beforeId }),
+    ({ options: { records, limit, beforeId } }) => ({ kind: records, limit, before_id: beforeId }),
     ({ data }, given) => draw(data, given),
   )
 }
@@ -76,12 +79,12 @@ function verifyCommand(): Command {
     .option('--from <folder>', 'folder that holds the files now (default: where they were written)', (path) =>
       resolve(path),
     )
-    .addOption(onlyOption())
+    .addOption(recordsOption())
     .addHelpText('after', '\nExit code 0 if every file is intact, 1 if one is missing or damaged.')
   return operationCommand(
     made,
     'archive.verify',
-    ({ options: { from, only } }) => ({ from, kind: only }),
+    ({ options: { from, records } }) => ({ from, kind: records }),
     drawVerified,
     {
       isNegative: ({ ok }) => !ok,

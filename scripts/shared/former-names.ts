@@ -25,9 +25,9 @@ const formerOptions: Names = {
   'jwks pack': { key: 'private-key-file', issuer: 'issuer-url' },
   'config export': { owner: 'document-owner' },
   'config apply': { plan: 'plan-file' },
-  archive: { kind: 'only' },
-  'archive list': { kind: 'only' },
-  'archive verify': { kind: 'only' },
+  archive: { kind: 'records' },
+  'archive list': { kind: 'records' },
+  'archive verify': { kind: 'records' },
   'database copy': { from: 'from-url', to: 'to-url' },
 }
 

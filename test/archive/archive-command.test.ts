@@ -58,7 +58,7 @@ test('the command archives, lists and verifies, as text and as JSON', async () =
     code: 0,
     stdout: 'No rows are that old\n',
   })
-  const listed = await command('archive', 'list', '--only', 'usage')
+  const listed = await command('archive', 'list', '--records', 'usage')
   expect(listed.stdout).toMatch(/^KIND +STATE +FROM[^\n]*\nusage +finished +2024-06-10/)
   expect(await command('archive', 'verify')).toMatchObject({
     code: 0,
@@ -101,7 +101,7 @@ describe('wrong input is refused, and nothing is archived:', () => {
     ['a time in the future', () => ['--before', '2999-01-01', '--to', folder], 'in the future'],
     ['a folder that does not exist', () => ['--before', before, '--to', `${folder}/x`], 'does not exist; create it'],
     ['a file as the folder', () => ['--before', before, '--to', import.meta.filename], 'it is not a folder'],
-    ['an unknown kind', () => ['--before', before, '--to', folder, '--only', 'keys'], 'exchanges or usage'],
+    ['an unknown kind', () => ['--before', before, '--to', folder, '--records', 'keys'], 'exchanges or usage'],
     ['no folder', () => ['--before', before], 'use --to, or set LATCHKEY_ARCHIVE_DIR'],
     ['no time', () => [], '--before <time> must be given'],
   ]
