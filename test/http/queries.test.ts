@@ -64,8 +64,8 @@ describe('a value', () => {
     ['/keys?offset=9007199254740992', 'offset must be at most 9007199254740991 (was 9007199254740992)'],
     ['/presets?limit=101', 'limit must be at most 100 (was 101)'],
     ['/presets?limit=1&limit=2', '"limit" is repeated in the query: send it once'],
-    ['/presets?page=2', '"page" is not a query parameter of this path: use contains, limit, offset'],
-    ['/presets/there?offset=2', '"offset" is not a query parameter of this path: remove it; this path has none'],
+    ['/presets?page=2', '"page" is not a query parameter of this path: use contains, limit, offset, workspace_id'],
+    ['/presets/there?offset=2', '"offset" is not a query parameter of this path: use workspace_id'],
     ['/workload-identity/audit?limit=ten', '"ten" is not a valid value for limit: use a whole number'],
     ['/workload-identity/audit?outcome=issued&outcome=refused', '"outcome" is repeated in the query: send it once'],
   ]
