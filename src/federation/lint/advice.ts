@@ -17,9 +17,9 @@ const claimsShownMax = 5
 export function findAdvice({ policy, issuer, kind, paths, stranger }: Subject): Advice[] {
   const advice: Advice[] = []
   const add = (rule: RuleName, claims: readonly ClaimName[]): void => {
-    const shown = claims.slice(0, claimsShownMax).map((claim) => membersOf(claim).join('.'))
-    if (claims.length > shown.length) shown.push(`and ${claims.length - shown.length} more`)
-    if (claims.length > 0) advice.push({ rule, detail: shown.join(', ') })
+    const names = claims.slice(0, claimsShownMax).map((claim) => membersOf(claim).join('.'))
+    if (claims.length > names.length) names.push(`and ${claims.length - names.length} more`)
+    if (claims.length > 0) advice.push({ rule, detail: names.join(', ') })
   }
   const claims = claimsIn(paths)
   const isUnknown = (claim: ClaimName) => !isKnown(membersOf(claim)[0] ?? '', kind, stranger)
@@ -28,11 +28,32 @@ export function findAdvice({ policy, issuer, kind, paths, stranger }: Subject): 
     'always-error',
     claims.filter((claim) => isExclusionWithoutQuestion(claim, kind, paths, stranger)),
   )
+  const foreign = namesIn(paths, kind).filter((text) => /[^\p{ASCII}]/u.test(text))
+  if (foreign.length > 0)
+    advice.push({ rule: 'look-alike', detail: foreign.slice(0, claimsShownMax).map(shown).join(', ') })
   if (kind.defaultAudience?.test(policy.audience) === true)
     advice.push({ rule: 'default-audience', detail: policy.audience })
   if (kind.hasLongTokens === true && issuer.maxTokenAgeSeconds === null)
     advice.push({ rule: 'long-token', detail: kind.title })
   return advice
+}
+
+/** The texts with which claims that name a tenant, or a part of one, are compared. */
+function namesIn(paths: Paths, { levels }: IssuerKind): string[] {
+  const naming = new Set(levels.flatMap(({ pins }) => pins.map(({ claim }) => claim)))
+  const atoms = paths.flatMap((path) => [...path.values()])
+  const texts = atoms.flatMap((atom) => {
+    if (atom.kind === 'opaque' || !naming.has(atom.claim)) return []
+    if (atom.kind === 'text') return [atom.text]
+    return atom.kind === 'among' ? atom.values.map(String) : []
+  })
+  return [...new Set(texts)].toSorted()
+}
+
+/** A text with the code points of what looks like something else. */
+function shown(text: string): string {
+  const code = (character: string) => character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
+  return text.replaceAll(/[^\p{ASCII}]/gu, (character) => `${character} (U+${code(character)})`)
 }
 
 /** Returns the claims that paths read. */

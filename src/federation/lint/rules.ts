@@ -57,6 +57,11 @@ const table = {
     'No stranger passes, but neither does the workload. `*` is not a wildcard, and some ids are strings.',
     'Compare it with a real token: `latchkey policies check`.',
   ),
+  'look-alike': warning(
+    'A name that the policy compares has letters outside ASCII, which can look like others.',
+    'A stranger registers the name, which looks like yours: the first letter of `аcme.com` is Cyrillic.',
+    'Write the name again by hand, unless its letters are meant.',
+  ),
   'unknown-claim': warning(
     'The policy compares a claim that tokens of this issuer are not known to have.',
     'No stranger passes, but a misspelled claim refuses the workload.',

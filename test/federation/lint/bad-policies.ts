@@ -177,6 +177,10 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'kubernetes', subject: 'system:serviceaccount:inference:*' },
     { issuer: 'google', condition: 'claims.sub == "104479897743394244856" && claims.email_verified == "true"' },
   ],
+  'look-alike': [
+    { issuer: 'google', condition: 'claims.hd == "\u0430cme.com" && claims.email_verified == true' },
+    { issuer: 'github', subject: 'repo:\u0430cme/app:ref:refs/heads/main' },
+  ],
   'unknown-claim': [
     { issuer: 'github', condition: 'claims.repository_id == "797215326" && claims.branch == "main"' },
     { issuer: 'gitlab', condition: 'claims.project_id == "20" && claims.protected == "true"' },

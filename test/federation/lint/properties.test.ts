@@ -29,7 +29,7 @@ const questions: Partial<Record<RuleName, string>> = {
 /** Rules that are not about who passes. */
 const advice: RuleName[] = [
   ...(['dead', 'unknown-claim', 'always-error', 'default-audience', 'github-risky-event'] as const),
-  ...(['github-old-subject', 'long-token'] as const),
+  ...(['github-old-subject', 'long-token', 'look-alike'] as const),
 ]
 
 /** The questions that a policy leaves open. If a stranger passes, all are. */
