@@ -23,7 +23,7 @@ addEventListener('pagehide', () => closeDialogs({ isLeaving: true }))
 
 /**
  * @param {string} title @param {(close: (value?: string) => void) => Content} body
- * @param {{ stays?: boolean }} [options] `stays`: Escape, links and the session's end keep it; only its button closes it
+ * @param {{ stays?: boolean }} [options] `stays`: Escape and links keep it; only its button and the session's end close it
  * @returns {{ update: () => void, closed: Promise<string> }} what `close` was called with; empty after Escape
  */
 export function openDialog(title, body, { stays = false } = {}) {
@@ -33,6 +33,8 @@ export function openDialog(title, body, { stays = false } = {}) {
   const close = (value = '') => {
     isDone = true
     element.close(value)
+    // The event comes later, and what was shown may be a secret.
+    render(nothing, element)
   }
   const cross = html`<button type="button" class="quiet icon" aria-label="Close" @click=${() => close()}>${icon('close')}</button>`
   const update = () =>

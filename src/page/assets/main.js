@@ -42,6 +42,8 @@ async function signInAgain(options) {
   const before = session
   const { title } = document
   session = undefined
+  // Whoever sits here may no longer see secrets.
+  closeDialogs({ isLeaving: true })
   clearNotices()
   open?.page.pause()
   const { signedIn, close } = signInOver(options)
