@@ -53,7 +53,7 @@ test('an upstream is added, checked, put right and used at once', async () => {
   expect(added).toMatchObject({ name: 'echo', has_credential: false, models: ['echo', 'e*'], priority: 100 })
   const checked = await run('upstreams', 'check')
   expect([checked.code, checked.stdout]).toEqual([1, expect.stringMatching(/✗ +echo .*401: check its credential/)])
-  expect((await ask('echo')).status).toBe(401)
+  expect((await ask('echo')).status).toBe(502)
 
   writeFileSync(join(folder.path, 'credential'), `${upstreamApiKey}\n`)
   expect(await json('upstreams', 'update', 'echo', '--credential-file', 'credential')).toMatchObject({
@@ -114,7 +114,7 @@ test('a credential that is exchanged is added before any server runs', async () 
   const alone = temporaryFolder()
   const before = createCommandRunner(alone.path)
   await before.json('init')
-  const address = ['--name', 'east', '--url', 'https://east.example/v1', '--credential', 'exchange:token']
+  const address = ['--name', 'east', '--inference-url', 'https://east.example/v1', '--credential', 'exchange:token']
   const token = { token_file: join(alone.path, 'token'), url: null, policy: null, audience: null, scope: null }
   expect(await before.json('upstreams', 'add', ...address)).toMatchObject({ credential_exchange: token })
   alone.remove()
