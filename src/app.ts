@@ -124,7 +124,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
 }
 
 function isManagementKey(keyId: string | undefined, { registry }: Context): boolean {
-  // A key that was deleted while its request ran is none.
+  // Nothing is known of a key that was deleted while its request ran.
   const kind = keyId === undefined ? undefined : registry.keys.get(keyId)?.kind
   return kind !== undefined && kind !== 'inference'
 }

@@ -6,7 +6,7 @@ const unitMilliseconds: Partial<Record<string, number>> = { ms: 1, s: 1_000, m: 
 export const plainUnits = { seconds: 1_000, days: 86_400_000 } as const
 export type PlainUnit = keyof typeof plainUnits
 
-/** What a person is told to write. */
+/** What a person should write. */
 export const durationForms = '90s, 15m, 24h or 7d'
 
 /** Milliseconds of a whole number and a unit: `90s`, `15m`, `24h`, `7d` or `500ms`. Undefined for other texts. */
