@@ -1,9 +1,9 @@
 // `latchkey config`: the settings in force, and whether a server could start with them. Documents are in config-document.ts.
 import type { Command } from 'commander'
-import { parseSettings, readSettingTexts } from '../src/config.ts'
-import { describeSettings } from '../src/effective-settings.ts'
-import type { Check } from '../src/operating/config-check.ts'
-import { settings } from '../src/settings.ts'
+import type { Check } from '../src/server/config-check.ts'
+import { parseSettings, readSettingTexts } from '../src/settings/config.ts'
+import { describeSettings } from '../src/settings/effective-settings.ts'
+import { settings } from '../src/settings/settings.ts'
 import { documentCommands } from './config-document.ts'
 import {
   command,
@@ -46,7 +46,7 @@ runs, it asks that server about the database. Exit code 0 if every check passes,
 
 async function checkSettings(options: Options): Promise<void> {
   // Only this command needs a listener and a look into the database.
-  const { checkConfig } = await import('../src/operating/config-check.ts')
+  const { checkConfig } = await import('../src/server/config-check.ts')
   const checks = await checkConfig(() => readConfig(options), dependencies.now())
   const isOk = checks.every(({ result }) => result !== 'failed')
   if (options.json === true) print(JSON.stringify({ ok: isOk, data: checks }, null, 2))

@@ -1,8 +1,8 @@
 // `latchkey database`: moves an installation between a database file and a database server.
 import type { Command } from 'commander'
-import { parseSettings, readSettingTexts } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
 import type { CopiedDatabase } from '../src/nodes/copy-database.ts'
+import { parseSettings, readSettingTexts } from '../src/settings/config.ts'
 import {
   command,
   dependencies,

@@ -2,10 +2,10 @@
 import { join, relative } from 'node:path'
 import type { Command } from 'commander'
 import { isServed } from '../src/admin/transport/client.ts'
-import { type Config, socketPathFor } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
 import { raiseOutboundLimit } from '../src/runtime/outbound-limit.ts'
-import type { Server } from '../src/server.ts'
+import type { Server } from '../src/server/server.ts'
+import { type Config, socketPathFor } from '../src/settings/config.ts'
 import { stopOnSignal } from './serve.ts'
 import { command, dependencies, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 
@@ -45,7 +45,7 @@ export function devCommand(): Command {
   return withSettings(made, { shown, defaults }).action(async (...all: unknown[]) => {
     raiseOutboundLimit()
     // Every command loads this file, and only this one needs a server.
-    const { startServer } = await import('../src/server.ts')
+    const { startServer } = await import('../src/server/server.ts')
     const { demonstration, findModel, prepareDemonstration, startCompanions } = await import(
       '../src/dev/demonstration.ts'
     )

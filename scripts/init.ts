@@ -2,8 +2,8 @@
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Command, Option } from 'commander'
-import type { Config } from '../src/config.ts'
 import { describeError, Fault } from '../src/fault.ts'
+import type { Config } from '../src/settings/config.ts'
 import { callOperation } from './shared/call-operation.ts'
 import {
   type Arguments,

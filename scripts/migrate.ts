@@ -2,8 +2,8 @@
 import type { Command } from 'commander'
 import { latestSchema } from '../db/migrate.ts'
 import { isServed } from '../src/admin/transport/client.ts'
-import { socketPathFor } from '../src/config.ts'
 import { openOrRefuse } from '../src/nodes/load.ts'
+import { socketPathFor } from '../src/settings/config.ts'
 import { command, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 
 type Migrated = { from: number; to: number; server: boolean }

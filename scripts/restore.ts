@@ -6,8 +6,8 @@ import type { Command } from 'commander'
 import { describeFolderDenial } from '../db/access.ts'
 import { isServed } from '../src/admin/transport/client.ts'
 import type { BackupCheck } from '../src/backup/verify.ts'
-import { type Config, socketPathFor } from '../src/config.ts'
 import { Fault } from '../src/fault.ts'
+import { type Config, socketPathFor } from '../src/settings/config.ts'
 import {
   command,
   dependencies,
@@ -82,7 +82,7 @@ type Given = Parameters<typeof import('../src/backup/restore.ts').restoreBackup>
 
 async function restore(config: Config, verification: Given): Promise<Outcome> {
   const { restoreBackup } = await import('../src/backup/restore.ts')
-  const { retryWhileOwned } = await import('../src/operating/retry-while-owned.ts')
+  const { retryWhileOwned } = await import('../src/server/retry-while-owned.ts')
   if (config.databaseServer !== undefined)
     throw new Fault(
       'usage',

@@ -2,15 +2,15 @@
 import type { Command } from 'commander'
 import { latestSchema } from '../db/migrate.ts'
 import packageJson from '../package.json' with { type: 'json' }
-import { formatAddress } from '../src/addresses.ts'
-import { parseSettings, readSettingTexts, socketPathFor } from '../src/config.ts'
-import { describeSettings } from '../src/effective-settings.ts'
 import { logFlushMillisecondsMax } from '../src/limits.ts'
 import { leave } from '../src/nodes/leave.ts'
 import { standardError } from '../src/observe/line-sink.ts'
 import { raiseOutboundLimit } from '../src/runtime/outbound-limit.ts'
-import type { Server } from '../src/server.ts'
-import { settings } from '../src/settings.ts'
+import type { Server } from '../src/server/server.ts'
+import { formatAddress } from '../src/settings/addresses.ts'
+import { parseSettings, readSettingTexts, socketPathFor } from '../src/settings/config.ts'
+import { describeSettings } from '../src/settings/effective-settings.ts'
+import { settings } from '../src/settings/settings.ts'
 import { command, dependencies, givenTo, print, runAlone, settingSources, withSettings } from './shared/command-line.ts'
 
 export function serveCommand(): Command {
@@ -29,7 +29,7 @@ export function serveCommand(): Command {
     // It must not end a server that is starting.
     process.on('SIGHUP', () => reloadOnSignal(reload))
     // Every command loads this file, and only this one needs a server.
-    const { startServer } = await import('../src/server.ts')
+    const { startServer } = await import('../src/server/server.ts')
     const server = await startServer(config, dependencies, { settings: { texts, reread } })
     reload = server.reload
     const upstreams = server.context.registry.upstreamsInOrder.map(({ name, baseUrl }) => ({ name, base_url: baseUrl }))

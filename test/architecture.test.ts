@@ -24,7 +24,7 @@ const placeOf = (file: string) =>
   dirname(file) === 'src' ? file.slice('src/'.length, -'.ts'.length) : dirname(file).slice('src/'.length)
 const isAbove = (one: string, other: string) => plan.indexOf(one) > plan.indexOf(other)
 const isEndpoint = (file: string) =>
-  !['src/http/endpoint.ts', 'src/all-endpoints.ts'].includes(file) && /(^|[/-])endpoints?\.ts$/.test(file)
+  !['src/http/endpoint.ts', 'src/server/all-endpoints.ts'].includes(file) && /(^|[/-])endpoints?\.ts$/.test(file)
 
 /** Rooms and loose files of src, the lowest first: each imports only from those before it. */
 const plan = [
@@ -46,15 +46,9 @@ const plan = [
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
   'federation/recording',
   ...['presets/schema', 'presets/dialects', 'presets'],
-  ...['inference/upstream', 'inference/models', 'inference', 'observe/endpoints', 'archive'],
+  ...['inference/upstream', 'inference/models', 'inference', 'monitoring', 'archive'],
   ...[
     'settings',
-    'setting-values',
-    'database-server',
-    'config-file',
-    'config',
-    'addresses',
-    'effective-settings',
     'registry',
     'nodes',
     'backup',
@@ -66,11 +60,6 @@ const plan = [
     'admin',
     'admin/transport',
     'dev',
-    'context',
-    'operating',
-    'workload-routes',
-    'all-endpoints',
-    'app',
     'server',
     'main',
   ],
@@ -123,14 +112,14 @@ describe('imports', () => {
     expect(
       offending(({ from, to }) => to.startsWith('scripts/') && from.startsWith('src/') && from !== 'src/main.ts'),
     ).toEqual([])
-    expect(offending(({ from, to }) => to === 'src/app.ts' && from !== 'src/server.ts')).toEqual([])
+    expect(offending(({ from, to }) => to === 'src/server/app.ts' && from !== 'src/server/server.ts')).toEqual([])
     expect(offending(({ to }) => to === 'src/main.ts')).toEqual([])
   })
 
   test('reach an endpoint only from the two lists of routes', () => {
     expect(files.filter(isEndpoint).length).toBeGreaterThanOrEqual(3)
     // context.ts takes from them what they need, as types.
-    const lists = ['src/workload-routes.ts', 'src/all-endpoints.ts', 'src/context.ts']
+    const lists = ['src/server/workload-routes.ts', 'src/server/all-endpoints.ts', 'src/server/context.ts']
     expect(offending(({ from, to }) => isEndpoint(to) && !lists.includes(from))).toEqual([])
   })
 

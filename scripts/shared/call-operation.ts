@@ -3,9 +3,9 @@ import type { OnProgress } from '../../db/slices.ts'
 import type { OperationInput, OperationName, OperationResponse } from '../../src/admin/operations.ts'
 import { askServer, isServed } from '../../src/admin/transport/client.ts'
 import { readLocalUser } from '../../src/admin/transport/local-user.ts'
-import { type Config, socketPathFor } from '../../src/config.ts'
-import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
+import type { Dependencies } from '../../src/server/context.ts'
+import { type Config, socketPathFor } from '../../src/settings/config.ts'
 
 /** The input fields of an operation as the command line provides them. The operation checks their values. */
 export type CommandInput<Name extends OperationName> = Partial<Record<FieldOf<Name>, unknown>>

@@ -1,13 +1,13 @@
 // What all commands share: settings as flags, parsed arguments, and running a program. Each command has its own file.
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type Config, type ConfigSources, loadConfig } from '../../src/config.ts'
-import type { Dependencies } from '../../src/context.ts'
 import { Fault } from '../../src/fault.ts'
 import { standardError } from '../../src/observe/line-sink.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { hasProxy, outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
-import { isBoolean } from '../../src/setting-values.ts'
-import { configFileSetting, flagOf, type Setting, type SettingName, settings } from '../../src/settings.ts'
+import type { Dependencies } from '../../src/server/context.ts'
+import { type Config, type ConfigSources, loadConfig } from '../../src/settings/config.ts'
+import { isBoolean } from '../../src/settings/setting-values.ts'
+import { configFileSetting, flagOf, type Setting, type SettingName, settings } from '../../src/settings/settings.ts'
 import { exitCodeFailed, pathOf, prepareCommands, reportError } from './program.ts'
 
 export type Options = Record<string, string | boolean | undefined>

@@ -2,8 +2,8 @@
 // and it never waits long.
 import type { Command } from 'commander'
 import { askServer } from '../../src/admin/transport/client.ts'
-import { socketPathFor } from '../../src/config.ts'
 import { topics } from '../../src/manual/topics.ts'
+import { socketPathFor } from '../../src/settings/config.ts'
 import { type Options, readConfig } from './command-line.ts'
 import { type NamedKind, type Suggestion, suggest } from './suggestions.ts'
 

@@ -2,8 +2,8 @@
 // a script has decided, and there is nobody to answer.
 import { createInterface } from 'node:readline/promises'
 import type { OperationName } from '../../src/admin/operations.ts'
-import type { Config } from '../../src/config.ts'
 import { Fault } from '../../src/fault.ts'
+import type { Config } from '../../src/settings/config.ts'
 import { callOperation } from './call-operation.ts'
 import { type Arguments, dependencies, print } from './command-line.ts'
 import { few, printable } from './render.ts'

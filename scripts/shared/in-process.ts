@@ -7,10 +7,10 @@ import { createOperationRunner } from '../../src/admin/operation/operation.ts'
 import { type OperationName, operations } from '../../src/admin/operations.ts'
 import type { LocalCaller } from '../../src/admin/transport/local-user.ts'
 import { storageFault } from '../../src/admin/transport/storage-fault.ts'
-import type { Config } from '../../src/config.ts'
-import { closeContext, type Dependencies, notInitialized, openContext } from '../../src/context.ts'
 import { changeOutcomeUnknown, explainUnreachable } from '../../src/nodes/database-unreachable.ts'
-import { retryWhileOwned } from '../../src/operating/retry-while-owned.ts'
+import { closeContext, type Dependencies, notInitialized, openContext } from '../../src/server/context.ts'
+import { retryWhileOwned } from '../../src/server/retry-while-owned.ts'
+import type { Config } from '../../src/settings/config.ts'
 import { watchedCommits } from './watched-commits.ts'
 
 /** An operation and its caller. */

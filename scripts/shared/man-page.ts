@@ -2,7 +2,7 @@
 import type { Command, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { topics } from '../../src/manual/topics.ts'
-import { settings } from '../../src/settings.ts'
+import { settings } from '../../src/settings/settings.ts'
 
 /** Returns the page, without a date: equal programs have equal pages. */
 export function writeManPage(program: Command): string {

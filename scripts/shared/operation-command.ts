@@ -1,7 +1,7 @@
 // Commands that run one admin operation: the command line provides the input, and the response is printed.
 import type { Command } from 'commander'
 import type { OperationName, OperationResponse } from '../../src/admin/operations.ts'
-import type { SettingName } from '../../src/settings.ts'
+import type { SettingName } from '../../src/settings/settings.ts'
 import { type CommandInput, callOperation } from './call-operation.ts'
 import { type Arguments, command, dependencies, givenTo, print, readConfig, withSettings } from './command-line.ts'
 import { deletionOptions, isDeletion, mayDelete } from './deletion.ts'

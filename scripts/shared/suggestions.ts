@@ -1,6 +1,6 @@
 // What may follow on a command line: commands, options, choices, or the kind of thing that is named there.
 import type { Argument, Command, Option } from 'commander'
-import { flagOf, settings } from '../../src/settings.ts'
+import { flagOf, settings } from '../../src/settings/settings.ts'
 
 /** Things that have names in a database. */
 export const namedKinds = ['key', 'policy', 'issuer', 'preset', 'upstream', 'organization', 'workspace'] as const

@@ -1,8 +1,8 @@
 // Admin operations on the running server itself. They need a server: a command that owns the database has nothing to reload.
 import { latestSchema } from '../../db/migrate.ts'
 import { listSigningKeys } from '../../db/signing-keys.ts'
-import { formatAddress } from '../addresses.ts'
 import { Fault } from '../fault.ts'
+import { formatAddress } from '../settings/addresses.ts'
 import { isFittingMasterKey } from '../tokens/keyring.ts'
 import { type } from '../values/shape.ts'
 import { type OperationContext, operation } from './operation/operation.ts'

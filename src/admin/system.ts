@@ -2,7 +2,7 @@
 import { readSchemaVersion } from '../../db/facts.ts'
 import { type ListedNode, listNodes } from '../../db/nodes.ts'
 import packageJson from '../../package.json' with { type: 'json' }
-import { describeSettings } from '../effective-settings.ts'
+import { describeSettings } from '../settings/effective-settings.ts'
 import { type } from '../values/shape.ts'
 import { showBackup } from './backup.ts'
 import { type OperationContext, operation } from './operation/operation.ts'

@@ -1,11 +1,11 @@
 // Makes backups on schedule and removes old ones. What is due follows from the files in the folder, so it survives a restart.
 import { rm } from 'node:fs/promises'
 import type { OnProgress } from '../../db/slices.ts'
-import type { BackupPlan } from '../config.ts'
 import { describeError } from '../fault.ts'
 import { backupRetryMilliseconds } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import type { RunningWork } from '../scheduling/running-work.ts'
+import type { BackupPlan } from '../settings/config.ts'
 import { listBackups } from './backup-names.ts'
 import type { Backup, Backups } from './backups.ts'
 

@@ -11,7 +11,7 @@ import { unreachableCode } from '../../db/server-errors.ts'
 import { serverError, tooSlow } from '../../db/server-failure.ts'
 import type { Looked, Position, Revision, SharedDatabase } from '../../db/shared-database.ts'
 import type { Spending } from '../keys/spending.ts'
-import { keeping, type Registry } from '../registry.ts'
+import { keeping, type Registry } from '../registry/registry.ts'
 import { createMutex } from '../scheduling/mutex.ts'
 
 export type Follow = {

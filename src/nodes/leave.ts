@@ -1,6 +1,6 @@
 // Gives load balancers time to notice that a node is going to stop, before it refuses connections.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Readiness } from '../observe/endpoints/readiness.ts'
+import type { Readiness } from '../monitoring/readiness.ts'
 import type { Follow } from './follow.ts'
 
 /** What leaving needs. */

@@ -2,8 +2,8 @@
 
 import type { SendRequest } from '../../db/server-database.ts'
 import { asNotReached } from '../../db/server-errors.ts'
-import { type DatabaseServer, readText } from '../database-server.ts'
 import { outboundFetch } from '../runtime/outbound.ts'
+import { type DatabaseServer, readText } from '../settings/database-server.ts'
 
 /**
  * Sends the requests of the database client.

@@ -1,7 +1,7 @@
 // Importing signed bundles: who may change the keys of an issuer, what is refused and why, and what exchanges do after the end.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { OperationName } from '../../src/admin/operations.ts'
-import { createExpiryLog } from '../../src/operating/key-expiry-log.ts'
+import { createExpiryLog } from '../../src/server/key-expiry-log.ts'
 import { createPacker, daySeconds, type TestPacker } from '../support/bundles.ts'
 import { auditOf } from '../support/exchange-outcome.ts'
 import type { Row } from '../support/latchkey.ts'

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { compareSides } from '../../src/admin/policies/policy-lint.ts'
 import { conditionEnvironment } from '../../src/federation/condition/compile.ts'
-import { loadIssuers } from '../../src/federation/trust-rows.ts'
+import { loadIssuers } from '../../src/registry/trust-rows.ts'
 import { worstConditions } from '../federation/lint/worst-conditions.ts'
 import type { Row } from '../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'

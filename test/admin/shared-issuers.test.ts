@@ -1,7 +1,7 @@
 // Who gets tokens of an issuer decides which policies can be saved. Of a host that the linter does not know, somebody must say it.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { testDocuments } from '../../src/admin/config/document-test.ts'
-import { loadIssuers } from '../../src/federation/trust-rows.ts'
+import { loadIssuers } from '../../src/registry/trust-rows.ts'
 import type { Row } from '../support/latchkey.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 

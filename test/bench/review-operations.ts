@@ -4,8 +4,8 @@ import { dlopen, ptr } from 'bun:ffi'
 import { dependencies } from '../../scripts/shared/command-line.ts'
 import { createOperationRunner } from '../../src/admin/operation/operation.ts'
 import { operations } from '../../src/admin/operations.ts'
-import { loadConfig } from '../../src/config.ts'
-import { closeContext, openContext } from '../../src/context.ts'
+import { closeContext, openContext } from '../../src/server/context.ts'
+import { loadConfig } from '../../src/settings/config.ts'
 
 /** CPU times are of the main thread: what others on the machine do is not in them. */
 export type Measured = { milliseconds: number; cpuMilliseconds: number; longestMilliseconds: number; response: unknown }

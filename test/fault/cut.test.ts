@@ -1,8 +1,8 @@
 // A stopping server cuts requests that run too long. Each of them leaves a usage row, and no row says that its client
 // left.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createApp } from '../../src/app.ts'
 import { listen } from '../../src/runtime/listen.ts'
+import { createApp } from '../../src/server/app.ts'
 import { deltaOf, type Inference, question, startInference, type UsageRow } from '../support/inference.ts'
 import { holdStream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'

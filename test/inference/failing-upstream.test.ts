@@ -1,7 +1,7 @@
 // An upstream that responds, but only with failures, is not up: health, metrics and the doctor say so, as fallback treats it.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { metricsText } from '../../src/observe/endpoints/metrics-report.ts'
-import { createReadiness } from '../../src/observe/endpoints/readiness.ts'
+import { metricsText } from '../../src/monitoring/metrics-report.ts'
+import { createReadiness } from '../../src/monitoring/readiness.ts'
 import { answer, type Inference, startInference, type UsageRow } from '../support/inference.ts'
 import { until } from '../support/until.ts'
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { inspectEvents } from '../../src/inference/event-inspector.ts'
 import { inspectJson } from '../../src/inference/json-inspector.ts'
 import { raiseToSeen } from '../../src/inference/usage.ts'
-import { metricsText } from '../../src/observe/endpoints/metrics-report.ts'
+import { metricsText } from '../../src/monitoring/metrics-report.ts'
 import {
   deltaOf,
   eventOf,

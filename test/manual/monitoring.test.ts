@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { topics } from '../../src/manual/topics.ts'
-import { degradedChecks, failingChecks } from '../../src/observe/health.ts'
+import { degradedChecks, failingChecks } from '../../src/monitoring/health.ts'
 import { type Family, families } from '../../src/observe/metric-families.ts'
 import { namesIn, rowsOf, sectionOf } from '../support/manual.ts'
 

@@ -8,7 +8,7 @@ import { renderMarkdown } from '../../scripts/shared/markdown.ts'
 import { oauthErrorOf, reasonNames, stepNames, stepOf } from '../../src/federation/subject-token/refusal.ts'
 import { topics } from '../../src/manual/topics.ts'
 import { configKeys } from '../../src/presets/schema/parameters.ts'
-import { flagOf, settings } from '../../src/settings.ts'
+import { flagOf, settings } from '../../src/settings/settings.ts'
 import { runCommand } from '../support/latchkey.ts'
 import { namesIn, rowsOf, sectionOf, sectionsOf } from '../support/manual.ts'
 

@@ -6,7 +6,7 @@ import { dependencies } from '../../scripts/shared/command-line.ts'
 import { runInProcess } from '../../scripts/shared/in-process.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { readLocalUser } from '../../src/admin/transport/local-user.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/settings/config.ts'
 import { startHranaServer } from '../support/hrana-server.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 

@@ -1,6 +1,6 @@
 // `latchkey admin`: a link over the local socket signs in to the admin page; the sessions are listed and ended.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Server } from '../../src/server.ts'
+import type { Server } from '../../src/server/server.ts'
 import { createCommandRunner } from '../support/command-runner.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { temporaryFolder } from '../support/latchkey.ts'

@@ -12,7 +12,7 @@ import { organizationsCommand, workspacesCommand } from '../../scripts/organizat
 import { policiesCommand } from '../../scripts/policies.ts'
 import { serveCommand } from '../../scripts/serve.ts'
 import { usageCommand } from '../../scripts/usage.ts'
-import { settings } from '../../src/settings.ts'
+import { settings } from '../../src/settings/settings.ts'
 import { runCommand, temporaryFolder } from '../support/latchkey.ts'
 
 const folder = temporaryFolder()

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Server } from '../../src/server.ts'
+import type { Server } from '../../src/server/server.ts'
 import { createCommandRunner, type JsonObject } from '../support/command-runner.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { temporaryFolder } from '../support/latchkey.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import Ajv from 'ajv'
 import packageJson from '../../package.json' with { type: 'json' }
 import { chartFiles, packChart } from '../../scripts/shared/helm-chart.ts'
-import { settings } from '../../src/settings.ts'
+import { settings } from '../../src/settings/settings.ts'
 import { renderTemplate } from '../support/helm-template.ts'
 import { runCommand, temporaryFolder } from '../support/latchkey.ts'
 

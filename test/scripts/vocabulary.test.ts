@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Command, InvalidArgumentError, type Option } from 'commander'
 import { loadProgram } from '../../scripts/latchkey.ts'
-import { flagOf, settings } from '../../src/settings.ts'
+import { flagOf, settings } from '../../src/settings/settings.ts'
 import { runCommand, temporaryFolder } from '../support/latchkey.ts'
 import { rowsOf, sectionOf } from '../support/manual.ts'
 

@@ -1,7 +1,7 @@
 // The admin page in tests: requests as a browser sends them from the page, and sessions.
 import { insertSession } from '../../db/sessions.ts'
-import type { Context } from '../../src/context.ts'
 import { loadSessions } from '../../src/page/session-rows.ts'
+import type { Context } from '../../src/server/context.ts'
 import type { TestServer } from './latchkey.ts'
 
 /** Adds a session of the first management key, as if somebody had signed in. */

@@ -1,7 +1,7 @@
 // A server in the test's own process. Commands that a test runs use its socket, and so load a third of the code.
 import { dependencies } from '../../scripts/shared/command-line.ts'
-import { loadConfig } from '../../src/config.ts'
-import { type Server, startServer } from '../../src/server.ts'
+import { type Server, startServer } from '../../src/server/server.ts'
+import { loadConfig } from '../../src/settings/config.ts'
 
 /** Serves an initialized database on a free port without logging. */
 export function serveInProcess(env: Record<string, string>): Promise<Server> {

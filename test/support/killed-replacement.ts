@@ -4,8 +4,8 @@
 import { once } from 'node:events'
 import { dependencies } from '../../scripts/shared/command-line.ts'
 import { planReplacement } from '../../src/admin/master-key.ts'
-import { loadConfig } from '../../src/config.ts'
-import { openContext } from '../../src/context.ts'
+import { openContext } from '../../src/server/context.ts'
+import { loadConfig } from '../../src/settings/config.ts'
 
 const [inputText = ''] = process.argv.slice(2)
 const config = loadConfig({ flags: {}, environment: process.env })

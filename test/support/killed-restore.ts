@@ -3,7 +3,7 @@
 import { takeOver } from '../../db/take-over.ts'
 import { planReplacement } from '../../src/backup/restore.ts'
 import { verifyBackup } from '../../src/backup/verify.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/settings/config.ts'
 
 const [stepsText = '', file = ''] = process.argv.slice(2)
 const { databasePath, masterKey } = loadConfig({ flags: {}, environment: process.env })

@@ -1,9 +1,9 @@
 // A client that checks every response against the service's own OpenAPI document.
 import { expect } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
-import { createApp } from '../../src/app.ts'
-import type { Context } from '../../src/context.ts'
 import { followNobody } from '../../src/nodes/follow.ts'
+import { createApp } from '../../src/server/app.ts'
+import type { Context } from '../../src/server/context.ts'
 
 type Content = { content?: Record<string, { schema?: JsonSchema }>; headers?: Record<string, object> }
 export type JsonSchema = { properties?: Record<string, JsonSchema>; [keyword: string]: unknown }

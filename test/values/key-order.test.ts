@@ -1,7 +1,7 @@
 // The keys of a map in order: as a sort of all entries would have them, after any additions, changes and removals.
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { headOfKey, headOfPolicy } from '../../src/federation/row-heads.ts'
+import { headOfKey, headOfPolicy } from '../../src/registry/row-heads.ts'
 import { createPackedMap } from '../../src/values/packed-map.ts'
 
 type Row = { at: number; name: string }

@@ -1,5 +1,5 @@
 // What a finding is: something that an operator should know or act on, in a sentence, with what to do.
-import { findingLevels } from '../../observe/finding-counts.ts'
+import { findingLevels } from '../../monitoring/finding-counts.ts'
 import { type } from '../../values/shape.ts'
 
 export const findingAreas = [

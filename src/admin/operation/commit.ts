@@ -9,7 +9,7 @@ import type { Writer } from '../../../db/write.ts'
 import { Fault } from '../../fault.ts'
 import { changeOutcomeUnknown } from '../../nodes/database-unreachable.ts'
 import type { CommitVersion, Preset } from '../../presets/drafts.ts'
-import { keeping, putPreset, type Registry } from '../../registry.ts'
+import { keeping, putPreset, type Registry } from '../../registry/registry.ts'
 import { checkOwner } from './ownership.ts'
 
 export type Changing = {

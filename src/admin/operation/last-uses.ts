@@ -7,7 +7,7 @@ import type { LastUseRow } from '../../../db/schema.ts'
 import type { Writer } from '../../../db/write.ts'
 import type { Fault } from '../../fault.ts'
 import { isAfterSignature, isReason, stepOf } from '../../federation/subject-token/refusal.ts'
-import type { Registry } from '../../registry.ts'
+import type { Registry } from '../../registry/registry.ts'
 
 export type LastUses = {
   noteUse: (id: string, at: number) => void

@@ -5,7 +5,7 @@ import type { ApiKey, Organization } from '../../../db/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { Policy } from '../../federation/policy.ts'
-import type { Registry } from '../../registry.ts'
+import type { Registry } from '../../registry/registry.ts'
 import type { PackedMap } from '../../values/packed-map.ts'
 import { referenceShape } from '../../values/shapes.ts'
 

@@ -1,7 +1,7 @@
 // The policies that become inactive when something that they refer to is removed or disabled.
 
 import { bindingOf, checkEligibility } from '../../federation/policy-binding.ts'
-import { type Naming, policiesNaming } from '../../federation/trust-rows.ts'
+import { type Naming, policiesNaming } from '../../registry/trust-rows.ts'
 import type { AdminContext } from '../operation/context.ts'
 
 /** A response lists them only if there are any. */

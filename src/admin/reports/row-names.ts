@@ -2,7 +2,7 @@
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { Policy } from '../../federation/policy.ts'
 import type { Key } from '../../keys/api-key.ts'
-import type { Registry } from '../../registry.ts'
+import type { Registry } from '../../registry/registry.ts'
 
 /** Finds a row by its id; undefined for null. */
 type Find<Row> = (id: string | null) => Promise<Row | undefined>

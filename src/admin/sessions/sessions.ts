@@ -1,12 +1,12 @@
 // Admin operations on sessions of the admin page: one-time links, and the list. On a database file they need the server
 // that serves the page; a server database has what they need.
 
-import { pageUrlFor } from '../../addresses.ts'
 import { Fault } from '../../fault.ts'
 import { checkKeyState, keyStateOf } from '../../keys/api-key.ts'
 import type { Page } from '../../page/page.ts'
 import { createSessions } from '../../page/sessions.ts'
 import { createSignInLinks } from '../../page/sign-in-links.ts'
+import { pageUrlFor } from '../../settings/addresses.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape, uuidShape } from '../../values/shapes.ts'
 import type { AdminContext } from '../operation/context.ts'

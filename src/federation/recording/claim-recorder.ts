@@ -1,18 +1,18 @@
 // Records the claims of verified tokens for the audit (reference: Recorded claims): which claims, by the setting of the
 // organization, the policies of the issuer and the linter. The names are found when policies change, not at an exchange.
 import { createPace } from '../../../db/pace.ts'
+import type { PackedMap } from '../../values/packed-map.ts'
 import type { ClaimRecorder } from '../audit-record.ts'
 import { activationExcess } from '../condition/activation.ts'
 import { claimsReadBy } from '../condition/claims-read.ts'
 import { parseSource } from '../condition/engine.ts'
 import type { Issuer } from '../issuer/issuer.ts'
 import type { Policy } from '../policy.ts'
-import type { TrustRows } from '../trust-rows.ts'
 import type { ClaimHash } from './claim-hash.ts'
 import { openClaims, recordClaims } from './recorded-claims.ts'
 
 type Needs = {
-  registry: Pick<TrustRows, 'policies' | 'onPolicyLoaded'>
+  registry: { policies: PackedMap<Policy>; onPolicyLoaded: ((policy: Policy) => void)[] }
   hashFor: (organizationId: string) => ClaimHash
 }
 

@@ -1,8 +1,8 @@
 // Whom the record of a change names: the operating-system user of the command, with a server and without, and nobody whom no command named.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { request } from 'node:http'
-import { socketPathFor } from '../../../src/config.ts'
-import type { Server } from '../../../src/server.ts'
+import type { Server } from '../../../src/server/server.ts'
+import { socketPathFor } from '../../../src/settings/config.ts'
 import { onFile } from '../../support/file-only.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { type Installation, install } from '../../support/installation.ts'

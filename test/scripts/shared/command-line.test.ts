@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Server } from '../../../src/server.ts'
+import type { Server } from '../../../src/server/server.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { runCommand, temporaryFolder } from '../../support/latchkey.ts'
 

@@ -1,7 +1,7 @@
 // A deletion asks at a terminal and shows what stops. In a pipe it deletes at once, as scripts expect.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { Server } from '../../../src/server.ts'
+import type { Server } from '../../../src/server/server.ts'
 import { compiledProgram } from '../../support/compiled-program.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { runCommand, temporaryFolder } from '../../support/latchkey.ts'

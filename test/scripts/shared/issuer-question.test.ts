@@ -1,7 +1,7 @@
 // At a terminal, which the operating system plays, a command asks whether strangers get tokens of an issuer, and stores the answer.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { Server } from '../../../src/server.ts'
+import type { Server } from '../../../src/server/server.ts'
 import { compiledProgram } from '../../support/compiled-program.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { runCommand, temporaryFolder } from '../../support/latchkey.ts'

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import stringWidth from 'string-width'
-import type { Server } from '../../../src/server.ts'
+import type { Server } from '../../../src/server/server.ts'
 import { compiledProgram } from '../../support/compiled-program.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { runCommand, temporaryFolder } from '../../support/latchkey.ts'

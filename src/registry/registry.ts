@@ -1,0 +1,165 @@
+// The in-memory copy of what requests look up: organizations, keys, issuers, policies, upstreams and presets as
+// immutable values. It matches the database after every acknowledged change: it is loaded at startup, and only
+// admin/commit.ts changes it.
+import { inArray, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { ChangeKind } from '../../db/admin-changes.ts'
+import { type BundleSigner, bundleSigners } from '../../db/bundle-schema.ts'
+import { listBundleSigners } from '../../db/bundle-signers.ts'
+import { listConfigDocuments } from '../../db/config-documents.ts'
+import { readByIds, readInParts } from '../../db/fitting.ts'
+import type { Orm } from '../../db/open.ts'
+import { listPresets, readPresets } from '../../db/presets.ts'
+import { sessions } from '../../db/record-schema.ts'
+import {
+  type ConfigDocument,
+  type Organization,
+  organizations,
+  signingKeys,
+  upstreams,
+  users,
+  workspaces,
+} from '../../db/schema.ts'
+import { findPrices, listPrices } from '../../db/upstreams.ts'
+import { compilePrices, type PriceList } from '../inference/prices.ts'
+import { compileUpstream, type Upstream, upstreamsInOrder } from '../inference/upstream/targets.ts'
+import { loadSessions, type SessionRows } from '../page/session-rows.ts'
+import type { Preset } from '../presets/drafts.ts'
+import { createTrustRows, loadIssuers, loadKeys, loadPolicies, type TrustRows } from './trust-rows.ts'
+
+export type Registry = TrustRows & {
+  organizations: Map<string, Readonly<Organization>>
+  bundleSigners: Map<string, Readonly<BundleSigner>>
+  upstreams: Map<string, Upstream>
+  /** The upstreams in use, in the order in which they are tried. */
+  upstreamsInOrder: readonly Upstream[]
+  priceOf: PriceList
+  /** Sessions of the admin page. */
+  sessions: SessionRows
+  /** The configuration documents that were last applied. */
+  configDocuments: Map<string, Readonly<ConfigDocument>>
+  presets: Map<string, Preset>
+  /** Presets by workspace and slug, including archived ones. */
+  presetsOf: Map<string, Map<string, Preset>>
+}
+
+/** Loads everything from the database, and adds the upstream from the settings if they name one. */
+export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Registry> {
+  const registry: Registry = {
+    ...createTrustRows(orm),
+    organizations: new Map(),
+    bundleSigners: new Map(),
+    upstreams: new Map(),
+    upstreamsInOrder: [],
+    priceOf: compilePrices([]),
+    sessions: new Map(),
+    configDocuments: new Map(),
+    presets: new Map(),
+    presetsOf: new Map(),
+  }
+  if (configured !== undefined) putUpstream(registry, configured)
+  for (const { load } of Object.values(keeping)) await load(registry, orm)
+  return registry
+}
+
+/** How one kind of row is kept in memory. */
+type Keeping = {
+  /** Returns the current rows with these ids, by id. The map can contain other rows. */
+  read: (
+    registry: Registry,
+    orm: Orm,
+    ids: string[],
+  ) => Promise<ReadonlyMap<string, object>> | ReadonlyMap<string, object>
+  /** Reloads the rows with these ids, or all rows, from the database. */
+  load: (registry: Registry, orm: Orm, ids?: string[]) => Promise<void>
+}
+
+export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
+  organization: {
+    read: ({ organizations }) => organizations,
+    load: async (registry, orm, ids) => {
+      const read = (wanted: SQL) => orm.select().from(organizations).where(wanted)
+      for await (const row of readWanted(orm, organizations, ids, read))
+        registry.organizations.set(row.id, Object.freeze(row))
+    },
+  },
+  key: { read: ({ keys }) => keys, load: loadKeys },
+  issuer: { read: ({ issuers }) => issuers, load: loadIssuers },
+  policy: { read: ({ policies }) => policies, load: loadPolicies },
+  upstream: {
+    read: ({ upstreams }) => upstreams,
+    load: async (registry, orm, ids) => {
+      const read = (wanted: SQL) => orm.select().from(upstreams).where(wanted)
+      for await (const row of readWanted(orm, upstreams, ids, read)) putUpstream(registry, compileUpstream(row))
+    },
+  },
+  preset: {
+    read: ({ presets }) => presets,
+    load: async (registry, orm, ids) => {
+      if (ids === undefined) for await (const rows of readPresets(orm)) for (const row of rows) putPreset(registry, row)
+      else for (const row of await readByIds(ids, (some) => listPresets(orm, some))) putPreset(registry, row)
+    },
+  },
+  price: {
+    read: async (_registry, orm, ids) => new Map((await findPrices(orm, ids)).map((row) => [row.model, row])),
+    load: async (registry, orm) => {
+      registry.priceOf = compilePrices(await listPrices(orm))
+    },
+  },
+  workspace: inDatabaseOnly(workspaces),
+  signing_key: inDatabaseOnly(signingKeys),
+  user: inDatabaseOnly(users),
+  session: { ...inDatabaseOnly(sessions), load: loadSessions },
+  document: {
+    read: ({ configDocuments }) => configDocuments,
+    load: async (registry, orm) => {
+      for (const row of await listConfigDocuments(orm)) registry.configDocuments.set(row.id, Object.freeze(row))
+    },
+  },
+  bundle_signer: {
+    read: (registry) => registry.bundleSigners,
+    load: async (registry, orm, ids) => {
+      const read = (wanted: SQL) => listBundleSigners(orm, wanted)
+      for await (const row of readWanted(orm, bundleSigners, ids, read))
+        registry.bundleSigners.set(row.id, Object.freeze(row))
+    },
+  },
+  // Archive runs record their own changes.
+  archive: { read: () => new Map(), load: async () => {} },
+}
+
+const rowsAtOnce = 500
+
+/** Reads the rows with these ids, or all rows, as many at a time as fit in a response of a database server. */
+async function* readWanted<Row>(
+  orm: Orm,
+  table: SQLiteTable & { id: SQLiteColumn },
+  ids: string[] | undefined,
+  read: (wanted: SQL) => Promise<Row[]>,
+): AsyncGenerator<Row> {
+  if (ids !== undefined) yield* await readByIds(ids, (some) => read(inArray(table.id, some)))
+  else for await (const rows of readInParts(orm, table, rowsAtOnce, read)) yield* rows
+}
+
+/** Describes rows that are not kept in memory. */
+function inDatabaseOnly(table: typeof workspaces | typeof signingKeys | typeof users | typeof sessions): Keeping {
+  return {
+    read: async (_registry, orm, ids) => {
+      const rows: { id: string }[] = await orm.select().from(table).where(inArray(table.id, ids))
+      return new Map(rows.map((row) => [row.id, row]))
+    },
+    load: async () => {},
+  }
+}
+
+function putUpstream(registry: Registry, upstream: Upstream): void {
+  registry.upstreams.set(upstream.id, upstream)
+  registry.upstreamsInOrder = upstreamsInOrder(registry.upstreams.values())
+}
+
+export function putPreset(registry: Registry, row: Preset): void {
+  const preset = Object.freeze(row)
+  registry.presets.set(preset.id, preset)
+  const ofWorkspace = registry.presetsOf.get(preset.workspaceId) ?? new Map<string, Preset>()
+  registry.presetsOf.set(preset.workspaceId, ofWorkspace.set(preset.slug, preset))
+}

@@ -1,0 +1,48 @@
+// Every endpoint of the service with its documentation, on one page.
+import packageJson from '../../package.json' with { type: 'json' }
+import type { RunByName } from '../admin/operation/operation.ts'
+import { withTypes } from '../admin/run-operation.ts'
+import { sessionEndpoints } from '../admin/sessions/endpoints.ts'
+import { createAdminEndpoints } from '../admin/transport/endpoints.ts'
+import { exchangeDescription, jwksDescription } from '../federation/openapi.ts'
+import type { Endpoint, Handle } from '../http/endpoint.ts'
+import { createOpenApiDocument } from '../http/openapi.ts'
+import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
+import { inferenceDescription, modelDescription, modelsDescription } from '../inference/openapi.ts'
+import { createKeyEndpoints } from '../keys/endpoints.ts'
+import { metricsEndpoint } from '../monitoring/metrics-endpoint.ts'
+import { createPresetEndpoints } from '../presets/endpoints.ts'
+import type { Context } from './context.ts'
+import { workloadRoutes } from './workload-routes.ts'
+
+/** The documentation of workload routes that do not bring their own. Paths of inference that are not here share one. */
+const workloadDescriptions: Readonly<Record<string, OperationDoc>> = {
+  '/oauth/token': exchangeDescription,
+  '/oauth/jwks': jwksDescription,
+  '/models': modelsDescription,
+  '/models/{model+}': modelDescription,
+}
+
+export function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
+  const runOperation = withTypes(runByName)
+  const endpoints: Endpoint<Context>[] = [
+    ...workloadRoutes.map((route) => ({ openapi: workloadDescriptions[route.path] ?? inferenceDescription, ...route })),
+    ...createKeyEndpoints(runOperation),
+    ...createPresetEndpoints(runOperation),
+    ...createAdminEndpoints(runByName),
+    ...sessionEndpoints,
+    metricsEndpoint,
+  ]
+  const openapi: OperationDoc = {
+    summary: 'This document (OpenAPI 3.1)',
+    access: 'public',
+    responses: { 200: { description: 'The document' }, ...errorResponses() },
+  }
+  let text: Promise<string> | undefined
+  const handle: Handle<Context> = async (_request, { baseUrl }) => {
+    text ??= createOpenApiDocument(endpoints, baseUrl, packageJson.version).then((document) => JSON.stringify(document))
+    return new Response(await text, { headers: { 'content-type': 'application/json' } })
+  }
+  endpoints.push({ method: 'GET', path: '/openapi.json', handle, openapi })
+  return endpoints
+}

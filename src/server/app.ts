@@ -1,0 +1,217 @@
+// The way of every request: its route, its handler, and the only catch block, which turns every error into a response.
+import { isUnknownOutcome } from '../../db/server-errors.ts'
+import type { RunByName } from '../admin/operation/operation.ts'
+import { describeError, Fault } from '../fault.ts'
+import { clientAddressOf } from '../http/client-address.ts'
+import type { RequestInfo, ServedRoute } from '../http/endpoint.ts'
+import { findNearestPath } from '../http/nearest-path.ts'
+import { errorReply, statusOf } from '../http/reply.ts'
+import { createRequestId } from '../http/request-id.ts'
+import { createRouter } from '../http/router.ts'
+import { isPlainPath } from '../http/sent-path.ts'
+import { parseTraceparent } from '../http/traceparent.ts'
+import { hideUnreachable, outcomeUnknown } from '../nodes/database-unreachable.ts'
+import { accessLine } from '../observe/access-log.ts'
+import { withFields } from '../observe/log.ts'
+import type { Handler } from '../runtime/listener.ts'
+import { alternatives } from '../values/alternatives.ts'
+import type { Context } from './context.ts'
+import { workloadRoutes } from './workload-routes.ts'
+
+/** Returns the parent of the base path: empty for `/v1`. */
+function besidePathOf(basePath: string): string {
+  return basePath.slice(0, basePath.lastIndexOf('/'))
+}
+
+/**
+ * Creates routers. `below` finds only routes under the base path; `anywhere` also finds those next to it, such as
+ * `/readyz`.
+ */
+function createRoutes(basePath: string, routes: readonly ServedRoute<Context>[]) {
+  const besidePath = besidePathOf(basePath)
+  const [inside, outside] = [false, true].map((isBeside) =>
+    routes.filter(({ isBesideBase = false }) => isBesideBase === isBeside),
+  )
+  const below = createRouter(basePath, inside ?? [])
+  const beside = createRouter(besidePath, outside ?? [])
+  const anywhere: typeof below = (method, path) => below(method, path) ?? beside(method, path)
+  return { below, anywhere }
+}
+
+/** Loads every route, with those of the admin page where it is served. */
+async function loadRoutes(adminPage: boolean, runByName: RunByName): Promise<ServedRoute<Context>[]> {
+  const { listEndpoints } = await import('./all-endpoints.ts')
+  const pageRoutes = adminPage ? (await import('../page/routes.ts')).pageRoutes : []
+  return [...listEndpoints(runByName), ...pageRoutes]
+}
+
+/** Finds routes. Loads all of them at the first request that is not one of a workload. */
+function createFinder(basePath: string, adminPage: boolean, runByName: RunByName) {
+  const ofWorkloads = createRoutes(basePath, workloadRoutes)
+  let loading: Promise<ReturnType<typeof createRoutes>> | undefined
+  const loadAll = () => {
+    loading ??= loadRoutes(adminPage, runByName).then((routes) => createRoutes(basePath, routes))
+    return loading
+  }
+  const find = (method: string, path: string) => {
+    const match = ofWorkloads.anywhere(method, path)
+    return match !== undefined && 'found' in match ? match : loadAll().then((all) => all.anywhere(method, path))
+  }
+  return { find, loadAll }
+}
+
+/** Returns the whole service as one function from request to response. It never rejects. */
+export function createApp(context: Context, runByName: RunByName): Handler {
+  const basePath = new URL(context.baseUrl).pathname
+  const pageAddress = `${besidePathOf(basePath)}/admin/`
+  const { find, loadAll } = createFinder(basePath, context.page !== undefined, runByName)
+  return async (request, peer) => {
+    const startedAt = context.monotonic()
+    const path = pathOf(request)
+    // The address of the page ends in a slash, and everyone may read it.
+    const isPlain = path === pageAddress || isPlainPath(path, peer.sentSegments)
+    const found = isPlain ? find(request.method, path) : undefined
+    // The routes of workloads are found at once: awaiting them would cost a turn.
+    const match = found instanceof Promise ? await found : found
+    const info: RequestInfo = {
+      requestId: createRequestId(context.now()),
+      peer,
+      clientAddress: clientAddressOf(request, peer.address, context.inEffect.read().trustedProxies),
+      params: match !== undefined && 'params' in match ? match.params : {},
+    }
+    const traceId = parseTraceparent(request.headers.get('traceparent'))?.traceId
+    const own = traceId === undefined ? context : { ...context, log: withFields(context.log, { trace_id: traceId }) }
+    const endpoint = match === undefined ? undefined : 'found' in match ? match.found : match.sibling
+    let response: Response
+    let refusedId: string | undefined
+    try {
+      if (context.writer.isBroken()) throw stopping()
+      if (hasTwoHosts(request)) throw new Fault('invalid', 'The request has two Host headers: send one')
+      if (match === undefined) throw notFound(findNearestPath(path, basePath, (await loadAll()).below), basePath)
+      if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
+      // Health and the files of the page come without a look.
+      const looking = match.found.isBesideBase === true ? undefined : context.follow.fresh()
+      if (looking !== undefined) await looking
+      response = await match.found.handle(request, own, info)
+    } catch (error) {
+      const fault = toFault(error)
+      context.metrics.countFault(fault, statusOf(fault))
+      refusedId = context.lastUses.noteFault(fault, context.now())
+      logFault(own, fault, {
+        request_id: info.requestId,
+        client_address: info.clientAddress,
+        method: request.method,
+        path: loggablePath(path),
+      })
+      response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
+    }
+    const keyId = context.callers.get(request)?.keyId
+    if (keyId !== undefined && keyId !== refusedId) context.lastUses.noteUse(keyId, context.now())
+    response.headers.set('x-request-id', info.requestId)
+    // A proxy must not send its next request on a connection that is about to close.
+    if (context.readiness.isStopping()) response.headers.set('connection', 'close')
+    const revision = context.follow.revision()
+    // It says how much administrators change, which is nobody else's business.
+    if (revision !== undefined && isManagementKey(keyId, context))
+      response.headers.set('x-latchkey-revision', String(revision))
+    if (isRecording(context)) {
+      const before = endpoint?.isBesideBase === true ? besidePathOf(basePath) : basePath
+      const template = endpoint === undefined ? null : before + endpoint.path
+      recordRequest(request, response, { ...info, traceId, template, startedAt }, context)
+    }
+    return response
+  }
+}
+
+function isManagementKey(keyId: string | undefined, { registry }: Context): boolean {
+  // Nothing is known of a key that was deleted while its request ran.
+  const kind = keyId === undefined ? undefined : registry.keys.get(keyId)?.kind
+  return kind !== undefined && kind !== 'inference'
+}
+
+function toFault(thrown: unknown): Fault {
+  const error = hideUnreachable(thrown)
+  if (error instanceof Fault) return error
+  if (isUnknownOutcome(error)) return outcomeUnknown(error)
+  return new Fault('internal', 'Internal server error', { cause: error })
+}
+
+type Answered = RequestInfo & { traceId: string | undefined; template: string | null; startedAt: number }
+
+/** Whether anyone reads what `recordRequest` writes. */
+function isRecording({ accessLog, inEffect }: Context): boolean {
+  return accessLog.isOn() || inEffect.read().logLevel === 'debug'
+}
+
+/** Records the request when its response begins, because a stream can run for long. */
+function recordRequest(request: Request, response: Response, answered: Answered, context: Context): void {
+  const { accessLog, callers, log, monotonic, now } = context
+  const { requestId, clientAddress, traceId, template, startedAt } = answered
+  const line = accessLine({
+    requestId,
+    traceId,
+    method: request.method,
+    path: template,
+    status: response.status,
+    milliseconds: monotonic() - startedAt,
+    keyId: callers.get(request)?.keyId,
+    clientAddress,
+  })
+  accessLog.write(now(), line)
+  if (context.inEffect.read().logLevel === 'debug') log('debug', 'request', line)
+}
+
+/** Responds to a request that came before the app was made. */
+export function refuseAtStart(): Response {
+  const headers = { 'retry-after': '1' }
+  return errorReply(new Fault('unavailable', 'The service is starting; try again later', { headers }))
+}
+
+/** Used until the process ends: the state in memory can differ from the database. */
+function stopping(): Fault {
+  return new Fault('unavailable', 'The service is stopping; try again later', { headers: { 'retry-after': '1' } })
+}
+
+/** Proxies differ in which of two they read, so RFC 9112 §3.2 refuses them. Bun joins them by a comma; Deno refuses them itself. */
+function hasTwoHosts({ headers }: Request): boolean {
+  return headers.get('host')?.includes(',') === true
+}
+
+/** Returns the path as the runtime reports it. A request without a Host header, as in HTTP/1.0, has only the path. */
+function pathOf({ url }: Request): string {
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
+  if (start < 0) return '/'
+  const query = url.indexOf('?', start)
+  return query < 0 ? url.slice(start) : url.slice(start, query)
+}
+
+/** Returns the path for the log. Segments longer than any id are replaced, because they can be credentials. */
+function loggablePath(path: string): string {
+  return path.replaceAll(/[^/]{41,}/g, '…').slice(0, 256)
+}
+
+/** The service's paths are public, so suggesting one reveals nothing. */
+function notFound(nearest: string | undefined, basePath: string): Fault {
+  if (nearest !== undefined) return new Fault('not_found', `Resource not found; did you mean ${nearest}?`)
+  const served = `below ${basePath} are ${servedPaths.join(', ')}, and more in ${basePath}/openapi.json`
+  return new Fault('not_found', `Resource not found; ${served}`)
+}
+
+/** What workloads send requests to. */
+const servedPaths = workloadRoutes
+  .filter(({ path, isBesideBase = false }) => !isBesideBase && !path.includes('{'))
+  .map(({ path }) => path)
+
+function methodNotAllowed(method: string, allowed: string[]): Fault {
+  return new Fault('method_not_allowed', `The method ${method} is not allowed here: use ${alternatives(allowed)}`, {
+    headers: { allow: allowed.join(', ') },
+  })
+}
+
+type RequestFields = { request_id: string; client_address: string | null; method: string; path: string }
+
+function logFault({ log }: Context, fault: Fault, request: RequestFields): void {
+  const status = statusOf(fault)
+  if (status >= 500) log('error', 'request_failed', { ...request, status, reason: describeError(fault) })
+  else log('warn', 'request_refused', { ...request, status, reason: fault.reason })
+}

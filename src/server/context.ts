@@ -1,0 +1,249 @@
+// The record that every handler and admin operation receives. This file opens a database as a context and closes it.
+import { dirname } from 'node:path'
+import { putIssuerKeySet, readIssuerKeySet } from '../../db/issuers.ts'
+import { isUsedElsewhere } from '../../db/ledger-queue.ts'
+import { listSigningKeys } from '../../db/signing-keys.ts'
+import { dropExpiredSubjectTokens, dropSubjectTokens, listUsedSubjectTokens } from '../../db/used-subject-tokens.ts'
+import { type CommitOutcome, createWriter } from '../../db/write.ts'
+import { touchWriteProbe } from '../../db/write-probe.ts'
+import { createCommitVersion } from '../admin/operation/commit.ts'
+import { type AdminContext, isInitialized } from '../admin/operation/context.ts'
+import { createExchangeCounts } from '../admin/operation/exchange-counts.ts'
+import { createLastUses, noteRows } from '../admin/operation/last-uses.ts'
+import { createSlowReports } from '../admin/operation/slow-reports.ts'
+import { createRevisionKey, type RevisionContext } from '../admin/sessions/configuration-revision.ts'
+import { createRetention } from '../archive/schedule.ts'
+import { createBackups } from '../backup/backups.ts'
+import { createBackupSchedule } from '../backup/schedule.ts'
+import { describeError, Fault } from '../fault.ts'
+import { createClockDifferences } from '../federation/issuer/clock-difference.ts'
+import type { Outbound } from '../federation/issuer/guarded-fetch.ts'
+import { createIssuerKeys } from '../federation/issuer/issuer-keys.ts'
+import { privateNetworksFor } from '../federation/issuer/issuer-url.ts'
+import { adoptNewer } from '../federation/issuer/stored-keys.ts'
+import { createClaimHash } from '../federation/recording/claim-hash.ts'
+import { createClaimRecorder } from '../federation/recording/claim-recorder.ts'
+import { createReplayGuard, type ReplayGuard } from '../federation/replay.ts'
+import type { ExchangeContext } from '../federation/token-endpoint.ts'
+import { createRateLimiter } from '../http/rate-limit.ts'
+import type { InferenceContext } from '../inference/endpoint.ts'
+import type { ModelsContext } from '../inference/models/endpoint.ts'
+import { createModelLists } from '../inference/models/model-lists.ts'
+import { createCredentials } from '../inference/upstream/credentials.ts'
+import { nameInstallation } from '../inference/upstream/forwarding-loop.ts'
+import { createReachability } from '../inference/upstream/reachability.ts'
+import { createKeyRates } from '../keys/key-rates.ts'
+import { createTokenCache } from '../keys/token-cache.ts'
+import { createFindingCounts, type FindingCounts } from '../monitoring/finding-counts.ts'
+import type { HealthContext } from '../monitoring/health-endpoints.ts'
+import type { MetricsEndpointContext } from '../monitoring/metrics-endpoint.ts'
+import { createMetricsReport } from '../monitoring/metrics-report.ts'
+import { createReadiness } from '../monitoring/readiness.ts'
+import type { Follow } from '../nodes/follow.ts'
+import { joinRates } from '../nodes/join-rates.ts'
+import { loadOrRefuse, openOrRefuse, type ServerRules } from '../nodes/load.ts'
+import { type AccessLog, openAccessLog } from '../observe/access-log.ts'
+import { atLevel, type Log } from '../observe/log.ts'
+import { countRows, createMetrics } from '../observe/metrics.ts'
+import { createWriteCheck } from '../observe/write-check.ts'
+import { createPage, createSessionFinder } from '../page/page.ts'
+import type { PresetContext } from '../presets/endpoints.ts'
+import { createPresets } from '../presets/versions.ts'
+import type { Registry } from '../registry/registry.ts'
+import { isShortOfSpace } from '../runtime/disk-space.ts'
+import type { Fetch } from '../runtime/outbound.ts'
+import { createMutex } from '../scheduling/mutex.ts'
+import { createQueues } from '../scheduling/queues.ts'
+import { createRunningWork } from '../scheduling/running-work.ts'
+import type { Config, RateLimit } from '../settings/config.ts'
+import { createSettingsInEffect } from '../settings/effective-settings.ts'
+import { openMasterKeyText } from '../tokens/keyring.ts'
+import { openSigningKeys } from '../tokens/signing-keys.ts'
+
+/** What all endpoints need; each endpoint declares its part. */
+export type Context = AdminContext &
+  ExchangeContext &
+  InferenceContext &
+  ModelsContext &
+  PresetContext &
+  HealthContext &
+  MetricsEndpointContext &
+  RevisionContext & { accessLog: AccessLog; findingCounts: FindingCounts }
+
+/** Dependencies on the outside world, which tests replace. */
+export type Dependencies = {
+  now: () => number
+  monotonic: () => number
+  /** At least 0 and below 1. */
+  random: () => number
+  fetch: Fetch
+  resolve: Outbound['resolve']
+  usesProxy: boolean
+  log: Log
+  onBroken: (error: unknown) => void
+}
+
+/**
+ * Opens the database, a file as its only owner. With `create`, creates a missing file and its folder. `rules` are for
+ * a server database.
+ * @throws Fault `configuration`, or `conflict` while another process owns the file
+ */
+export async function openContext(
+  config: Config,
+  dependencies: Dependencies,
+  { create, rules }: { create: boolean; rules?: ServerRules },
+): Promise<AdminContext> {
+  const { now, monotonic, random, onBroken } = dependencies
+  const inEffect = createSettingsInEffect(config)
+  const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
+  const onUnknown = (batch: string, error: Error) =>
+    log('error', 'commit_outcome_unknown', { batch, reason: describeError(error) })
+  const database = await openOrRefuse(config, create, { monotonic, onUnknown, ...rules })
+  const { orm } = database
+  const writeCheck = createWriteCheck(monotonic)
+  const reportBroken = (error: unknown) => {
+    log('error', 'database_broken', { reason: describeError(error) })
+    onBroken(error)
+  }
+  const metrics = createMetrics(monotonic)
+  const reportCommit = (outcome: CommitOutcome) => {
+    writeCheck.note(outcome.isCommitted)
+    metrics.countCommit(outcome)
+  }
+  const { registry, spending, follow, following } = await loadOrRefuse(database, config, {
+    now,
+    monotonic,
+    onLook: metrics.countLook,
+    onReplaced: reportBroken,
+  })
+  const counted = countRows(createWriter(database, reportBroken, reportCommit, following), metrics, now)
+  const lastUses = createLastUses(orm, counted, registry)
+  const writer = noteRows(counted, lastUses)
+  const isWritable = () =>
+    writeCheck.isWritable(async () => {
+      const isWhole = writeCheck.isFailing() || (database.kind === 'file' && (await isShortOfSpace(database.path)))
+      await writer.write([touchWriteProbe(orm, now(), { isWhole })])
+    })
+  registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
+  const outbound = outboundFor(config, dependencies, registry)
+  const issuerKeys = createIssuerKeys({
+    outbound,
+    now,
+    monotonic,
+    random,
+    log,
+    graceMilliseconds: config.bundleGraceMilliseconds,
+    afterWait: follow.fresh,
+    adopt:
+      database.shared &&
+      ((issuer, into) => adoptNewer(issuer, into, { now, monotonic, read: (id) => readIssuerKeySet(orm, id) })),
+    keep: async (issuer, keySet) => {
+      if (registry.issuers.get(issuer.id) === issuer) await writer.write([putIssuerKeySet(orm, keySet)])
+    },
+  })
+  const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry }) })
+  const work = createRunningWork(now)
+  const backups = createBackups({ database, registry, masterKey: config.masterKey, metrics, now })
+  const backupSchedule = createBackupSchedule({ plan: config.backup, backups, work, now, log })
+  const written = { database, orm, writer, work, now, monotonic, log }
+  const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
+  const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
+  const kept = { spending, presets, lastUses, ...reports, queueBacktest: createQueues() }
+  const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
+  return { ...stored, ...scheduled, metrics, isWritable, isWriteFailing: writeCheck.isFailing, issuerKeys, outbound }
+}
+
+function outboundFor(config: Config, { fetch, resolve, usesProxy }: Dependencies, registry: Registry): Outbound {
+  const privateNetworks = () => privateNetworksFor(config, registry.organizations.size)
+  return { fetch, resolve, usesProxy, insecureIssuers: config.insecureIssuers, privateNetworks }
+}
+
+/**
+ * Adds to an open database what serving requires.
+ * @throws Fault `configuration` if the database was never initialized or the master key does not match
+ */
+export async function openServing(
+  admin: AdminContext,
+  { baseUrl, pageUrl, tlsState }: { baseUrl: string; pageUrl: string; tlsState?: AdminContext['tlsState'] },
+  fetch: Fetch,
+): Promise<Context> {
+  if (!isInitialized(admin)) throw notInitialized(admin.config)
+  const rows = await listSigningKeys(admin.orm)
+  const { key: masterKey, hex } = await openMasterKeyText(admin.config.masterKey, rows)
+  const { registry } = admin
+  const signingKeys = await openSigningKeys(rows, masterKey)
+  admin.follow.onSigningKeys.push(async () => signingKeys.load(await listSigningKeys(admin.orm)))
+  const reachability = createReachability(admin.monotonic)
+  const readiness = createReadiness({ ...admin, signingKeys, reachability })
+  const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
+  const page = admin.config.adminPage ? createPage(admin, pageUrl) : undefined
+  const { backup, retention, signingKeyDays } = admin.config
+  const observed = {
+    ...{ ...admin, signingKeys, signingKeyDays, reachability, readiness, accessLog, tlsState },
+    findingCounts: createFindingCounts(),
+    backupEveryMilliseconds: backup?.everyMilliseconds,
+    folders: {
+      data: admin.database.kind === 'file' ? dirname(admin.database.path) : undefined,
+      backup: backup?.folder,
+      archive: retention.folder,
+    },
+  }
+  return {
+    ...observed,
+    reportMetrics: createMetricsReport(observed),
+    clockDifferences: createClockDifferences(admin.registry.onDeleted),
+    ...{ callers: new WeakMap(), revisionKey: createRevisionKey(hex), page, baseUrl, fetch },
+    findSession: createSessionFinder(page),
+    exchangeRate: createRateLimiter(() => shareOf(admin.inEffect.read().rateLimit, admin.follow)),
+    replayGuard: await openReplayGuard(admin),
+    claimRecorder: createClaimRecorder({ registry, hashFor: (id) => createClaimHash(hex, id) }),
+    keyRates: createKeyRates(registry.onDeleted, await joinRates(admin)),
+    verifiedTokens: createTokenCache(signingKeys),
+    modelLists: createModelLists(admin.monotonic),
+    via: nameInstallation(admin.registry),
+    credentials: createCredentials({ ...admin, masterKey, fetch }),
+  }
+}
+
+/** The part of an exchange rate that this node admits. A burst is admitted by each node. */
+function shareOf(limit: RateLimit | undefined, { liveNodes }: Follow): RateLimit | undefined {
+  const nodes = liveNodes()
+  return limit === undefined || nodes === 1 ? limit : { ...limit, perMinute: limit.perMinute / nodes }
+}
+
+async function openReplayGuard({ database, orm, writer, now, monotonic }: AdminContext): Promise<ReplayGuard> {
+  const isShared = database.shared !== undefined
+  await writer.write([dropExpiredSubjectTokens(orm, now(), { isShared })])
+  return createReplayGuard({
+    known: await listUsedSubjectTokens(orm, now()),
+    keep: (row) =>
+      writer.appendUsedToken(row).then(
+        () => true,
+        (error: unknown) => {
+          if (isUsedElsewhere(error)) return false
+          throw error
+        },
+      ),
+    drop: (tokens) => writer.write(dropSubjectTokens(tokens, { isShared })),
+    now: now(),
+    monotonic,
+  })
+}
+
+export function notInitialized({ databasePath }: Config): Fault {
+  return new Fault(
+    'configuration',
+    `The database ${JSON.stringify(databasePath)} is not initialized; run: latchkey init`,
+  )
+}
+
+/** Stops a running backup and archive run, commits queued rows, then closes the database. */
+export async function closeContext({ backups, archiving, lastUses, writer, database }: AdminContext): Promise<void> {
+  database.shared?.beginEnd()
+  await backups.stop()
+  await archiving.stop()
+  // After a failed commit the times are not exact, which must not keep the database open.
+  await lastUses.flush().catch(() => {})
+  await writer.close()
+  await database.close()
+}

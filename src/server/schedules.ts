@@ -1,0 +1,73 @@
+// What a server does on timers: it rotates the signing key, makes backups, archives rows, writes last uses, warns of issuer keys that
+// expire and lets the doctor examine everything.
+import type { RunOperation } from '../admin/operations.ts'
+import { describeError } from '../fault.ts'
+import { archiveCheckMilliseconds, backupCheckMilliseconds } from '../limits.ts'
+import type { Context } from './context.ts'
+import { watchKeyExpiry } from './key-expiry-log.ts'
+import { rotateOnSchedule } from './rotation.ts'
+
+const lastUseMilliseconds = 60_000
+
+/**
+ * Starts all schedules; the signing key is rotated first if it is due. Returns a function that stops the timers and asks
+ * a running backup and archive run to stop. `closeContext` waits for both.
+ */
+export async function startSchedules(context: Context, runOperation: RunOperation): Promise<() => void> {
+  const stops = [
+    await rotateOnSchedule(context, runOperation),
+    backUpOnSchedule(context),
+    archiveOnSchedule(context),
+    writeLastUses(context),
+    watchKeyExpiry(context),
+    examineOnSchedule(context, runOperation),
+  ]
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+/** Makes the backups that are due, now and on a timer. Returns a function that stops the timer and a running backup. */
+function backUpOnSchedule({ config, backups, backupSchedule }: Context): () => void {
+  if (config.backup === undefined) return () => void backups.stop()
+  void backupSchedule.check()
+  const timer = setInterval(backupSchedule.check, backupCheckMilliseconds)
+  return () => {
+    clearInterval(timer)
+    void backups.stop()
+  }
+}
+
+/** Archives old rows when it is due. Returns a function that stops the timer and ends a run. */
+function archiveOnSchedule({ retention, archiving }: Context): () => void {
+  const timer = setInterval(retention.runWhenDue, archiveCheckMilliseconds)
+  return () => {
+    clearInterval(timer)
+    void archiving.stop()
+  }
+}
+
+/** Writes what was used once a minute. Returns a function that stops the timer; the last write is in `closeContext`. */
+function writeLastUses({ lastUses, page, log }: Context): () => void {
+  const logFailure = (error: unknown) => log('error', 'last_uses_not_written', { reason: describeError(error) })
+  const flush = () => Promise.all([lastUses.flush(), page?.sessions.flush()]).catch(logFailure)
+  const timer = setInterval(flush, lastUseMilliseconds)
+  return () => clearInterval(timer)
+}
+
+/** The first examination waits as long as the others for a start to settle: it loads what administration needs. */
+const examineMilliseconds = 5 * 60_000
+
+/** Lets the doctor examine everything on a timer, for metrics. Returns a function that stops the timer. */
+function examineOnSchedule({ findingCounts, log }: Context, runOperation: RunOperation): () => void {
+  const examine = async () => {
+    try {
+      const { findings } = await runOperation('doctor.examine', {}, { kind: 'server' })
+      findingCounts.note(findings)
+    } catch (error) {
+      log('error', 'examination_failed', { reason: describeError(error) })
+    }
+  }
+  const timer = setInterval(examine, examineMilliseconds)
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,19 @@
+// What workloads and load balancers ask for. These routes are served from the start; all others are loaded at first use.
+
+import { toOAuthError } from '../federation/oauth-reply.ts'
+import { exchangeToken } from '../federation/token-endpoint.ts'
+import type { ServedRoute } from '../http/endpoint.ts'
+import { inferenceRoutes } from '../inference/endpoint.ts'
+import { listModels, showModel } from '../inference/models/endpoint.ts'
+import { healthEndpoints } from '../monitoring/health-endpoints.ts'
+import { publishJwks } from '../tokens/jwks-endpoint.ts'
+import type { Context } from './context.ts'
+
+export const workloadRoutes: readonly ServedRoute<Context>[] = [
+  { method: 'POST', path: '/oauth/token', handle: exchangeToken, toResponse: toOAuthError },
+  { method: 'GET', path: '/oauth/jwks', handle: publishJwks },
+  ...inferenceRoutes,
+  { method: 'GET', path: '/models', handle: listModels },
+  { method: 'GET', path: '/models/{model+}', handle: showModel },
+  ...healthEndpoints,
+]

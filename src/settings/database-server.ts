@@ -1,0 +1,52 @@
+// The settings of a server database: its URL, its token, and the certificates that it is trusted by.
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { describeReadFailure } from '../../db/access.ts'
+import { Fault } from '../fault.ts'
+import type { SettingName } from './settings.ts'
+
+/** Where a server database is. The token is a secret. `caFile`: certificates to trust instead of the public ones. */
+export type DatabaseServer = { url: string; token: string | undefined; caFile: string | undefined }
+
+/** @throws Fault `configuration` */
+export function databaseServer(read: (name: SettingName) => string | undefined, url: string): DatabaseServer {
+  const [token, file] = [read('LATCHKEY_DATABASE_TOKEN'), read('LATCHKEY_DATABASE_TOKEN_FILE')]
+  if (token !== undefined && file !== undefined)
+    throw new Fault(
+      'configuration',
+      'LATCHKEY_DATABASE_TOKEN and LATCHKEY_DATABASE_TOKEN_FILE are both set: set one of them',
+    )
+  if (read('LATCHKEY_BACKUP_DIR') !== undefined)
+    throw new Fault(
+      'configuration',
+      'LATCHKEY_BACKUP_DIR is set, but backups copy a database file: leave it out, and take snapshots of the database server',
+    )
+  const caFile = read('LATCHKEY_DATABASE_CA_FILE')
+  return {
+    url,
+    token: file === undefined ? token : readTokenFile(file),
+    caFile: caFile === undefined ? undefined : resolve(caFile),
+  }
+}
+
+function readTokenFile(path: string): string {
+  const text = readText('LATCHKEY_DATABASE_TOKEN_FILE', path).trim()
+  if (/^[\x21-\x7e]+$/.test(text)) return text
+  throw new Fault(
+    'configuration',
+    `LATCHKEY_DATABASE_TOKEN_FILE is ${JSON.stringify(path)}, which does not hold a token: one line without spaces`,
+  )
+}
+
+/**
+ * The text of a file that a setting names.
+ * @throws Fault `configuration`
+ */
+export function readText(setting: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    const why = describeReadFailure(path, cause)
+    throw new Fault('configuration', `${setting} is ${JSON.stringify(path)}, which cannot be read: ${why}`)
+  }
+}
