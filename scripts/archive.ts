@@ -1,7 +1,7 @@
 // `latchkey archive`: moves old rows of the audit log and the ledger into files, lists the files, and checks them.
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { archiveKinds } from '../db/archive-kinds.ts'
+import { archiveKinds } from '../db/schema/archive-kinds.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'

@@ -1,6 +1,6 @@
 // `latchkey audit`: every exchange with its outcome and, if it was refused, the reason, which the caller does not see.
 import { type Command, Option } from 'commander'
-import { changeKinds } from '../db/record-schema.ts'
+import { changeKinds } from '../db/schema/record-schema.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { reportRowsMax } from '../src/limits.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'

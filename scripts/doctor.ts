@@ -1,6 +1,6 @@
 // `latchkey doctor`: what an operator should act on, by exit code, for sites without a metrics system.
 import type { Command } from 'commander'
-import { latestSchema } from '../db/migrate.ts'
+import { latestSchema } from '../db/schema/migrate.ts'
 import { inOrder } from '../src/admin/doctor/findings.ts'
 import { judgeSchema } from '../src/admin/doctor/server-rules.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'

@@ -1,6 +1,6 @@
 // `latchkey migrate`: brings a database to the schema of this program before a server starts, however long that takes.
 import type { Command } from 'commander'
-import { latestSchema } from '../db/migrate.ts'
+import { latestSchema } from '../db/schema/migrate.ts'
 import { isServed } from '../src/admin/transport/client.ts'
 import { openOrRefuse } from '../src/nodes/load.ts'
 import { socketPathFor } from '../src/settings/config.ts'

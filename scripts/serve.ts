@@ -1,6 +1,6 @@
 // `latchkey serve`: runs the service until a signal stops it.
 import type { Command } from 'commander'
-import { latestSchema } from '../db/migrate.ts'
+import { latestSchema } from '../db/schema/migrate.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { logFlushMillisecondsMax } from '../src/limits.ts'
 import { leave } from '../src/nodes/leave.ts'

@@ -1,6 +1,6 @@
 // `latchkey usage`: totals of requests, tokens and cost, or single requests; as a table, JSON or CSV.
 import { type Command, Option } from 'commander'
-import { usageGroupings } from '../db/usage-groupings.ts'
+import { usageGroupings } from '../db/schema/usage-groupings.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'

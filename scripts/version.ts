@@ -1,6 +1,6 @@
 // `latchkey version`: version and commit of this program, for error reports; what is inside, and its licenses.
 import { type Command, CommanderError, Option } from 'commander'
-import { latestSchema } from '../db/migrate.ts'
+import { latestSchema } from '../db/schema/migrate.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { Fault } from '../src/fault.ts'
 import { command, givenTo, print, withSettings } from './shared/command-line.ts'

@@ -169,9 +169,9 @@ describe('files', () => {
     }
   })
 
-  test('write to the database through db/write.ts alone', () => {
+  test('write to the database through db/write/write.ts alone', () => {
     const writing = files.filter((file) => /\.(batch|transaction)\(|\bdatabase\.commit\(/.test(sources.get(file) ?? ''))
-    expect(writing.toSorted()).toEqual(['db/migrate.ts', 'db/server-database.ts', 'db/write.ts'])
+    expect(writing.toSorted()).toEqual(['db/remote/server-database.ts', 'db/schema/migrate.ts', 'db/write/write.ts'])
   })
 
   test('begin by saying what they are for', () => {

@@ -1,5 +1,5 @@
 // Runs an admin operation where the database is: in the server that owns it, over its socket, or in this process.
-import type { OnProgress } from '../../db/slices.ts'
+import type { OnProgress } from '../../db/read/slices.ts'
 import type { OperationInput, OperationName, OperationResponse } from '../../src/admin/operations.ts'
 import { askServer, isServed } from '../../src/admin/transport/client.ts'
 import { readLocalUser } from '../../src/admin/transport/local-user.ts'

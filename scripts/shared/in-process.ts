@@ -1,7 +1,7 @@
 // Runs an admin operation in this process, which owns the database meanwhile.
 
-import { isUnknownOutcome } from '../../db/server-errors.ts'
-import type { OnProgress } from '../../db/slices.ts'
+import type { OnProgress } from '../../db/read/slices.ts'
+import { isUnknownOutcome } from '../../db/remote/server-errors.ts'
 import { isInitialized } from '../../src/admin/operation/context.ts'
 import { createOperationRunner } from '../../src/admin/operation/operation.ts'
 import { type OperationName, operations } from '../../src/admin/operations.ts'

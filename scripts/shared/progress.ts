@@ -1,5 +1,5 @@
 // Shows the progress of a long operation on one line of standard error, if that is a terminal. Short ones show nothing.
-import type { OnProgress } from '../../db/slices.ts'
+import type { OnProgress } from '../../db/read/slices.ts'
 
 type Stream = { isTTY?: boolean; write: (text: string) => unknown }
 export type Progress = { onProgress: OnProgress /** Clears the line. */; end: () => void }

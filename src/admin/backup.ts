@@ -1,6 +1,6 @@
 // Admin operations on backups: make one now, and show how the last ones went. They belong to the whole installation, so HTTP does not offer them.
 import { isAbsolute } from 'node:path'
-import { actorColumns } from '../../db/admin-changes.ts'
+import { actorColumns } from '../../db/tables/admin-changes.ts'
 import { logBackup } from '../backup/schedule.ts'
 import { describeError, Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'

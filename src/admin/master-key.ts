@@ -2,12 +2,12 @@
 // is written as `.next` before the commit. Whichever key opens the database after a crash is on disk, and `keyring` finds it.
 
 import { shellWord } from '../../db/access.ts'
-import type { Touched } from '../../db/admin-changes.ts'
-import { listNodes } from '../../db/nodes.ts'
-import type { Statement } from '../../db/rows.ts'
-import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
-import { dropPrivateKey, insertSigningKey, listSigningKeys, updatePrivateKey } from '../../db/signing-keys.ts'
-import { updateUpstream } from '../../db/upstreams.ts'
+import type { SigningKey as SigningKeyRow } from '../../db/schema/schema.ts'
+import type { Touched } from '../../db/tables/admin-changes.ts'
+import { listNodes } from '../../db/tables/nodes.ts'
+import { dropPrivateKey, insertSigningKey, listSigningKeys, updatePrivateKey } from '../../db/tables/signing-keys.ts'
+import { updateUpstream } from '../../db/tables/upstreams.ts'
+import type { Statement } from '../../db/write/rows.ts'
 import { Fault } from '../fault.ts'
 import { openCredential, sealCredential } from '../inference/upstream/credentials.ts'
 import type { Upstream } from '../inference/upstream/targets.ts'

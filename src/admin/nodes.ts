@@ -1,5 +1,5 @@
 // Admin operations on the nodes of a server database: list them.
-import { listNodes } from '../../db/nodes.ts'
+import { listNodes } from '../../db/tables/nodes.ts'
 import { type } from '../values/shape.ts'
 import { type OperationContext, operation } from './operation/operation.ts'
 import { timeOf } from './operation/references.ts'

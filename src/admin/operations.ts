@@ -1,6 +1,7 @@
 // Everything an admin can do, once. Commands, socket and HTTP run these operations by name; the types of inputs and responses come from here.
-import type { Actor } from '../../db/admin-changes.ts'
-import type { OnProgress } from '../../db/slices.ts'
+
+import type { OnProgress } from '../../db/read/slices.ts'
+import type { Actor } from '../../db/tables/admin-changes.ts'
 import { archiveOperations } from './archives.ts'
 import { backupOperations } from './backup.ts'
 import { configOperations } from './config/config.ts'

@@ -1,6 +1,7 @@
 // Admin operations on organizations and their workspaces, and the first start of a database.
 
-import { insertApiKey } from '../../db/api-keys.ts'
+import { claimRecordings, type Organization, planNames, type User, type Workspace } from '../../db/schema/schema.ts'
+import { insertApiKey } from '../../db/tables/api-keys.ts'
 import {
   findWorkspace,
   insertOrganization,
@@ -9,9 +10,8 @@ import {
   listOrganizations,
   listWorkspaces,
   updateOrganization,
-} from '../../db/organizations.ts'
-import { claimRecordings, type Organization, planNames, type User, type Workspace } from '../../db/schema.ts'
-import { insertSigningKey } from '../../db/signing-keys.ts'
+} from '../../db/tables/organizations.ts'
+import { insertSigningKey } from '../../db/tables/signing-keys.ts'
 import { Fault } from '../fault.ts'
 import { isEntitled } from '../federation/policy-binding.ts'
 import { createUserRow } from '../keys/owner.ts'

@@ -1,7 +1,8 @@
 // Runs operations. They are loaded when one is asked for, since exchange and inference use none of them.
-import type { Actor } from '../../db/admin-changes.ts'
-import { nextSlice } from '../../db/pace.ts'
-import type { OnProgress } from '../../db/slices.ts'
+
+import { nextSlice } from '../../db/read/pace.ts'
+import type { OnProgress } from '../../db/read/slices.ts'
+import type { Actor } from '../../db/tables/admin-changes.ts'
 import { loadTypes } from '../values/deferred-type.ts'
 import type { AdminContext } from './operation/context.ts'
 import { createOperationRunner, type RunByName } from './operation/operation.ts'

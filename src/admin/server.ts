@@ -1,6 +1,6 @@
 // Admin operations on the running server itself. They need a server: a command that owns the database has nothing to reload.
-import { latestSchema } from '../../db/migrate.ts'
-import { listSigningKeys } from '../../db/signing-keys.ts'
+import { latestSchema } from '../../db/schema/migrate.ts'
+import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import { Fault } from '../fault.ts'
 import { formatAddress } from '../settings/addresses.ts'
 import { isFittingMasterKey } from '../tokens/keyring.ts'

@@ -1,7 +1,7 @@
 // Admin operations on the keys that sign access tokens (reference: Signing keys): list them, and rotate to a new one.
 
-import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
-import { endSigningKeys, insertSigningKey, listSigningKeys } from '../../db/signing-keys.ts'
+import type { SigningKey as SigningKeyRow } from '../../db/schema/schema.ts'
+import { endSigningKeys, insertSigningKey, listSigningKeys } from '../../db/tables/signing-keys.ts'
 import { Fault } from '../fault.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
 import {

@@ -1,6 +1,6 @@
 // The admin operation that shows the installation: what runs, with which settings, and how backups and certificates stand. No secret is in it.
-import { readSchemaVersion } from '../../db/facts.ts'
-import { type ListedNode, listNodes } from '../../db/nodes.ts'
+import { readSchemaVersion } from '../../db/read/facts.ts'
+import { type ListedNode, listNodes } from '../../db/tables/nodes.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { describeSettings } from '../settings/effective-settings.ts'
 import { type } from '../values/shape.ts'

@@ -1,7 +1,7 @@
 // Runs the archiving of a server database under its lease, so that of all nodes and commands one archives at a time. A
 // database file has one process and needs none.
-import { dropArchiveLease, holdArchiveLease, isLeaseLost, takeArchiveLease } from '../../db/archive-lease.ts'
-import type { Writer } from '../../db/write.ts'
+import { dropArchiveLease, holdArchiveLease, isLeaseLost, takeArchiveLease } from '../../db/tables/archive-lease.ts'
+import type { Writer } from '../../db/write/write.ts'
 import { Fault } from '../fault.ts'
 
 type OwnWriter = Pick<Writer, 'write'>

@@ -4,8 +4,12 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Actor, actorColumns, recordChanges } from '../../db/admin-changes.ts'
-import type { ArchiveKind } from '../../db/archive-kinds.ts'
+import type { Database, Orm } from '../../db/file/open.ts'
+import { planArchive } from '../../db/read/due-rows.ts'
+import { type OnProgress, readInSlices } from '../../db/read/slices.ts'
+import type { ArchiveKind } from '../../db/schema/archive-kinds.ts'
+import type { Archive } from '../../db/schema/record-schema.ts'
+import { type Actor, actorColumns, recordChanges } from '../../db/tables/admin-changes.ts'
 import {
   archivedLines,
   findArchive,
@@ -16,13 +20,9 @@ import {
   moveUnverified,
   type PlannedArchive,
   removeArchivedRows,
-} from '../../db/archives.ts'
-import { planArchive } from '../../db/due-rows.ts'
-import type { Database, Orm } from '../../db/open.ts'
-import type { Archive } from '../../db/record-schema.ts'
-import type { Statement } from '../../db/rows.ts'
-import { type OnProgress, readInSlices } from '../../db/slices.ts'
-import type { Writer } from '../../db/write.ts'
+} from '../../db/tables/archives.ts'
+import type { Statement } from '../../db/write/rows.ts'
+import type { Writer } from '../../db/write/write.ts'
 import { Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import { readArchiveFile, unreadable, type Written, writeArchiveFile, writeTextFile } from './archive-file.ts'

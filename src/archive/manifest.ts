@@ -1,8 +1,9 @@
 // The manifest beside an archive: what the file holds, for people and scripts that have no database. Names of members never change
 // their meaning within a format version.
-import { tableOf } from '../../db/archives.ts'
-import { latestSchema } from '../../db/migrate.ts'
-import type { Archive } from '../../db/record-schema.ts'
+
+import { latestSchema } from '../../db/schema/migrate.ts'
+import type { Archive } from '../../db/schema/record-schema.ts'
+import { tableOf } from '../../db/tables/archives.ts'
 import { type } from '../values/shape.ts'
 import type { Written } from './archive-file.ts'
 

@@ -1,6 +1,6 @@
 // How fast archives are made: work in slices with rests between them, and small checkpoints, so that a server stays responsive.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/file/open.ts'
 
 /** A server spends a quarter of the time on archives. */
 const restPerWork = 3

@@ -1,6 +1,6 @@
 // How long rows stay in the database: the settings, and the times that follow from them. Rules only.
 import { resolve } from 'node:path'
-import type { ArchiveKind } from '../../db/archive-kinds.ts'
+import type { ArchiveKind } from '../../db/schema/archive-kinds.ts'
 import { Fault } from '../fault.ts'
 
 /** Ages in days at which rows are archived, undefined to keep them, and the folder of archives. */

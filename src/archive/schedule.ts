@@ -1,5 +1,5 @@
 // Archives old rows once a day in a server, in a quiet moment, and remembers how that went.
-import type { ArchiveKind } from '../../db/archive-kinds.ts'
+import type { ArchiveKind } from '../../db/schema/archive-kinds.ts'
 import { describeError, Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import type { RunningWork } from '../scheduling/running-work.ts'

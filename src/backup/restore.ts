@@ -18,7 +18,7 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { type TakenOver, takeOver } from '../../db/take-over.ts'
+import { type TakenOver, takeOver } from '../../db/file/take-over.ts'
 import { Fault } from '../fault.ts'
 import { type BackupCheck, type Verification, verifyBackup } from './verify.ts'
 

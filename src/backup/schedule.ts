@@ -1,6 +1,6 @@
 // Makes backups on schedule and removes old ones. What is due follows from the files in the folder, so it survives a restart.
 import { rm } from 'node:fs/promises'
-import type { OnProgress } from '../../db/slices.ts'
+import type { OnProgress } from '../../db/read/slices.ts'
 import { describeError } from '../fault.ts'
 import { backupRetryMilliseconds } from '../limits.ts'
 import type { Log } from '../observe/log.ts'

@@ -1,7 +1,7 @@
 // Builds the audit record of an exchange: who made the request, under which policy, and the outcome. It decides
 // nothing.
 import { hash } from 'node:crypto'
-import type { AuditRow } from '../../db/record-schema.ts'
+import type { AuditRow } from '../../db/schema/record-schema.ts'
 import { withoutSecrets } from '../fault.ts'
 import type { RequestInfo } from '../http/endpoint.ts'
 import { claimCharactersMax } from '../limits.ts'

@@ -1,6 +1,6 @@
 // A policy with its organization, issuer and target key, read as one snapshot, and the check whether it currently
 // allows exchanges.
-import type { ApiKey, Organization } from '../../db/schema.ts'
+import type { ApiKey, Organization } from '../../db/schema/schema.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'
 import type { Issuer } from './issuer/issuer.ts'
 import type { Policy } from './policy.ts'

@@ -1,7 +1,7 @@
 // The rules of a federation policy (reference: Policy). Saving and exchanging compile conditions with the same
 // function, so they cannot disagree.
 import { LRUCache } from 'lru-cache'
-import type { Policy as PolicyRow } from '../../db/schema.ts'
+import type { Policy as PolicyRow } from '../../db/schema/schema.ts'
 import { isStringArray } from '../values/json-members.ts'
 import {
   type Condition,

@@ -1,8 +1,9 @@
 // The token endpoint (reference: Token exchange): one exchange from top to bottom, as form, pipeline steps, minting,
 // audit and response.
-import type { AuditRow } from '../../db/record-schema.ts'
-import { serverFailureOf } from '../../db/server-errors.ts'
-import type { Writer } from '../../db/write.ts'
+
+import { serverFailureOf } from '../../db/remote/server-errors.ts'
+import type { AuditRow } from '../../db/schema/record-schema.ts'
+import type { Writer } from '../../db/write/write.ts'
 import { describeError, Fault } from '../fault.ts'
 import { hasMediaType, readBody } from '../http/body.ts'
 import type { RequestInfo } from '../http/endpoint.ts'

@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 document of the service, made from the documentation of the endpoints and the shapes that check their input.
 import { isDeepStrictEqual } from 'node:util'
-import { createPace, nextSlice } from '../../db/pace.ts'
+import { createPace, nextSlice } from '../../db/read/pace.ts'
 import {
   inputDepthMax,
   inputEntriesMax,

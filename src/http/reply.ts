@@ -1,5 +1,5 @@
 // Responses: JSON, and the error shape of every endpoint except the token endpoint (reference: Error shape).
-import { createPace } from '../../db/pace.ts'
+import { createPace } from '../../db/read/pace.ts'
 import type { Fault, FaultCode } from '../fault.ts'
 
 /** The status of every fault. */

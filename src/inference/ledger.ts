@@ -1,7 +1,7 @@
 // The ledger entry of one inference request: opened when it is forwarded, written once when it ends. The row is
 // committed before the response ends.
-import type { UsageRow } from '../../db/record-schema.ts'
-import type { Writer } from '../../db/write.ts'
+import type { UsageRow } from '../../db/schema/record-schema.ts'
+import type { Writer } from '../../db/write/write.ts'
 import { describeError, withoutSecrets } from '../fault.ts'
 import type { Principal } from '../keys/bearer.ts'
 import type { KeyRates } from '../keys/key-rates.ts'

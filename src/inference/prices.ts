@@ -1,6 +1,6 @@
 // What a request costs when the upstream does not report it: a price list by model pattern. Money is in nanodollars,
 // billionths of a US dollar.
-import type { Price } from '../../db/schema.ts'
+import type { Price } from '../../db/schema/schema.ts'
 import { nanodollarsPerDollar, responseDollarsMax } from '../limits.ts'
 import { compilePatterns } from '../values/pattern.ts'
 import type { TokenCounts } from './usage.ts'

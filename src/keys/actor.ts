@@ -1,5 +1,5 @@
 // Who changes something over HTTP, for the record of the change: a management key, and the session that uses it.
-import type { Actor } from '../../db/admin-changes.ts'
+import type { Actor } from '../../db/tables/admin-changes.ts'
 import { isForced } from '../http/force.ts'
 import type { BearerContext } from './bearer.ts'
 

@@ -1,7 +1,7 @@
 // API keys (reference: Credentials): their text, their hash, the label by which people recognize them, and whether one
 // is usable. Knows no database.
 import { hash } from 'node:crypto'
-import type { ApiKey } from '../../db/schema.ts'
+import type { ApiKey } from '../../db/schema/schema.ts'
 import { Fault } from '../fault.ts'
 import { type AllowLists, compileAllowLists } from './allow-lists.ts'
 

@@ -1,6 +1,6 @@
 // Turns the Authorization header into who is calling (reference: Credentials): an API key, or an access token acting as
 // one. For administration, a session of the admin page counts too.
-import type { Organization } from '../../db/schema.ts'
+import type { Organization } from '../../db/schema/schema.ts'
 import { Fault } from '../fault.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'

@@ -1,7 +1,7 @@
 // The key endpoints as the official client has them (reference: Key endpoints): `GET /key` for every caller, `/keys`
 // for management keys.
 
-import type { Actor } from '../../db/admin-changes.ts'
+import type { Actor } from '../../db/tables/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import type { Endpoint, Handle } from '../http/endpoint.ts'

@@ -1,5 +1,5 @@
 // The rate limits of keys, requests and tokens per minute: one bucket each, which refills over time.
-import type { ApiKey } from '../../db/schema.ts'
+import type { ApiKey } from '../../db/schema/schema.ts'
 
 type RatedKey = Pick<ApiKey, 'id' | 'requestsPerMinute' | 'tokensPerMinute' | 'createdAt'>
 

@@ -1,10 +1,10 @@
 // Users, who own keys and create presets. An unknown name creates a user, in the same commit as what it owns.
 
-import type { Touched } from '../../db/admin-changes.ts'
-import type { Orm } from '../../db/open.ts'
-import { findUser, insertUser } from '../../db/organizations.ts'
-import type { Statement } from '../../db/rows.ts'
-import type { User } from '../../db/schema.ts'
+import type { Orm } from '../../db/file/open.ts'
+import type { User } from '../../db/schema/schema.ts'
+import type { Touched } from '../../db/tables/admin-changes.ts'
+import { findUser, insertUser } from '../../db/tables/organizations.ts'
+import type { Statement } from '../../db/write/rows.ts'
 
 /** A user, and what the commit must also contain when the user is new. */
 export type Owner = { user: User; statements: Statement[]; touched: Touched[] }

@@ -1,7 +1,7 @@
 // What each key has spent, in memory: in total, and per day, week and month (UTC, weeks start on Monday). Money is in
 // nanodollars.
-import type { ApiKey } from '../../db/schema.ts'
-import type { UnpackedDays } from '../../db/usage.ts'
+import type { ApiKey } from '../../db/schema/schema.ts'
+import type { UnpackedDays } from '../../db/tables/usage.ts'
 import { spentPeriodsMax } from '../limits.ts'
 import { createPackedMap } from '../values/packed-map.ts'
 

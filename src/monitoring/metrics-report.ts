@@ -1,8 +1,8 @@
 // The text of a scrape: what was counted, and the state of the server at this moment, under names instead of ids.
 import { statSync } from 'node:fs'
-import type { Database } from '../../db/open.ts'
-import { createPace } from '../../db/pace.ts'
-import type { Organization } from '../../db/schema.ts'
+import type { Database } from '../../db/file/open.ts'
+import { createPace } from '../../db/read/pace.ts'
+import type { Organization } from '../../db/schema/schema.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Issuer } from '../federation/issuer/issuer.ts'
 import type { IssuerKeys } from '../federation/issuer/issuer-keys.ts'

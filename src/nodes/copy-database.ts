@@ -1,4 +1,6 @@
 // Copies an installation from a database file to a database server, or back, and proves that the copy is equal.
+
+import type { Database, OpenRefusal } from '../../db/file/open.ts'
 import {
   type CopiedTable,
   clearIdentity,
@@ -10,10 +12,9 @@ import {
   listCopiedTables,
   readNewestCommit,
   type TableDigest,
-} from '../../db/copy-rows.ts'
-import { listNodes } from '../../db/nodes.ts'
-import type { Database, OpenRefusal } from '../../db/open.ts'
-import type { OnProgress } from '../../db/slices.ts'
+} from '../../db/read/copy-rows.ts'
+import type { OnProgress } from '../../db/read/slices.ts'
+import { listNodes } from '../../db/tables/nodes.ts'
 import { Fault } from '../fault.ts'
 
 export type CopiedDatabase = { tables: TableDigest[]; rows: number }

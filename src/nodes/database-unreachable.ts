@@ -1,7 +1,7 @@
 // The errors while the database server does not respond, or not as it should: one for who runs this program, and one for
 // callers, who learn nothing of it.
-import { isUnknownOutcome, serverFailureOf } from '../../db/server-errors.ts'
-import { notConfirmed } from '../../db/server-failure.ts'
+import { isUnknownOutcome, serverFailureOf } from '../../db/remote/server-errors.ts'
+import { notConfirmed } from '../../db/remote/server-failure.ts'
 import { Fault } from '../fault.ts'
 
 /**

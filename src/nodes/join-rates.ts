@@ -1,6 +1,7 @@
 // What a node knows when it begins to admit its part of the rate limits of keys.
-import { newestKeyTime } from '../../db/api-keys.ts'
-import type { Database } from '../../db/open.ts'
+
+import type { Database } from '../../db/file/open.ts'
+import { newestKeyTime } from '../../db/tables/api-keys.ts'
 import type { Sharing } from '../keys/key-rates.ts'
 import type { Follow } from './follow.ts'
 

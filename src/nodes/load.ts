@@ -1,11 +1,11 @@
 // Opens the database of the settings, a file or one on a server, and loads what requests look up.
 import { dirname } from 'node:path'
-import type { Following } from '../../db/change-queue.ts'
-import { damagedFile, damageOf } from '../../db/file-errors.ts'
-import { firstRevision } from '../../db/look.ts'
-import { type Database, type OpenRefusal, openDatabase } from '../../db/open.ts'
-import type { ServerOptions } from '../../db/server-database.ts'
-import { listSpentDays } from '../../db/usage.ts'
+import { damagedFile, damageOf } from '../../db/file/file-errors.ts'
+import { type Database, type OpenRefusal, openDatabase } from '../../db/file/open.ts'
+import { firstRevision } from '../../db/remote/look.ts'
+import type { ServerOptions } from '../../db/remote/server-database.ts'
+import { listSpentDays } from '../../db/tables/usage.ts'
+import type { Following } from '../../db/write/change-queue.ts'
 import { Fault, type FaultCode } from '../fault.ts'
 import { configuredUpstream } from '../inference/upstream/targets.ts'
 import { addUncommitted, createSpending, type Spending } from '../keys/spending.ts'
@@ -35,7 +35,7 @@ export async function openConfigured(
     return openDatabase({ path: databasePath, create, synchronous: databaseSynchronous })
   }
   // A database file needs none of it.
-  const { openServerDatabase } = await import('../../db/server-database.ts')
+  const { openServerDatabase } = await import('../../db/remote/server-database.ts')
   return openServerDatabase({ ...databaseServer, ...rules, create, send: connectTo(databaseServer) })
 }
 

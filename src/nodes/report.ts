@@ -1,8 +1,8 @@
 // Reports to the other nodes of a server database that this one is alive, once a second. A database file has one process.
 import { hostname } from 'node:os'
-import { latestSchema } from '../../db/migrate.ts'
-import { dropNode, reportNode } from '../../db/nodes.ts'
-import type { Writer } from '../../db/write.ts'
+import { latestSchema } from '../../db/schema/migrate.ts'
+import { dropNode, reportNode } from '../../db/tables/nodes.ts'
+import type { Writer } from '../../db/write/write.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { describeError } from '../fault.ts'
 import type { Log } from '../observe/log.ts'

@@ -1,7 +1,7 @@
 // Sends the requests of the database client to a database server, and reports which of them were certainly not sent.
 
-import type { SendRequest } from '../../db/server-database.ts'
-import { asNotReached } from '../../db/server-errors.ts'
+import type { SendRequest } from '../../db/remote/server-database.ts'
+import { asNotReached } from '../../db/remote/server-errors.ts'
 import { outboundFetch } from '../runtime/outbound.ts'
 import { type DatabaseServer, readText } from '../settings/database-server.ts'
 

@@ -1,6 +1,6 @@
 // What every key has spent when a node starts, while other nodes go on writing usage rows.
-import type { Orm } from '../../db/open.ts'
-import { listSpentDays, listSpentSince } from '../../db/usage.ts'
+import type { Orm } from '../../db/file/open.ts'
+import { listSpentDays, listSpentSince } from '../../db/tables/usage.ts'
 import { createSpending, type Spending } from '../keys/spending.ts'
 
 const rowsAtOnce = 5_000

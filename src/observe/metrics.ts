@@ -1,6 +1,6 @@
 // What is counted while requests are served. The rows of audit and ledger know nearly everything, so they are counted as they are committed.
-import type { AuditRow, UsageRow } from '../../db/record-schema.ts'
-import type { CommitOutcome, Writer } from '../../db/write.ts'
+import type { AuditRow, UsageRow } from '../../db/schema/record-schema.ts'
+import type { CommitOutcome, Writer } from '../../db/write/write.ts'
 import type { Fault } from '../fault.ts'
 import { labelValuesMax, nanodollarsPerDollar } from '../limits.ts'
 import { type FamilyName, families } from './metric-families.ts'

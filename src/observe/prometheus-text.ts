@@ -1,5 +1,5 @@
 // Metrics as text in the exposition format of Prometheus, version 0.0.4.
-import type { Pace } from '../../db/pace.ts'
+import type { Pace } from '../../db/read/pace.ts'
 import type { Family } from './metric-families.ts'
 import type { Sample } from './series.ts'
 

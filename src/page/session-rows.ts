@@ -1,7 +1,7 @@
 // The sessions that the registry holds, equal to the database. Each has its key as it was when the session was loaded.
-import type { Orm } from '../../db/open.ts'
-import type { SessionRow } from '../../db/record-schema.ts'
-import { listSessions } from '../../db/sessions.ts'
+import type { Orm } from '../../db/file/open.ts'
+import type { SessionRow } from '../../db/schema/record-schema.ts'
+import { listSessions } from '../../db/tables/sessions.ts'
 import type { Key } from '../keys/api-key.ts'
 
 export type KeptSession = { row: SessionRow; key: Key }

@@ -1,10 +1,10 @@
 // The sessions of the admin page, in memory. A session ends after 30 minutes without use, after 8 hours, and at once when its key changes.
 // Uses are written once a minute, so a request writes nothing.
-import type { Orm } from '../../db/open.ts'
-import { nextSlice } from '../../db/pace.ts'
-import type { SessionRow } from '../../db/record-schema.ts'
-import { dropSessions, putSessionUses } from '../../db/sessions.ts'
-import type { Writer } from '../../db/write.ts'
+import type { Orm } from '../../db/file/open.ts'
+import { nextSlice } from '../../db/read/pace.ts'
+import type { SessionRow } from '../../db/schema/record-schema.ts'
+import { dropSessions, putSessionUses } from '../../db/tables/sessions.ts'
+import type { Writer } from '../../db/write/write.ts'
 import { Fault } from '../fault.ts'
 import { type Key, keyStateOf } from '../keys/api-key.ts'
 import { type KeptSession, reloadSessions, type SessionRows } from './session-rows.ts'

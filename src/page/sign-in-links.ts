@@ -1,8 +1,14 @@
 // One-time links to the admin page: each signs in once, within two minutes, at any node. The database has the SHA-256 of
 // the code, so whoever reads the database cannot sign in.
-import type { Orm } from '../../db/open.ts'
-import { findSignInLink, insertSignInLink, isLinkUsed, type LinkGrant, useSignInLink } from '../../db/sign-in-links.ts'
-import type { Writer } from '../../db/write.ts'
+import type { Orm } from '../../db/file/open.ts'
+import {
+  findSignInLink,
+  insertSignInLink,
+  isLinkUsed,
+  type LinkGrant,
+  useSignInLink,
+} from '../../db/tables/sign-in-links.ts'
+import type { Writer } from '../../db/write/write.ts'
 import { createToken, hashToken } from './session-cookie.ts'
 
 const linkMillisecondsMax = 2 * 60_000

@@ -1,8 +1,9 @@
 // The rows of a new preset version: its number follows the previous one, and presets are limited in number. It reads nothing.
-import type { Actor, Touched } from '../../db/admin-changes.ts'
-import { type DesignatedPreset, insertPresetVersions, modelsOf } from '../../db/presets.ts'
-import { type Bulk, createBulk, type Statement } from '../../db/rows.ts'
-import type { PresetVersion } from '../../db/schema.ts'
+
+import type { PresetVersion } from '../../db/schema/schema.ts'
+import type { Actor, Touched } from '../../db/tables/admin-changes.ts'
+import { type DesignatedPreset, insertPresetVersions, modelsOf } from '../../db/tables/presets.ts'
+import { type Bulk, createBulk, type Statement } from '../../db/write/rows.ts'
 import { Fault } from '../fault.ts'
 import { presetsMax } from '../limits.ts'
 import type { PresetContent } from './preset.ts'

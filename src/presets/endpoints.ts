@@ -1,8 +1,8 @@
 // The preset endpoints (reference: Preset endpoints). Any credential of the workspace reads; a management key with write access changes.
 
-import type { Actor } from '../../db/admin-changes.ts'
-import type { Orm } from '../../db/open.ts'
-import { readPresetVersion } from '../../db/presets.ts'
+import type { Orm } from '../../db/file/open.ts'
+import type { Actor } from '../../db/tables/admin-changes.ts'
+import { readPresetVersion } from '../../db/tables/presets.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
 import type { Endpoint, Handle, RequestInfo } from '../http/endpoint.ts'

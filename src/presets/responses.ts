@@ -1,5 +1,5 @@
 // Presets on the wire (reference: Presets; Preset versions): the shapes for the OpenAPI document, and the functions that return them.
-import { type PresetVersion, presetStatuses } from '../../db/schema.ts'
+import { type PresetVersion, presetStatuses } from '../../db/schema/schema.ts'
 import { type } from '../values/shape.ts'
 import type { Preset } from './drafts.ts'
 import type { Version } from './versions.ts'

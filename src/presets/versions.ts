@@ -1,8 +1,9 @@
 // Preset versions: creates new ones, numbered in the order of their commit, and caches those in use.
-import type { Actor } from '../../db/admin-changes.ts'
-import type { Orm } from '../../db/open.ts'
-import { readPresetVersion } from '../../db/presets.ts'
-import type { PresetVersion } from '../../db/schema.ts'
+
+import type { Orm } from '../../db/file/open.ts'
+import type { PresetVersion } from '../../db/schema/schema.ts'
+import type { Actor } from '../../db/tables/admin-changes.ts'
+import { readPresetVersion } from '../../db/tables/presets.ts'
 import { checkUnchanged } from '../http/entity-tag.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'

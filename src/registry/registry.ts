@@ -3,14 +3,10 @@
 // admin/commit.ts changes it.
 import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { ChangeKind } from '../../db/admin-changes.ts'
-import { type BundleSigner, bundleSigners } from '../../db/bundle-schema.ts'
-import { listBundleSigners } from '../../db/bundle-signers.ts'
-import { listConfigDocuments } from '../../db/config-documents.ts'
-import { readByIds, readInParts } from '../../db/fitting.ts'
-import type { Orm } from '../../db/open.ts'
-import { listPresets, readPresets } from '../../db/presets.ts'
-import { sessions } from '../../db/record-schema.ts'
+import type { Orm } from '../../db/file/open.ts'
+import { readByIds, readInParts } from '../../db/read/fitting.ts'
+import { type BundleSigner, bundleSigners } from '../../db/schema/bundle-schema.ts'
+import { sessions } from '../../db/schema/record-schema.ts'
 import {
   type ConfigDocument,
   type Organization,
@@ -19,8 +15,12 @@ import {
   upstreams,
   users,
   workspaces,
-} from '../../db/schema.ts'
-import { findPrices, listPrices } from '../../db/upstreams.ts'
+} from '../../db/schema/schema.ts'
+import type { ChangeKind } from '../../db/tables/admin-changes.ts'
+import { listBundleSigners } from '../../db/tables/bundle-signers.ts'
+import { listConfigDocuments } from '../../db/tables/config-documents.ts'
+import { listPresets, readPresets } from '../../db/tables/presets.ts'
+import { findPrices, listPrices } from '../../db/tables/upstreams.ts'
 import { compilePrices, type PriceList } from '../inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from '../inference/upstream/targets.ts'
 import { loadSessions, type SessionRows } from '../page/session-rows.ts'

@@ -1,4 +1,4 @@
-// Lets other work of the event loop run between the steps of long work. `createPace` in db/pace.ts does the same by time, for rows.
+// Lets other work of the event loop run between the steps of long work. `createPace` in db/read/pace.ts does the same by time, for rows.
 import { setImmediate } from 'node:timers'
 
 /** Resolves after everything else that the event loop has ready. */

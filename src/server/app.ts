@@ -1,5 +1,5 @@
 // The way of every request: its route, its handler, and the only catch block, which turns every error into a response.
-import { isUnknownOutcome } from '../../db/server-errors.ts'
+import { isUnknownOutcome } from '../../db/remote/server-errors.ts'
 import type { RunByName } from '../admin/operation/operation.ts'
 import { describeError, Fault } from '../fault.ts'
 import { clientAddressOf } from '../http/client-address.ts'

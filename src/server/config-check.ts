@@ -2,8 +2,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describeDenial, describeFolderDenial, shellWord } from '../../db/access.ts'
-import { inspectDatabase } from '../../db/inspect.ts'
-import { latestSchema } from '../../db/migrate.ts'
+import { inspectDatabase } from '../../db/file/inspect.ts'
+import { latestSchema } from '../../db/schema/migrate.ts'
 import type { OperationResponse } from '../admin/operations.ts'
 import { askServer } from '../admin/transport/client.ts'
 import { folderProblem } from '../archive/folder.ts'
@@ -107,7 +107,7 @@ async function findDatabase(config: Config): Promise<Found> {
 
 async function inspect({ databasePath, databaseServer }: Config) {
   if (databaseServer === undefined) return inspectDatabase(databasePath)
-  const { inspectServerDatabase } = await import('../../db/server-database.ts')
+  const { inspectServerDatabase } = await import('../../db/remote/server-database.ts')
   return inspectServerDatabase({ ...databaseServer, send: connectTo(databaseServer) })
 }
 

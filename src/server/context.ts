@@ -1,11 +1,11 @@
 // The record that every handler and admin operation receives. This file opens a database as a context and closes it.
 import { dirname } from 'node:path'
-import { putIssuerKeySet, readIssuerKeySet } from '../../db/issuers.ts'
-import { isUsedElsewhere } from '../../db/ledger-queue.ts'
-import { listSigningKeys } from '../../db/signing-keys.ts'
-import { dropExpiredSubjectTokens, dropSubjectTokens, listUsedSubjectTokens } from '../../db/used-subject-tokens.ts'
-import { type CommitOutcome, createWriter } from '../../db/write.ts'
-import { touchWriteProbe } from '../../db/write-probe.ts'
+import { putIssuerKeySet, readIssuerKeySet } from '../../db/tables/issuers.ts'
+import { listSigningKeys } from '../../db/tables/signing-keys.ts'
+import * as subjectTokens from '../../db/tables/used-subject-tokens.ts'
+import { isUsedElsewhere } from '../../db/write/ledger-queue.ts'
+import { type CommitOutcome, createWriter } from '../../db/write/write.ts'
+import { touchWriteProbe } from '../../db/write/write-probe.ts'
 import { createCommitVersion } from '../admin/operation/commit.ts'
 import { type AdminContext, isInitialized } from '../admin/operation/context.ts'
 import { createExchangeCounts } from '../admin/operation/exchange-counts.ts'
@@ -213,9 +213,9 @@ function shareOf(limit: RateLimit | undefined, { liveNodes }: Follow): RateLimit
 
 async function openReplayGuard({ database, orm, writer, now, monotonic }: AdminContext): Promise<ReplayGuard> {
   const isShared = database.shared !== undefined
-  await writer.write([dropExpiredSubjectTokens(orm, now(), { isShared })])
+  await writer.write([subjectTokens.dropExpiredSubjectTokens(orm, now(), { isShared })])
   return createReplayGuard({
-    known: await listUsedSubjectTokens(orm, now()),
+    known: await subjectTokens.listUsedSubjectTokens(orm, now()),
     keep: (row) =>
       writer.appendUsedToken(row).then(
         () => true,
@@ -224,7 +224,7 @@ async function openReplayGuard({ database, orm, writer, now, monotonic }: AdminC
           throw error
         },
       ),
-    drop: (tokens) => writer.write(dropSubjectTokens(tokens, { isShared })),
+    drop: (tokens) => writer.write(subjectTokens.dropSubjectTokens(tokens, { isShared })),
     now: now(),
     monotonic,
   })

@@ -1,6 +1,6 @@
 // Rotates the signing key on schedule.
-import type { SigningKey } from '../../db/schema.ts'
-import { listSigningKeys } from '../../db/signing-keys.ts'
+import type { SigningKey } from '../../db/schema/schema.ts'
+import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import type { RunOperation } from '../admin/operations.ts'
 import { describeError, Fault } from '../fault.ts'
 import { signingKeyCheckMilliseconds } from '../limits.ts'

@@ -1,6 +1,6 @@
 // Finds the master key that opens a database: the one in place, or the next one where a replacement was interrupted after its commit. A key
 // is the right one when it decrypts the signing keys in the database, which always has at least one.
-import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
+import type { SigningKey as SigningKeyRow } from '../../db/schema/schema.ts'
 import { Fault } from '../fault.ts'
 import { decrypt, importMasterKey, keyFileFault, type MasterKeySource } from './master-key.ts'
 import { installNextKeyFile, listOldKeyFiles, readKeyFile, readNextKeyFile } from './master-key-file.ts'

@@ -1,7 +1,7 @@
 // The ES256 keys that sign access tokens: created, stored encrypted, decrypted at start, published as a JWKS (reference: Signing keys).
 import { createPrivateKey } from 'node:crypto'
 import { exportJWK, generateKeyPair } from 'jose'
-import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
+import type { SigningKey as SigningKeyRow } from '../../db/schema/schema.ts'
 import { Fault } from '../fault.ts'
 import { accessTokenKeysCacheSeconds, accessTokenLifetimeSecondsMax, publicationMarginSeconds } from '../limits.ts'
 import type { PrivateKey } from './jws.ts'

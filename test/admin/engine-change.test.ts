@@ -1,6 +1,6 @@
 // After an upgrade, a start runs the tests of all policies once, and only logs failures.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { putTestedEngine, readTestedEngine } from '../../db/policy-test-runs.ts'
+import { putTestedEngine, readTestedEngine } from '../../db/tables/policy-test-runs.ts'
 import { testAfterEngineChange } from '../../src/admin/policies/engine-change.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../support/pasted-issuer.ts'
 import { until } from '../support/until.ts'

@@ -1,6 +1,6 @@
 // Policies, keys, issuers and presets show when they last worked, and when and why they were last refused.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readLastUses } from '../../db/last-uses.ts'
+import { readLastUses } from '../../db/tables/last-uses.ts'
 import { createLastUses } from '../../src/admin/operation/last-uses.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
 import type { Fault } from '../../src/fault.ts'
@@ -254,7 +254,7 @@ describe('what is noted', () => {
 })
 
 async function lastExchange() {
-  const { exchangeAudit } = await import('../../db/record-schema.ts')
+  const { exchangeAudit } = await import('../../db/schema/record-schema.ts')
   const [row] = await latchkey.server.context.orm.select().from(exchangeAudit).limit(1)
   if (row === undefined) throw new Error('There is no exchange')
   return row

@@ -1,6 +1,6 @@
 // Owners of keys: a name that nobody has makes a user in the very commit of what it owns, with a record, and a refusal makes none.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { users } from '../../db/schema.ts'
+import { users } from '../../db/schema/schema.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 

@@ -1,6 +1,6 @@
 // Operations that only read: they answer while changes wait for each other, and a long answer lets the event loop turn.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { sliceMilliseconds } from '../../db/pace.ts'
+import { sliceMilliseconds } from '../../db/read/pace.ts'
 import { createOperationRunner, operation } from '../../src/admin/operation/operation.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { askServer } from '../../src/admin/transport/client.ts'

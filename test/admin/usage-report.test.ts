@@ -1,7 +1,7 @@
 // Usage over HTTP: totals of whole days by every field, from the daily totals of keys and from the ledger, for one organization.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { usageGroupings } from '../../db/usage-groupings.ts'
-import { reportLedger } from '../../db/usage-report.ts'
+import { reportLedger } from '../../db/read/usage-report.ts'
+import { usageGroupings } from '../../db/schema/usage-groupings.ts'
 import { answer, type Inference, question, startInference } from '../support/inference.ts'
 import type { Row } from '../support/latchkey.ts'
 import { createApiCaller } from '../support/openapi.ts'

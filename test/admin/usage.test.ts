@@ -1,6 +1,6 @@
 // Whose usage a report holds, and from when to when: each report by itself, whatever it is summed up by.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { usageGroupings } from '../../db/usage-groupings.ts'
+import { usageGroupings } from '../../db/schema/usage-groupings.ts'
 import { answer, type Inference, question, startInference } from '../support/inference.ts'
 import type { Row } from '../support/latchkey.ts'
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { listSpentDays } from '../../db/usage.ts'
+import { listSpentDays } from '../../db/tables/usage.ts'
 import { createSpending } from '../../src/keys/spending.ts'
 import { readArchives } from '../support/archives.ts'
 import { onFile } from '../support/file-only.ts'

@@ -2,7 +2,7 @@
 import { expect } from 'bun:test'
 import { existsSync, statSync, truncateSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/file/open.ts'
 import { startCopy } from '../../src/backup/copy.ts'
 import { backupLogBytesMax } from '../../src/limits.ts'
 import { onFile } from '../support/file-only.ts'

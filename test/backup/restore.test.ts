@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { migrations } from '../../db/migrate.ts'
+import { migrations } from '../../db/schema/migrate.ts'
 import { type Manifest, manifestLine, readManifest } from '../../src/backup/backup-file.ts'
 import { planReplacement } from '../../src/backup/restore.ts'
 import type { BackupCheck } from '../../src/backup/verify.ts'

@@ -2,7 +2,7 @@
 // Nobody asks over HTTP, nothing is checked. `bun bare-transactions.ts prepared|client FILE` prints its port; GET /?count=N does N of them.
 import { createClient, type InValue } from '@libsql/client'
 import Database from 'libsql'
-import { migrations } from '../../db/migrate.ts'
+import { migrations } from '../../db/schema/migrate.ts'
 import { presetConfig, presetPrompt, presetsPosted } from './preset-body.ts'
 
 const [, , kind, file = ''] = process.argv

@@ -1,6 +1,6 @@
 // Fills a database with many rows, as copies of one key, issuer and policy under other names and ids. It runs as its own process, because
 // the lock on a database lasts as long as the process that took it. `bun fill.ts DATABASE '{"keys":1000,"policies":1000}'`
-import { connect } from '../../db/connection.ts'
+import { connect } from '../../db/file/connection.ts'
 
 export type Filling = {
   keys?: number

@@ -1,9 +1,10 @@
 // What a database server carries for all nodes together: looks each second, and commits each second by the rows that share one.
-import { createLedgerQueue } from '../../db/ledger-queue.ts'
-import { firstRevision } from '../../db/look.ts'
-import type { Database } from '../../db/open.ts'
-import type { UsageRow } from '../../db/record-schema.ts'
-import { openServerDatabase } from '../../db/server-database.ts'
+
+import type { Database } from '../../db/file/open.ts'
+import { firstRevision } from '../../db/remote/look.ts'
+import { openServerDatabase } from '../../db/remote/server-database.ts'
+import type { UsageRow } from '../../db/schema/record-schema.ts'
+import { createLedgerQueue } from '../../db/write/ledger-queue.ts'
 import { connectTo } from '../../src/nodes/server-connection.ts'
 import { type Contestant, median, quantile, rounds } from './measure.ts'
 import type { NodeArm } from './node-arms.ts'

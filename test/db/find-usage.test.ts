@@ -1,7 +1,7 @@
 // A request is found in the ledger by its id, without an index: wherever its row is, and without looking at all of them.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { findUsage } from '../../db/usage.ts'
-import { createWriter, type Writer } from '../../db/write.ts'
+import { findUsage } from '../../db/tables/usage.ts'
+import { createWriter, type Writer } from '../../db/write/write.ts'
 import { createRequestId } from '../../src/http/request-id.ts'
 import {
   createDatabase,

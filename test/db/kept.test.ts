@@ -1,9 +1,13 @@
 // What the database keeps of subject tokens and of key sets: until the very end of a token, and the newest set of an issuer.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { listIssuers, putIssuerKeySet, readIssuerKeySet } from '../../db/issuers.ts'
-import type { IssuerKeySet } from '../../db/schema.ts'
-import { dropExpiredSubjectTokens, findUsedSubjectToken, listUsedSubjectTokens } from '../../db/used-subject-tokens.ts'
-import { createWriter, type Writer } from '../../db/write.ts'
+import type { IssuerKeySet } from '../../db/schema/schema.ts'
+import { listIssuers, putIssuerKeySet, readIssuerKeySet } from '../../db/tables/issuers.ts'
+import {
+  dropExpiredSubjectTokens,
+  findUsedSubjectToken,
+  listUsedSubjectTokens,
+} from '../../db/tables/used-subject-tokens.ts'
+import { createWriter, type Writer } from '../../db/write/write.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import {
   createDatabase,

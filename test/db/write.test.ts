@@ -1,9 +1,9 @@
 // The one writing function: whole batches, ledger rows that share a commit and are answered after it, and what a failure leaves.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { insertOrganization } from '../../db/organizations.ts'
-import { listSpentDays, listUsage, type UnpackedDays } from '../../db/usage.ts'
-import { findDrift } from '../../db/usage-totals.ts'
-import { createWriter, type Writer } from '../../db/write.ts'
+import { findDrift } from '../../db/read/usage-totals.ts'
+import { insertOrganization } from '../../db/tables/organizations.ts'
+import { listSpentDays, listUsage, type UnpackedDays } from '../../db/tables/usage.ts'
+import { createWriter, type Writer } from '../../db/write/write.ts'
 import { busyError, type Watched, watchBatches } from '../support/batches.ts'
 import { readDatabaseFile, rowsInFile } from '../support/database-file.ts'
 import {

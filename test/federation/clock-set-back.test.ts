@@ -1,6 +1,6 @@
 // The clock of the machine is set, back above all: what was remembered under the wrong time neither lasts nor passes sooner than it should.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { listSigningKeys } from '../../db/signing-keys.ts'
+import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import { createReplayGuard, hashTokenId, type ReplayGuardOptions } from '../../src/federation/replay.ts'
 import { createRateLimiter } from '../../src/http/rate-limit.ts'
 import { createKeyRates } from '../../src/keys/key-rates.ts'

@@ -1,7 +1,7 @@
 // What a policy demands of a verified token (reference: Policy; Claim checks): exact subject, one audience, and the two claim checks.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Policy as PolicyRow } from '../../db/schema.ts'
+import type { Policy as PolicyRow } from '../../db/schema/schema.ts'
 import { conditionEnvironment } from '../../src/federation/condition/compile.ts'
 import { conditionOf, rules as rulesInOrder } from '../../src/federation/policy.ts'
 

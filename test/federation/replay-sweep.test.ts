@@ -1,7 +1,7 @@
 // What replay protection remembers when it forgets: a sweep drops expired notes alone, and a full memory refuses rather than forgets.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { setImmediate as giveWay } from 'node:timers/promises'
-import { dropSubjectTokens, listUsedSubjectTokens } from '../../db/used-subject-tokens.ts'
+import { dropSubjectTokens, listUsedSubjectTokens } from '../../db/tables/used-subject-tokens.ts'
 import {
   createReplayGuard,
   hashTokenId,

@@ -2,7 +2,7 @@
 // the answer goes out, and that calls that are broken off are recorded as well.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
-import type { UsageRow as LedgerRow } from '../../db/record-schema.ts'
+import type { UsageRow as LedgerRow } from '../../db/schema/record-schema.ts'
 import {
   answer,
   deltaOf,

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import type { ApiKey } from '../../db/schema.ts'
+import type { ApiKey } from '../../db/schema/schema.ts'
 import { checkEligibility } from '../../src/federation/policy-binding.ts'
 import { checkKeyState, createApiKeyText, hashApiKey, isApiKeyText, labelApiKey } from '../../src/keys/api-key.ts'
 import { organizationRows } from '../support/rows.ts'

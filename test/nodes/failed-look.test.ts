@@ -1,9 +1,9 @@
 // Looks whose answers the test gives: what a request waits for, what a failed look does, and what a node takes in.
 import { expect, test } from 'bun:test'
 import { type Client, createClient } from '@libsql/client'
-import { firstRevision, lookAt, usageRowsMax } from '../../db/look.ts'
-import { isUnreachable } from '../../db/server-errors.ts'
-import type { Looked, Position, Revision } from '../../db/shared-database.ts'
+import { firstRevision, lookAt, usageRowsMax } from '../../db/remote/look.ts'
+import { isUnreachable } from '../../db/remote/server-errors.ts'
+import type { Looked, Position, Revision } from '../../db/remote/shared-database.ts'
 import { type FollowOptions, followOthers } from '../../src/nodes/follow.ts'
 import { rejectionOf } from '../support/rejection.ts'
 import { createDatabase } from '../support/rows.ts'

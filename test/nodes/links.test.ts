@@ -1,7 +1,7 @@
 // One-time links to the admin page on a server database: made by a command without a node, good at any node, once.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { tmpdir } from 'node:os'
-import { findSignInLink, insertSignInLink, isLinkUsed, useSignInLink } from '../../db/sign-in-links.ts'
+import { findSignInLink, insertSignInLink, isLinkUsed, useSignInLink } from '../../db/tables/sign-in-links.ts'
 import { runCommand, type TestServer } from '../support/latchkey.ts'
 import { masterKey, type Nodes, startNodes } from '../support/nodes.ts'
 import { rejectionOf } from '../support/rejection.ts'

@@ -1,8 +1,8 @@
 // What a starting node reads while other nodes go on changing the database and spending.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { SQL } from 'drizzle-orm'
-import { insertApiKey } from '../../db/api-keys.ts'
-import { createWriter } from '../../db/write.ts'
+import { insertApiKey } from '../../db/tables/api-keys.ts'
+import { createWriter } from '../../db/write/write.ts'
 import { loadOrRefuse, openConfigured } from '../../src/nodes/load.ts'
 import { loadSharedSpending } from '../../src/nodes/shared-spending.ts'
 import type { Row, TestServer } from '../support/latchkey.ts'

@@ -1,7 +1,7 @@
 // What clients get when the database goes away during their commit and comes back later: the outcome, never a guess. The clock of the node
 // is the test's, so that twelve seconds take none.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { firstRevision } from '../../db/look.ts'
+import { firstRevision } from '../../db/remote/look.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
 import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'

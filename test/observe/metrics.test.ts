@@ -1,6 +1,6 @@
 // What the counts of requests do with names that callers and administrators choose, and with rows that are not committed.
 import { expect, test } from 'bun:test'
-import type { Writer } from '../../db/write.ts'
+import type { Writer } from '../../db/write/write.ts'
 import { Fault } from '../../src/fault.ts'
 import { labelValuesMax } from '../../src/limits.ts'
 import { families } from '../../src/observe/metric-families.ts'

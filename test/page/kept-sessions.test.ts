@@ -1,7 +1,7 @@
 // What outlives a process: sessions in the database, and what a restart makes of them. And the page on an address of its own.
 import { expect, spyOn, test } from 'bun:test'
 import { createHmac, hash } from 'node:crypto'
-import { listSessions } from '../../db/sessions.ts'
+import { listSessions } from '../../db/tables/sessions.ts'
 import { configurationRevision, createRevisionKey } from '../../src/admin/sessions/configuration-revision.ts'
 import { loadSessions, reloadSessions } from '../../src/page/session-rows.ts'
 import { createSessions } from '../../src/page/sessions.ts'

@@ -1,10 +1,10 @@
 // Versions of presets as they are made and read: posts that wait share a commit, each fails for itself, and what is kept at hand is
 // bounded and true.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import type { Actor } from '../../db/admin-changes.ts'
-import { updateApiKey } from '../../db/api-keys.ts'
-import { changesPerCommitMax } from '../../db/change-queue.ts'
-import { createWriter } from '../../db/write.ts'
+import type { Actor } from '../../db/tables/admin-changes.ts'
+import { updateApiKey } from '../../db/tables/api-keys.ts'
+import { changesPerCommitMax } from '../../db/write/change-queue.ts'
+import { createWriter } from '../../db/write/write.ts'
 import { commit, createCommitVersion } from '../../src/admin/operation/commit.ts'
 import { compileKey } from '../../src/keys/api-key.ts'
 import { presetCacheCharactersMax, presetConfigCharactersMax, presetsMax } from '../../src/limits.ts'

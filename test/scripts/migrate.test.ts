@@ -2,7 +2,7 @@
 import { Database as Sqlite } from 'bun:sqlite'
 import { afterAll, expect } from 'bun:test'
 import { join } from 'node:path'
-import { createMigrations, latestSchema, migrations } from '../../db/migrate.ts'
+import { createMigrations, latestSchema, migrations } from '../../db/schema/migrate.ts'
 import { onFile } from '../support/file-only.ts'
 import { runCommand, startTestServer, temporaryFolder } from '../support/latchkey.ts'
 

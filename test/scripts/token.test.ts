@@ -279,5 +279,5 @@ test('loads no database, and nothing else that is heavy', async () => {
   const packages = [...stdout.matchAll(/node_modules\/((?:@[^/]+\/)?[^/\n]+)/g)].map(([, name]) => name)
   expect(stdout).toContain('src/agent/access-token.ts')
   expect(new Set(packages)).toEqual(new Set(['commander', 'ipaddr.js']))
-  expect(stdout).not.toContain('/db/open.ts')
+  expect(stdout).not.toContain('/db/file/open.ts')
 })

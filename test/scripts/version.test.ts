@@ -1,6 +1,6 @@
 // Which program this is: what a report of an error has to say. The binary's own commit is in test/binary.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { migrations } from '../../db/migrate.ts'
+import { migrations } from '../../db/schema/migrate.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { fromSource, runCommand, temporaryFolder } from '../support/latchkey.ts'
 

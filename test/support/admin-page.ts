@@ -1,5 +1,5 @@
 // The admin page in tests: requests as a browser sends them from the page, and sessions.
-import { insertSession } from '../../db/sessions.ts'
+import { insertSession } from '../../db/tables/sessions.ts'
 import { loadSessions } from '../../src/page/session-rows.ts'
 import type { Context } from '../../src/server/context.ts'
 import type { TestServer } from './latchkey.ts'

@@ -1,8 +1,8 @@
 // A process that adds old rows to a database and archives them, and that a test can kill. Arguments: database, folder, whether to create
 // the database, rows to add. It prints `added` once the rows are committed, then a line for every step, then `done`.
 import { appendFileSync } from 'node:fs'
-import { openDatabase } from '../../db/open.ts'
-import { createWriter } from '../../db/write.ts'
+import { openDatabase } from '../../db/file/open.ts'
+import { createWriter } from '../../db/write/write.ts'
 import { createArchiving } from '../../src/archive/archiving.ts'
 import { addRows } from './archives.ts'
 import { insertOrganizationRows, organizationRows } from './rows.ts'

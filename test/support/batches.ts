@@ -1,6 +1,6 @@
 // A database whose batches a test can watch, delay and fail, to check how the writer handles each outcome.
 import { LibsqlError } from '@libsql/client'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/file/open.ts'
 
 export type Watched = {
   database: Database

@@ -1,5 +1,5 @@
 // An issuer inside a fetch function. The test controls its responses, their timing and the clock.
-import type { IssuerKeySet } from '../../db/schema.ts'
+import type { IssuerKeySet } from '../../db/schema/schema.ts'
 import type { Issuer } from '../../src/federation/issuer/issuer.ts'
 import { createIssuerKeys, type IssuerKeys, type IssuerKeysOptions } from '../../src/federation/issuer/issuer-keys.ts'
 import { json } from '../../src/http/reply.ts'

@@ -1,6 +1,6 @@
 // A process that restores a backup and is killed after a number of steps: `bun killed-restore.ts STEPS FILE`, with the settings in its
 // environment. It prints how many steps there are.
-import { takeOver } from '../../db/take-over.ts'
+import { takeOver } from '../../db/file/take-over.ts'
 import { planReplacement } from '../../src/backup/restore.ts'
 import { verifyBackup } from '../../src/backup/verify.ts'
 import { loadConfig } from '../../src/settings/config.ts'

@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../../db/open.ts'
+import { openDatabase } from '../../db/file/open.ts'
 
 let made: Promise<Uint8Array> | undefined
 

@@ -1,6 +1,6 @@
 // Counts the statements that a process sends to its database.
 import type { Client } from '@libsql/client'
-import type { Database } from '../../db/open.ts'
+import type { Database } from '../../db/file/open.ts'
 
 export type CountedStatements = { count: () => number; reset: () => void; stop: () => void }
 

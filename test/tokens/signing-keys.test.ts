@@ -1,7 +1,7 @@
 // The keys that sign access tokens: private at rest and in what is published, opened only by their own master key, chosen by time.
 import { beforeAll, describe, expect, test } from 'bun:test'
-import type { SigningKey as SigningKeyRow } from '../../db/schema.ts'
-import { listSigningKeys } from '../../db/signing-keys.ts'
+import type { SigningKey as SigningKeyRow } from '../../db/schema/schema.ts'
+import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import { decrypt, readMasterKey } from '../../src/tokens/master-key.ts'
 import { createSigningKey, openSigningKeys, retirementMilliseconds } from '../../src/tokens/signing-keys.ts'
 import { readFilesIn } from '../support/database-file.ts'

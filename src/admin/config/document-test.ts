@@ -1,6 +1,6 @@
 // Lints the policies of a document and runs their tests without a database, so that a document can be checked before it is committed.
-import { createPace } from '../../../db/pace.ts'
-import type { Policy } from '../../../db/schema.ts'
+import { createPace } from '../../../db/read/pace.ts'
+import type { Policy } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { LintedIssuer } from '../../federation/lint/witness.ts'
 import type { TestedIssuer } from '../../federation/policy-test.ts'

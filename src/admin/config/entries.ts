@@ -1,9 +1,10 @@
 // The saved objects of an organization as entries of a document, normalised. Secrets are never among them.
-import { listApiKeys } from '../../../db/api-keys.ts'
-import { listWorkspaces } from '../../../db/organizations.ts'
-import { mapInSlices } from '../../../db/pace.ts'
-import type { ApiKey, Issuer, Policy, Price, Upstream } from '../../../db/schema.ts'
-import { listPrices } from '../../../db/upstreams.ts'
+
+import { mapInSlices } from '../../../db/read/pace.ts'
+import type { ApiKey, Issuer, Policy, Price, Upstream } from '../../../db/schema/schema.ts'
+import { listApiKeys } from '../../../db/tables/api-keys.ts'
+import { listWorkspaces } from '../../../db/tables/organizations.ts'
+import { listPrices } from '../../../db/tables/upstreams.ts'
 import { configuredUpstreamName } from '../../inference/upstream/targets.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import type { Preset } from '../../presets/drafts.ts'

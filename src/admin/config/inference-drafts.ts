@@ -1,6 +1,6 @@
 // The presets and upstreams that the entries of a document would save. The credential of an upstream is compared, but never shown.
-import { listSigningKeys } from '../../../db/signing-keys.ts'
-import { insertUpstream, updateUpstream } from '../../../db/upstreams.ts'
+import { listSigningKeys } from '../../../db/tables/signing-keys.ts'
+import { insertUpstream, updateUpstream } from '../../../db/tables/upstreams.ts'
 import { Fault } from '../../fault.ts'
 import { openCredential } from '../../inference/upstream/credentials.ts'
 import { configuredUpstreamName, type Upstream } from '../../inference/upstream/targets.ts'

@@ -1,6 +1,6 @@
 // From documents to what they would change: every entry is drafted and checked, compared with what is saved, and its policies are linted.
-import { createPace } from '../../../db/pace.ts'
-import type { ConfigDocument as AppliedDocument } from '../../../db/schema.ts'
+import { createPace } from '../../../db/read/pace.ts'
+import type { ConfigDocument as AppliedDocument } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { issuerUrlTaken } from '../issuers/issuers.ts'
 import type { OperationContext } from '../operation/operation.ts'

@@ -1,7 +1,7 @@
 // What a reviewer of a plan must know beyond its fields: what the linter finds, which tests fail, which tokens pass or no longer pass, and
 // which policies stop working.
-import { createPace } from '../../../db/pace.ts'
-import type { Policy } from '../../../db/schema.ts'
+import { createPace } from '../../../db/read/pace.ts'
+import type { Policy } from '../../../db/schema/schema.ts'
 import type { Difference } from '../../federation/lint/difference.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { isSameToPolicies, rejectHarmfulChange } from '../policies/issuer-change.ts'

@@ -1,5 +1,5 @@
 // The admin operation behind `latchkey doctor`: everything that an operator should act on, without a metrics system.
-import { mapInSlices } from '../../../db/pace.ts'
+import { mapInSlices } from '../../../db/read/pace.ts'
 import { type } from '../../values/shape.ts'
 import { installationInput, ownsInstallation } from '../operation/installation.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'

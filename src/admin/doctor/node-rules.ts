@@ -1,5 +1,5 @@
 // When the nodes of a server database need attention: clocks, versions, settings, and nodes that are gone. Rules only.
-import type { ListedNode } from '../../../db/nodes.ts'
+import type { ListedNode } from '../../../db/tables/nodes.ts'
 import { durationText, type Finding, finding, listNames } from './findings.ts'
 
 const area = 'nodes'

@@ -1,7 +1,7 @@
 // Admin operations on bundle signers: the public keys whose bundles an organization trusts for the keys of its issuers.
 
-import type { BundleSigner } from '../../../db/bundle-schema.ts'
-import { insertBundleSigner, updateBundleSigner } from '../../../db/bundle-signers.ts'
+import type { BundleSigner } from '../../../db/schema/bundle-schema.ts'
+import { insertBundleSigner, updateBundleSigner } from '../../../db/tables/bundle-signers.ts'
 import { Fault } from '../../fault.ts'
 import { readSignerKey } from '../../federation/issuer/packer-key.ts'
 import type { Registry } from '../../registry/registry.ts'

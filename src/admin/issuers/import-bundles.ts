@@ -1,9 +1,9 @@
 // The admin operation that imports signed bundles of issuer keys: each is judged alone, and those that are accepted are saved in one commit.
 import { createHash } from 'node:crypto'
-import type { BundleSigner, KeyBundleRecord } from '../../../db/bundle-schema.ts'
-import { putBundleSequence, readBundleSequence } from '../../../db/bundle-signers.ts'
-import { updateIssuer } from '../../../db/issuers.ts'
-import type { Issuer as IssuerRow } from '../../../db/schema.ts'
+import type { BundleSigner, KeyBundleRecord } from '../../../db/schema/bundle-schema.ts'
+import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
+import { putBundleSequence, readBundleSequence } from '../../../db/tables/bundle-signers.ts'
+import { updateIssuer } from '../../../db/tables/issuers.ts'
 import { Fault } from '../../fault.ts'
 import { type BundleRefusal, refuseBundle } from '../../federation/issuer/bundle-refusal.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'

@@ -1,6 +1,6 @@
 // What admins send about issuers: the shapes of the inputs, where the keys come from, and private certificates.
 import { X509Certificate } from 'node:crypto'
-import type { Issuer as IssuerRow } from '../../../db/schema.ts'
+import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { urlProblem } from '../../federation/issuer/issuer-url.ts'
 import { writeKeySet } from '../../federation/issuer/key-set.ts'

@@ -1,10 +1,10 @@
 // Admin operations on issuers: their URLs, and the sources of their keys.
 
 import { shellWord } from '../../../db/access.ts'
-import type { Actor } from '../../../db/admin-changes.ts'
-import { insertIssuer, updateIssuer } from '../../../db/issuers.ts'
-import { mapInSlices } from '../../../db/pace.ts'
-import type { Issuer as IssuerRow } from '../../../db/schema.ts'
+import { mapInSlices } from '../../../db/read/pace.ts'
+import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
+import type { Actor } from '../../../db/tables/admin-changes.ts'
+import { insertIssuer, updateIssuer } from '../../../db/tables/issuers.ts'
 import { Fault } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { objectionToIssuerUrl } from '../../federation/issuer/issuer-url.ts'

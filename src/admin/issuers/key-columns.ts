@@ -1,7 +1,7 @@
 // The columns of an issuer that say where its keys come from and when they expire. A bundle signer excludes every other source.
 
 import { shellWord } from '../../../db/access.ts'
-import type { Issuer as IssuerRow } from '../../../db/schema.ts'
+import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { readStoredSequence } from '../../federation/issuer/stored-keys.ts'

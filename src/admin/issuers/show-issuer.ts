@@ -1,6 +1,7 @@
 // How an issuer is shown: its settings, its keys, when they expire, and the bundle that they came from.
-import { readIssuerKeySet } from '../../../db/issuers.ts'
-import type { IssuerKeySet } from '../../../db/schema.ts'
+
+import type { IssuerKeySet } from '../../../db/schema/schema.ts'
+import { readIssuerKeySet } from '../../../db/tables/issuers.ts'
 import { type Issuer, sourceOf } from '../../federation/issuer/issuer.ts'
 import { readKeySet } from '../../federation/issuer/key-set.ts'
 import { firstToExpire } from '../../values/certificates.ts'

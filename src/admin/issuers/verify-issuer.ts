@@ -1,6 +1,6 @@
 // Tests an issuer, saved or not, as an exchange would use it: discovery, keys, certificates and clock.
 
-import type { Actor } from '../../../db/admin-changes.ts'
+import type { Actor } from '../../../db/tables/admin-changes.ts'
 import { describeError, Fault, tellForCommands } from '../../fault.ts'
 import { discover } from '../../federation/issuer/fetch-keys.ts'
 import { fetchDocument } from '../../federation/issuer/guarded-fetch.ts'

@@ -1,5 +1,5 @@
 // What admins send about API keys: the shapes of the inputs, and the columns that bounds set.
-import { type ApiKey, keyKinds } from '../../../db/schema.ts'
+import { type ApiKey, keyKinds } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { keyStates } from '../../keys/api-key.ts'
 import { keyBounds } from '../../keys/settable-limits.ts'

@@ -1,5 +1,5 @@
 // What operations return of an API key: its row, with what it has spent.
-import type { ApiKeyWithNames } from '../../../db/api-keys.ts'
+import type { ApiKeyWithNames } from '../../../db/tables/api-keys.ts'
 import { keyStateOf } from '../../keys/api-key.ts'
 import { remainingOf } from '../../keys/spending.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'

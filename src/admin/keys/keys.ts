@@ -1,10 +1,10 @@
 // Admin operations on API keys. The text of a key is returned once, when the key is created.
 
-import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../../db/api-keys.ts'
-import { findUser, findWorkspace } from '../../../db/organizations.ts'
-import { createPace, filterInSlices } from '../../../db/pace.ts'
-import { mayHave } from '../../../db/packed-rows.ts'
-import type { ApiKey } from '../../../db/schema.ts'
+import { createPace, filterInSlices } from '../../../db/read/pace.ts'
+import { mayHave } from '../../../db/read/packed-rows.ts'
+import type { ApiKey } from '../../../db/schema/schema.ts'
+import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../../db/tables/api-keys.ts'
+import { findUser, findWorkspace } from '../../../db/tables/organizations.ts'
 import { Fault } from '../../fault.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'

@@ -1,5 +1,5 @@
 // The responses of the operations on bundles of issuer keys, as shapes for the OpenAPI document.
-import { bundleAlgorithms } from '../../../db/bundle-schema.ts'
+import { bundleAlgorithms } from '../../../db/schema/bundle-schema.ts'
 import { bundleReasons } from '../../federation/issuer/bundle-refusal.ts'
 import { type } from '../../values/shape.ts'
 

@@ -1,11 +1,18 @@
 // The one way to make an admin change: its rows and the record of who changed what are committed together, then memory is brought up to date.
-import { type Actor, actorColumns, recordChanges, recordKnownChange, type Touched } from '../../../db/admin-changes.ts'
-import type { Basis } from '../../../db/change-queue.ts'
-import { isStale } from '../../../db/look.ts'
-import type { Orm } from '../../../db/open.ts'
-import type { Statement } from '../../../db/rows.ts'
-import { serverFailureOf } from '../../../db/server-errors.ts'
-import type { Writer } from '../../../db/write.ts'
+
+import type { Orm } from '../../../db/file/open.ts'
+import { isStale } from '../../../db/remote/look.ts'
+import { serverFailureOf } from '../../../db/remote/server-errors.ts'
+import {
+  type Actor,
+  actorColumns,
+  recordChanges,
+  recordKnownChange,
+  type Touched,
+} from '../../../db/tables/admin-changes.ts'
+import type { Basis } from '../../../db/write/change-queue.ts'
+import type { Statement } from '../../../db/write/rows.ts'
+import type { Writer } from '../../../db/write/write.ts'
 import { Fault } from '../../fault.ts'
 import { changeOutcomeUnknown } from '../../nodes/database-unreachable.ts'
 import type { CommitVersion, Preset } from '../../presets/drafts.ts'

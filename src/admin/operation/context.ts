@@ -1,6 +1,6 @@
 // The context of admin operations: the database that this process owns, and everything that it keeps in memory.
-import type { Database, Orm } from '../../../db/open.ts'
-import type { Writer } from '../../../db/write.ts'
+import type { Database, Orm } from '../../../db/file/open.ts'
+import type { Writer } from '../../../db/write/write.ts'
 import type { Archiving } from '../../archive/archiving.ts'
 import type { RetentionSchedule } from '../../archive/schedule.ts'
 import type { Backups } from '../../backup/backups.ts'

@@ -1,8 +1,9 @@
 // How many exchanges were issued and refused in each hour, kept in memory: the first question reads the audit, later ones only the rows
 // that were added since.
-import { firstRowSince, rangeOfAudit, rowAtOrAfter } from '../../../db/audit.ts'
-import { countExchanges, type ExchangeCount, hourMilliseconds } from '../../../db/exchange-counts.ts'
-import type { Orm } from '../../../db/open.ts'
+
+import type { Orm } from '../../../db/file/open.ts'
+import { firstRowSince, rangeOfAudit, rowAtOrAfter } from '../../../db/tables/audit.ts'
+import { countExchanges, type ExchangeCount, hourMilliseconds } from '../../../db/tables/exchange-counts.ts'
 
 /** Counts by reason; those that were issued have the reason null. */
 export type Outcomes = ReadonlyMap<string | null, number>

@@ -1,5 +1,5 @@
 // An issuer as operations show it, as a shape for the OpenAPI document.
-import { keySources } from '../../../db/schema.ts'
+import { keySources } from '../../../db/schema/schema.ts'
 import { type } from '../../values/shape.ts'
 import { keyBundleResponse } from './bundle-responses.ts'
 import { lastUseFields } from './last-use-response.ts'

@@ -1,10 +1,11 @@
 // When policies, keys, issuers and presets last worked, and when and why they were last refused. Requests write to maps
 // in memory; what they hold is committed once a minute and at a clean stop. Nothing is read at a start.
-import { dropLastUses, putLastUses, readLastUses } from '../../../db/last-uses.ts'
-import type { Orm } from '../../../db/open.ts'
-import type { AuditRow, UsageRow } from '../../../db/record-schema.ts'
-import type { LastUseRow } from '../../../db/schema.ts'
-import type { Writer } from '../../../db/write.ts'
+
+import type { Orm } from '../../../db/file/open.ts'
+import type { AuditRow, UsageRow } from '../../../db/schema/record-schema.ts'
+import type { LastUseRow } from '../../../db/schema/schema.ts'
+import { dropLastUses, putLastUses, readLastUses } from '../../../db/tables/last-uses.ts'
+import type { Writer } from '../../../db/write/write.ts'
 import type { Fault } from '../../fault.ts'
 import { isAfterSignature, isReason, stepOf } from '../../federation/subject-token/refusal.ts'
 import type { Registry } from '../../registry/registry.ts'

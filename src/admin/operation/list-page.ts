@@ -1,5 +1,5 @@
 // A page of a list: the names that contain a text, where the page starts, and how many rows it has.
-import { createPace } from '../../../db/pace.ts'
+import { createPace } from '../../../db/read/pace.ts'
 import { Fault, pageStartGone } from '../../fault.ts'
 import { nameCharactersMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'

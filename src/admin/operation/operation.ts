@@ -1,9 +1,9 @@
 // What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts mapped.
 import { LibsqlError } from '@libsql/client'
-import type { Actor } from '../../../db/admin-changes.ts'
-import type { Basis } from '../../../db/change-queue.ts'
-import { mapInSlices } from '../../../db/pace.ts'
-import type { OnProgress } from '../../../db/slices.ts'
+import { mapInSlices } from '../../../db/read/pace.ts'
+import type { OnProgress } from '../../../db/read/slices.ts'
+import type { Actor } from '../../../db/tables/admin-changes.ts'
+import type { Basis } from '../../../db/write/change-queue.ts'
 import { Fault } from '../../fault.ts'
 import { isList } from '../../http/reply.ts'
 import { checkKeyState } from '../../keys/api-key.ts'

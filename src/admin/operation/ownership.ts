@@ -1,6 +1,7 @@
 // Edits by hand of what a configuration document made: allowed with a warning, or refused if the document locks what its owner has.
-import type { Actor, ChangeKind } from '../../../db/admin-changes.ts'
-import type { ConfigDocument } from '../../../db/schema.ts'
+
+import type { ConfigDocument } from '../../../db/schema/schema.ts'
+import type { Actor, ChangeKind } from '../../../db/tables/admin-changes.ts'
 import { Fault } from '../../fault.ts'
 
 /** A row before the change, of any table. */

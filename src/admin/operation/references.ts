@@ -1,7 +1,7 @@
 // Finds what an admin names, by id or name, in one organization. Deleted rows are not found.
 
-import { mayHave } from '../../../db/packed-rows.ts'
-import type { ApiKey, Organization } from '../../../db/schema.ts'
+import { mayHave } from '../../../db/read/packed-rows.ts'
+import type { ApiKey, Organization } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { Policy } from '../../federation/policy.ts'

@@ -1,8 +1,8 @@
 // Makes a test of a policy from an exchange in the audit log: its recorded claims, and what was decided. It saves nothing.
 
-import { findAudit, type ListedAudit } from '../../../db/audit.ts'
 import { timeOfRequest } from '../../../db/request-time.ts'
-import type { PolicyTest } from '../../../db/schema.ts'
+import type { PolicyTest } from '../../../db/schema/schema.ts'
+import { findAudit, type ListedAudit } from '../../../db/tables/audit.ts'
 import { Fault } from '../../fault.ts'
 import type { Policy } from '../../federation/policy.ts'
 import { runPolicyTest } from '../../federation/policy-test.ts'

@@ -1,9 +1,9 @@
 // Runs an edited policy over the exchanges that the audit has of its issuer, and counts what would change. It changes
 // nothing.
 
-import { readVerified, readVerifiedExchange, type VerifiedExchange } from '../../../db/audit.ts'
-import { createPace } from '../../../db/pace.ts'
-import { listSigningKeys } from '../../../db/signing-keys.ts'
+import { createPace } from '../../../db/read/pace.ts'
+import { readVerified, readVerifiedExchange, type VerifiedExchange } from '../../../db/tables/audit.ts'
+import { listSigningKeys } from '../../../db/tables/signing-keys.ts'
 import { Fault } from '../../fault.ts'
 import { type ClaimHash, createClaimHash } from '../../federation/recording/claim-hash.ts'
 import { createRecordJudge, type Judgment, type RecordedExchange } from '../../federation/recording/record-judge.ts'

@@ -1,6 +1,6 @@
 // Runs the tests of all policies once after an upgrade: a new engine could decide differently. It changes no policy.
 
-import { putTestedEngine, readTestedEngine } from '../../../db/policy-test-runs.ts'
+import { putTestedEngine, readTestedEngine } from '../../../db/tables/policy-test-runs.ts'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { describeError } from '../../fault.ts'
 import { conditionEnvironment } from '../../federation/condition/compile.ts'

@@ -1,7 +1,7 @@
 // Explains why a token is refused: runs it through the steps of an exchange, and continues after the first refusal.
 
-import type { Pace } from '../../../db/pace.ts'
-import { findUsedSubjectToken } from '../../../db/used-subject-tokens.ts'
+import type { Pace } from '../../../db/read/pace.ts'
+import { findUsedSubjectToken } from '../../../db/tables/used-subject-tokens.ts'
 import { explainParts, type SubExpression } from '../../federation/condition/explanation.ts'
 import {
   type Dependencies,

@@ -2,8 +2,8 @@
 // change with their issuer, but their tests and the linter read its URL, the linter who gets its tokens, and tests its
 // limits on times.
 
-import { createPace } from '../../../db/pace.ts'
-import type { Issuer as IssuerRow } from '../../../db/schema.ts'
+import { createPace } from '../../../db/read/pace.ts'
+import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { Policy } from '../../federation/policy.ts'
 import { policiesNaming } from '../../registry/trust-rows.ts'

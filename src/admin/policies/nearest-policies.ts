@@ -1,6 +1,6 @@
 // The policies that a token comes nearest to. It is checked under all policies of its issuer, which are then ranked.
 
-import { createPace, type Pace } from '../../../db/pace.ts'
+import { createPace, type Pace } from '../../../db/read/pace.ts'
 import { measureHeld } from '../../federation/condition/explanation.ts'
 import { conditionOf, type Policy } from '../../federation/policy.ts'
 import type { SubjectToken } from '../../federation/subject-token/claims.ts'

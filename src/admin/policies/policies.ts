@@ -1,7 +1,7 @@
 // Admin operations on federation policies (reference: Policy). The exchange follows what is saved here.
 
-import { insertPolicy, updatePolicy } from '../../../db/policies.ts'
-import type { Policy as PolicyRow } from '../../../db/schema.ts'
+import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
+import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
 import { Fault } from '../../fault.ts'
 import type { Policy } from '../../federation/policy.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'

@@ -1,5 +1,5 @@
 // What an edit makes of a policy, and what every policy must satisfy on its own (reference: Policy).
-import type { Policy as PolicyRow } from '../../../db/schema.ts'
+import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import {
   compileCondition,

@@ -1,8 +1,8 @@
 // What the linter finds in policies: shown with a policy, and refused when one is saved with a blocking finding.
 
 import { shellWord } from '../../../db/access.ts'
-import { createPace } from '../../../db/pace.ts'
-import type { Policy as PolicyRow } from '../../../db/schema.ts'
+import { createPace } from '../../../db/read/pace.ts'
+import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import {
   compileCondition,

@@ -1,7 +1,8 @@
 // Lists policies: filters, a page of them, and how many exchanges each had in the last day.
-import { hourMilliseconds } from '../../../db/exchange-counts.ts'
-import { filterInSlices, mapInSlices } from '../../../db/pace.ts'
-import { mayHave } from '../../../db/packed-rows.ts'
+
+import { filterInSlices, mapInSlices } from '../../../db/read/pace.ts'
+import { mayHave } from '../../../db/read/packed-rows.ts'
+import { hourMilliseconds } from '../../../db/tables/exchange-counts.ts'
 import type { Policy } from '../../federation/policy.ts'
 import { headOfPolicy } from '../../registry/row-heads.ts'
 import { type } from '../../values/shape.ts'

@@ -1,5 +1,5 @@
 // What operations return of a policy: its row with the names of what it refers to, and why it is inactive.
-import type { Policy as PolicyRow } from '../../../db/schema.ts'
+import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { checkEligibility } from '../../federation/policy-binding.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'

@@ -1,10 +1,10 @@
 // Presets as files: what `latchkey presets export` prints and `import` reads, to keep presets in a repository or to move them.
 
 import { isDeepStrictEqual } from 'node:util'
-import { mapInSlices } from '../../../db/pace.ts'
-import { updatePreset } from '../../../db/presets.ts'
-import type { Statement } from '../../../db/rows.ts'
-import type { Preset as PresetRow } from '../../../db/schema.ts'
+import { mapInSlices } from '../../../db/read/pace.ts'
+import type { Preset as PresetRow } from '../../../db/schema/schema.ts'
+import { updatePreset } from '../../../db/tables/presets.ts'
+import type { Statement } from '../../../db/write/rows.ts'
 import { Fault } from '../../fault.ts'
 import { findOrDraftOwner, type Owner } from '../../keys/owner.ts'
 import { presetPageRowsMax, presetsAtOnceMax } from '../../limits.ts'

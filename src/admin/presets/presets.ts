@@ -1,10 +1,10 @@
 // Admin operations on the presets of one workspace (reference: Presets), for commands and preset endpoints.
 
 import { isDeepStrictEqual } from 'node:util'
-import { findWorkspace } from '../../../db/organizations.ts'
-import { createPace } from '../../../db/pace.ts'
-import { readPresetVersion, updatePreset } from '../../../db/presets.ts'
-import type { Preset as PresetRow, Workspace } from '../../../db/schema.ts'
+import { createPace } from '../../../db/read/pace.ts'
+import type { Preset as PresetRow, Workspace } from '../../../db/schema/schema.ts'
+import { findWorkspace } from '../../../db/tables/organizations.ts'
+import { readPresetVersion, updatePreset } from '../../../db/tables/presets.ts'
 import { Fault } from '../../fault.ts'
 import { parseJsonObject } from '../../http/body.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'

@@ -1,7 +1,7 @@
 // Which archives hold rows of the time that a report asks for, so that nobody takes what is left for everything.
 
-import type { ArchiveKind } from '../../../db/archive-kinds.ts'
-import { listFilesHolding } from '../../../db/archives.ts'
+import type { ArchiveKind } from '../../../db/schema/archive-kinds.ts'
+import { listFilesHolding } from '../../../db/tables/archives.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
 import type { archivedResponse } from '../operation/responses.ts'

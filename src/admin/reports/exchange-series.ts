@@ -1,5 +1,5 @@
 // How many exchanges were issued and refused, and why, in each of the last hours or days.
-import { hourMilliseconds } from '../../../db/exchange-counts.ts'
+import { hourMilliseconds } from '../../../db/tables/exchange-counts.ts'
 import { Fault } from '../../fault.ts'
 import { type } from '../../values/shape.ts'
 import type { Outcomes } from '../operation/exchange-counts.ts'

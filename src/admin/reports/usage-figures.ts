@@ -1,5 +1,5 @@
 // How reports of usage show their sums.
-import type { UsageTotals } from '../../../db/usage-report.ts'
+import type { UsageTotals } from '../../../db/read/usage-report.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 
 /** The cost is in dollars. */

@@ -1,8 +1,14 @@
 // Usage of a bounded time for people: totals by key or another field, page by page, each with its days. Days are whole and in UTC.
-import { mapInSlices } from '../../../db/pace.ts'
-import type { UsageGrouping } from '../../../db/usage-groupings.ts'
-import { usageGroupings } from '../../../db/usage-groupings.ts'
-import { reportDays, reportLedger, type UsageGroup, type UsageTotals, valueNamesOf } from '../../../db/usage-report.ts'
+import { mapInSlices } from '../../../db/read/pace.ts'
+import {
+  reportDays,
+  reportLedger,
+  type UsageGroup,
+  type UsageTotals,
+  valueNamesOf,
+} from '../../../db/read/usage-report.ts'
+import type { UsageGrouping } from '../../../db/schema/usage-groupings.ts'
+import { usageGroupings } from '../../../db/schema/usage-groupings.ts'
 import { Fault } from '../../fault.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'

@@ -1,9 +1,9 @@
 // Admin operations that read usage: totals by key or another field, single requests, and a check that the two agree.
 
-import { mapInSlices } from '../../../db/pace.ts'
-import { type ListedUsage, listUsage, type UsageFilter } from '../../../db/usage.ts'
-import { type UsageGrouping, usageGroupings } from '../../../db/usage-groupings.ts'
-import { findDrift, sumUsage, type UsageSum } from '../../../db/usage-totals.ts'
+import { mapInSlices } from '../../../db/read/pace.ts'
+import { findDrift, sumUsage, type UsageSum } from '../../../db/read/usage-totals.ts'
+import { type UsageGrouping, usageGroupings } from '../../../db/schema/usage-groupings.ts'
+import { type ListedUsage, listUsage, type UsageFilter } from '../../../db/tables/usage.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import type { AdminContext } from '../operation/context.ts'

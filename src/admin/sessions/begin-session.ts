@@ -1,7 +1,7 @@
 // Begins and ends sessions of the admin page, each in one commit with its record.
 
-import type { SessionRow } from '../../../db/record-schema.ts'
-import { endSessions, insertSession } from '../../../db/sessions.ts'
+import type { SessionRow } from '../../../db/schema/record-schema.ts'
+import { endSessions, insertSession } from '../../../db/tables/sessions.ts'
 import type { Key } from '../../keys/api-key.ts'
 import type { Page } from '../../page/page.ts'
 import { createToken, hashToken } from '../../page/session-cookie.ts'

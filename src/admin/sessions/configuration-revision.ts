@@ -1,6 +1,6 @@
 // The revision of everything that administrators can change: it names the newest record of a change.
 import { createHmac } from 'node:crypto'
-import { newestChangeId } from '../../../db/admin-changes.ts'
+import { newestChangeId } from '../../../db/tables/admin-changes.ts'
 import type { AdminContext } from '../operation/context.ts'
 
 export type RevisionContext = { revisionKey: Buffer }

@@ -1,6 +1,7 @@
 // What the service says of sessions: who is signed in, and the list of sessions.
-import { findWorkspace } from '../../../db/organizations.ts'
-import type { Organization } from '../../../db/schema.ts'
+
+import type { Organization } from '../../../db/schema/schema.ts'
+import { findWorkspace } from '../../../db/tables/organizations.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
 import type { Key } from '../../keys/api-key.ts'
 import { endOf, type Session } from '../../page/sessions.ts'

@@ -1,7 +1,7 @@
 // Runs an admin operation in a running server, over its local socket.
 import { type IncomingMessage, request } from 'node:http'
 import { describeDenial } from '../../../db/access.ts'
-import type { OnProgress } from '../../../db/slices.ts'
+import type { OnProgress } from '../../../db/read/slices.ts'
 import { Fault, type FaultCode } from '../../fault.ts'
 import { operationMillisecondsMax } from '../../limits.ts'
 import { type LocalCaller, toHeaders } from './local-user.ts'

@@ -1,6 +1,6 @@
 // The progress of a long operation over the local socket: lines of JSON, `{"progress":{"done":…,"total":…}}` from time to time,
 // `{"waiting":true}` while it reports nothing, and `{"answer":…}` at the end. A short one is a plain response.
-import type { OnProgress } from '../../../db/slices.ts'
+import type { OnProgress } from '../../../db/read/slices.ts'
 import { Fault } from '../../fault.ts'
 
 /** A client that accepts it understands the lines. */

@@ -1,6 +1,6 @@
 // The admin operations of a running server: `POST /operations/NAME` on its local socket, which only the owner of the data folder can open.
 
-import type { OnProgress } from '../../../db/slices.ts'
+import type { OnProgress } from '../../../db/read/slices.ts'
 import { describeError, Fault, tellForCommands } from '../../fault.ts'
 import { readBody } from '../../http/body.ts'
 import { json, jsonInSlices, statusOf } from '../../http/reply.ts'

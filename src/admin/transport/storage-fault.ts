@@ -1,5 +1,5 @@
 // The error for the operator of the machine when the disk or the file is the reason. Callers over HTTP get the generic error.
-import { damagedFile, damageOf, writeObstacle } from '../../../db/file-errors.ts'
+import { damagedFile, damageOf, writeObstacle } from '../../../db/file/file-errors.ts'
 import { Fault } from '../../fault.ts'
 
 /** Undefined for any other error. */

@@ -1,7 +1,7 @@
 // Admin operations on prices: US dollars per million tokens, by model pattern. They apply if an upstream does not report a cost.
-import { mapInSlices } from '../../../db/pace.ts'
-import type { Price } from '../../../db/schema.ts'
-import { deletePrice, findPrices, listPrices, putPrices } from '../../../db/upstreams.ts'
+import { mapInSlices } from '../../../db/read/pace.ts'
+import type { Price } from '../../../db/schema/schema.ts'
+import { deletePrice, findPrices, listPrices, putPrices } from '../../../db/tables/upstreams.ts'
 import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnceMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { moneyShape } from '../../values/shapes.ts'

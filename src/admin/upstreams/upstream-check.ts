@@ -1,5 +1,5 @@
 // Requests the list of models from an upstream, as inference would, and reports what went wrong.
-import { listSigningKeys } from '../../../db/signing-keys.ts'
+import { listSigningKeys } from '../../../db/tables/signing-keys.ts'
 import { describeError, Fault } from '../../fault.ts'
 import { describeFetchFailure } from '../../federation/issuer/fetch-failure.ts'
 import { modelsIn, readListBody } from '../../inference/models/model-list.ts'

@@ -1,7 +1,7 @@
 // What admins send about upstreams: the shapes of the inputs, and the columns that headers and exchanges set.
 import { isAbsolute } from 'node:path'
-import type { CredentialExchange } from '../../../db/credential-exchange.ts'
-import type { Upstream as UpstreamRow } from '../../../db/schema.ts'
+import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { type Doing, headerProblem } from '../../inference/upstream/headers.ts'
 import {

@@ -1,9 +1,9 @@
 // Admin operations on upstreams: the inference servers of the installation, the models that each serves, and whether it responds.
 
-import type { CredentialExchange } from '../../../db/credential-exchange.ts'
-import type { Upstream as UpstreamRow } from '../../../db/schema.ts'
-import { listSigningKeys } from '../../../db/signing-keys.ts'
-import { insertUpstream, updateUpstream } from '../../../db/upstreams.ts'
+import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
+import { listSigningKeys } from '../../../db/tables/signing-keys.ts'
+import { insertUpstream, updateUpstream } from '../../../db/tables/upstreams.ts'
 import { Fault } from '../../fault.ts'
 import { sealCredential } from '../../inference/upstream/credentials.ts'
 import { configuredUpstreamName, type Upstream } from '../../inference/upstream/targets.ts'

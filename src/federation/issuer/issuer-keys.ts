@@ -1,6 +1,6 @@
 // Finds the key that verifies a subject token (reference: Issuer keys). It has a cache per issuer, filled by discovery,
 // from a JWKS URL or from a pasted set.
-import type { IssuerKeySet } from '../../../db/schema.ts'
+import type { IssuerKeySet } from '../../../db/schema/schema.ts'
 import { describeError } from '../../fault.ts'
 import { issuerKeysCooldownSeconds, issuerPatienceMilliseconds } from '../../limits.ts'
 import type { Log } from '../../observe/log.ts'

@@ -1,5 +1,5 @@
 // A trusted issuer as the registry holds it. Changing the row creates a new value.
-import type { IssuerWithKeySet } from '../../../db/issuers.ts'
+import type { IssuerWithKeySet } from '../../../db/tables/issuers.ts'
 
 /** An issuer with its last good key set from the database. */
 export type Issuer = Readonly<IssuerWithKeySet>

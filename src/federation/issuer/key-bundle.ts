@@ -1,7 +1,7 @@
 // A signed bundle of the keys of one issuer: a compact JWS of type `jwk-set+jwt` (manual: air gap). Reads and checks it
 // without clock, network and database.
 import { compactVerify, importJWK, type JWK } from 'jose'
-import type { BundleSigner } from '../../../db/bundle-schema.ts'
+import type { BundleSigner } from '../../../db/schema/bundle-schema.ts'
 import { numericDateMax, urlCharactersMax } from '../../limits.ts'
 import { type JsonObject, parseJwtText } from '../../tokens/jwt-text.ts'
 import { type BundleRefusal, refuseBundle } from './bundle-refusal.ts'

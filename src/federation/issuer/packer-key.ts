@@ -1,6 +1,6 @@
 // The key pair of a packer, as a file and as the public half that a bundle signer has.
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
-import { type BundleSigner, bundleAlgorithms } from '../../../db/bundle-schema.ts'
+import { type BundleSigner, bundleAlgorithms } from '../../../db/schema/bundle-schema.ts'
 import { Fault } from '../../fault.ts'
 import { hasStrings } from '../../values/json-members.ts'
 import { keyBundleType } from './key-bundle.ts'

@@ -1,6 +1,6 @@
 // Records the claims of verified tokens for the audit (reference: Recorded claims): which claims, by the setting of the
 // organization, the policies of the issuer and the linter. The names are found when policies change, not at an exchange.
-import { createPace } from '../../../db/pace.ts'
+import { createPace } from '../../../db/read/pace.ts'
 import type { PackedMap } from '../../values/packed-map.ts'
 import type { ClaimRecorder } from '../audit-record.ts'
 import { activationExcess } from '../condition/activation.ts'

@@ -1,5 +1,5 @@
 // The access tokens that upstreams get by exchange, in memory: the server holds them as a workload of the other side does.
-import type { CredentialExchange } from '../../../db/credential-exchange.ts'
+import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
 import { type HeldToken, holdToken } from '../../agent/held-token.ts'
 import { describeError } from '../../fault.ts'
 import type { Log } from '../../observe/log.ts'

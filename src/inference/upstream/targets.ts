@@ -1,5 +1,5 @@
 // Which inference servers can serve a request, and in which order they are tried. Without network.
-import type { Upstream as UpstreamRow } from '../../../db/schema.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../../limits.ts'
 import { compilePatterns, type Patterns } from '../../values/pattern.ts'

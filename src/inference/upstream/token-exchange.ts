@@ -1,7 +1,7 @@
 // One token exchange (RFC 8693 §2.1) for the credential of an upstream: the server's own token from a file for an access token.
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import type { CredentialExchange } from '../../../db/credential-exchange.ts'
+import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
 import { describeError, Fault } from '../../fault.ts'
 import { readBounded } from '../../http/bounded-stream.ts'
 import type { Fetch } from '../../runtime/outbound.ts'

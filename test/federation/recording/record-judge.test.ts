@@ -1,6 +1,6 @@
 // A record is judged as the exchange was decided, or it is said that nobody can tell.
 import { expect, test } from 'bun:test'
-import type { Policy } from '../../../db/schema.ts'
+import type { Policy } from '../../../db/schema/schema.ts'
 import { conditionEnvironment } from '../../../src/federation/condition/compile.ts'
 import { createClaimHash } from '../../../src/federation/recording/claim-hash.ts'
 import { createRecordJudge } from '../../../src/federation/recording/record-judge.ts'

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { latestSchema } from '../../../db/migrate.ts'
+import { latestSchema } from '../../../db/schema/migrate.ts'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { writeNotes } from '../../../scripts/release/notes.ts'
 import { fetchPackage, findLocked } from '../../../scripts/release/npm-packages.ts'

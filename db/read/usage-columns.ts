@@ -1,0 +1,15 @@
+// The columns of the ledger that the requests of a group share.
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { usage } from '../schema/record-schema.ts'
+import type { UsageGrouping } from '../schema/usage-groupings.ts'
+
+/** Those of a day share none of them: the day follows from the time. */
+export const groupColumns: Readonly<Record<UsageGrouping, Readonly<Record<string, SQLiteColumn>>>> = {
+  key: { keyId: usage.keyId },
+  policy: { policyId: usage.policyId },
+  subject: { issuerId: usage.issuerId, subject: usage.subject },
+  model: { model: usage.model },
+  preset: { workspaceId: usage.workspaceId, presetVersion: usage.presetVersion },
+  upstream: { upstream: usage.upstream },
+  day: {},
+}

@@ -1,0 +1,134 @@
+// Adds up usage by day and by key, policy, subject, model or preset: from the daily totals of the keys where they know enough, otherwise from
+// the newest rows of the ledger. It yields between slices, so that other requests go on.
+import { and, gte, lt, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { Orm } from '../file/open.ts'
+import { usage, usageDays } from '../schema/record-schema.ts'
+import { apiKeys } from '../schema/schema.ts'
+import type { UsageGrouping } from '../schema/usage-groupings.ts'
+import { matching, rangeOf, readable, type UsageFilter } from '../tables/usage.ts'
+import { nextSlice } from './pace.ts'
+import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
+import { groupColumns } from './usage-columns.ts'
+
+/** The summed fields, in the order in which a slice returns them. */
+const added = ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costNanodollars'] as const
+export type UsageTotals = Record<(typeof added)[number], number>
+/** `days` has the totals of each day (days since 1970) with requests. */
+export type UsageGroup = { values: (string | number | null)[]; totals: UsageTotals; days: Map<number, UsageTotals> }
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+/** The names of the values of a group. */
+export function valueNamesOf(by: UsageGrouping): string[] {
+  return Object.keys(groupColumns[by])
+}
+
+/** The values, the day, and the fields of `added`. */
+type Sum = [values: (string | number | null)[], day: number, ...numbers: number[]]
+
+/** More groups than anyone reads. The rest is added up as one group without values. */
+const groupsMax = 20_000
+
+export type UsageReport = { groups: Map<string, UsageGroup>; rest: UsageTotals }
+
+function emptyTotals(): UsageTotals {
+  return { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0 }
+}
+
+function addTo(totals: UsageTotals, numbers: readonly number[]): void {
+  for (const [index, field] of added.entries()) totals[field] += numbers[index] ?? 0
+}
+
+function addSum({ groups, rest }: UsageReport, [values, day, ...numbers]: Sum): void {
+  const name = JSON.stringify(values)
+  const known = groups.get(name)
+  if (known === undefined && groups.size >= groupsMax) {
+    addTo(rest, numbers)
+    return
+  }
+  const group = known ?? { values, totals: emptyTotals(), days: new Map<number, UsageTotals>() }
+  if (known === undefined) groups.set(name, group)
+  const ofDay = group.days.get(day) ?? emptyTotals()
+  group.days.set(day, ofDay)
+  addTo(ofDay, numbers)
+  addTo(group.totals, numbers)
+}
+
+/** Adds up the newest rows of the ledger that fit, at most `rowsMax`. `cutAt` is the time of the first one read if there were more. */
+export async function reportLedger(
+  orm: Orm,
+  by: UsageGrouping,
+  filter: UsageFilter,
+  { rowsMax, onProgress }: { rowsMax: number; onProgress?: OnProgress | undefined },
+): Promise<UsageReport & { cutAt: number | undefined }> {
+  const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
+  const columns: (SQLiteColumn | SQL)[] = Object.values(groupColumns[by])
+  const day = sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
+  const summed = [usage.promptTokens, usage.completionTokens, usage.totalTokens, usage.costNanodollars].map(
+    (column) => sql`cast(total(${column}) as integer)`,
+  )
+  const read = async ({ from, until }: RowRange) => {
+    const [slice] = await orm.all<{ sums: string }>(sql`
+      select json_group_array(json(sum)) as sums from (
+        select json_array(json_array(${sql.join(columns, sql`, `)}), ${day}, count(*), ${sql.join(summed, sql`, `)}) as sum
+        from usage where ${and(gte(usage.id, from), lt(usage.id, until), matching(filter))}
+        group by ${sql.join([...columns, day], sql`, `)}
+      )`)
+    return JSON.parse(slice?.sums ?? '[]') as Sum[]
+  }
+  const { from, until } = await rangeOf(orm, filter)
+  const start = Math.max(from, until - rowsMax)
+  for await (const sums of readInSlices({ from: start, until }, read, onProgress))
+    for (const sum of sums) addSum(report, sum)
+  return { ...report, cutAt: start > from ? await timeOf(orm, start) : undefined }
+}
+
+async function timeOf(orm: Orm, id: number): Promise<number | undefined> {
+  const [row] = await orm.all<{ at: number }>(sql`select at from usage where id >= ${id} order by id limit 1`)
+  return row?.at
+}
+
+const keysPerSlice = 100
+
+export type DaysFilter = {
+  organizationId: string
+  /** Only these keys. */
+  keyIds?: readonly string[] | undefined
+  /** Days since 1970; includes both. */
+  firstDay: number
+  lastDay: number
+  /** Without it, all days are added up as the first one. */
+  perDay: boolean
+}
+
+/** Adds up the daily totals of an organization's keys. */
+export async function reportDays(
+  orm: Orm,
+  by: 'key' | 'day',
+  { organizationId, keyIds, firstDay, lastDay, perDay }: DaysFilter,
+): Promise<UsageReport> {
+  const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
+  const { day, keyId, requests, promptTokens, completionTokens, totalTokens, costNanodollars } = usageDays
+  const summed = [requests, promptTokens, completionTokens, totalTokens, readable(costNanodollars)].map(
+    (column) => sql`sum(${column})`,
+  )
+  const values = by === 'key' ? sql`json_array(${keyId})` : sql`json_array()`
+  const groups = sql.join([...(by === 'key' ? [keyId] : []), ...(perDay ? [day] : [])], sql`, `)
+  const isWanted =
+    keyIds === undefined ? sql`true` : sql`${apiKeys.id} in (select value from json_each(${JSON.stringify(keyIds)}))`
+  for (let last: string | null = ''; last !== null; ) {
+    await nextSlice()
+    const keys: SQL = sql`select id from api_keys where id > ${last} and organization_id = ${organizationId} and ${isWanted}
+      order by id limit ${keysPerSlice}`
+    const [slice]: { last: string | null; sums: string }[] = await orm.all(sql`
+      with some as materialized (${keys})
+      select (select max(id) from some) as last, json_group_array(json(sum)) as sums from (
+        select json_array(${values}, ${perDay ? day : sql`${firstDay}`}, ${sql.join(summed, sql`, `)}) as sum
+        from some cross join usage_days on ${keyId} = some.id
+        where ${and(gte(day, firstDay), lt(day, lastDay + 1))} group by ${groups}
+      )`)
+    for (const sum of JSON.parse(slice?.sums ?? '[]') as Sum[]) addSum(report, sum)
+    last = slice?.last ?? null
+  }
+  return report
+}

@@ -1,0 +1,166 @@
+// Commits over a connection that can break. A broken connection does not say whether the server has committed, so each
+// commit carries an id, and a repeated one is refused by the server.
+import { setTimeout as pause } from 'node:timers/promises'
+import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/client'
+import { databaseTime } from '../schema/node-schema.ts'
+import type { BoundStatement } from '../write/rows.ts'
+import { asUnreachable, isUnreachable, notReachedCode, unknownOutcome } from './server-errors.ts'
+
+/** What a server reports when it has not committed, and a repeated commit can succeed. */
+const repeatable =
+  /^(DATABASE_UNREACHABLE|DATABASE_NOT_REACHED|SQLITE_BUSY|SQLITE_LOCKED|TRANSACTION_|SERVER_ERROR|HRANA_|STREAM_|UNKNOWN$)/
+/** Among them, what proves that this attempt was not committed. */
+const refused = /^(SQLITE_BUSY|SQLITE_LOCKED|DATABASE_NOT_REACHED)/
+/** What proves it when a statement of the commit failed so: the server skips the rest. Other errors can follow the commit. */
+const refusedStatement = /^SQLITE_(CONSTRAINT|AUTH|PERM|READONLY|TOOBIG|MISMATCH|RANGE|ERROR|UNKNOWN)/
+const pauseMillisecondsMax = 500
+/** How long a commit is repeated that was never sent, and a read that fails. */
+export const connectMillisecondsMax = 2_000
+/** How long a commit is repeated that the server refuses, and how long its caller waits before others are refused. */
+const commitMillisecondsMax = 10_000
+/** How long a commit of a server is repeated whose outcome is unknown: no client waits longer. */
+const outcomeMillisecondsDefault = 30 * 60 * 1_000
+
+/** `isPatient`: a commit that was never sent is repeated for ten seconds, because what it records has happened. */
+export type Patience = { isPatient: boolean }
+
+export type Send = (statements: BoundStatement[]) => Promise<ResultSet[]>
+
+export type Commits = {
+  /**
+   * Commits the statements exactly once. Repeats until the outcome is known. Returns their results, or undefined if an
+   * attempt was committed whose response was lost.
+   * @throws the error of the server, which has not committed; one that is `isUnreachable` if it did not commit in time;
+   * one that is `isUnknownOutcome` after `beginEnd`, or after `outcomeMillisecondsMax`
+   */
+  commit: (statements: readonly BoundStatement[], patience?: Patience) => Promise<ResultSet[] | undefined>
+  /** Whether the outcome of a commit has been unknown for so long that new requests would only wait as well. */
+  isOverdue: () => boolean
+  /** From now on, commits whose outcome is unknown are repeated for half an hour, because clients wait for them. */
+  beginServing: () => void
+  /** From now on, commits are repeated for ten seconds at most. */
+  beginEnd: () => void
+  /** Resolves when no commit is running. */
+  settle: () => Promise<void>
+}
+
+export type CommitOptions = {
+  send: Send
+  monotonic: () => number
+  /** Called when a commit is repeated no longer although its outcome is unknown. */
+  onUnknown: (batchId: string, error: LibsqlError) => void
+  /** Called when a commit begins. What it returns is called when the commit has ended. */
+  watch?: (() => () => void) | undefined
+  /** How long a commit is repeated whose outcome is unknown: half an hour at most, and by default. */
+  outcomeMillisecondsMax?: number | undefined
+}
+
+type Running = Patience & { startedAt: number; isUnknown: boolean }
+
+export function createCommits(options: CommitOptions): Commits {
+  const { send, monotonic, onUnknown, watch } = options
+  let { outcomeMillisecondsMax = outcomeMillisecondsDefault } = options
+  const running = new Map<Running, Promise<unknown>>()
+  let endsAt = Number.POSITIVE_INFINITY
+
+  async function repeat(batch: BoundStatement[], id: string, own: Running): Promise<ResultSet[] | undefined> {
+    for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, pauseMillisecondsMax)) {
+      try {
+        return (await send(batch)).slice(1)
+      } catch (thrown) {
+        if (isRepeated(thrown)) return undefined
+        const error = isRepeatable(thrown) ? thrown : await outcomeOf(id, thrown, own)
+        if (error === undefined) return undefined
+        own.isUnknown ||= !refused.test(error.code)
+        if (monotonic() > Math.min(endsAt, own.startedAt + patienceFor(error, own, outcomeMillisecondsMax)))
+          throw asUnreachable(error)
+        await pause(milliseconds)
+        // The process can have been stopped for hours, and the server no longer has the id of an earlier attempt.
+        if (monotonic() - own.startedAt > outcomeMillisecondsDefault) throw asUnreachable(error)
+      }
+    }
+  }
+
+  /**
+   * Asks whether a commit with this error was made. Undefined if it was, and an error that is repeatable if nobody can say:
+   * the question fails, or an earlier attempt without a response can still arrive.
+   * @throws the error if it was not made
+   */
+  async function outcomeOf(id: string, error: unknown, { isUnknown }: Running): Promise<LibsqlError | undefined> {
+    if (isRefusedStatement(error)) throw error
+    const [found] = await send([{ sql: 'select 1 from batches where id = ?', args: [id] }]).catch(() => [])
+    if (found !== undefined && found.rows.length > 0) return undefined
+    if (found === undefined || isUnknown) return asUnreachable(error)
+    throw error
+  }
+
+  async function commit(statements: readonly BoundStatement[], own: Running): Promise<ResultSet[] | undefined> {
+    const id = newBatchId()
+    const unwatch = watch?.()
+    try {
+      return await repeat([{ sql: insertBatch, args: [id] }, ...statements], id, own)
+    } catch (error) {
+      if (!own.isUnknown || !isUnreachable(error)) throw error
+      const unknown = unknownOutcome(id, error)
+      onUnknown(id, unknown)
+      throw unknown
+    } finally {
+      running.delete(own)
+      unwatch?.()
+    }
+  }
+
+  return {
+    commit: (statements, { isPatient } = { isPatient: false }) => {
+      const own = { startedAt: monotonic(), isUnknown: false, isPatient }
+      const committed = commit(statements, own)
+      running.set(own, committed)
+      return committed
+    },
+    isOverdue: () => {
+      for (const { isUnknown, startedAt } of running.keys())
+        if (isUnknown && monotonic() - startedAt > commitMillisecondsMax) return true
+      return false
+    },
+    beginServing: () => {
+      outcomeMillisecondsMax = outcomeMillisecondsDefault
+    },
+    beginEnd: () => {
+      endsAt = Math.min(endsAt, monotonic() + commitMillisecondsMax)
+    },
+    settle: async () => void (await Promise.allSettled(running.values())),
+  }
+}
+
+function patienceFor({ code }: LibsqlError, { isUnknown, isPatient }: Running, ofUnknown: number): number {
+  if (isUnknown) return ofUnknown
+  return code === notReachedCode && !isPatient ? connectMillisecondsMax : commitMillisecondsMax
+}
+
+/** Begins with its time, so that new ids share a page of the index. */
+function newBatchId(): string {
+  return `${Date.now().toString(16).padStart(12, '0')}-${crypto.randomUUID()}`
+}
+
+const insertBatch = `insert into batches (id, at) values (?, ${databaseTime})`
+/** Much longer than a commit is repeated. */
+const batchMilliseconds = 2 * outcomeMillisecondsDefault
+
+/** Removes the ids of old commits, a few thousand at a time. */
+export const dropOldBatches: BoundStatement = {
+  sql: `delete from batches where number in (
+    select number from (select number, at from batches order by number limit 3000) where at < ${databaseTime} - ${batchMilliseconds})`,
+  args: [],
+}
+
+function isRepeated(error: unknown): boolean {
+  return error instanceof LibsqlError && /UNIQUE constraint failed: batches\.id/.test(error.message)
+}
+
+function isRefusedStatement(error: unknown): boolean {
+  return error instanceof LibsqlBatchError && refusedStatement.test(error.code)
+}
+
+function isRepeatable(error: unknown): error is LibsqlError {
+  return error instanceof LibsqlError && repeatable.test(error.code)
+}

@@ -1,0 +1,37 @@
+// What a server database has beyond a file, for the nodes that share it.
+import type { BoundStatement } from '../write/rows.ts'
+
+/** An admin change, by its id and by what tells it from another one with this id after the database has gone back. */
+export type Revision = { id: number; lineage: string }
+
+/** What a node knows of the database: its newest admin change and its newest usage row. */
+export type Position = { revision: Revision; usageId: number }
+
+export type Looked = Position & {
+  /** Whether the database still has the admin change of the position that was looked from. */
+  isContinued: boolean
+  /** Empty if the database has none, as after it was replaced by an empty one. */
+  installation: string
+  /** Nodes that reported in the last five seconds. */
+  liveNodes: number
+  /** Whether only a part of what was spent since the last look was read: look again. */
+  hasMoreUsage: boolean
+  /** What was spent by keys since the last look, by day, in nanodollars. */
+  spent: [keyId: string, day: number, costNanodollars: number][]
+}
+
+/** What a database server offers beyond a file. */
+export type SharedDatabase = {
+  /**
+   * Commits an admin change if the newest one is still `basis`. Returns the new revision, or undefined if it was
+   * committed and its response was lost.
+   * @throws an error that is `isStale` after a change by another node
+   */
+  commitChange: (statements: readonly BoundStatement[], basis: Revision) => Promise<Revision | undefined>
+  /** @throws an error that is `isUnreachable` if it does not respond in time, or has not confirmed a commit for long */
+  look: (position: Position) => Promise<Looked>
+  /** Call it before requests are served: from now on, a commit whose outcome is unknown is repeated for half an hour at most. */
+  beginServing: () => void
+  /** Call it before the last commits: from now on, each is repeated for ten seconds at most. */
+  beginEnd: () => void
+}

@@ -1,0 +1,194 @@
+// The log of admin changes. Each record is written in the same commit as its change; records are read newest first.
+import { and, desc, eq, getTableColumns, getTableName, gte, isNull, lt, max, or } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { Orm } from '../file/open.ts'
+import { listInSlices, type OnProgress, type RowRange } from '../read/slices.ts'
+import { bundleSigners } from '../schema/bundle-schema.ts'
+import { type AdminChange, adminChanges, archives, sessions } from '../schema/record-schema.ts'
+import {
+  apiKeys,
+  configDocuments,
+  issuers,
+  organizations,
+  policies,
+  presets,
+  prices,
+  signingKeys,
+  upstreams,
+  users,
+  workspaces,
+} from '../schema/schema.ts'
+import { createBulk, insertion, insertRows, type Statement } from '../write/rows.ts'
+
+export type ChangeKind = AdminChange['kind']
+
+/** A row that a change touches. */
+export type Touched = { kind: ChangeKind; id: string }
+
+/**
+ * Who makes a change: a command or the local socket, a management key over HTTP, which may use a session of the admin page, or the server
+ * itself. With `force`, it also changes what
+ * a configuration document locks.
+ */
+export type Actor =
+  | { kind: 'local'; osUser?: string | null; sudoUser?: string | null; force?: boolean }
+  | { kind: 'server' }
+  | { kind: 'key'; keyId: string; requestId: string; sessionId?: string | undefined; force?: boolean }
+
+export type NewChange = Pick<
+  AdminChange,
+  'at' | 'actor' | 'actorKeyId' | 'sessionId' | 'requestId' | 'osUser' | 'sudoUser' | 'operation' | 'kind' | 'targetId'
+> & {
+  /** Records with the same group belong to one change. */
+  groupId?: string | undefined
+  /** The row before the change, as drizzle returns it. */
+  before: object | undefined
+}
+
+const tables: Record<ChangeKind, SQLiteTable> = {
+  organization: organizations,
+  workspace: workspaces,
+  key: apiKeys,
+  issuer: issuers,
+  policy: policies,
+  signing_key: signingKeys,
+  upstream: upstreams,
+  price: prices,
+  preset: presets,
+  user: users,
+  archive: archives,
+  document: configDocuments,
+  bundle_signer: bundleSigners,
+  session: sessions,
+}
+/** Kinds that belong to the installation instead of one organization. */
+const common: ChangeKind[] = ['signing_key', 'upstream', 'price', 'archive']
+/** What `targetId` is, where it is not the id. */
+const keyColumns: Partial<Record<ChangeKind, string>> = { price: 'model', archive: 'file' }
+/** Records omit ciphertext and hashes of credentials; for an upstream they show only whether it has a credential. */
+const omitted = ['private_key_encrypted', 'token_sha256']
+const credential = { column: 'credential_encrypted', shownAs: 'has_credential' }
+
+/** Who made a change, in the columns of its record. */
+export function actorColumns(actor: Actor) {
+  const { keyId, requestId, sessionId = null } = actor.kind === 'key' ? actor : { keyId: null, requestId: null }
+  const { osUser = null, sudoUser = null } = actor.kind === 'local' ? actor : {}
+  return { actor: actor.kind, actorKeyId: keyId, sessionId, requestId, osUser, sudoUser }
+}
+
+/** Who changes rows of one kind, with each row before the change, as drizzle returns it. */
+export type NewChanges = Omit<NewChange, 'targetId' | 'before'> & { targets: Map<string, object | undefined> }
+
+/**
+ * Returns one statement that records the new state of every target. Run it after the statements that make the changes.
+ */
+export function recordChanges({ targets, ...change }: NewChanges): Statement {
+  const table = tables[change.kind]
+  const name = getTableName(table)
+  const columns = Object.entries(getTableColumns(table)).filter(([, column]) => !omitted.includes(column.name))
+  const values = columns.map(([, column]) => {
+    const value = `${name}.${column.name}`
+    if (column.name === credential.column) return `'${credential.shownAs}', ${value} is not null`
+    return `'${column.name}', ${column.dataType === 'json' ? `json(${value})` : value}`
+  })
+  const owner = change.kind === 'organization' ? 'id' : 'organization_id'
+  const organization = common.includes(change.kind) ? 'null' : `${name}.${owner}`
+  // The join order looks rows up by their key and records them in the order of `targets`.
+  const sql = `insert into ${getTableName(adminChanges)}
+    (at, actor, actor_key_id, session_id, request_id, os_user, sudo_user, operation, group_id, lineage, kind, target_id,
+      before, organization_id, after)
+    select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
+      ${organization}, json_object(${values.join(', ')})
+    from json_each(?) as target
+      cross join ${name} on ${name}.${keyColumns[change.kind] ?? 'id'} = target.value ->> 'id'`
+  const rows = [...targets].map(([id, before]) => ({
+    id,
+    before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
+  }))
+  const { at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId = null, kind } = change
+  const by = [at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId, crypto.randomUUID()]
+  const params = [...by, kind, JSON.stringify(rows)]
+  return { toSQL: () => ({ sql, params }) }
+}
+
+const newChanges = insertion(adminChanges)
+
+/** Records a change whose result is already known: `before` and `after` are stored unchanged. */
+export const recordKnownChange = createBulk((changes: (NewChange & { organizationId: string; after: object })[]) => {
+  const lineage = crypto.randomUUID()
+  const rows = changes.map((change) => ({
+    ...change,
+    groupId: change.groupId ?? null,
+    lineage,
+    before: change.before === undefined ? null : JSON.stringify(change.before),
+    after: JSON.stringify(change.after),
+  }))
+  return [insertRows(newChanges, rows)]
+})
+
+/** Returns the JSON that SQLite builds from a row: column names as keys, flags as numbers. */
+function columnsOf(columns: [string, { name: string }][], row: object): Record<string, unknown> {
+  const values = row as Record<string, unknown>
+  return Object.fromEntries(
+    columns.map(([field, { name }]) => {
+      const value = values[field]
+      if (name === credential.column) return [credential.shownAs, Number(value !== null)]
+      return [name, typeof value === 'boolean' ? Number(value) : value]
+    }),
+  )
+}
+
+/** The number of the newest record; 0 where there are none yet. */
+export async function newestChangeId(orm: Orm): Promise<number> {
+  const [last] = await orm.select({ id: max(adminChanges.id) }).from(adminChanges)
+  return last?.id ?? 0
+}
+
+export type ChangeFilter = {
+  organizationId?: string | undefined
+  /** With what belongs to no organization. */
+  withCommon?: boolean
+  kind?: ChangeKind | undefined
+  targetId?: string | undefined
+  groupId?: string | undefined
+  since?: number
+  /** The first time after those to include. */
+  until?: number
+  beforeId?: number
+  limit: number
+}
+
+/** Lists changes newest first, each mapped by `show`. */
+export async function listChanges<Shown>(
+  orm: Orm,
+  { organizationId, withCommon = false, kind, targetId, groupId, since, until: endTime, beforeId, limit }: ChangeFilter,
+  show: (row: AdminChange) => Shown,
+  onProgress?: OnProgress,
+): Promise<Shown[]> {
+  const read = ({ from, until }: RowRange, most: number) =>
+    orm
+      .select()
+      .from(adminChanges)
+      .where(
+        and(
+          gte(adminChanges.id, from),
+          lt(adminChanges.id, until),
+          organizationId === undefined
+            ? undefined
+            : or(
+                eq(adminChanges.organizationId, organizationId),
+                withCommon ? isNull(adminChanges.organizationId) : undefined,
+              ),
+          kind === undefined ? undefined : eq(adminChanges.kind, kind),
+          targetId === undefined ? undefined : eq(adminChanges.targetId, targetId),
+          groupId === undefined ? undefined : eq(adminChanges.groupId, groupId),
+          since === undefined ? undefined : gte(adminChanges.at, since),
+          endTime === undefined ? undefined : lt(adminChanges.at, endTime),
+        ),
+      )
+      .orderBy(desc(adminChanges.id))
+      .limit(most)
+  const [last] = await orm.select({ id: max(adminChanges.id) }).from(adminChanges)
+  const rows = { from: 1, until: Math.min(beforeId ?? Number.POSITIVE_INFINITY, (last?.id ?? 0) + 1) }
+  return listInSlices({ rows, limit, read, show }, onProgress)
+}

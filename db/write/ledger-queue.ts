@@ -1,0 +1,201 @@
+// The write queue for exchanges, usage and used subject tokens. Rows queued in the same turn of the event loop share a
+// commit, and each fails alone. While several commits are on their way to a server, new rows wait and share the next.
+import { setImmediate } from 'node:timers'
+import { getTableColumns, getTableName } from 'drizzle-orm'
+import { isBusy } from '../file/open.ts'
+import type { Patience } from '../remote/commit-once.ts'
+import { isUnknownOutcome, isUnreachable } from '../remote/server-errors.ts'
+import { databaseTime } from '../schema/node-schema.ts'
+import {
+  type AuditRow,
+  exchangeAudit,
+  type UsageDay,
+  type UsageRow,
+  usage,
+  usageDays,
+} from '../schema/record-schema.ts'
+import { type UsedSubjectToken, usedSubjectTokens } from '../schema/schema.ts'
+import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
+
+type Row = AuditRow | UsageRow | UsedSubjectToken
+type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
+type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: Waiting[]; isPatient: boolean }
+
+/** Rows per insert statement. 250 rows of 20 columns stay far below SQLite's limit of 32,766 parameters. */
+const rowsPerStatement = 250
+/** How many commits of a node are on their way to a server. The more rows there are, the more share a commit. */
+const commitsAtOnceMax = 4
+/** A commit that takes longer than an HTTP request may take makes no others wait: its outcome can be unknown for minutes. */
+const holdingMillisecondsMax = 5_000
+
+export type LedgerQueue = {
+  appendAudit: (row: AuditRow) => Promise<void>
+  appendUsage: (row: UsageRow) => Promise<void>
+  appendUsedToken: (row: UsedSubjectToken) => Promise<void>
+  /** Commits the queued rows and waits for the commit. */
+  close: () => Promise<void>
+}
+type Group = { ledger: Ledger; rows: Waiting[] }
+type Commit = (statements: BoundStatement[], rows: number, patience: Patience) => Promise<void>
+
+/** `isShared`: other nodes write too, so a used token that one of them has recorded fails. */
+export function createLedgerQueue(
+  commit: Commit,
+  { isShared = false, holdingMilliseconds = holdingMillisecondsMax } = {},
+): LedgerQueue {
+  const ledgers = createLedgers(isShared)
+  const all = Object.values(ledgers)
+  let isScheduled = false
+  let holding = 0
+  let flushing: Promise<void> = Promise.resolve()
+
+  function schedule(): void {
+    if (isScheduled || holding >= commitsAtOnceMax) return
+    isScheduled = true
+    setImmediate(() => {
+      flushing = flush()
+    })
+  }
+
+  async function flush(): Promise<void> {
+    isScheduled = false
+    const groups: Group[] = []
+    for (const ledger of all) {
+      if (ledger.waiting.length > 0) groups.push({ ledger, rows: ledger.waiting })
+      ledger.waiting = []
+    }
+    if (groups.length === 0) return
+    const committed = commitGroups(commit, groups)
+    if (isShared) void holdOthers(committed)
+    await committed
+  }
+
+  async function holdOthers(committed: Promise<void>): Promise<void> {
+    holding += 1
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, holdingMilliseconds)
+    await Promise.race([committed, late])
+    clearTimeout(timer)
+    holding -= 1
+    if (all.some(({ waiting }) => waiting.length > 0)) schedule()
+  }
+
+  function append(ledger: Ledger, row: Row): Promise<void> {
+    return new Promise((done, failed) => {
+      ledger.waiting.push({ row, done, failed })
+      schedule()
+    })
+  }
+
+  return {
+    appendAudit: (row) => append(ledgers.audit, row),
+    appendUsage: (row) => append(ledgers.usage, row),
+    appendUsedToken: (row) => append(ledgers.usedTokens, row),
+    close: async () => {
+      await flush()
+      await flushing
+    },
+  }
+}
+
+/**
+ * Commits the rows. If the database or its driver rejects a row, only that row fails: the other rows belong to other
+ * callers.
+ */
+async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
+  const rows = groups.flatMap((group) => group.rows)
+  try {
+    const statements = groups.flatMap(({ ledger, rows }) => ledger.statementsFor(rows.map(({ row }) => row)))
+    await commit(statements, rows.length, { isPatient: groups.some(({ ledger }) => ledger.isPatient) })
+    for (const row of rows) row.done()
+  } catch (error) {
+    // Rows of a commit that can have been made are not sent again: they would be written twice.
+    const isFinal = isBusy(error) || isUnreachable(error) || isUnknownOutcome(error)
+    if (rows.length === 1 || isFinal) for (const row of rows) row.failed(error)
+    else
+      for (const { ledger, rows } of groups)
+        for (const row of rows) await commitGroups(commit, [{ ledger, rows: [row] }])
+  }
+}
+
+function createLedgers(isShared: boolean) {
+  return {
+    audit: createLedger(insertion(exchangeAudit)),
+    // The upstream has done its work.
+    usage: { ...createLedger(insertion(usage), (rows) => [totalsOf(rows as UsageRow[])]), isPatient: true },
+    usedTokens: isShared
+      ? createLedger(insertion(usedSubjectTokens), () => [], dropExpiredOf)
+      : createLedger(insertion(usedSubjectTokens, 'insert or replace')),
+  }
+}
+
+type StatementsOf = (rows: Row[]) => BoundStatement[]
+
+/** `more` returns further statements for the commit of these rows, and `first` those that run before their inserts. */
+function createLedger(into: Insertion, more: StatementsOf = () => [], first: StatementsOf = () => []): Ledger {
+  const statementsFor = (rows: Row[]) => [...first(rows), ...insertsOf(into, rows), ...more(rows)]
+  return { waiting: [], statementsFor, isPatient: false }
+}
+
+/** Removes uses under the same ids whose tokens have expired. The same token expires at the same time, so its use stays. */
+function dropExpiredOf(rows: Row[]): BoundStatement[] {
+  const uses = rows as UsedSubjectToken[]
+  const ids = uses.map(({ issuerId, tokenIdSha256, expiresAt }) => [issuerId, tokenIdSha256, expiresAt])
+  const sql = `delete from used_subject_tokens where expires_at <= ${databaseTime}
+    and (issuer_id, token_id_sha256) in (
+      select value ->> 0, value ->> 1 from json_each(?) where used_subject_tokens.expires_at < value ->> 2
+    )`
+  return [{ sql, args: [JSON.stringify(ids)] }]
+}
+
+/** Reports whether another node has recorded the use of this token. */
+export function isUsedElsewhere(error: unknown): boolean {
+  return error instanceof Error && /UNIQUE constraint failed: used_subject_tokens/.test(error.message)
+}
+
+function insertsOf(into: Insertion, rows: Row[]): BoundStatement[] {
+  if (rows.length <= rowsPerStatement) return [insertOf(into, rows)]
+  const statements: BoundStatement[] = []
+  for (let start = 0; start < rows.length; start += rowsPerStatement)
+    statements.push(insertOf(into, rows.slice(start, start + rowsPerStatement)))
+  return statements
+}
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+const dayColumns = Object.entries(getTableColumns(usageDays))
+const summed = dayColumns.map(([, { name }]) => name).filter((name) => name !== 'key_id' && name !== 'day')
+
+function totalsStatement(keys: number): string {
+  const tuple = `(${dayColumns.map(() => '?').join(',')})`
+  return `insert into ${getTableName(usageDays)} (${dayColumns.map(([, { name }]) => name).join(',')})
+    values ${new Array(keys).fill(tuple).join(',')}
+    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
+}
+
+const singleTotal = totalsStatement(1)
+
+/** Returns one statement that adds the rows of a commit to the daily totals of their keys. */
+function totalsOf(rows: UsageRow[]): BoundStatement {
+  const totals = new Map<string, UsageDay>()
+  for (const row of rows) {
+    const day = Math.floor(row.at / dayMilliseconds)
+    const name = `${row.keyId} ${day}`
+    const known = totals.get(name)
+    totals.set(name, {
+      keyId: row.keyId,
+      day,
+      requests: (known?.requests ?? 0) + 1,
+      promptTokens: sumOf(known?.promptTokens, row.promptTokens),
+      completionTokens: sumOf(known?.completionTokens, row.completionTokens),
+      totalTokens: sumOf(known?.totalTokens, row.totalTokens),
+      costNanodollars: sumOf(known?.costNanodollars, row.costNanodollars),
+    })
+  }
+  const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
+  return { sql: totals.size === 1 ? singleTotal : totalsStatement(totals.size), args }
+}
+
+/** Adds up to the largest safe integer, because libSQL cannot read larger ones. */
+function sumOf(known = 0, more: number | null): number {
+  return Math.min(known + (more ?? 0), Number.MAX_SAFE_INTEGER)
+}

@@ -1,0 +1,141 @@
+// The only way to write to the database. Admin changes and ledger rows are queued, and queued writes share commits.
+import type { InValue } from '@libsql/client'
+import { type Database, isBusy } from '../file/open.ts'
+import type { Revision } from '../remote/shared-database.ts'
+import type { AuditRow, UsageRow } from '../schema/record-schema.ts'
+import type { UsedSubjectToken } from '../schema/schema.ts'
+import { type CommitChange, createChangeQueue, type Following } from './change-queue.ts'
+import { createLedgerQueue } from './ledger-queue.ts'
+import type { BoundStatement, Statement } from './rows.ts'
+
+export type Writer = {
+  /** Commits all statements or none, in order. Resolves after the commit. */
+  write: (statements: Statement[]) => Promise<void>
+  /** Commits an admin change together with other queued changes (change-queue.ts). */
+  change: CommitChange
+  /** Queues one row and resolves after its commit. Rows queued in the same turn of the event loop share a commit. */
+  appendAudit: (row: AuditRow) => Promise<void>
+  /** Queues one usage row. The same commit updates the daily totals of its key. */
+  appendUsage: (row: UsageRow) => Promise<void>
+  /** Queues one used subject token. It replaces an existing row. */
+  appendUsedToken: (row: UsedSubjectToken) => Promise<void>
+  /**
+   * Stops all writes, as after SQLITE_BUSY. Call it when a committed change cannot be loaded; the process should then
+   * end.
+   */
+  giveUp: (error: unknown) => void
+  /** Reports whether writes have stopped. */
+  isBroken: () => boolean
+  /** Commits the queued writes and stops the idle checkpoints. */
+  close: () => Promise<void>
+}
+
+/** The result of a commit: the number of rows (or statements of a change) and the duration. */
+export type CommitOutcome = { isCommitted: boolean; rows: number; milliseconds: number }
+
+/**
+ * Creates the writer. `onCommit` is called after every commit. `onBroken` is called by `giveUp` and when the connection
+ * can no longer be trusted (SQLITE_BUSY after opening, db/README.md). From then on every write fails, and the process
+ * should end.
+ */
+export function createWriter(
+  database: Database,
+  onBroken: (error: unknown) => void,
+  onCommit: (outcome: CommitOutcome) => void = () => {},
+  following?: Following,
+): Writer {
+  let broken: unknown
+  const isBroken = () => broken !== undefined
+  const checkpoints = createIdleCheckpoints(database, isBroken)
+
+  function giveUp(error: unknown): void {
+    if (broken !== undefined) return
+    broken = error
+    onBroken(error)
+  }
+
+  async function commit<Committed>(
+    statements: BoundStatement[],
+    rows: number,
+    send: (statements: BoundStatement[]) => Promise<Committed>,
+  ): Promise<Committed> {
+    if (broken !== undefined) throw broken
+    const startedAt = performance.now()
+    const report = (isCommitted: boolean) =>
+      onCommit({ isCommitted, rows, milliseconds: performance.now() - startedAt })
+    let committed: Committed
+    try {
+      committed = await send(statements)
+    } catch (error) {
+      report(false)
+      if (isBusy(error)) giveUp(error)
+      throw error
+    }
+    report(true)
+    checkpoints.noteCommit()
+    return committed
+  }
+
+  const write = (statements: Statement[]) => commit(statements.map(toStatement), statements.length, database.commit)
+  const commitChange = (statements: Statement[], basis: Revision) =>
+    commit(statements.map(toStatement), statements.length, (bound) => sendChange(database, bound, basis))
+  const changes = createChangeQueue(commitChange, following)
+  const ledgers = createLedgerQueue(
+    (statements, rows, patience) => commit(statements, rows, (bound) => database.commit(bound, patience)),
+    { isShared: database.shared !== undefined },
+  )
+
+  return {
+    write,
+    change: changes.change,
+    appendAudit: ledgers.appendAudit,
+    appendUsage: ledgers.appendUsage,
+    appendUsedToken: ledgers.appendUsedToken,
+    giveUp,
+    isBroken,
+    close: async () => {
+      await ledgers.close()
+      await changes.close()
+      checkpoints.stop()
+    },
+  }
+}
+
+/** Returns the revision after the change on a server database, if it is known. */
+async function sendChange(
+  database: Database,
+  statements: BoundStatement[],
+  basis: Revision,
+): Promise<Revision | undefined> {
+  if (database.shared !== undefined) return database.shared.commitChange(statements, basis)
+  await database.commit(statements)
+  return undefined
+}
+
+const quietMilliseconds = 1_000
+
+/** Runs a checkpoint when a second has passed without a commit. */
+function createIdleCheckpoints(database: Database, isBroken: () => boolean) {
+  let lastCommitAt = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  function checkpointWhenQuiet(): void {
+    const isQuiet = performance.now() - lastCommitAt >= quietMilliseconds
+    timer = isQuiet ? undefined : setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+    // An error here is harmless: the log stays longer until the next checkpoint.
+    if (isQuiet && !isBroken()) database.checkpoint().catch(() => {})
+  }
+
+  return {
+    noteCommit: () => {
+      lastCommitAt = performance.now()
+      timer ??= setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+    },
+    stop: () => clearTimeout(timer),
+  }
+}
+
+function toStatement(statement: Statement): BoundStatement {
+  const { sql, params } = statement.toSQL()
+  return { sql, args: params as InValue[] }
+}
