@@ -1,14 +1,14 @@
 // Reading the audit without an index: what a filter finds within the rows it may look at, and how it says that it stopped.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type AuditFilter, listAudit } from '../../db/tables/audit.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
+import { type AuditFilter, listAudit } from '../../../db/tables/audit.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
 import {
   auditRow,
   createDatabase,
   insertOrganizationRows,
   organizationRows,
   type TestDatabase,
-} from '../support/rows.ts'
+} from '../../support/rows.ts'
 
 const acme = organizationRows('acme')
 const minute = 60_000

@@ -1,21 +1,21 @@
 // What the database keeps of subject tokens and of key sets: until the very end of a token, and the newest set of an issuer.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { IssuerKeySet } from '../../db/schema/schema.ts'
-import { listIssuers, putIssuerKeySet, readIssuerKeySet } from '../../db/tables/issuers.ts'
+import type { IssuerKeySet } from '../../../db/schema/schema.ts'
+import { listIssuers, putIssuerKeySet, readIssuerKeySet } from '../../../db/tables/issuers.ts'
 import {
   dropExpiredSubjectTokens,
   findUsedSubjectToken,
   listUsedSubjectTokens,
-} from '../../db/tables/used-subject-tokens.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { rowsInFile } from '../support/database-file.ts'
+} from '../../../db/tables/used-subject-tokens.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { rowsInFile } from '../../support/database-file.ts'
 import {
   createDatabase,
   insertOrganizationRows,
   organizationRows,
   type TestDatabase,
   usageRow,
-} from '../support/rows.ts'
+} from '../../support/rows.ts'
 
 const acme = organizationRows('acme')
 let own: TestDatabase

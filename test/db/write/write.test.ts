@@ -1,11 +1,11 @@
 // The one writing function: whole batches, ledger rows that share a commit and are answered after it, and what a failure leaves.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { findDrift } from '../../db/read/usage-totals.ts'
-import { insertOrganization } from '../../db/tables/organizations.ts'
-import { listSpentDays, listUsage, type UnpackedDays } from '../../db/tables/usage.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { busyError, type Watched, watchBatches } from '../support/batches.ts'
-import { readDatabaseFile, rowsInFile } from '../support/database-file.ts'
+import { findDrift } from '../../../db/read/usage-totals.ts'
+import { insertOrganization } from '../../../db/tables/organizations.ts'
+import { listSpentDays, listUsage, type UnpackedDays } from '../../../db/tables/usage.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { busyError, type Watched, watchBatches } from '../../support/batches.ts'
+import { readDatabaseFile, rowsInFile } from '../../support/database-file.ts'
 import {
   auditRow,
   createDatabase,
@@ -13,8 +13,8 @@ import {
   organizationRows,
   type TestDatabase,
   usageRow,
-} from '../support/rows.ts'
-import { isServerKind } from '../support/server-kind.ts'
+} from '../../support/rows.ts'
+import { isServerKind } from '../../support/server-kind.ts'
 
 const acme = organizationRows('acme')
 const badUsage = usageRow('bad', { ...acme, key: { ...acme.key, id: 'missing' } })

@@ -2,14 +2,14 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { readFitting } from '../../db/read/fitting.ts'
-import { parseBounded, readBounded, responseBytesMax } from '../../db/remote/bounded-response.ts'
-import { openServerDatabase } from '../../db/remote/server-database.ts'
-import { isTooLarge } from '../../db/remote/server-errors.ts'
-import { connectTo } from '../../src/nodes/server-connection.ts'
-import { startHranaServer } from '../support/hrana-server.ts'
-import { listenLocally, temporaryFolder } from '../support/latchkey.ts'
-import { rejectionOf } from '../support/rejection.ts'
+import { readFitting } from '../../../db/read/fitting.ts'
+import { parseBounded, readBounded, responseBytesMax } from '../../../db/remote/bounded-response.ts'
+import { openServerDatabase } from '../../../db/remote/server-database.ts'
+import { isTooLarge } from '../../../db/remote/server-errors.ts'
+import { connectTo } from '../../../src/nodes/server-connection.ts'
+import { startHranaServer } from '../../support/hrana-server.ts'
+import { listenLocally, temporaryFolder } from '../../support/latchkey.ts'
+import { rejectionOf } from '../../support/rejection.ts'
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { completeCopy, draftCopy } from '../../db/file/copy-file.ts'
-import { temporaryFolder } from '../support/latchkey.ts'
+import { completeCopy, draftCopy } from '../../../db/file/copy-file.ts'
+import { temporaryFolder } from '../../support/latchkey.ts'
 
 const megabyte = 1024 * 1024
 let folder: ReturnType<typeof temporaryFolder>

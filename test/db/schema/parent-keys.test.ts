@@ -1,8 +1,8 @@
 // Rows that recorded exchanges refer to: a change of one must not look at all of them, which are too many.
 import { expect, test } from 'bun:test'
-import { updateIssuer } from '../../db/tables/issuers.ts'
-import { updatePolicy } from '../../db/tables/policies.ts'
-import { createDatabase, organizationRows } from '../support/rows.ts'
+import { updateIssuer } from '../../../db/tables/issuers.ts'
+import { updatePolicy } from '../../../db/tables/policies.ts'
+import { createDatabase, organizationRows } from '../../support/rows.ts'
 
 test('a change of a whole policy or issuer does not set what exchanges refer to', async () => {
   const own = await createDatabase()

@@ -4,17 +4,17 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { getTableColumns, is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import * as bundles from '../../db/schema/bundle-schema.ts'
-import * as shared from '../../db/schema/node-schema.ts'
-import * as records from '../../db/schema/record-schema.ts'
-import * as schema from '../../db/schema/schema.ts'
-import { insertApiKey } from '../../db/tables/api-keys.ts'
-import { insertIssuer } from '../../db/tables/issuers.ts'
-import { insertOrganization, insertUser, insertWorkspace } from '../../db/tables/organizations.ts'
-import { insertPolicy, updatePolicy } from '../../db/tables/policies.ts'
-import type { Statement } from '../../db/write/rows.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { onFile } from '../support/file-only.ts'
+import * as bundles from '../../../db/schema/bundle-schema.ts'
+import * as shared from '../../../db/schema/node-schema.ts'
+import * as records from '../../../db/schema/record-schema.ts'
+import * as schema from '../../../db/schema/schema.ts'
+import { insertApiKey } from '../../../db/tables/api-keys.ts'
+import { insertIssuer } from '../../../db/tables/issuers.ts'
+import { insertOrganization, insertUser, insertWorkspace } from '../../../db/tables/organizations.ts'
+import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
+import type { Statement } from '../../../db/write/rows.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { onFile } from '../../support/file-only.ts'
 import {
   auditRow,
   createDatabase,
@@ -22,7 +22,7 @@ import {
   organizationRows,
   type TestDatabase,
   usageRow,
-} from '../support/rows.ts'
+} from '../../support/rows.ts'
 
 const tables = Object.values({ ...schema, ...records, ...bundles, ...shared }).filter((value) => is(value, SQLiteTable))
 const acme = organizationRows('acme')
@@ -57,7 +57,7 @@ test('every table of the database is in schema.ts, and none more', async () => {
 })
 
 test('every table is told of in the README, and none more', () => {
-  const readme = readFileSync(join(import.meta.dirname, '../../db/README.md'), 'utf8')
+  const readme = readFileSync(join(import.meta.dirname, '../../../db/README.md'), 'utf8')
   const told = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => String(name))
   const described = tables.map((table) => getTableConfig(table).name)
   expect(told.toSorted()).toEqual([...described, 'schema_migrations'].toSorted())

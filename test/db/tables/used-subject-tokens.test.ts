@@ -1,11 +1,11 @@
 // Uses of subject tokens that nodes share: a use goes only when its token has expired by the clock of the database and of the
 // node, since a node whose clock is behind still accepts the token.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { dropExpiredSubjectTokens, dropSubjectTokens } from '../../db/tables/used-subject-tokens.ts'
-import { createLedgerQueue, isUsedElsewhere } from '../../db/write/ledger-queue.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { rejectionOf } from '../support/rejection.ts'
-import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../support/rows.ts'
+import { dropExpiredSubjectTokens, dropSubjectTokens } from '../../../db/tables/used-subject-tokens.ts'
+import { createLedgerQueue, isUsedElsewhere } from '../../../db/write/ledger-queue.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { rejectionOf } from '../../support/rejection.ts'
+import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../../support/rows.ts'
 
 const minute = 60_000
 const hour = 60 * minute

@@ -1,12 +1,12 @@
 // What the database itself says of presets, whatever the program does: versions stay as they are, and a preset designates one of its own.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Preset, PresetVersion } from '../../db/schema/schema.ts'
-import { insertPresetVersions, updatePreset } from '../../db/tables/presets.ts'
-import type { Statement } from '../../db/write/rows.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { rowsInFile } from '../support/database-file.ts'
-import { onFile } from '../support/file-only.ts'
-import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../support/rows.ts'
+import type { Preset, PresetVersion } from '../../../db/schema/schema.ts'
+import { insertPresetVersions, updatePreset } from '../../../db/tables/presets.ts'
+import type { Statement } from '../../../db/write/rows.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { rowsInFile } from '../../support/database-file.ts'
+import { onFile } from '../../support/file-only.ts'
+import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../../support/rows.ts'
 
 const acme = organizationRows('acme')
 const other = organizationRows('other')

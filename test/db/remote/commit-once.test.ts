@@ -1,15 +1,15 @@
 // When a commit over a connection that breaks is repeated, and what is reported of it in the end. Its clock is the test's.
 import { describe, expect, test } from 'bun:test'
 import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/client'
-import { type CommitOptions, createCommits, dropOldBatches, type Send } from '../../db/remote/commit-once.ts'
-import { asNotReached, asUnreachable, isUnknownOutcome, isUnreachable } from '../../db/remote/server-errors.ts'
-import { databaseTime } from '../../db/schema/node-schema.ts'
-import { createLedgerQueue } from '../../db/write/ledger-queue.ts'
-import type { BoundStatement } from '../../db/write/rows.ts'
-import { watchedCommits } from '../../scripts/shared/watched-commits.ts'
-import { rejectionOf } from '../support/rejection.ts'
-import { createDatabase } from '../support/rows.ts'
-import { until } from '../support/until.ts'
+import { type CommitOptions, createCommits, dropOldBatches, type Send } from '../../../db/remote/commit-once.ts'
+import { asNotReached, asUnreachable, isUnknownOutcome, isUnreachable } from '../../../db/remote/server-errors.ts'
+import { databaseTime } from '../../../db/schema/node-schema.ts'
+import { createLedgerQueue } from '../../../db/write/ledger-queue.ts'
+import type { BoundStatement } from '../../../db/write/rows.ts'
+import { watchedCommits } from '../../../scripts/shared/watched-commits.ts'
+import { rejectionOf } from '../../support/rejection.ts'
+import { createDatabase } from '../../support/rows.ts'
+import { until } from '../../support/until.ts'
 
 const second = 1_000
 const lost = () => asUnreachable(new Error('The socket was closed'))

@@ -1,8 +1,8 @@
 // When sessions of the admin page were last used: several nodes write it, each what it has seen.
 import { expect, test } from 'bun:test'
-import { insertSession, listSessions, putSessionUses } from '../../db/tables/sessions.ts'
-import { createWriter } from '../../db/write/write.ts'
-import { createDatabase, insertOrganizationRows, organizationRows } from '../support/rows.ts'
+import { insertSession, listSessions, putSessionUses } from '../../../db/tables/sessions.ts'
+import { createWriter } from '../../../db/write/write.ts'
+import { createDatabase, insertOrganizationRows, organizationRows } from '../../support/rows.ts'
 
 test('the last use of a session never goes back, and others stay as they were', async () => {
   const { database, close } = await createDatabase()

@@ -3,9 +3,9 @@
 import { Database as OtherSqlite } from 'bun:sqlite'
 import { afterEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Database, openDatabase } from '../../db/file/open.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { temporaryFolder } from '../support/latchkey.ts'
+import { type Database, openDatabase } from '../../../db/file/open.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { temporaryFolder } from '../../support/latchkey.ts'
 
 let folder: ReturnType<typeof temporaryFolder>
 let database: Database

@@ -1,15 +1,15 @@
 // Admin changes share a transaction when they wait together. Each fails alone, and a change is planned after those before it are in force.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { isStale } from '../../db/remote/look.ts'
-import { asNotReached, asUnreachable, unknownOutcome } from '../../db/remote/server-errors.ts'
-import type { Revision } from '../../db/remote/shared-database.ts'
-import { insertOrganization } from '../../db/tables/organizations.ts'
-import { changesPerCommitMax, createChangeQueue } from '../../db/write/change-queue.ts'
-import { createBulk } from '../../db/write/rows.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { busyError, type Watched, watchBatches } from '../support/batches.ts'
-import { rowsInFile } from '../support/database-file.ts'
-import { createDatabase, organizationRows, type TestDatabase } from '../support/rows.ts'
+import { isStale } from '../../../db/remote/look.ts'
+import { asNotReached, asUnreachable, unknownOutcome } from '../../../db/remote/server-errors.ts'
+import type { Revision } from '../../../db/remote/shared-database.ts'
+import { insertOrganization } from '../../../db/tables/organizations.ts'
+import { changesPerCommitMax, createChangeQueue } from '../../../db/write/change-queue.ts'
+import { createBulk } from '../../../db/write/rows.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { busyError, type Watched, watchBatches } from '../../support/batches.ts'
+import { rowsInFile } from '../../support/database-file.ts'
+import { createDatabase, organizationRows, type TestDatabase } from '../../support/rows.ts'
 
 const { organization: row } = organizationRows('acme')
 

@@ -1,15 +1,15 @@
 // A request is found in the ledger by its id, without an index: wherever its row is, and without looking at all of them.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { findUsage } from '../../db/tables/usage.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { createRequestId } from '../../src/http/request-id.ts'
+import { findUsage } from '../../../db/tables/usage.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { createRequestId } from '../../../src/http/request-id.ts'
 import {
   createDatabase,
   insertOrganizationRows,
   organizationRows,
   type TestDatabase,
   usageRow,
-} from '../support/rows.ts'
+} from '../../support/rows.ts'
 
 const acme = organizationRows('acme')
 const second = 1_000

@@ -1,8 +1,8 @@
 // Rows that are read packed are the rows that drizzle reads, whatever their texts contain.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mayHave, packedValue, packing } from '../../db/read/packed-rows.ts'
-import { apiKeys, policies } from '../../db/schema/schema.ts'
-import { startTestServer, type TestServer } from '../support/latchkey.ts'
+import { mayHave, packedValue, packing } from '../../../db/read/packed-rows.ts'
+import { apiKeys, policies } from '../../../db/schema/schema.ts'
+import { startTestServer, type TestServer } from '../../support/latchkey.ts'
 
 const packedKeys = packing(apiKeys, ['id', 'hash'])
 const packedPolicies = packing(policies)

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import Libsql from 'libsql'
-import { temporaryFolder } from '../support/latchkey.ts'
+import { temporaryFolder } from '../../support/latchkey.ts'
 
 test('libSQL still acknowledges and loses a write on a connection that has seen SQLITE_BUSY', () => {
   const folder = temporaryFolder()

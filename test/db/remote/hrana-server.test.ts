@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { LibsqlError } from '@libsql/client'
 import { createClient } from '@libsql/client/http'
-import { migrations } from '../../db/schema/migrate.ts'
-import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
-import { temporaryFolder } from '../support/latchkey.ts'
-import { rejectionOf } from '../support/rejection.ts'
+import { migrations } from '../../../db/schema/migrate.ts'
+import { type HranaServer, startHranaServer } from '../../support/hrana-server.ts'
+import { temporaryFolder } from '../../support/latchkey.ts'
+import { rejectionOf } from '../../support/rejection.ts'
 
 let server: HranaServer
 const folder = temporaryFolder()

@@ -4,10 +4,10 @@ import { Database as OtherSqlite } from 'bun:sqlite'
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Database, type OpenRefusal, openDatabase } from '../../db/file/open.ts'
-import { migrations, statementsOf } from '../../db/schema/migrate.ts'
-import { readDatabaseFile, rowsInFile } from '../support/database-file.ts'
-import { runCommand, temporaryFolder } from '../support/latchkey.ts'
+import { type Database, type OpenRefusal, openDatabase } from '../../../db/file/open.ts'
+import { migrations, statementsOf } from '../../../db/schema/migrate.ts'
+import { readDatabaseFile, rowsInFile } from '../../support/database-file.ts'
+import { runCommand, temporaryFolder } from '../../support/latchkey.ts'
 
 const folder = temporaryFolder()
 afterAll(folder.remove)
@@ -37,7 +37,7 @@ async function pragma({ client }: Database, name: string): Promise<unknown> {
 
 /** Opens a file and prints the refusal or null, then does `more`. */
 function openingCode(path: string, more = ''): string {
-  const module = join(import.meta.dir, '../../db/file/open.ts')
+  const module = join(import.meta.dir, '../../../db/file/open.ts')
   return `const { openDatabase } = await import(${JSON.stringify(module)})
     const opened = await openDatabase(${JSON.stringify({ path, ...options })})
     console.log(JSON.stringify('refused' in opened ? opened : null))

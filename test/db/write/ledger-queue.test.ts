@@ -1,8 +1,8 @@
 // How rows share commits that are on their way to a database server.
 import { expect, test } from 'bun:test'
 import { setImmediate } from 'node:timers/promises'
-import { createLedgerQueue } from '../../db/write/ledger-queue.ts'
-import { auditRow, organizationRows, usageRow } from '../support/rows.ts'
+import { createLedgerQueue } from '../../../db/write/ledger-queue.ts'
+import { auditRow, organizationRows, usageRow } from '../../support/rows.ts'
 
 /** Queues ten rows, each in its own turn of the event loop. Commits end when `answer` is called with their number. */
 async function appendTen(options: { isShared: boolean; holdingMilliseconds?: number }) {

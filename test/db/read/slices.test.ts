@@ -1,16 +1,16 @@
 // Reports read in slices: they say what one statement over all rows would, and the event loop turns meanwhile.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Orm } from '../../db/file/open.ts'
-import { nextSlice } from '../../db/read/pace.ts'
-import { readInSlices } from '../../db/read/slices.ts'
-import { findDrift, sumUsage } from '../../db/read/usage-totals.ts'
-import { type UsageGrouping, usageGroupings } from '../../db/schema/usage-groupings.ts'
-import { listChanges } from '../../db/tables/admin-changes.ts'
-import { findAudit, listAudit } from '../../db/tables/audit.ts'
-import { listUsage, type UsageFilter } from '../../db/tables/usage.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { turnsDuring } from '../support/event-loop.ts'
+import type { Orm } from '../../../db/file/open.ts'
+import { nextSlice } from '../../../db/read/pace.ts'
+import { readInSlices } from '../../../db/read/slices.ts'
+import { findDrift, sumUsage } from '../../../db/read/usage-totals.ts'
+import { type UsageGrouping, usageGroupings } from '../../../db/schema/usage-groupings.ts'
+import { listChanges } from '../../../db/tables/admin-changes.ts'
+import { findAudit, listAudit } from '../../../db/tables/audit.ts'
+import { listUsage, type UsageFilter } from '../../../db/tables/usage.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { turnsDuring } from '../../support/event-loop.ts'
 import {
   auditRow,
   createDatabase,
@@ -18,7 +18,7 @@ import {
   organizationRows,
   type TestDatabase,
   usageRow,
-} from '../support/rows.ts'
+} from '../../support/rows.ts'
 
 const acme = organizationRows('acme')
 const other = organizationRows('other')

@@ -2,12 +2,12 @@
 import { expect, test } from 'bun:test'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openDatabase } from '../../db/file/open.ts'
-import { takeOver } from '../../db/file/take-over.ts'
-import { temporaryFolder } from '../support/latchkey.ts'
+import { openDatabase } from '../../../db/file/open.ts'
+import { takeOver } from '../../../db/file/take-over.ts'
+import { temporaryFolder } from '../../support/latchkey.ts'
 
 const holder = `
-import { takeOver } from ${JSON.stringify(join(import.meta.dirname, '../../db/file/take-over.ts'))}
+import { takeOver } from ${JSON.stringify(join(import.meta.dirname, '../../../db/file/take-over.ts'))}
 const taken = await takeOver(process.argv[1])
 console.log(taken.state)
 for await (const _ of process.stdin) {
@@ -22,7 +22,7 @@ test('another process is refused until the one that took it ends, and a second o
   const maker = Bun.spawnSync([
     process.execPath,
     '-e',
-    `import { openDatabase } from ${JSON.stringify(join(import.meta.dirname, '../../db/file/open.ts'))}
+    `import { openDatabase } from ${JSON.stringify(join(import.meta.dirname, '../../../db/file/open.ts'))}
      const opened = await openDatabase({ path: process.argv[1], create: true, synchronous: 'normal' })
      process.kill(process.pid, 'SIGKILL')`,
     path,
