@@ -6,7 +6,7 @@ import { Fault } from '../src/fault.ts'
 import { command, givenTo, print, withSettings } from './shared/command-line.ts'
 import { record } from './shared/render.ts'
 
-// Defined by scripts/release/compile.ts. A program that runs from its source has whatever lies in the folder.
+// Defined by scripts/build/release/compile.ts. A program that runs from its source has whatever lies in the folder.
 declare const LATCHKEY_COMMIT: string | undefined
 declare const LATCHKEY_SBOM: string | undefined
 declare const LATCHKEY_LICENSES: string | undefined

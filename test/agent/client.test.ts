@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI from 'openai'
-import { buildPortableFiles } from '../../scripts/release/portable-files.ts'
+import { buildPortableFiles } from '../../scripts/build/release/portable-files.ts'
 import type * as source from '../../src/agent/client.ts'
 import { topics } from '../../src/manual/topics.ts'
 import { type Federation, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
@@ -11,7 +11,7 @@ import { codeUnder } from '../support/manual.ts'
 import { runtimes } from '../support/runtimes.ts'
 import { workloadEnv } from '../support/workload-env.ts'
 
-type Declared = typeof import('../../scripts/release/latchkey-client.mjs')
+type Declared = typeof import('../../scripts/build/release/latchkey-client.mjs')
 /** Compiles only while the types of the release are those of the source. */
 const isDeclared: [Declared, typeof source] extends [typeof source, Declared] ? true : false = true
 

@@ -2,7 +2,7 @@
 // holds in memory beyond its runtime. Linux only. It takes about a minute.
 import { createServer, get } from 'node:http'
 import { join } from 'node:path'
-import { buildPortableFiles } from '../../scripts/release/portable-files.ts'
+import { buildPortableFiles } from '../../scripts/build/release/portable-files.ts'
 import { runtimes } from '../support/runtimes.ts'
 import { benchFolder, median, residentMegabytes, rounds, spawnServer } from './measure.ts'
 

@@ -35,7 +35,7 @@ export async function benchStart(): Promise<Result[]> {
 async function prepareArms(): Promise<Arm[]> {
   const binaries = benchFolder()
   const [program, bare] = [join(binaries, 'latchkey'), join(binaries, 'empty')]
-  await build(['scripts/build.ts', '--outfile', program])
+  await build(['scripts/build/build.ts', '--outfile', program])
   const compiled = ['build', '--compile', '--minify', '--bytecode', '--format=esm']
   await build([...compiled, join(import.meta.dirname, 'empty-server.ts'), '--outfile', bare])
   const { folder } = await installLatchkey()

@@ -52,7 +52,7 @@ function build(outfile: string, source: string) {
   return runCommand(['--outfile', outfile], {
     cwd: folder.path,
     env: { PATH: process.env.PATH ?? '', HOME: folder.path },
-    program: [process.execPath, join(source, 'scripts/build.ts')],
+    program: [process.execPath, join(source, 'scripts/build/build.ts')],
   })
 }
 

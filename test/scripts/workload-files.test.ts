@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildPortableFiles } from '../../scripts/build/release/portable-files.ts'
 import action from '../../scripts/deploy/github-action.yml' with { type: 'text' }
 import component from '../../scripts/deploy/gitlab-component.yml' with { type: 'text' }
 import sidecar from '../../scripts/deploy/kubernetes-sidecar.yaml' with { type: 'text' }
-import { buildPortableFiles } from '../../scripts/release/portable-files.ts'
 import { kubernetesTokenPath } from '../../src/agent/identity.ts'
 import { type Federation, listenLocally, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { readCommit } from '../../scripts/release/source.ts'
+import { readCommit } from '../../scripts/build/release/source.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'node_modules/.cache/compiled-program')
@@ -22,7 +22,7 @@ function compileOnce(): string {
   // Two test processes can compile at the same time.
   const part = join(dirname(made), `${process.pid}.part`)
   mkdirSync(dirname(made), { recursive: true })
-  const build = [process.execPath, join(root, 'scripts/build.ts'), '--outfile', part]
+  const build = [process.execPath, join(root, 'scripts/build/build.ts'), '--outfile', part]
   const { exitCode, stderr } = Bun.spawnSync(build, { cwd: root })
   if (exitCode !== 0) throw new Error(`The program could not be compiled: ${stderr.toString()}`)
   renameSync(part, made)

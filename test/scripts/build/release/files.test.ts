@@ -4,13 +4,13 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { latestSchema } from '../../../db/schema/migrate.ts'
-import packageJson from '../../../package.json' with { type: 'json' }
-import { writeNotes } from '../../../scripts/release/notes.ts'
-import { fetchPackage, findLocked } from '../../../scripts/release/npm-packages.ts'
-import { digestFile, signFile } from '../../../scripts/release/signature.ts'
-import { bunVersion, targets } from '../../../scripts/release/targets.ts'
-import { listenLocally, temporaryFolder } from '../../support/latchkey.ts'
+import { latestSchema } from '../../../../db/schema/migrate.ts'
+import packageJson from '../../../../package.json' with { type: 'json' }
+import { writeNotes } from '../../../../scripts/build/release/notes.ts'
+import { fetchPackage, findLocked } from '../../../../scripts/build/release/npm-packages.ts'
+import { digestFile, signFile } from '../../../../scripts/build/release/signature.ts'
+import { bunVersion, targets } from '../../../../scripts/build/release/targets.ts'
+import { listenLocally, temporaryFolder } from '../../../support/latchkey.ts'
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())

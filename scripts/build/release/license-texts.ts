@@ -58,7 +58,7 @@ function standardText(license: string): string {
   const [file, note] = [files[license], notes[license]]
   if (file !== undefined) return readFileSync(join(import.meta.dirname, 'licenses', file), 'utf8').trim()
   if (note !== undefined) return note
-  throw new Error(`${license} has no text: add it to scripts/release/licenses`)
+  throw new Error(`${license} has no text: add it to scripts/build/release/licenses`)
 }
 
 function section(heading: string, text: string): string {

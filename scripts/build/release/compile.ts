@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Build, BunPlugin } from 'bun'
 
-export const root = join(import.meta.dirname, '../..')
+export const root = join(import.meta.dirname, '../../..')
 const entry = join(root, 'src/main.ts')
 
 export type Compilation = {
@@ -72,7 +72,7 @@ function embedNativePart(nativePart: string): BunPlugin {
         const source = readFileSync(path, 'utf8')
         const contents = source.replace(search, () => loadNativePart(nativePart)).replaceAll(platformChecks, '')
         if (contents === source || contents.includes('__dirname') || contents.includes('@neon-rs'))
-          throw new Error(`${path} no longer loads its native part the way this build knows: see scripts/release`)
+          throw new Error(`${path} no longer loads its native part the way this build knows: see scripts/build/release`)
         return { contents, loader: 'js' }
       })
     },

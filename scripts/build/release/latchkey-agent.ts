@@ -1,14 +1,14 @@
 // The portable file `latchkey-agent.mjs`: the commands of the workload for Node, Bun and Deno, without dependencies. The
 // release bundles it (portable-files.ts).
 import { parseArgs } from 'node:util'
-import { agentCommand } from '../../src/agent/commands/agent.ts'
-import type { AgentCommand, AgentContext } from '../../src/agent/commands/command.ts'
-import { execCommand } from '../../src/agent/commands/exec.ts'
-import { tokenCommand } from '../../src/agent/commands/token.ts'
-import { formerNameWarning } from '../../src/agent/source-options.ts'
-import { thisMachine } from '../../src/agent/this-machine.ts'
-import { describeError, Fault, tellForCommands } from '../../src/fault.ts'
-import { printable } from '../shared/render.ts'
+import { agentCommand } from '../../../src/agent/commands/agent.ts'
+import type { AgentCommand, AgentContext } from '../../../src/agent/commands/command.ts'
+import { execCommand } from '../../../src/agent/commands/exec.ts'
+import { tokenCommand } from '../../../src/agent/commands/token.ts'
+import { formerNameWarning } from '../../../src/agent/source-options.ts'
+import { thisMachine } from '../../../src/agent/this-machine.ts'
+import { describeError, Fault, tellForCommands } from '../../../src/fault.ts'
+import { printable } from '../../shared/render.ts'
 
 declare const LATCHKEY_VERSION: string | undefined
 const version = typeof LATCHKEY_VERSION === 'undefined' ? 'source' : LATCHKEY_VERSION

@@ -1,8 +1,8 @@
 // Release notes: what the changes page says about this version, and the facts that an upgrade needs.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { latestSchema } from '../../db/schema/migrate.ts'
-import packageJson from '../../package.json' with { type: 'json' }
+import { latestSchema } from '../../../db/schema/migrate.ts'
+import packageJson from '../../../package.json' with { type: 'json' }
 import { root } from './compile.ts'
 import { bunVersion } from './targets.ts'
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@libsql/client'
-import packageJson from '../../package.json' with { type: 'json' }
+import packageJson from '../../../package.json' with { type: 'json' }
 import { findBundledPackages, root } from './compile.ts'
 import { type Component, createSbom } from './cyclonedx.ts'
 import { writeLicenses } from './license-texts.ts'

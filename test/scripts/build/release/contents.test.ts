@@ -3,11 +3,11 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv from 'ajv'
-import packageJson from '../../../package.json' with { type: 'json' }
-import { root } from '../../../scripts/release/compile.ts'
-import { describeContents } from '../../../scripts/release/contents.ts'
-import { buildPortableFiles } from '../../../scripts/release/portable-files.ts'
-import { temporaryFolder } from '../../support/latchkey.ts'
+import packageJson from '../../../../package.json' with { type: 'json' }
+import { root } from '../../../../scripts/build/release/compile.ts'
+import { describeContents } from '../../../../scripts/build/release/contents.ts'
+import { buildPortableFiles } from '../../../../scripts/build/release/portable-files.ts'
+import { temporaryFolder } from '../../../support/latchkey.ts'
 
 type Part = { name: string; version?: string; purl?: string; hashes?: { content: string }[]; components?: Part[] }
 

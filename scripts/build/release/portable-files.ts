@@ -1,7 +1,7 @@
 // The files of a release that run on any JavaScript runtime: the helper for workloads, and its module for programs.
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import packageJson from '../../package.json' with { type: 'json' }
+import packageJson from '../../../package.json' with { type: 'json' }
 import { root } from './compile.ts'
 import { createSbom } from './cyclonedx.ts'
 
@@ -10,7 +10,7 @@ export const portableBytesMax = 42 * 1024
 
 /** Each file, and where its code begins. */
 const entries = {
-  'latchkey-agent.mjs': 'scripts/release/latchkey-agent.ts',
+  'latchkey-agent.mjs': 'scripts/build/release/latchkey-agent.ts',
   'latchkey-client.mjs': 'src/agent/client.ts',
 } as const
 const types = 'latchkey-client.d.mts'
@@ -31,7 +31,7 @@ export async function buildPortableFiles(folder: string, commit: string): Promis
   } finally {
     process.chdir(before)
   }
-  copyFileSync(join(root, 'scripts/release', types), join(folder, types))
+  copyFileSync(join(root, 'scripts/build/release', types), join(folder, types))
   // Nothing of others is in the bundle, so the bill names the program alone.
   const bill = createSbom({ name: 'latchkey-agent', version: packageJson.version, commit }, [])
   writeFileSync(join(folder, sbom), `${JSON.stringify(bill, null, 2)}\n`)
