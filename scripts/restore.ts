@@ -3,10 +3,10 @@ import { accessSync, constants } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { describeFolderDenial } from '../db/access.ts'
 import { isServed } from '../src/admin/transport/client.ts'
 import type { BackupCheck } from '../src/backup/verify.ts'
 import { Fault } from '../src/fault.ts'
+import { describeFolderDenial } from '../src/runtime/file-access.ts'
 import { type Config, socketPathFor } from '../src/settings/config.ts'
 import {
   command,

@@ -1,7 +1,6 @@
 // Reads a database file without changing it, to check a configuration. Use it only in a process that owns no database:
 // closing any descriptor of the file releases the lock of the whole process.
 import { existsSync } from 'node:fs'
-import { describeDenial } from '../access.ts'
 import { latestSchema, newerSchema } from '../schema/migrate.ts'
 import { connect } from './connection.ts'
 import { isForeign, letGo, type OpenRefusal, refusalOf } from './open.ts'
@@ -13,8 +12,6 @@ import { isForeign, letGo, type OpenRefusal, refusalOf } from './open.ts'
 export type Inspected = { schema: number; signingKeys: { id: string; privateKeyEncrypted: string }[] }
 
 export async function inspectDatabase(path: string): Promise<Inspected | OpenRefusal> {
-  const denial = describeDenial(path, { toWrite: true, ownsFolder: true })
-  if (denial !== undefined) return { refused: 'unreadable', message: `The database cannot be opened: ${denial}` }
   if (!existsSync(path)) return { refused: 'missing', message: `There is no database at ${JSON.stringify(path)}` }
   let client: ReturnType<typeof connect> | undefined
   try {

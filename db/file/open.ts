@@ -3,7 +3,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { type Client, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
-import { describeDenial } from '../access.ts'
 import type { Patience } from '../remote/commit-once.ts'
 import type { SharedDatabase } from '../remote/shared-database.ts'
 import { isUnfinishedCopy, latestSchema, migrate, newerSchema, readVersion, unfinishedCopy } from '../schema/migrate.ts'
@@ -81,8 +80,6 @@ const logBytes = 32 * 1024 * 1024
  * (db/README.md explains why). Then runs the missing migrations. Refuses a file that a newer program has migrated.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database | OpenRefusal> {
-  const denial = describeDenial(options.path, { toWrite: true, ownsFolder: true })
-  if (denial !== undefined) return { refused: 'unreadable', message: `The database cannot be opened: ${denial}` }
   if (!options.create && !existsSync(options.path)) {
     return { refused: 'missing', message: `There is no database at ${JSON.stringify(options.path)}` }
   }

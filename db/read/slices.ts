@@ -6,6 +6,9 @@ import { nextSlice, sliceMilliseconds } from './pace.ts'
 /** A range of row ids: includes `from`, excludes `until`. */
 export type RowRange = { from: number; until: number }
 
+/** A request and its time in milliseconds since 1970 UTC, near which its row is. */
+export type RequestAt = { requestId: string; at: number }
+
 /** Called after each slice with the number of rows read and the total. An error thrown here aborts the report. */
 export type OnProgress = (done: number, total: number) => void
 

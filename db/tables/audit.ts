@@ -1,8 +1,7 @@
 // Reads the exchange audit. Only write.ts adds rows, archives.ts removes old ones, and rows never change.
 import { and, desc, eq, gte, inArray, isNotNull, lt, max, min, or, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
-import { listInSlices, type OnProgress, type RowRange, readInSlices } from '../read/slices.ts'
-import { timeOfRequest } from '../request-time.ts'
+import { listInSlices, type OnProgress, type RequestAt, type RowRange, readInSlices } from '../read/slices.ts'
 import { exchangeAudit } from '../schema/record-schema.ts'
 
 /** An audit row as listed. */
@@ -83,12 +82,11 @@ async function mayBeSince(orm: Orm, time: number, id: number): Promise<boolean> 
 const disorderMilliseconds = 120_000
 
 /**
- * Finds the audit row of a request. The request id starts with its time (UUID version 7) and rows are in time order, so
- * a binary search finds the row without an index that would slow every exchange. A clock that was set back breaks that
- * order, so the newest rows are searched as well.
+ * Finds the audit row of a request that began at a time. Rows are in time order, so a binary search finds the row
+ * without an index that would slow every exchange. A clock that was set back breaks that order, so the newest rows are
+ * searched as well.
  */
-export async function findAudit(orm: Orm, requestId: string): Promise<ListedAudit | undefined> {
-  const at = timeOfRequest(requestId)
+export async function findAudit(orm: Orm, { requestId, at }: RequestAt): Promise<ListedAudit | undefined> {
   const from = await firstRowSince(orm, at - disorderMilliseconds)
   const until = (await firstRowSince(orm, at + disorderMilliseconds)) + 1
   const end = (await lastRowId(orm)) + 1

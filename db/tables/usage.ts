@@ -3,8 +3,7 @@
 import { and, desc, eq, getTableColumns, gt, gte, lt, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
-import { listInSlices, type OnProgress, type RowRange, readInSlices } from '../read/slices.ts'
-import { timeOfRequest } from '../request-time.ts'
+import { listInSlices, type OnProgress, type RequestAt, type RowRange, readInSlices } from '../read/slices.ts'
 import { usage, usageDays } from '../schema/record-schema.ts'
 import { apiKeys } from '../schema/schema.ts'
 
@@ -102,15 +101,15 @@ export async function listUsage<Shown>(
 const usageRowsReadMax = 200_000
 
 /**
- * Finds the usage row of a request. The request id starts with its time, so the search starts there and reads at most
- * `rowsReadMax` rows, more than can end before this one.
+ * Finds the usage row of a request. The search starts at its time and reads at most `rowsReadMax` rows, more than can
+ * end before this one.
  */
 export async function findUsage(
   orm: Orm,
-  requestId: string,
+  { requestId, at }: RequestAt,
   { rowsReadMax = usageRowsReadMax }: { rowsReadMax?: number } = {},
 ): Promise<ListedUsage | undefined> {
-  const { from, until } = await rangeOf(orm, { since: timeOfRequest(requestId), limit: 1 })
+  const { from, until } = await rangeOf(orm, { since: at, limit: 1 })
   const read = (slice: RowRange) =>
     orm
       .select(readableUsage)

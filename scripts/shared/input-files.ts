@@ -1,8 +1,8 @@
 // Reads the files that commands send: UTF-8 text of limited size, and JSON.
 import { closeSync, openSync, readSync } from 'node:fs'
-import { describeReadFailure } from '../../db/access.ts'
 import { Fault } from '../../src/fault.ts'
 import { operationBodyBytesMax } from '../../src/limits.ts'
+import { describeReadFailure } from '../../src/runtime/file-access.ts'
 import { decodeUtf8 } from '../../src/values/bytes.ts'
 
 /** Reads a JSON file, such as a JWKS. */

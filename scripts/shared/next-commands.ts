@@ -1,5 +1,5 @@
 // Formats the commands that a command suggests to run next.
-import { shellWord as quoted } from '../../db/access.ts'
+import { shellWord as quoted } from '../../src/runtime/file-access.ts'
 import type { Options } from './command-line.ts'
 import { printable } from './render.ts'
 

@@ -1,7 +1,6 @@
 // The admin operation that replaces the master key. The database commits in one step and a key file is renamed in another, so the new key
 // is written as `.next` before the commit. Whichever key opens the database after a crash is on disk, and `keyring` finds it.
 
-import { shellWord } from '../../db/access.ts'
 import type { SigningKey as SigningKeyRow } from '../../db/schema/schema.ts'
 import type { Touched } from '../../db/tables/admin-changes.ts'
 import { listNodes } from '../../db/tables/nodes.ts'
@@ -11,6 +10,7 @@ import type { Statement } from '../../db/write/rows.ts'
 import { Fault } from '../fault.ts'
 import { openCredential, sealCredential } from '../inference/upstream/credentials.ts'
 import type { Upstream } from '../inference/upstream/targets.ts'
+import { shellWord } from '../runtime/file-access.ts'
 import { findMasterKey, hasPrivateKey, keyThatOpens } from '../tokens/keyring.ts'
 import type { MasterKeySource } from '../tokens/master-key.ts'
 import { decrypt, encrypt, importMasterKey } from '../tokens/master-key.ts'

@@ -7,8 +7,8 @@ import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import { describeReadFailure } from '../../db/access.ts'
 import { Fault } from '../fault.ts'
+import { describeReadFailure } from '../runtime/file-access.ts'
 
 /** SHA-256 of the file, and its size. */
 export type Written = { sha256: string; bytes: number }

@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describeReadFailure } from '../../db/access.ts'
 import { Fault } from '../fault.ts'
+import { describeReadFailure } from '../runtime/file-access.ts'
 
 export type NamedBackup = { path: string; createdAt: number }
 

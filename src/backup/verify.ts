@@ -11,6 +11,7 @@ import { findDrift } from '../../db/read/usage-totals.ts'
 import { latestSchema, migrations } from '../../db/schema/migrate.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import { describeError, Fault } from '../fault.ts'
+import { refuseClosedDatabase } from '../runtime/file-access.ts'
 import { mintAccessToken, verifyAccessToken } from '../tokens/access-token.ts'
 import { findFittingKey } from '../tokens/keyring.ts'
 import { importMasterKey, keyFileFault, type MasterKeySource } from '../tokens/master-key.ts'
@@ -175,7 +176,7 @@ async function lookAtSchema({ scratch }: Verification, known: Known): Promise<st
 
 async function openOrThrow(path: string, create: boolean): Promise<Database> {
   if (create && existsSync(path)) rmSync(path)
-  const opened = await openDatabase({ path, create, synchronous: 'normal' })
+  const opened = refuseClosedDatabase(path) ?? (await openDatabase({ path, create, synchronous: 'normal' }))
   if ('refused' in opened) throw new Error(opened.message, { cause: opened.cause })
   return opened
 }

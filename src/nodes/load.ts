@@ -11,6 +11,7 @@ import { configuredUpstream } from '../inference/upstream/targets.ts'
 import { addUncommitted, createSpending, type Spending } from '../keys/spending.ts'
 import { loadRegistry, type Registry } from '../registry/registry.ts'
 import { createDataFolder } from '../runtime/data-folder.ts'
+import { refuseClosedDatabase } from '../runtime/file-access.ts'
 import type { Config } from '../settings/config.ts'
 import { explainUnreachable } from './database-unreachable.ts'
 import { type Follow, type FollowOptions, followNobody, followOthers } from './follow.ts'
@@ -32,7 +33,10 @@ export async function openConfigured(
   const { databasePath, databaseServer, databaseSynchronous } = config
   if (databaseServer === undefined) {
     if (create) createDataFolder(dirname(databasePath))
-    return openDatabase({ path: databasePath, create, synchronous: databaseSynchronous })
+    return (
+      refuseClosedDatabase(databasePath) ??
+      openDatabase({ path: databasePath, create, synchronous: databaseSynchronous })
+    )
   }
   // A database file needs none of it.
   const { openServerDatabase } = await import('../../db/remote/server-database.ts')

@@ -1,7 +1,6 @@
 // Checks everything that a start needs without starting: settings, files, keys, the database and the ports. It changes nothing.
 import { existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { describeDenial, describeFolderDenial, shellWord } from '../../db/access.ts'
 import { inspectDatabase } from '../../db/file/inspect.ts'
 import { latestSchema } from '../../db/schema/migrate.ts'
 import type { OperationResponse } from '../admin/operations.ts'
@@ -9,6 +8,7 @@ import { askServer } from '../admin/transport/client.ts'
 import { folderProblem } from '../archive/folder.ts'
 import { Fault, tellForCommands } from '../fault.ts'
 import { connectTo } from '../nodes/server-connection.ts'
+import { describeDenial, describeFolderDenial, refuseClosedDatabase, shellWord } from '../runtime/file-access.ts'
 import { listen } from '../runtime/listen.ts'
 import { baseUrlFor, formatAddress, pageUrlFor } from '../settings/addresses.ts'
 import { type Config, socketPathFor } from '../settings/config.ts'
@@ -106,7 +106,7 @@ async function findDatabase(config: Config): Promise<Found> {
 }
 
 async function inspect({ databasePath, databaseServer }: Config) {
-  if (databaseServer === undefined) return inspectDatabase(databasePath)
+  if (databaseServer === undefined) return refuseClosedDatabase(databasePath) ?? inspectDatabase(databasePath)
   const { inspectServerDatabase } = await import('../../db/remote/server-database.ts')
   return inspectServerDatabase({ ...databaseServer, send: connectTo(databaseServer) })
 }

@@ -1,8 +1,8 @@
 // The TLS certificate and its private key as files: read, checked together, and watched for changes.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { describeReadFailure } from '../../db/access.ts'
 import { Fault } from '../fault.ts'
+import { describeReadFailure } from '../runtime/file-access.ts'
 import type { TlsPair } from '../runtime/listener.ts'
 import type { TlsFiles } from '../settings/config.ts'
 import { type Validity, validityOf } from '../values/certificates.ts'

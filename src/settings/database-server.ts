@@ -1,8 +1,8 @@
 // The settings of a server database: its URL, its token, and the certificates that it is trusted by.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { describeReadFailure } from '../../db/access.ts'
 import { Fault } from '../fault.ts'
+import { describeReadFailure } from '../runtime/file-access.ts'
 import type { SettingName } from './settings.ts'
 
 /** Where a server database is. The token is a secret. `caFile`: certificates to trust instead of the public ones. */

@@ -19,8 +19,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { describeDenial } from '../../db/access.ts'
 import { Fault } from '../fault.ts'
+import { describeDenial } from '../runtime/file-access.ts'
 
 /** The key; otherwise the error of reading, or no error when the text is not a key. */
 export type ReadKeyFile = { hex: string } | { error?: Error }

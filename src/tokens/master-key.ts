@@ -1,7 +1,8 @@
 // The master key encrypts private signing keys and upstream credentials at rest (AES-256-GCM). It comes from a file or the environment and
 // is never stored in the database.
-import { describeDenial } from '../../db/access.ts'
+
 import { Fault } from '../fault.ts'
+import { describeDenial } from '../runtime/file-access.ts'
 import { createKeyFile, readKeyFile } from './master-key-file.ts'
 
 export type MasterKeySource = { kind: 'value'; hex: string } | { kind: 'file'; path: string; isDefault: boolean }

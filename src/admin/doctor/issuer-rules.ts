@@ -1,6 +1,7 @@
 // When issuers and upstreams need attention: their keys, their clocks and the certificates of their CAs. Rules only.
-import { shellWord } from '../../../db/access.ts'
+
 import { expiryWarningOf } from '../../federation/issuer/key-expiry.ts'
+import { shellWord } from '../../runtime/file-access.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { dayText, durationText, type Finding, finding } from './findings.ts'
 

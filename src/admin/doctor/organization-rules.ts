@@ -1,6 +1,7 @@
 // When the issuers, policies and budgets of an organization need attention. Rules only: the facts are in memory, and the clock is an argument.
-import { shellWord } from '../../../db/access.ts'
+
 import type { PolicyState } from '../../../db/read/attention.ts'
+import { shellWord } from '../../runtime/file-access.ts'
 import { dayText, type Finding, finding, listNames } from './findings.ts'
 import { type IssuerFacts, judgeIssuer } from './issuer-rules.ts'
 

@@ -1,6 +1,7 @@
 // When the server itself needs attention: disk, backups, master key, certificate, schema. Rules only, for those who administer the whole installation.
-import { shellWord } from '../../../db/access.ts'
+
 import type { ListedNode } from '../../../db/tables/nodes.ts'
+import { shellWord } from '../../runtime/file-access.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { durationText, type Finding, finding } from './findings.ts'
 import { judgeExpiry } from './issuer-rules.ts'

@@ -1,6 +1,5 @@
 // Admin operations on issuers: their URLs, and the sources of their keys.
 
-import { shellWord } from '../../../db/access.ts'
 import { mapInSlices } from '../../../db/read/pace.ts'
 import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
 import type { Actor } from '../../../db/tables/admin-changes.ts'
@@ -10,6 +9,7 @@ import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { objectionToIssuerUrl } from '../../federation/issuer/issuer-url.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { clockSkewSecondsDefault, issuerKeysStaleSecondsDefault } from '../../limits.ts'
+import { shellWord } from '../../runtime/file-access.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'

@@ -1,10 +1,10 @@
 // The columns of an issuer that say where its keys come from and when they expire. A bundle signer excludes every other source.
 
-import { shellWord } from '../../../db/access.ts'
 import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { readStoredSequence } from '../../federation/issuer/stored-keys.ts'
+import { shellWord } from '../../runtime/file-access.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { findBundleSigner } from './bundle-signers.ts'
 import { type KeySource, type KeySourceInput, readKeySource } from './issuer-input.ts'

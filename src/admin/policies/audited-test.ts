@@ -1,6 +1,5 @@
 // Makes a test of a policy from an exchange in the audit log: its recorded claims, and what was decided. It saves nothing.
 
-import { timeOfRequest } from '../../../db/request-time.ts'
 import type { PolicyTest } from '../../../db/schema/schema.ts'
 import { findAudit, type ListedAudit } from '../../../db/tables/audit.ts'
 import { Fault } from '../../fault.ts'
@@ -9,6 +8,7 @@ import { runPolicyTest } from '../../federation/policy-test.ts'
 import { createRecordJudge } from '../../federation/recording/record-judge.ts'
 import { type RecordedClaims, readRecordedClaims } from '../../federation/recording/recorded-claims.ts'
 import { isReason, stepOf } from '../../federation/subject-token/refusal.ts'
+import { timeOfRequest } from '../../http/request-id.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, uuidShape } from '../../values/shapes.ts'
 import type { AdminContext } from '../operation/context.ts'
@@ -47,9 +47,10 @@ export async function makeAuditedTest(
 }
 
 async function findExchange(context: AdminContext, requestId: string, organizationId: string): Promise<ListedAudit> {
-  const exchange = await findAudit(context.orm, requestId)
+  const at = timeOfRequest(requestId)
+  const exchange = await findAudit(context.orm, { requestId, at })
   if (exchange !== undefined && exchange.organizationId === organizationId) return exchange
-  const hint = await hintAtArchive(context, timeOfRequest(requestId))
+  const hint = await hintAtArchive(context, at)
   throw new Fault('not_found', `There is no exchange with the request id ${requestId}`, { hint })
 }
 

@@ -1,6 +1,5 @@
 // What the linter finds in policies: shown with a policy, and refused when one is saved with a blocking finding.
 
-import { shellWord } from '../../../db/access.ts'
 import { createPace } from '../../../db/read/pace.ts'
 import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
@@ -14,6 +13,7 @@ import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { Difference } from '../../federation/lint/difference.ts'
 import { lintRules } from '../../federation/lint/rules.ts'
 import type { LintedIssuer, LintedPolicy } from '../../federation/lint/witness.ts'
+import { shellWord } from '../../runtime/file-access.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { findIssuer, findOrganization, findPolicy } from '../operation/references.ts'
 import type { lintResponse } from '../operation/responses.ts'

@@ -2,7 +2,6 @@
 
 import { getTableColumns } from 'drizzle-orm'
 import { mapInSlices } from '../../../db/read/pace.ts'
-import { timeOfRequest } from '../../../db/request-time.ts'
 import { type AdminChange, changeKinds, sessions } from '../../../db/schema/record-schema.ts'
 import { apiKeys, configDocuments, issuers, policies, signingKeys } from '../../../db/schema/schema.ts'
 import { listChanges } from '../../../db/tables/admin-changes.ts'
@@ -11,6 +10,7 @@ import { findUsage } from '../../../db/tables/usage.ts'
 import { Fault } from '../../fault.ts'
 import { readRecordedClaims } from '../../federation/recording/recorded-claims.ts'
 import { isReason, reasonNames, type StepName, stepOf } from '../../federation/subject-token/refusal.ts'
+import { timeOfRequest } from '../../http/request-id.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape, uuidShape } from '../../values/shapes.ts'
@@ -90,17 +90,18 @@ async function showRequest(context: OperationContext, { request_id, organization
   const ownerId = organization === undefined ? undefined : findOrganization(registry, organization).id
   const isTheirs = (row: { organizationId: string | null }) => (ownerId ?? row.organizationId) === row.organizationId
   const names = createRowNames(registry)
-  const exchange = await findAudit(orm, requestId)
+  const at = timeOfRequest(requestId)
+  const exchange = await findAudit(orm, { requestId, at })
   if (exchange !== undefined && isTheirs(exchange))
     return {
       kind: 'exchange',
       ...(await showAudit(exchange, names)),
       recorded_claims: exchange.recordedClaims === null ? null : readRecordedClaims(exchange.recordedClaims),
     } satisfies Audited
-  const request = exchange === undefined ? await findUsage(orm, requestId) : undefined
+  const request = exchange === undefined ? await findUsage(orm, { requestId, at }) : undefined
   if (request !== undefined && isTheirs(request))
     return { kind: 'inference', ...(await showUsage(request, names)) } satisfies Audited
-  const hint = await hintAtArchive(context, timeOfRequest(requestId))
+  const hint = await hintAtArchive(context, at)
   throw new Fault('not_found', `There is no exchange or inference request with the request id ${request_id}`, {
     hint: hint || '; requests that were refused before they were forwarded are only in the log',
   })

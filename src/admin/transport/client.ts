@@ -1,9 +1,9 @@
 // Runs an admin operation in a running server, over its local socket.
 import { type IncomingMessage, request } from 'node:http'
-import { describeDenial } from '../../../db/access.ts'
 import type { OnProgress } from '../../../db/read/slices.ts'
 import { Fault, type FaultCode } from '../../fault.ts'
 import { operationMillisecondsMax } from '../../limits.ts'
+import { describeDenial } from '../../runtime/file-access.ts'
 import { type LocalCaller, toHeaders } from './local-user.ts'
 import { createLineReader, progressMediaType } from './progress.ts'
 

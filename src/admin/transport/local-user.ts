@@ -1,9 +1,9 @@
 // The operating system's user who runs a command, for the record of a change. Over the socket it is only a claim: anyone who can open the
 // socket can claim any name. (Bun does not reveal the user at the other end of a local socket.)
 
-import { userName } from '../../../db/user-name.ts'
 import { Fault } from '../../fault.ts'
 import { forceHeader, isForced } from '../../http/force.ts'
+import { userName } from '../../runtime/user-name.ts'
 
 export type LocalUser = { osUser: string | null; sudoUser: string | null }
 /** A user, and whether the user also changes what a configuration document locks. */

@@ -10,6 +10,7 @@ import { listChanges } from '../../../db/tables/admin-changes.ts'
 import { findAudit, listAudit } from '../../../db/tables/audit.ts'
 import { listUsage, type UsageFilter } from '../../../db/tables/usage.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { timeOfRequest } from '../../../src/http/request-id.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import {
   auditRow,
@@ -19,6 +20,8 @@ import {
   type TestDatabase,
   usageRow,
 } from '../../support/rows.ts'
+
+const pointOf = (requestId: string) => ({ requestId, at: timeOfRequest(requestId) })
 
 const acme = organizationRows('acme')
 const other = organizationRows('other')
@@ -185,8 +188,8 @@ test('lists are those of one statement, whatever the filter', async () => {
 
 test('an exchange is found by its request id wherever it is, and another is not', async () => {
   for (const index of [0, 1, 4_567, rowCount - 1])
-    expect(await findAudit(orm, requestIdOf(index))).toMatchObject({ at: index * 1_000 })
-  expect(await findAudit(orm, requestIdOf(5).replace('-7', '-6'))).toBeUndefined()
+    expect(await findAudit(orm, pointOf(requestIdOf(index)))).toMatchObject({ at: index * 1_000 })
+  expect(await findAudit(orm, pointOf(requestIdOf(5).replace('-7', '-6')))).toBeUndefined()
 })
 
 describe('the verification', () => {

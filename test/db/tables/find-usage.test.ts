@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { findUsage } from '../../../db/tables/usage.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'
-import { createRequestId } from '../../../src/http/request-id.ts'
+import { createRequestId, timeOfRequest } from '../../../src/http/request-id.ts'
 import {
   createDatabase,
   insertOrganizationRows,
@@ -10,6 +10,8 @@ import {
   type TestDatabase,
   usageRow,
 } from '../../support/rows.ts'
+
+const pointOf = (requestId: string) => ({ requestId, at: timeOfRequest(requestId) })
 
 const acme = organizationRows('acme')
 const second = 1_000
@@ -38,17 +40,17 @@ const rows: { endedAt: number; append: () => Promise<void> }[] = []
 
 for (const number of [0, 1, 100, 1_234, 1_500, 2_900, 2_999]) {
   test(`request ${number} of 3,000 is found`, async () => {
-    expect(await findUsage(own.database.orm, ids[number] ?? '')).toMatchObject({ requestId: ids[number] })
+    expect(await findUsage(own.database.orm, pointOf(ids[number] ?? ''))).toMatchObject({ requestId: ids[number] })
   })
 }
 
 test('one that is not there is not found', async () => {
   for (const at of [0, start, start + 1_500 * second, start + 86_400 * second])
-    expect(await findUsage(own.database.orm, createRequestId(at))).toBeUndefined()
+    expect(await findUsage(own.database.orm, pointOf(createRequestId(at)))).toBeUndefined()
 })
 
 test('no more rows are looked at than a request may have behind it', async () => {
   const reach = { rowsReadMax: 700 }
-  expect(await findUsage(own.database.orm, ids[1_234] ?? '', reach)).toMatchObject({ requestId: ids[1_234] })
-  expect(await findUsage(own.database.orm, ids[1_300] ?? '', { rowsReadMax: 100 })).toBeUndefined()
+  expect(await findUsage(own.database.orm, pointOf(ids[1_234] ?? ''), reach)).toMatchObject({ requestId: ids[1_234] })
+  expect(await findUsage(own.database.orm, pointOf(ids[1_300] ?? ''), { rowsReadMax: 100 })).toBeUndefined()
 })

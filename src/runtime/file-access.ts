@@ -2,6 +2,7 @@
 // opens none of the files that it checks.
 import { accessSync, constants, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { OpenRefusal } from '../../db/file/open.ts'
 import { userName } from './user-name.ts'
 
 const { R_OK, W_OK, X_OK } = constants
@@ -22,6 +23,14 @@ export function describeDenial(
     return describe(folder, ownsFolder ? (user) => `chown -R ${user} ${shellWord(folder)}` : undefined)
   const files = `${shellWord(path)}${toWrite ? '*' : ''}`
   return isClosed(path, toWrite ? R_OK | W_OK : R_OK) ? describe(path, (user) => `chown ${user} ${files}`) : undefined
+}
+
+/** Refuses a database file that is closed to this user. Ask before it is opened: SQLite says only that it cannot open it. */
+export function refuseClosedDatabase(path: string): OpenRefusal | undefined {
+  const denial = describeDenial(path, { toWrite: true, ownsFolder: true })
+  return denial === undefined
+    ? undefined
+    : { refused: 'unreadable', message: `The database cannot be opened: ${denial}` }
 }
 
 /** A clause that says what to change if this is not a folder in which the current user can create files; otherwise undefined. */
