@@ -1,0 +1,94 @@
+// Usage over HTTP: totals of whole days by every field, from the daily totals of keys and from the ledger, for one organization.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { reportLedger } from '../../../db/read/usage-report.ts'
+import { usageGroupings } from '../../../db/schema/usage-groupings.ts'
+import { answer, type Inference, question, startInference } from '../../support/inference.ts'
+import type { Row } from '../../support/latchkey.ts'
+import { createApiCaller } from '../../support/openapi.ts'
+
+type Key = Row & { key: string }
+type Report = {
+  data: (Row & { requests: number; total_tokens: number; days?: { day: string; requests: number }[] })[]
+  total: { requests: number; total_tokens: number; cost: number }
+  total_count: number
+  since: string
+  until: string
+}
+
+let latchkey: Inference
+let mine: Key
+let reader: string
+let stranger: string
+let call: Awaited<ReturnType<typeof createApiCaller>>
+beforeAll(async () => {
+  latchkey = await startInference()
+  call = await createApiCaller(latchkey.server.baseUrl)
+  latchkey.upstream.answer.current = () => Response.json(answer)
+  await latchkey.admin('organizations.create', { name: 'other' })
+  mine = await latchkey.admin<Key>('keys.create', { name: 'mine' })
+  const second = await latchkey.admin<Key>('keys.create', { name: 'second' })
+  const theirs = await latchkey.admin<Key>('keys.create', { name: 'theirs', organization: 'other' })
+  const create = async (kind: string, organization: string) =>
+    (await latchkey.admin<Key>('keys.create', { name: kind, kind, organization })).key
+  reader = await create('management_read_only', 'default')
+  stranger = await create('management', 'other')
+  for (const { key } of [mine, mine, second, theirs])
+    await (await latchkey.complete(question, { authorization: `Bearer ${key}` })).text()
+})
+afterAll(() => latchkey.stop())
+
+const reportOf = async (query: string, key = reader) =>
+  (await call('GET', `/usage?${query}`, key)).body as unknown as Report
+const today = () => new Date().toISOString().slice(0, 10)
+
+test.each([...usageGroupings])('by %s, an organization sees its requests and no others', async (by) => {
+  const { data, total, total_count } = await reportOf(`by=${by}`)
+  expect(total).toMatchObject({ requests: 3, total_tokens: 3 * answer.usage.total_tokens })
+  expect(data.reduce((sum, { requests }) => sum + requests, 0)).toBe(3)
+  expect(total_count).toBe(by === 'key' ? 2 : 1)
+  expect((await reportOf(`by=${by}`, stranger)).total.requests).toBe(1)
+})
+
+test('groups come with the most tokens first, in pages, with their names and days', async () => {
+  const { data, total } = await reportOf('by=key&limit=1&per_day=true')
+  expect(data).toMatchObject([
+    { key_id: mine.id, key_name: 'mine', requests: 2, days: [{ day: today(), requests: 2 }] },
+  ])
+  expect(total.requests).toBe(3)
+  expect((await reportOf('by=key&limit=1&offset=1')).data).toMatchObject([{ key_name: 'second', requests: 1 }])
+  expect((await reportOf('by=model&per_day=true')).data).toMatchObject([{ days: [{ day: today(), requests: 3 }] }])
+})
+
+test('one key is selected, and the daily totals agree with the ledger', async () => {
+  expect((await reportOf('by=key&key=mine')).total.requests).toBe(2)
+  expect((await reportOf('by=upstream&key=mine')).total.requests).toBe(2)
+  expect((await call('GET', '/usage?key=theirs', reader)).status).toBe(404)
+})
+
+test('days are whole, the last 30 unless the request says otherwise, and at most 92', async () => {
+  const { since, until } = await reportOf('by=day')
+  expect(until).toBe(today())
+  expect((Date.parse(until) - Date.parse(since)) / 86_400_000).toBe(29)
+  expect((await reportOf(`since=${today()}T23:59:59Z`)).total.requests).toBe(3)
+  expect((await reportOf('since=2026-01-01&until=2026-01-31')).total.requests).toBe(0)
+  expect((await reportOf('by=model&since=2026-01-01&until=2026-01-31')).total.requests).toBe(0)
+  for (const range of ['since=2026-01-01&until=2026-04-03', 'since=2026-02-02&until=2026-02-01'])
+    expect((await call('GET', `/usage?${range}`, reader)).status).toBe(400)
+})
+
+test('a ledger that is too long to add up is cut, and the report has the time from which it counts', async () => {
+  const { orm } = latchkey.server.context
+  const { groups, cutAt } = await reportLedger(orm, 'model', { limit: 1 }, { rowsMax: 2 })
+  expect([...groups.values()].map(({ totals }) => totals.requests)).toEqual([2])
+  expect(cutAt).toBeGreaterThan(Date.now() - 60_000)
+  expect((await reportLedger(orm, 'model', { limit: 1 }, { rowsMax: 100 })).cutAt).toBeUndefined()
+})
+
+test('single requests come newest first, page by page', async () => {
+  const first = await call('GET', '/usage/requests?limit=2', reader)
+  expect((first.data as Row[]).map(({ key_name }) => key_name)).toEqual(['second', 'mine'])
+  const { more_before_id } = first.body as { more_before_id: number }
+  const rest = await call('GET', `/usage/requests?limit=2&before_id=${more_before_id}`, reader)
+  expect((rest.data as Row[]).map(({ key_name }) => key_name)).toEqual(['mine'])
+  expect((await call('GET', '/usage/requests', mine.key)).status).toBe(403)
+})
