@@ -133,6 +133,14 @@ describe('imports', () => {
     ).toEqual([])
   })
 
+  test('lie in rooms: loose in src are main, fault and limits, and nothing is in db', () => {
+    const inFolder = (folder: string) => files.filter((file) => dirname(file) === folder).toSorted()
+    expect(inFolder('src')).toEqual(['src/fault.ts', 'src/limits.ts', 'src/main.ts'])
+    expect(inFolder('db')).toEqual([])
+    const folders = new Set(files.filter((file) => file.startsWith('db/')).map((file) => file.split('/')[1]))
+    expect([...folders].toSorted()).toEqual(['file', 'read', 'remote', 'schema', 'tables', 'write'])
+  })
+
   test('run in no circle', () => {
     const done = new Set<string>()
     const circles: string[] = []
