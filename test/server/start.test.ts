@@ -23,7 +23,7 @@ import { until } from '../support/until.ts'
 const { path: cwd, remove } = temporaryFolder()
 afterAll(remove)
 const modulesFile = join(cwd, 'modules.txt')
-const preload = ['--preload', join(import.meta.dirname, 'support/report-modules.ts')]
+const preload = ['--preload', join(import.meta.dirname, '../support/report-modules.ts')]
 const program = [process.execPath, ...preload, ...fromSource.slice(1)]
 const env = {
   LATCHKEY_UPSTREAM_API_KEY: upstreamApiKey,
