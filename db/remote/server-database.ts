@@ -17,7 +17,7 @@ import {
 import type { BoundStatement } from '../write/rows.ts'
 import { parseBounded, readBounded } from './bounded-response.ts'
 import { type CommitOptions, connectMillisecondsMax, createCommits } from './commit-once.ts'
-import { expectRevision, lookAt, readRevision, toRevision } from './look.ts'
+import { expectRevision, readRevision, refreshFrom, toRevision } from './refresh.ts'
 import {
   asNotReached,
   asUnreachable,
@@ -167,9 +167,9 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
         const row = results?.at(-1)?.rows[0]
         return row === undefined ? undefined : toRevision(row)
       },
-      look: async (position) => {
+      refresh: async (position) => {
         if (isOverdue()) throw serverError(notConfirmed, unreachableCode)
-        return within(connectMillisecondsMax, lookAt(client, position))
+        return within(connectMillisecondsMax, refreshFrom(client, position))
       },
       beginServing,
       beginEnd,

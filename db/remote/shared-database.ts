@@ -7,16 +7,16 @@ export type Revision = { id: number; lineage: string }
 /** What a node knows of the database: its newest admin change and its newest usage row. */
 export type Position = { revision: Revision; usageId: number }
 
-export type Looked = Position & {
-  /** Whether the database still has the admin change of the position that was looked from. */
+export type Refreshed = Position & {
+  /** Whether the database still has the admin change of the position that the refresh began at. */
   isContinued: boolean
   /** Empty if the database has none, as after it was replaced by an empty one. */
   installation: string
   /** Nodes that reported in the last five seconds. */
   liveNodes: number
-  /** Whether only a part of what was spent since the last look was read: look again. */
+  /** Whether only a part of what was spent since the last refresh was read: refresh again. */
   hasMoreUsage: boolean
-  /** What was spent by keys since the last look, by day, in nanodollars. */
+  /** What was spent by keys since the last refresh, by day, in nanodollars. */
   spent: [keyId: string, day: number, costNanodollars: number][]
 }
 
@@ -29,7 +29,7 @@ export type SharedDatabase = {
    */
   commitChange: (statements: readonly BoundStatement[], basis: Revision) => Promise<Revision | undefined>
   /** @throws an error that is `isUnreachable` if it does not respond in time, or has not confirmed a commit for long */
-  look: (position: Position) => Promise<Looked>
+  refresh: (position: Position) => Promise<Refreshed>
   /** Call it before requests are served: from now on, a commit whose outcome is unknown is repeated for half an hour at most. */
   beginServing: () => void
   /** Call it before the last commits: from now on, each is repeated for ten seconds at most. */

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isBusy } from '../file/open.ts'
-import { firstRevision, isStale, staleError } from '../remote/look.ts'
+import { firstRevision, isStale, staleError } from '../remote/refresh.ts'
 import { isUnknownOutcome, isUnreachable } from '../remote/server-errors.ts'
 import type { Revision } from '../remote/shared-database.ts'
 import { type Bulk, mergeBulks, type Statement } from './rows.ts'
@@ -39,7 +39,7 @@ export type Following = {
   refresh: () => Promise<void>
   /**
    * Loads what this node has committed on `basis`, unless memory has it by now: what came after it must not be undone.
-   * `revision` is the one after the commit, if it is known. What `load` could not load is left to the next look.
+   * `revision` is the one after the commit, if it is known. What `load` could not load is left to the next refresh.
    */
   takeIn: (
     committed: { basis: Revision; revision: Revision | undefined },

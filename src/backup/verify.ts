@@ -37,20 +37,20 @@ export type Verification = {
 /** What the earlier checks have found. */
 type Known = { manifest?: Manifest; database?: Database; signingKeys?: SigningKeys }
 /** Gives what was found. @throws Fault or Error that says what is wrong */
-type Look = (verification: Verification, known: Known) => Promise<string>
+type Examine = (verification: Verification, known: Known) => Promise<string>
 
-const looks: [check: string, look: Look][] = [
-  ['file', lookAtFile],
-  ['digest', lookAtDigest],
-  ['integrity', lookAtIntegrity],
-  ['contents', lookAtContents],
-  ['schema', lookAtSchema],
-  ['budgets', lookAtBudgets],
+const examinations: [check: string, examine: Examine][] = [
+  ['file', examineFile],
+  ['digest', examineDigest],
+  ['integrity', examineIntegrity],
+  ['contents', examineContents],
+  ['schema', examineSchema],
+  ['budgets', examineBudgets],
 ]
-const keyLooks: [check: string, look: Look][] = [
-  ['signing_keys', lookAtSigningKeys],
-  ['probe_token', lookAtProbeToken],
-  ['key_set', lookAtKeySet],
+const keyExaminations: [check: string, examine: Examine][] = [
+  ['signing_keys', examineSigningKeys],
+  ['probe_token', examineProbeToken],
+  ['key_set', examineKeySet],
 ]
 
 /** Every check with its result, in order. The scratch copy is closed afterward, and the process may keep a lock on it. */
@@ -60,12 +60,12 @@ export async function verifyBackup(
   const known: Known = {}
   const checks: BackupCheck[] = []
   let hasFailed = false
-  for (const [check, look] of [...looks, ...keyLooks]) {
+  for (const [check, examine] of [...examinations, ...keyExaminations]) {
     if (hasFailed) checks.push({ check, result: 'skipped', detail: 'an earlier check failed' })
-    else if (verification.withoutMasterKey && keyLooks.some(([name]) => name === check))
+    else if (verification.withoutMasterKey && keyExaminations.some(([name]) => name === check))
       checks.push({ check, result: 'skipped', detail: 'restored without the master key' })
     else {
-      const made = await run(check, () => look(verification, known))
+      const made = await run(check, () => examine(verification, known))
       hasFailed = made.result === 'failed'
       checks.push(made)
     }
@@ -78,22 +78,22 @@ export async function verifyBackup(
   return { checks, ...(known.manifest === undefined ? {} : { manifest: known.manifest }) }
 }
 
-async function run(check: string, look: () => Promise<string>): Promise<BackupCheck> {
+async function run(check: string, examine: () => Promise<string>): Promise<BackupCheck> {
   try {
-    return { check, result: 'ok', detail: await look() }
+    return { check, result: 'ok', detail: await examine() }
   } catch (error) {
     return { check, result: 'failed', detail: error instanceof Fault ? error.message : describeError(error) }
   }
 }
 
-async function lookAtFile({ file }: Verification, known: Known): Promise<string> {
+async function examineFile({ file }: Verification, known: Known): Promise<string> {
   known.manifest = await readManifest(file)
   const { created_at, version, installation, master_key_fingerprint: key } = known.manifest
   return `${installation}, made at ${created_at} by version ${version}, master key ${key ?? 'unknown'}`
 }
 
 /** Copies and hashes in one pass. */
-async function lookAtDigest({ file, scratch, onProgress }: Verification, { manifest }: Known): Promise<string> {
+async function examineDigest({ file, scratch, onProgress }: Verification, { manifest }: Known): Promise<string> {
   const { database_bytes: size, database_sha256: expected } = manifestOf(manifest)
   await checkSpace(dirname(scratch), size)
   const hash = createHash('sha256')
@@ -127,7 +127,7 @@ async function withCopy<Result>(path: string, read: (client: ReturnType<typeof c
   }
 }
 
-function lookAtIntegrity({ scratch }: Verification): Promise<string> {
+function examineIntegrity({ scratch }: Verification): Promise<string> {
   return withCopy(scratch, async (client) => {
     const { rows } = await client.execute('pragma integrity_check(1)')
     if (rows[0]?.[0] !== 'ok') throw new Error(String(rows[0]?.[0]))
@@ -138,7 +138,7 @@ function lookAtIntegrity({ scratch }: Verification): Promise<string> {
   })
 }
 
-function lookAtContents({ scratch }: Verification, { manifest }: Known): Promise<string> {
+function examineContents({ scratch }: Verification, { manifest }: Known): Promise<string> {
   const { schema, tables } = manifestOf(manifest)
   return withCopy(scratch, async (client) => {
     const version = await readSchemaVersion(client)
@@ -158,7 +158,7 @@ function lookAtContents({ scratch }: Verification, { manifest }: Known): Promise
 }
 
 /** Migrates the copy. The result must be what the migrations of this program make of an empty file: no trigger more. */
-async function lookAtSchema({ scratch }: Verification, known: Known): Promise<string> {
+async function examineSchema({ scratch }: Verification, known: Known): Promise<string> {
   const database = await openOrThrow(scratch, false)
   known.database = database
   const empty = `${scratch}.empty`
@@ -181,13 +181,13 @@ async function openOrThrow(path: string, create: boolean): Promise<Database> {
   return opened
 }
 
-async function lookAtBudgets({ onProgress }: Verification, { database }: Known): Promise<string> {
+async function examineBudgets({ onProgress }: Verification, { database }: Known): Promise<string> {
   const [drift] = await findDrift(databaseOf(database).orm, onProgress)
   if (drift === undefined) return "each key's totals match its requests"
   throw new Error(`the totals of key ${drift.keyId} do not match its requests`)
 }
 
-async function lookAtSigningKeys({ masterKey }: Verification, known: Known): Promise<string> {
+async function examineSigningKeys({ masterKey }: Verification, known: Known): Promise<string> {
   const rows = await listSigningKeys(databaseOf(known.database).orm)
   const hex = await findFittingKey(masterKey, rows)
   if (hex === undefined) {
@@ -205,7 +205,7 @@ async function lookAtSigningKeys({ masterKey }: Verification, known: Known): Pro
 }
 
 /** The same way as a server issues and accepts one. */
-async function lookAtProbeToken({ now }: Verification, { signingKeys }: Known): Promise<string> {
+async function examineProbeToken({ now }: Verification, { signingKeys }: Known): Promise<string> {
   const signing = { signingKeys: keysOf(signingKeys), baseUrl: 'https://restore.invalid/v1' }
   const who = { subject: 'probe', keyId: 'probe', policyId: 'probe', issuerId: 'probe' }
   const token = await mintAccessToken(signing, { ...who, allowedModels: null, allowedPresets: null }, 60, now())
@@ -215,7 +215,7 @@ async function lookAtProbeToken({ now }: Verification, { signingKeys }: Known): 
 }
 
 /** Tokens that were issued before the backup verify with the same keys. */
-async function lookAtKeySet(_: Verification, { manifest, signingKeys }: Known): Promise<string> {
+async function examineKeySet(_: Verification, { manifest, signingKeys }: Known): Promise<string> {
   const { created_at, signing_keys: expected } = manifestOf(manifest)
   const { keys } = JSON.parse(keysOf(signingKeys).jwks(Date.parse(created_at))) as { keys: { kid: string }[] }
   const kids = keys.map(({ kid }) => kid).toSorted()

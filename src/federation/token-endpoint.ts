@@ -83,8 +83,8 @@ async function decide(request: Request, context: ExchangeContext, info: RequestI
   try {
     const form = await readForm(request)
     if (isRefusal(form)) return { outcome: form }
-    const looking = context.follow.recent()
-    if (looking !== undefined) await looking
+    const refreshing = context.follow.recent()
+    if (refreshing !== undefined) await refreshing
     const jwt = parseJwtText(form.subjectToken)
     known = { form, jwt }
     for (let attempt = 1; ; attempt++) {

@@ -52,8 +52,8 @@ async function infer(path: Path, request: Request, context: InferenceContext, in
   if (checking !== undefined) await checking
   takeRate(caller.key, context)
   const sent = await readSentBody(request, context.config.bodyBytesMax)
-  const looking = context.follow.recent()
-  if (looking !== undefined) await looking
+  const refreshing = context.follow.recent()
+  if (refreshing !== undefined) await refreshing
   const principal = refresh(caller, context)
   checkPreset(principal, sent.preset?.slug)
   checkBudget(principal.key, context)

@@ -58,7 +58,7 @@ export function createSpending(rows: readonly string[], now: number): Spending {
   }
 }
 
-/** Where the next look brings what is in the database, of this node and others, only what is not there is added. */
+/** Where the next refresh brings what is in the database, of this node and others, only what is not there is added. */
 export function addUncommitted(spending: Spending): Spending {
   return {
     ...spending,

@@ -3,7 +3,7 @@
 /** What a check found. Counts are of upstreams and issuers in use. */
 export type HealthFacts = {
   isStopping: boolean
-  /** Whether a look at a database server succeeded a moment ago. */
+  /** Whether a refresh from a database server succeeded a moment ago. */
   isDatabaseReached: boolean
   /** Whether a commit succeeded a moment ago. */
   isWritable: boolean

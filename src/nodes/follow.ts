@@ -1,13 +1,13 @@
 // Keeps what this node holds in memory equal to a database that other nodes change too. Before a request is judged, a
-// look that started after its arrival has shown what changed, and it was loaded. A process that owns its database makes
-// every change itself and looks at nothing.
+// refresh that started after its arrival has shown what changed, and it was loaded. A process that owns its database makes
+// every change itself and never refreshes.
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import type { Orm } from '../../db/file/open.ts'
 import { connectMillisecondsMax } from '../../db/remote/commit-once.ts'
-import { isStale, listChangedSince } from '../../db/remote/look.ts'
+import { isStale, listChangedSince } from '../../db/remote/refresh.ts'
 import { unreachableCode } from '../../db/remote/server-errors.ts'
 import { serverError, tooSlow } from '../../db/remote/server-failure.ts'
-import type { Looked, Position, Revision, SharedDatabase } from '../../db/remote/shared-database.ts'
+import type { Position, Refreshed, Revision, SharedDatabase } from '../../db/remote/shared-database.ts'
 import type { ChangeKind } from '../../db/tables/admin-changes.ts'
 import type { Basis, Following } from '../../db/write/change-queue.ts'
 import type { Spending } from '../keys/spending.ts'
@@ -32,7 +32,7 @@ export type Follow = {
   revision: () => number | undefined
   /** How many nodes serve this database, at least one. */
   liveNodes: () => number
-  /** Whether a look has succeeded in the last seconds. A serving node looks every second. */
+  /** Whether a refresh has succeeded in the last seconds. A serving node refreshes every second. */
   isUpToDate: () => boolean
   /** Called after a change of the signing keys by another node. */
   onSigningKeys: (() => Promise<void>)[]
@@ -61,8 +61,8 @@ export type FollowOptions = {
   /** What was known when memory was loaded, and of which installation. */
   start: Position & { installation: string }
   monotonic: () => number
-  /** Called after each look, with its duration. */
-  onLook: (milliseconds: number) => void
+  /** Called after each refresh, with its duration. */
+  onRefresh: (milliseconds: number) => void
   /** Called once when the server has a different database. */
   onReplaced: (error: Error) => void
 }
@@ -72,9 +72,9 @@ const wentBack = 'The database has gone back to an older state: it lacks an admi
 /** More changes than this are not loaded one by one. */
 const changesLoadedMax = 1_000
 const attemptsMax = 20
-/** Two reports of a node, and a look that takes its time. */
-const lookAgeMillisecondsMax = 4_000
-/** A serving node looks this often, also without requests. */
+/** Two reports of a node, and a refresh that takes its time. */
+const refreshAgeMillisecondsMax = 4_000
+/** A serving node refreshes this often, also without requests. */
 const recentMilliseconds = 1_000
 
 /** Follows the other nodes of a server database. `following` is for the writer of this node. */
@@ -88,15 +88,15 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
   // Two loads at once could end in the other order, and leave an older row in memory.
   const { runExclusive } = createMutex()
 
-  async function look(): Promise<void> {
+  async function refresh(): Promise<void> {
     if (replaced !== undefined) throw replaced
     const beganAt = monotonic()
-    let seen: Looked
+    let seen: Refreshed
     do {
-      // What was read counts, so the next look goes on where this one ends.
+      // What was read counts, so the next refresh goes on where this one ends.
       if (monotonic() - beganAt > connectMillisecondsMax) throw serverError(tooSlow, unreachableCode)
       // A node that slept while the database went back can find as many changes as it knows, or more.
-      seen = await shared.look({ ...position })
+      seen = await shared.refresh({ ...position })
       if (seen.installation !== start.installation || !seen.isContinued) {
         replaced = new Error(seen.installation === start.installation ? wentBack : isDifferent)
         options.onReplaced(replaced)
@@ -106,7 +106,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
     } while (seen.hasMoreUsage)
     if (seen.revision.id > position.revision.id) await runExclusive(() => loadUntil(seen.revision))
     last = { beganAt, endedAt: monotonic() }
-    options.onLook(last.endedAt - beganAt)
+    options.onRefresh(last.endedAt - beganAt)
   }
 
   async function loadUntil(revision: Revision): Promise<void> {
@@ -115,27 +115,27 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
     position.revision = revision
   }
 
-  function countSpent(seen: Looked): void {
+  function countSpent(seen: Refreshed): void {
     for (const [keyId, day, cost] of seen.spent) spending.add(keyId, day * dayMilliseconds, cost)
     position.usageId = seen.usageId
     liveNodes = Math.max(1, seen.liveNodes)
   }
 
-  const fresh = createSharedTurn(look, monotonic)
+  const fresh = createSharedTurn(refresh, monotonic)
   return {
     fresh,
     recent: () => (monotonic() - last.beganAt < recentMilliseconds ? undefined : fresh()),
     attempt: (act) => attempt(fresh, position, act),
     revision: () => position.revision.id,
     liveNodes: () => liveNodes,
-    isUpToDate: () => monotonic() - last.endedAt < lookAgeMillisecondsMax,
+    isUpToDate: () => monotonic() - last.endedAt < refreshAgeMillisecondsMax,
     onSigningKeys,
     following: {
       revision: () => position.revision,
       refresh: fresh,
       takeIn: ({ basis, revision }, loadOwn) =>
         runExclusive(async () => {
-          // A look that has seen the commit has loaded it, with what came after it.
+          // A refresh that has seen the commit has loaded it, with what came after it.
           if (position.revision.id > basis.id) return
           if (await loadOwn()) position.revision = revision ?? basis
         }),

@@ -2,7 +2,7 @@
 import { dirname } from 'node:path'
 import { damagedFile, damageOf } from '../../db/file/file-errors.ts'
 import { type Database, type OpenRefusal, openDatabase } from '../../db/file/open.ts'
-import { firstRevision } from '../../db/remote/look.ts'
+import { firstRevision } from '../../db/remote/refresh.ts'
 import type { ServerOptions } from '../../db/remote/server-database.ts'
 import { listSpentDays } from '../../db/tables/usage.ts'
 import type { Following } from '../../db/write/change-queue.ts'
@@ -73,7 +73,7 @@ export async function openOrRefuse(config: Config, create: boolean, rules: Serve
   throw new Fault(codeOfRefusal[refused], `${message}${hints[refused]}`, { reason: `database_${refused}`, cause })
 }
 
-type Loading = Pick<FollowOptions, 'monotonic' | 'onLook' | 'onReplaced'> & { now: () => number }
+type Loading = Pick<FollowOptions, 'monotonic' | 'onRefresh' | 'onReplaced'> & { now: () => number }
 type Loaded = { registry: Registry; spending: Spending; follow: Follow; following?: Following }
 
 /**
@@ -99,18 +99,26 @@ export async function loadOrRefuse(database: Database, { upstreamUrl }: Config, 
   }
 }
 
-/** What is read before memory is loaded is looked up again by the first look. */
+/** What is read before memory is loaded is looked up again by the first refresh. */
 async function loadShared(
   parts: Pick<FollowOptions, 'shared' | 'orm' | 'reload'>,
-  { now, monotonic, onLook, onReplaced }: Loading,
+  { now, monotonic, onRefresh, onReplaced }: Loading,
 ): Promise<Loaded> {
-  const { revision, installation } = await parts.shared.look({
+  const { revision, installation } = await parts.shared.refresh({
     revision: firstRevision,
     usageId: Number.MAX_SAFE_INTEGER,
   })
   const registry = await parts.reload()
   const { spending, usageId } = await loadSharedSpending(parts.orm, now())
   const start = { revision, usageId, installation }
-  const { following, ...follow } = followOthers({ ...parts, registry, spending, start, monotonic, onLook, onReplaced })
+  const { following, ...follow } = followOthers({
+    ...parts,
+    registry,
+    spending,
+    start,
+    monotonic,
+    onRefresh,
+    onReplaced,
+  })
   return { registry, spending: addUncommitted(spending), follow, following }
 }

@@ -19,7 +19,7 @@ export type ReportContext = {
 const everyMilliseconds = 1_000
 
 /**
- * Reports now and on a timer, and looks at the database each time, so that an idle node stays up to date. Returns a
+ * Reports now and on a timer, and refreshes from the database each time, so that an idle node stays up to date. Returns a
  * function that ends it and removes this node from the list.
  */
 export async function reportWhileServing(

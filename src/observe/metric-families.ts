@@ -92,7 +92,7 @@ export const families = {
     '0 if fetches failed and no usable keys of the issuer are left, else 1.',
     'organization issuer',
   ),
-  lookDuration: histogram(
+  refreshDuration: histogram(
     'look_duration_seconds',
     'Duration of a look at the database server, on which requests wait.',
     secondsOfCommit,

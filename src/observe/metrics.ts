@@ -24,7 +24,7 @@ export type Metrics = {
   countFailover: (upstream: string) => void
   countCommit: (outcome: CommitOutcome) => void
   countBackupFailure: () => void
-  countLook: (milliseconds: number) => void
+  countRefresh: (milliseconds: number) => void
   /** The keys with series; the others are counted together as `other`. */
   busiestKeys: Pick<Busiest, 'ids' | 'forget'>
   /**
@@ -63,7 +63,7 @@ function createSeries() {
       exchangeDuration: createHistogram(families.exchangeDuration),
       inferenceDuration: createHistogram(families.inferenceDuration),
       inferenceFirstByte: createHistogram(families.inferenceFirstByte),
-      lookDuration: createHistogram(families.lookDuration),
+      refreshDuration: createHistogram(families.refreshDuration),
       commitDuration: createHistogram(families.commitDuration),
       commitRows: createHistogram(families.commitRows),
     },
@@ -103,7 +103,7 @@ export function createMetrics(monotonic: () => number): Metrics {
     countFailover: (name) => counters.upstreamFailovers.add(1, upstream.label(name)),
     countCommit: (outcome) => countLater(() => countCommit(series, outcome)),
     countBackupFailure: () => counters.backupFailures.add(1),
-    countLook: (milliseconds) => countLater(() => histograms.lookDuration.observe(milliseconds / 1_000)),
+    countRefresh: (milliseconds) => countLater(() => histograms.refreshDuration.observe(milliseconds / 1_000)),
     busiestKeys: {
       ids: () => {
         countWaiting()

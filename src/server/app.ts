@@ -89,9 +89,9 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       if (hasTwoHosts(request)) throw new Fault('invalid', 'The request has two Host headers: send one')
       if (match === undefined) throw notFound(findNearestPath(path, basePath, (await loadAll()).below), basePath)
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
-      // Health and the files of the page come without a look.
-      const looking = match.found.isBesideBase === true ? undefined : context.follow.fresh()
-      if (looking !== undefined) await looking
+      // Health and the files of the page come without a refresh.
+      const refreshing = match.found.isBesideBase === true ? undefined : context.follow.fresh()
+      if (refreshing !== undefined) await refreshing
       response = await match.found.handle(request, own, info)
     } catch (error) {
       const fault = toFault(error)

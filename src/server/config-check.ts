@@ -26,19 +26,19 @@ export type Check = { check: string; result: 'ok' | 'failed' | 'skipped'; detail
 type Found = { schema: number; masterKeyFits: boolean; server: OperationResponse<'server.check'> | undefined }
 
 /** Gives what was found. @throws Fault that says what is wrong and what to do; `undefined` skips the check */
-type Look = (config: Config, found: Found | undefined) => Promise<string | undefined> | string | undefined
+type Examine = (config: Config, found: Found | undefined) => Promise<string | undefined> | string | undefined
 
 /** Every check with its result, in the order of a start. `readConfig` throws a Fault for a wrong setting. */
 export async function checkConfig(readConfig: () => Config, now: number): Promise<Check[]> {
-  const [settings, config] = await look('settings', readConfig, () => 'every value is valid')
-  const rest = looks(now)
+  const [settings, config] = await examine('settings', readConfig, () => 'every value is valid')
+  const rest = examinations(now)
   if (config === undefined)
     return [settings, ...['database', ...rest.map(([check]) => check)].map((check) => skip(check, mustPassFirst))]
   const describe = (result: Found) => describeDatabase(result, config)
-  const [database, found] = await look('database', () => findDatabase(config), describe)
+  const [database, found] = await examine('database', () => findDatabase(config), describe)
   const checks = [settings, database]
   for (const [check, run] of rest) {
-    const [made, detail] = await look(check, () => run(config, found), String)
+    const [made, detail] = await examine(check, () => run(config, found), String)
     checks.push(made.result === 'ok' && detail === undefined ? skip(check, whyLeftOut(check)) : made)
   }
   return checks
@@ -55,7 +55,7 @@ function whyLeftOut(check: string): string {
   return check === 'master_key' ? mustPassFirst : 'it is not set'
 }
 
-async function look<Result>(
+async function examine<Result>(
   check: string,
   run: () => Promise<Result> | Result,
   describe: (result: Result) => string,
@@ -69,19 +69,19 @@ async function look<Result>(
   }
 }
 
-function looks(now: number): [check: string, look: Look][] {
+function examinations(now: number): [check: string, examine: Examine][] {
   return [
-    ['socket_path', lookAtSocketPath],
-    ['master_key_file', lookAtMasterKeyFile],
-    ['master_key', lookAtMasterKey],
+    ['socket_path', examineSocketPath],
+    ['master_key_file', examineMasterKeyFile],
+    ['master_key', examineMasterKey],
     ['base_url', (config) => baseUrlFor(config, config.listen)],
-    ['listen', ({ listen: address }, found) => lookAtPort(address, found?.server?.listen, 'LATCHKEY_LISTEN')],
-    ['admin_listen', lookAtAdminPort],
-    ['metrics_listen', lookAtMetricsPort],
+    ['listen', ({ listen: address }, found) => examinePort(address, found?.server?.listen, 'LATCHKEY_LISTEN')],
+    ['admin_listen', examineAdminPort],
+    ['metrics_listen', examineMetricsPort],
     ['tls', ({ tls, databasePath }) => tls && describePair(readTlsPair(tls, { databasePath, now }))],
-    ['access_log', lookAtAccessLog],
-    ['backup_dir', lookAtBackupFolder],
-    ['archive_dir', lookAtArchiveFolder],
+    ['access_log', examineAccessLog],
+    ['backup_dir', examineBackupFolder],
+    ['archive_dir', examineArchiveFolder],
   ]
 }
 
@@ -118,13 +118,13 @@ function describeDatabase({ schema, server }: Found, { databaseServer }: Config)
   return `schema version ${schema}${where}${upgrade}`
 }
 
-function lookAtSocketPath(config: Config): string | undefined {
+function examineSocketPath(config: Config): string | undefined {
   const path = socketPathFor(config)
   if (path !== undefined) checkSocketPath(path)
   return path
 }
 
-function lookAtMasterKeyFile({ masterKey }: Config): string | undefined {
+function examineMasterKeyFile({ masterKey }: Config): string | undefined {
   if (masterKey.kind === 'value') return undefined
   const { path } = masterKey
   const read = readKeyFile(path)
@@ -139,7 +139,7 @@ function lookAtMasterKeyFile({ masterKey }: Config): string | undefined {
 }
 
 /** A running server uses the key that it was started with, so only that one can be tried. */
-function lookAtMasterKey({ masterKey }: Config, found: Found | undefined): string | undefined {
+function examineMasterKey({ masterKey }: Config, found: Found | undefined): string | undefined {
   if (found === undefined) return undefined
   const { server, masterKeyFits } = found
   const file = masterKey.kind === 'file' ? masterKey.path : null
@@ -156,7 +156,7 @@ function lookAtMasterKey({ masterKey }: Config, found: Found | undefined): strin
   )
 }
 
-async function lookAtPort(
+async function examinePort(
   address: ListenAddress,
   servedOn: string | null | undefined,
   setting: string,
@@ -168,16 +168,16 @@ async function lookAtPort(
   return `${text} is free`
 }
 
-function lookAtAdminPort(config: Config, found: Found | undefined): Promise<string> | undefined {
+function examineAdminPort(config: Config, found: Found | undefined): Promise<string> | undefined {
   if (!config.adminPage || config.adminListen === undefined) return undefined
   pageUrlFor(config, baseUrlFor(config, config.listen))
-  return lookAtPort(config.adminListen, found?.server?.admin_listen, 'LATCHKEY_ADMIN_LISTEN')
+  return examinePort(config.adminListen, found?.server?.admin_listen, 'LATCHKEY_ADMIN_LISTEN')
 }
 
-function lookAtMetricsPort({ metricsListen }: Config, found: Found | undefined): Promise<string> | string | undefined {
+function examineMetricsPort({ metricsListen }: Config, found: Found | undefined): Promise<string> | string | undefined {
   if (metricsListen === undefined) return undefined
   if (!('socketPath' in metricsListen))
-    return lookAtPort(metricsListen, found?.server?.metrics_listen, 'LATCHKEY_METRICS_LISTEN')
+    return examinePort(metricsListen, found?.server?.metrics_listen, 'LATCHKEY_METRICS_LISTEN')
   checkSocketPath(metricsListen.socketPath)
   return metricsListen.socketPath
 }
@@ -186,13 +186,13 @@ function describePair({ subject, expiresAt }: { subject: string; expiresAt: numb
   return `${subject}, valid until ${new Date(expiresAt).toISOString()}`
 }
 
-function lookAtArchiveFolder({ retention: { folder } }: Config): string | undefined {
+function examineArchiveFolder({ retention: { folder } }: Config): string | undefined {
   const problem = folder && folderProblem(folder)
   if (problem !== undefined) throw new Fault('configuration', problem)
   return folder
 }
 
-function lookAtAccessLog({ accessLog }: Config): string | undefined {
+function examineAccessLog({ accessLog }: Config): string | undefined {
   if (accessLog === undefined) return undefined
   if (accessLog.kind === 'stderr') return 'standard error'
   const { path } = accessLog
@@ -205,7 +205,7 @@ function lookAtAccessLog({ accessLog }: Config): string | undefined {
   return path
 }
 
-function lookAtBackupFolder({ backup }: Config): string | undefined {
+function examineBackupFolder({ backup }: Config): string | undefined {
   if (backup === undefined) return undefined
   const { folder } = backup
   const denial = describeFolderDenial(folder)

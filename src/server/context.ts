@@ -113,7 +113,7 @@ export async function openContext(
   const { registry, spending, follow, following } = await loadOrRefuse(database, config, {
     now,
     monotonic,
-    onLook: metrics.countLook,
+    onRefresh: metrics.countRefresh,
     onReplaced: reportBroken,
   })
   const counted = countRows(createWriter(database, reportBroken, reportCommit, following), metrics, now)

@@ -1,5 +1,5 @@
 // What an inference request costs on its way through: CPU time of the serving process and the time that it adds, all with the same upstream.
-// Latchkey verifies the credential, looks at the key's state, reads the usage and commits a row of the ledger before the answer ends. The
+// Latchkey verifies the credential, looks up the state of the key, reads the usage and commits a row of the ledger before the answer ends. The
 // bare guard does the same without limits and ledger; the others pass on.
 import { type Cell, contest } from './contest.ts'
 import { concurrencies } from './measure.ts'

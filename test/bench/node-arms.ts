@@ -91,9 +91,9 @@ async function countDatabaseWork(nodes: Served[], database: DatabaseServer | und
   return async (done: number): Promise<Figures> => {
     const used = cpu() - cpuBefore
     const after = await readAll(nodes)
-    const [looks = 0, commits = 0, rows = 0] = after.map((value, index) => value - (before[index] ?? 0))
+    const [refreshes = 0, commits = 0, rows = 0] = after.map((value, index) => value - (before[index] ?? 0))
     return {
-      looksPerRequest: looks / done,
+      refreshesPerRequest: refreshes / done,
       commitsPerRequest: commits / done,
       rowsPerCommit: rows / commits,
       ...(database && { databaseCpuMicroseconds: used / done }),

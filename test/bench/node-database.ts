@@ -1,7 +1,7 @@
-// What a database server carries for all nodes together: looks each second, and commits each second by the rows that share one.
+// What a database server carries for all nodes together: refreshes each second, and commits each second by the rows that share one.
 
 import type { Database } from '../../db/file/open.ts'
-import { firstRevision } from '../../db/remote/look.ts'
+import { firstRevision } from '../../db/remote/refresh.ts'
 import { openServerDatabase } from '../../db/remote/server-database.ts'
 import type { UsageRow } from '../../db/schema/record-schema.ts'
 import { createLedgerQueue } from '../../db/write/ledger-queue.ts'
@@ -26,7 +26,7 @@ export async function benchDatabase({ databaseUrl: url, keyId }: NodeArm): Promi
   const [row] = found.rows
   const ids = { keyId, organizationId: String(row?.organization_id), workspaceId: String(row?.workspace_id) }
   const arms: (Pick<Contestant, 'name'> & { works: (() => Promise<unknown>)[] })[] = [
-    { name: 'looks', works: Array.from({ length: atOnce }, () => () => look(database)) },
+    { name: 'refreshes', works: Array.from({ length: atOnce }, () => () => refresh(database)) },
     ...rowsOfCommits.map((rows) => ({
       name: `commits with ${rows} row${rows === 1 ? '' : 's'}`,
       works: Array.from({ length: atOnce }, () => createCommitting(database, rows, ids)),
@@ -46,8 +46,8 @@ export async function benchDatabase({ databaseUrl: url, keyId }: NodeArm): Promi
 
 type Ids = Pick<UsageRow, 'keyId' | 'organizationId' | 'workspaceId'>
 
-const look = async (database: Database) =>
-  database.shared?.look({ revision: firstRevision, usageId: Number.MAX_SAFE_INTEGER })
+const refresh = async (database: Database) =>
+  database.shared?.refresh({ revision: firstRevision, usageId: Number.MAX_SAFE_INTEGER })
 
 /** Commits rows of the ledger and their totals, as a node does. */
 function createCommitting(database: Database, rows: number, ids: Ids): () => Promise<unknown> {

@@ -1,4 +1,4 @@
-// What several nodes on a database server cost and admit, beside one process on a database file: CPU time of the nodes, latency, looks and
+// What several nodes on a database server cost and admit, beside one process on a database file: CPU time of the nodes, latency, refreshes and
 // commits for each request; the same with the database 5 ms away; how far a budget is exceeded; and how exactly rates hold.
 import { type Cell, contest, drive } from './contest.ts'
 import { exchange, startIssuer } from './exchange.ts'

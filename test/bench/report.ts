@@ -18,7 +18,7 @@ export const columns = {
   p50Milliseconds: { title: 'p50 ms', digits: 2 },
   p99Milliseconds: { title: 'p99 ms', digits: 2 },
   firstByteMilliseconds: { title: 'first byte ms', digits: 2 },
-  looksPerRequest: { title: 'looks', digits: 3 },
+  refreshesPerRequest: { title: 'refreshes', digits: 3 },
   commitsPerRequest: { title: 'commits', digits: 3 },
   rowsPerCommit: { title: 'rows a commit', digits: 1 },
   databaseCpuMicroseconds: { title: 'database CPU µs', digits: 0 },

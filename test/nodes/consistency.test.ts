@@ -218,14 +218,14 @@ test('nothing is accepted or refused against a change that was acknowledged befo
 describe('the checker finds', () => {
   type Fresh = () => Promise<void> | undefined
   const sabotages: [what: string, sabotage: (fresh: Fresh) => Fresh, recording?: Partial<Recording>][] = [
-    ['a look that is skipped', () => () => undefined],
+    ['a refresh that is skipped', () => () => undefined],
     [
-      'a look that is used again',
+      'a refresh that is used again',
       (fresh) => {
-        let last = { at: Number.NEGATIVE_INFINITY, look: undefined as Promise<void> | undefined }
+        let last = { at: Number.NEGATIVE_INFINITY, refresh: undefined as Promise<void> | undefined }
         return () => {
-          if (performance.now() - last.at > 400) last = { at: performance.now(), look: fresh() }
-          return last.look
+          if (performance.now() - last.at > 400) last = { at: performance.now(), refresh: fresh() }
+          return last.refresh
         }
       },
     ],

@@ -31,7 +31,7 @@ const rowsOf = (table: string, response: Response) =>
 
 describe('a connection that is cut', () => {
   for (const cut of ['before', 'after'] as const) {
-    // Requests look before they commit, so that cuts of several requests hit both.
+    // Requests refresh before they commit, so that cuts of several requests hit both.
     test(`${cut} the work leaves each answered request in the ledger once`, async () => {
       for (let round = 0; round < 2; round++) {
         const served = Promise.all([exchange(), infer()])
@@ -51,10 +51,10 @@ describe('a connection that is cut', () => {
       const before = rows('select count(*) as n from admin_changes')[0]?.n as number
       await node.server.context.follow.fresh()
       const made = node.admin('keys.create', { name: `cut ${cut}` })
-      // The operation looks once; the next request is its commit.
+      // The operation refreshes once; the next request is its commit.
       const { counts, trouble } = cluster.database
-      const looked = counts.pipelines
-      while (counts.pipelines === looked) await new Promise((resolve) => setImmediate(resolve))
+      const refreshed = counts.pipelines
+      while (counts.pipelines === refreshed) await new Promise((resolve) => setImmediate(resolve))
       trouble.cuts.push(cut)
       await made
       trouble.cuts.length = 0

@@ -136,7 +136,7 @@ test('the nodes count one another', async () => {
   expect(cluster.nodes.map(({ server }) => server.context.follow.liveNodes())).toEqual([2, 2])
 })
 
-test('a node reports its looks, its revision and the live nodes to a metrics system', async () => {
+test('a node reports its refreshes, its revision and the live nodes to a metrics system', async () => {
   await untilCounted(cluster)
   const metrics = await nodeAt(1).server.context.reportMetrics()
   expect(metrics).toMatch(/^latchkey_look_duration_seconds_count [1-9]\d*$/m)

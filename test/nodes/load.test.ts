@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => cluster.stop())
 
-test('a node that starts obeys what changes before and after its first look', async () => {
+test('a node that starts obeys what changes before and after its first refresh', async () => {
   const [other] = cluster.nodes as [TestServer]
   const create = (name: string) => other.admin<Row>('keys.create', { name })
   const disable = (name: string) => other.admin('keys.update', { key: name, disabled: true })
@@ -23,18 +23,18 @@ test('a node that starts obeys what changes before and after its first look', as
   const database = await openConfigured(other.config, false)
   if ('refused' in database || database.shared === undefined) throw new Error('The database is on a server')
   const { shared } = database
-  const { look } = shared
-  shared.look = async (position) => {
-    shared.look = look
+  const { refresh } = shared
+  shared.refresh = async (position) => {
+    shared.refresh = refresh
     await disable('before')
-    const seen = await look(position)
+    const seen = await refresh(position)
     await disable('after')
     return seen
   }
   const { registry, follow } = await loadOrRefuse(database, other.config, {
     now: Date.now,
     monotonic: () => performance.now(),
-    onLook: () => {},
+    onRefresh: () => {},
     onReplaced: (error) => {
       throw error
     },

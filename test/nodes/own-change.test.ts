@@ -1,6 +1,6 @@
 // What a node does when it learns late of its own commit, cannot read what it has changed, or is overtaken each time.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { staleError } from '../../db/remote/look.ts'
+import { staleError } from '../../db/remote/refresh.ts'
 import type { Row } from '../support/latchkey.ts'
 import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'
 import { rejectionOf } from '../support/rejection.ts'

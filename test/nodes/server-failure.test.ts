@@ -1,4 +1,4 @@
-// What operators read about a database server that fails: what is wrong, which setting to look at, and no secret.
+// What operators read about a database server that fails: what is wrong, which setting to check, and no secret.
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'

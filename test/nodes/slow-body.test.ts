@@ -27,12 +27,12 @@ async function sendSlowly(path: string, headers: string[], body: string, meanwhi
   socket.on('data', (chunk) => {
     received += chunk.toString()
   })
-  const looks = () =>
+  const refreshes = () =>
     slow.server.context.reportMetrics().then((text) => /look_duration_seconds_count (\d+)/.exec(text)?.[1])
-  const before = await looks()
+  const before = await refreshes()
   const all = [`POST /v1${path} HTTP/1.1`, 'host: localhost', `content-length: ${body.length}`, ...headers]
   socket.write(`${all.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`)
-  await until('the look of the request', async () => (await looks()) !== before)
+  await until('the refresh of the request', async () => (await refreshes()) !== before)
   await meanwhile()
   socket.write(body.slice(5))
   await until('a response', () => received.includes('\r\n'))

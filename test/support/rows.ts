@@ -2,7 +2,7 @@
 // names.
 import { join } from 'node:path'
 import type { Database } from '../../db/file/open.ts'
-import { firstRevision } from '../../db/remote/look.ts'
+import { firstRevision } from '../../db/remote/refresh.ts'
 import type { Revision, SharedDatabase } from '../../db/remote/shared-database.ts'
 import type { AuditRow, UsageRow } from '../../db/schema/record-schema.ts'
 import type { ApiKey, Issuer, Organization, Policy, User, Workspace } from '../../db/schema/schema.ts'
@@ -42,13 +42,13 @@ export async function createDatabase(): Promise<TestDatabase> {
   return { database, path: database.path, following: database.shared && followingOf(database.shared), close }
 }
 
-function followingOf({ look }: SharedDatabase): Following {
+function followingOf(shared: SharedDatabase): Following {
   let revision = firstRevision
   const advance = (to: Revision) => {
     if (to.id > revision.id) revision = to
   }
   const refresh = async () =>
-    advance((await look({ revision: firstRevision, usageId: Number.MAX_SAFE_INTEGER })).revision)
+    advance((await shared.refresh({ revision: firstRevision, usageId: Number.MAX_SAFE_INTEGER })).revision)
   const takeIn: Following['takeIn'] = async (committed, load) => {
     if (await load()) advance(committed.revision ?? firstRevision)
   }

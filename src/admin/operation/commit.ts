@@ -1,7 +1,7 @@
 // The one way to make an admin change: its rows and the record of who changed what are committed together, then memory is brought up to date.
 
 import type { Orm } from '../../../db/file/open.ts'
-import { isStale } from '../../../db/remote/look.ts'
+import { isStale } from '../../../db/remote/refresh.ts'
 import { serverFailureOf } from '../../../db/remote/server-errors.ts'
 import {
   type Actor,
@@ -71,7 +71,7 @@ export async function commit(
 
 /**
  * Memory may hold a key that is disabled by now: nothing is written or answered after this, and the process ends. On a
- * server database, the look before the next request loads the change.
+ * server database, the refresh before the next request loads the change.
  */
 function failToLoad(writer: Writer, cause: unknown): never {
   if (serverFailureOf(cause) !== undefined) throw changeOutcomeUnknown('The database server does not respond', cause)

@@ -1,4 +1,4 @@
-// Rows that recorded exchanges refer to: a change of one must not look at all of them, which are too many.
+// Rows that recorded exchanges refer to: a change of one must not read all of them, which are too many.
 import { expect, test } from 'bun:test'
 import { updateIssuer } from '../../../db/tables/issuers.ts'
 import { updatePolicy } from '../../../db/tables/policies.ts'

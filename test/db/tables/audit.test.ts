@@ -1,4 +1,4 @@
-// Reading the audit without an index: what a filter finds within the rows it may look at, and how it says that it stopped.
+// Reading the audit without an index: what a filter finds within the rows it may read, and how it says that it stopped.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type AuditFilter, listAudit } from '../../../db/tables/audit.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'

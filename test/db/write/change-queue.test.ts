@@ -1,6 +1,6 @@
 // Admin changes share a transaction when they wait together. Each fails alone, and a change is planned after those before it are in force.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { isStale } from '../../../db/remote/look.ts'
+import { isStale } from '../../../db/remote/refresh.ts'
 import { asNotReached, asUnreachable, unknownOutcome } from '../../../db/remote/server-errors.ts'
 import type { Revision } from '../../../db/remote/shared-database.ts'
 import { insertOrganization } from '../../../db/tables/organizations.ts'

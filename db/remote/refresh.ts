@@ -1,4 +1,4 @@
-// A look at a server database: what changed since the last one, in one statement. The revision is the id of the newest
+// A refresh from a server database: what changed since the last one, in one statement. The revision is the id of the newest
 // admin change: every admin commit records one, ids only grow, and the server commits one transaction at a time. Its
 // lineage tells it from a change that gets the same id after the database has gone back.
 import { type Client, LibsqlError, type Row } from '@libsql/client'
@@ -8,10 +8,10 @@ import { databaseTime, nodeMilliseconds } from '../schema/node-schema.ts'
 import { adminChanges } from '../schema/record-schema.ts'
 import type { ChangeKind } from '../tables/admin-changes.ts'
 import type { BoundStatement } from '../write/rows.ts'
-import type { Looked, Position, Revision } from './shared-database.ts'
+import type { Position, Refreshed, Revision } from './shared-database.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
-/** So many usage rows are read at a time: a node that was away for hours would get no look within its time, and too large ones. */
+/** So many usage rows are read at a time: a node that was away for hours would get no refresh within its time, and too large ones. */
 export const usageRowsMax = 20_000
 const newestUsage = '(select coalesce(max(id), 0) from usage)'
 const newestChange = '(select coalesce(max(id), 0) from admin_changes)'
@@ -19,7 +19,7 @@ const newestChange = '(select coalesce(max(id), 0) from admin_changes)'
 const lineageOf = (id: string) =>
   `coalesce((select coalesce(lineage, at || ' ' || target_id) from admin_changes where id = ${id}), '')`
 const newestRevision = `${newestChange} as revision, ${lineageOf(newestChange)} as lineage`
-const look = `select
+const refresh = `select
   ${newestRevision},
   ${lineageOf('?2')} = ?3 as is_continued,
   min(${newestUsage}, ?1 + ${usageRowsMax}) as usage_id,
@@ -30,9 +30,9 @@ const look = `select
     from usage where id > ?1 and id <= ?1 + ${usageRowsMax} and cost_nanodollars > 0 group by 1, 2
   )) as spent`
 
-export async function lookAt(client: Pick<Client, 'execute'>, position: Position): Promise<Looked> {
+export async function refreshFrom(client: Pick<Client, 'execute'>, position: Position): Promise<Refreshed> {
   const { usageId, revision } = position
-  const { rows } = await client.execute({ sql: look, args: [usageId, revision.id, revision.lineage] })
+  const { rows } = await client.execute({ sql: refresh, args: [usageId, revision.id, revision.lineage] })
   const [row] = rows
   const newest = toCount(row?.usage_id)
   return {
@@ -52,7 +52,7 @@ export function toRevision(row: Row | undefined): Revision {
 }
 
 /** Not JSON: a parser takes a third of a second for 4 MB of brackets. */
-function toSpent(lines: string): Looked['spent'] {
+function toSpent(lines: string): Refreshed['spent'] {
   return lines.split('\n', usageRowsMax).map((line) => {
     const [keyId = '', day, cost] = line.split(' ', 3)
     return [keyId, toCount(Number(day)), toCount(Math.min(Number(cost), Number.MAX_SAFE_INTEGER))]
@@ -61,7 +61,7 @@ function toSpent(lines: string): Looked['spent'] {
 
 /** Every change is newer than none: what is not a number would hide all later ones. */
 function toCount(value: unknown): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new TypeError('A look shows numbers')
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new TypeError('A refresh shows numbers')
   return value
 }
 

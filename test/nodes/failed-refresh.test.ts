@@ -1,42 +1,42 @@
-// Looks whose answers the test gives: what a request waits for, what a failed look does, and what a node takes in.
+// Refreshes whose answers the test gives: what a request waits for, what a failed refresh does, and what a node takes in.
 import { expect, test } from 'bun:test'
 import { type Client, createClient } from '@libsql/client'
-import { firstRevision, lookAt, usageRowsMax } from '../../db/remote/look.ts'
+import { firstRevision, refreshFrom, usageRowsMax } from '../../db/remote/refresh.ts'
 import { isUnreachable } from '../../db/remote/server-errors.ts'
-import type { Looked, Position, Revision } from '../../db/remote/shared-database.ts'
+import type { Position, Refreshed, Revision } from '../../db/remote/shared-database.ts'
 import { type FollowOptions, followOthers } from '../../src/nodes/follow.ts'
 import { rejectionOf } from '../support/rejection.ts'
 import { createDatabase } from '../support/rows.ts'
 import { until } from '../support/until.ts'
 
-/** A node whose looks the test answers, at times that it chooses. */
+/** A node whose refreshes the test answers, at times that it chooses. */
 function followInSteps(orm = {} as FollowOptions['orm']) {
-  const looks: PromiseWithResolvers<Looked>[] = []
+  const refreshes: PromiseWithResolvers<Refreshed>[] = []
   const asked: Position[] = []
   const spent: number[] = []
   const clock = { skipped: 0 }
-  const look = (position: Position) => {
-    const next = Promise.withResolvers<Looked>()
+  const refresh = (position: Position) => {
+    const next = Promise.withResolvers<Refreshed>()
     asked.push({ ...position })
-    looks.push(next)
+    refreshes.push(next)
     return next.promise
   }
   const ended: string[] = []
   const { fresh, following, liveNodes } = followOthers({
-    shared: { look, commitChange: async () => undefined, beginServing: () => {}, beginEnd: () => {} },
+    shared: { refresh, commitChange: async () => undefined, beginServing: () => {}, beginEnd: () => {} },
     orm,
     registry: {} as FollowOptions['registry'],
     spending: { add: (_keyId, _at, cost) => spent.push(cost) },
     reload: () => Promise.reject(new Error('not asked')),
     start: { revision: firstRevision, usageId: 0, installation: 'one' },
     monotonic: () => performance.now() + clock.skipped,
-    onLook: () => {},
+    onRefresh: () => {},
     onReplaced: ({ message }) => ended.push(message),
   })
-  return { ask: async () => fresh(), following, liveNodes, ended, looks, asked, spent, clock }
+  return { ask: async () => fresh(), following, liveNodes, ended, refreshes, asked, spent, clock }
 }
 
-const nothing: Looked = {
+const nothing: Refreshed = {
   revision: firstRevision,
   isContinued: true,
   usageId: 0,
@@ -46,68 +46,68 @@ const nothing: Looked = {
   spent: [],
 }
 
-test('requests that wait for a look that fails fail with it, and the next one looks again', async () => {
-  const { ask, looks, clock } = followInSteps()
+test('requests that wait for a refresh that fails fail with it, and the next one refreshes again', async () => {
+  const { ask, refreshes, clock } = followInSteps()
   const startedAt = performance.now()
   const first = rejectionOf(ask())
-  await until('the first look', () => looks.length === 1)
+  await until('the first refresh', () => refreshes.length === 1)
   const second = rejectionOf(ask())
   clock.skipped = 600
-  looks[0]?.reject(new Error('away'))
+  refreshes[0]?.reject(new Error('away'))
   expect([(await first).message, (await second).message]).toEqual(['away', 'away'])
   // A node that fails at once would attract the requests of a load balancer.
   expect(performance.now() - startedAt).toBeGreaterThan(300)
-  expect(looks).toHaveLength(1)
+  expect(refreshes).toHaveLength(1)
   const third = ask()
-  await until('the second look', () => looks.length === 2)
-  looks[1]?.resolve(nothing)
+  await until('the second refresh', () => refreshes.length === 2)
+  refreshes[1]?.resolve(nothing)
   await third
 })
 
-test('a request that comes during a look waits for another one, which begins after it', async () => {
-  const { ask, looks } = followInSteps()
+test('a request that comes during a refresh waits for another one, which begins after it', async () => {
+  const { ask, refreshes } = followInSteps()
   const first = ask()
-  await until('the first look', () => looks.length === 1)
+  await until('the first refresh', () => refreshes.length === 1)
   const second = ask()
-  looks[0]?.resolve(nothing)
+  refreshes[0]?.resolve(nothing)
   await first
-  await Promise.race([second, until('the second look', () => looks.length === 2)])
-  expect(looks).toHaveLength(2)
-  looks[1]?.resolve(nothing)
+  await Promise.race([second, until('the second refresh', () => refreshes.length === 2)])
+  expect(refreshes).toHaveLength(2)
+  refreshes[1]?.resolve(nothing)
   await second
 })
 
 test('a node that is gone counts no longer, and this one always does', async () => {
-  const { ask, looks, liveNodes } = followInSteps()
+  const { ask, refreshes, liveNodes } = followInSteps()
   const counted: number[] = []
   for (const seen of [3, 1, 0]) {
-    const looked = ask()
-    await until('the look', () => looks.length > counted.length)
-    looks.at(-1)?.resolve({ ...nothing, liveNodes: seen })
-    await looked
+    const refreshed = ask()
+    await until('the refresh', () => refreshes.length > counted.length)
+    refreshes.at(-1)?.resolve({ ...nothing, liveNodes: seen })
+    await refreshed
     counted.push(liveNodes())
   }
   expect(counted).toEqual([3, 1, 1])
 })
 
-test('a node ends when the database lacks the change that it obeys, and looks no more', async () => {
-  const { ask, looks, ended } = followInSteps()
+test('a node ends when the database lacks the change that it obeys, and refreshes no more', async () => {
+  const { ask, refreshes, ended } = followInSteps()
   const first = rejectionOf(ask())
-  await until('the first look', () => looks.length === 1)
+  await until('the first refresh', () => refreshes.length === 1)
   const second = rejectionOf(ask())
-  looks[0]?.resolve({ ...nothing, isContinued: false })
+  refreshes[0]?.resolve({ ...nothing, isContinued: false })
   for (const { message } of await Promise.all([first, second])) expect(message).toContain('gone back to an older state')
-  expect([ended.length, looks.length]).toEqual([1, 1])
+  expect([ended.length, refreshes.length]).toEqual([1, 1])
 })
 
-test('an own change is not loaded over a newer one that a look has loaded before', async () => {
+test('an own change is not loaded over a newer one that a refresh has loaded before', async () => {
   const own = await createDatabase()
-  const { ask, looks, following } = followInSteps(own.database.orm)
-  const looked = ask()
-  await until('the first look', () => looks.length === 1)
+  const { ask, refreshes, following } = followInSteps(own.database.orm)
+  const refreshed = ask()
+  await until('the first refresh', () => refreshes.length === 1)
   const [first, second, third] = [1, 2, 3].map((id) => ({ id, lineage: String(id) })) as [Revision, Revision, Revision]
-  looks[0]?.resolve({ ...nothing, revision: second })
-  await looked
+  refreshes[0]?.resolve({ ...nothing, revision: second })
+  await refreshed
   const loaded: string[] = []
   const load = (name: string) => async () => loaded.push(name) > 0
   await following.takeIn({ basis: firstRevision, revision: first }, load('overtaken'))
@@ -118,17 +118,20 @@ test('an own change is not loaded over a newer one that a look has loaded before
   await own.close()
 })
 
-test('a look finds the change of a node by its id and its lineage, and that of an older program by its time and target', async () => {
+test('a refresh finds the change of a node by its id and its lineage, and that of an older program by its time and target', async () => {
   const client = createClient({ url: ':memory:' })
   await client.executeMultiple(`create table usage (id integer primary key, key_id text, at integer, cost_nanodollars integer);
     create table admin_changes (id, at, target_id, lineage); create table installation (id text); create table nodes (last_seen_at);
     insert into installation values ('one')`)
   const isContinued = async (id: number, lineage: string) =>
-    (await lookAt(client, { revision: { id, lineage }, usageId: 0 })).isContinued
+    (await refreshFrom(client, { revision: { id, lineage }, usageId: 0 })).isContinued
   expect(await isContinued(0, '')).toBe(true)
   expect(await isContinued(1, 'a')).toBe(false)
   await client.executeMultiple("insert into admin_changes values (1, 5, 'key', 'a'), (2, 6, 'key', null)")
-  expect((await lookAt(client, { revision: firstRevision, usageId: 0 })).revision).toEqual({ id: 2, lineage: '6 key' })
+  expect((await refreshFrom(client, { revision: firstRevision, usageId: 0 })).revision).toEqual({
+    id: 2,
+    lineage: '6 key',
+  })
   const held: [number, string][] = [
     [0, ''],
     [1, 'a'],
@@ -144,7 +147,7 @@ test('a look finds the change of a node by its id and its lineage, and that of a
   client.close()
 })
 
-test('a look without numbers fails: a revision that is not a number would hide every later change', async () => {
+test('a refresh without numbers fails: a revision that is not a number would hide every later change', async () => {
   const row = {
     revision: 1,
     lineage: 'first',
@@ -154,38 +157,47 @@ test('a look without numbers fails: a revision that is not a number would hide e
     live_nodes: 1,
     spent: null,
   }
-  const lookWith = (some: object) =>
-    lookAt({ execute: async () => ({ rows: [{ ...row, ...some }] }) } as unknown as Client, {
+  const refreshWith = (some: object) =>
+    refreshFrom({ execute: async () => ({ rows: [{ ...row, ...some }] }) } as unknown as Client, {
       revision: firstRevision,
       usageId: 0,
     })
-  expect(await lookWith({})).toMatchObject({ revision: { id: 1, lineage: 'first' }, isContinued: true, liveNodes: 1 })
+  expect(await refreshWith({})).toMatchObject({
+    revision: { id: 1, lineage: 'first' },
+    isContinued: true,
+    liveNodes: 1,
+  })
   for (const column of ['revision', 'usage_id', 'live_nodes'])
     for (const value of [null, 'x', 1.5, undefined])
-      expect((await rejectionOf(lookWith({ [column]: value }))).message).toBe('A look shows numbers')
+      expect((await rejectionOf(refreshWith({ [column]: value }))).message).toBe('A refresh shows numbers')
   for (const spent of ['key 1', 'key x 1', 'key 1 NaN', '['.repeat(4_000_000), '\n'.repeat(4_000_000)])
-    expect((await rejectionOf(lookWith({ spent }))).message).toBe('A look shows numbers')
+    expect((await rejectionOf(refreshWith({ spent }))).message).toBe('A refresh shows numbers')
 })
 
 test('a node that was away for long reads what was spent in parts, and goes on where it ran out of time', async () => {
-  const { ask, looks, asked, spent, clock } = followInSteps()
-  const part = (usageId: number): Looked => ({ ...nothing, usageId, hasMoreUsage: true, spent: [['key', 1, usageId]] })
+  const { ask, refreshes, asked, spent, clock } = followInSteps()
+  const part = (usageId: number): Refreshed => ({
+    ...nothing,
+    usageId,
+    hasMoreUsage: true,
+    spent: [['key', 1, usageId]],
+  })
   const first = rejectionOf(ask())
-  await until('the first look', () => looks.length === 1)
-  looks[0]?.resolve(part(10))
-  await until('the second look', () => looks.length === 2)
+  await until('the first refresh', () => refreshes.length === 1)
+  refreshes[0]?.resolve(part(10))
+  await until('the second refresh', () => refreshes.length === 2)
   clock.skipped = 2_100
-  looks[1]?.resolve(part(20))
+  refreshes[1]?.resolve(part(20))
   expect(isUnreachable(await first)).toBe(true)
   const second = ask()
-  await until('the third look', () => looks.length === 3)
-  looks[2]?.resolve({ ...part(25), hasMoreUsage: false })
+  await until('the third refresh', () => refreshes.length === 3)
+  refreshes[2]?.resolve({ ...part(25), hasMoreUsage: false })
   await second
   expect(asked.map(({ usageId }) => usageId)).toEqual([0, 10, 20])
   expect(spent).toEqual([10, 20, 25])
 })
 
-test('looks count each row once, however many there are', async () => {
+test('refreshes count each row once, however many there are', async () => {
   const client = createClient({ url: ':memory:' })
   const rows = 2 * usageRowsMax + 1
   await client.executeMultiple(`create table usage (id integer primary key, key_id text, at integer, cost_nanodollars integer);
@@ -193,12 +205,12 @@ test('looks count each row once, however many there are', async () => {
     insert into installation values ('one');
     with recursive s(n) as (select 1 union all select n + 1 from s limit ${rows})
       insert into usage select n, 'key' || (n % 2), 5 * 86400000, 3 from s;`)
-  const found: Looked[] = []
-  do found.push(await lookAt(client, { revision: firstRevision, usageId: found.at(-1)?.usageId ?? 0 }))
+  const found: Refreshed[] = []
+  do found.push(await refreshFrom(client, { revision: firstRevision, usageId: found.at(-1)?.usageId ?? 0 }))
   while (found.at(-1)?.hasMoreUsage)
   expect(found.map(({ usageId }) => usageId)).toEqual([usageRowsMax, 2 * usageRowsMax, rows])
   expect(found.flatMap(({ spent }) => spent).reduce((sum, [, , cost]) => sum + cost, 0)).toBe(3 * rows)
   expect(found[2]?.spent).toEqual([['key1', 5, 3]])
-  expect((await lookAt(client, { revision: firstRevision, usageId: rows })).spent).toEqual([])
+  expect((await refreshFrom(client, { revision: firstRevision, usageId: rows })).spent).toEqual([])
   client.close()
 })
