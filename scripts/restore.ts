@@ -82,13 +82,13 @@ type Given = Parameters<typeof import('../src/backup/restore.ts').restoreBackup>
 
 async function restore(config: Config, verification: Given): Promise<Outcome> {
   const { restoreBackup } = await import('../src/backup/restore.ts')
-  const { retryWhileOwned } = await import('../src/server/retry-while-owned.ts')
+  const { retryWhileHeld } = await import('../src/server/retry-while-held.ts')
   if (config.databaseServer !== undefined)
     throw new Fault(
       'usage',
       'restore puts a database file in place; set LATCHKEY_DATABASE_URL to file:PATH, or for a server see: latchkey help cluster',
     )
-  return retryWhileOwned(async () => {
+  return retryWhileHeld(async () => {
     if (await isServed(socketPathFor(config)))
       throw new Fault('conflict', 'The server runs on this database. Stop the server first, then run this again')
     return restoreBackup(config.databasePath, verification)

@@ -1,5 +1,5 @@
-// Copies the files of an open database in two passes: a draft while its owner goes on, then what has changed, while the owner holds its
-// checkpoints. Use it only in a process that owns no database: closing a descriptor of the file releases the lock of the whole process.
+// Copies the files of an open database in two passes: a draft while its holder goes on, then what has changed, while the holder holds its
+// checkpoints. Use it only in a process that holds no database: closing a descriptor of the file releases the lock of the whole process.
 import { constants } from 'node:fs'
 import { chmod, copyFile, type FileHandle, open, rm } from 'node:fs/promises'
 
@@ -7,11 +7,11 @@ import { chmod, copyFile, type FileHandle, open, rm } from 'node:fs/promises'
 type OnBytes = (done: number, total: number) => void
 
 const pieceBytes = 4 * 1024 * 1024
-/** Flushed this often, the copy delays a flush of the owner's file by the time of one such part, some 30 ms. */
+/** Flushed this often, the copy delays a flush of the holder's file by the time of one such part, some 30 ms. */
 const flushBytes = 8 * 1024 * 1024
 
 /**
- * Copies the main file, mode 0600, to a new file. The owner may change it meanwhile. Where the file system can share blocks, nothing is
+ * Copies the main file, mode 0600, to a new file. The holder may change it meanwhile. Where the file system can share blocks, nothing is
  * copied yet.
  * @throws the error of the file system
  */
@@ -21,7 +21,7 @@ export async function draftCopy(path: string, to: string, onBytes: OnBytes): Pro
 }
 
 /**
- * Completes a draft, and copies the write-ahead log. The owner must hold its checkpoints from before the call until it returns: then the main
+ * Completes a draft, and copies the write-ahead log. The holder must stop its checkpoints from before the call until it returns: then the main
  * file does not change and the log only grows. The copy contains every commit that was acknowledged before the call. SQLite ignores an
  * incomplete one at the end of the log.
  * @throws the error of the file system

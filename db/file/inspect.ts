@@ -1,4 +1,4 @@
-// Reads a database file without changing it, to check a configuration. Use it only in a process that owns no database:
+// Reads a database file without changing it, to check a configuration. Use it only in a process that holds no database:
 // closing any descriptor of the file releases the lock of the whole process.
 import { existsSync } from 'node:fs'
 import { latestSchema, newerSchema } from '../schema/migrate.ts'

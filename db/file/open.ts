@@ -1,4 +1,4 @@
-// Opens a database file as its only owner and migrates its schema, or a database on a server (server-database.ts). All
+// Opens a database file as its only holder and migrates its schema, or a database on a server (server-database.ts). All
 // SQLite-specific workarounds are in this file.
 import { existsSync, realpathSync } from 'node:fs'
 import { type Client, LibsqlError } from '@libsql/client'
@@ -50,11 +50,11 @@ export type Database = {
 }
 
 /**
- * Why a database was not opened: it is missing, another process owns it, a newer program migrated it, only a node may
+ * Why a database was not opened: it is missing, another process holds it, a newer program migrated it, only a node may
  * migrate it, or it is damaged or not a database.
  */
 export type OpenRefusal = {
-  refused: 'missing' | 'owned' | 'newer_schema' | 'older_schema' | 'unreadable' | 'unreachable'
+  refused: 'missing' | 'held' | 'newer_schema' | 'older_schema' | 'unreadable' | 'unreachable'
   message: string
   cause?: unknown
 }
@@ -195,7 +195,7 @@ export function letGo(): void {
 
 export function refusalOf(error: unknown, path: string): OpenRefusal {
   if (isBusy(error)) {
-    return { refused: 'owned', message: `Another process owns the database ${JSON.stringify(path)}`, cause: error }
+    return { refused: 'held', message: `Another process holds the database ${JSON.stringify(path)}`, cause: error }
   }
   const damage = damageOf(error)
   if (damage !== undefined) return { refused: 'unreadable', message: damagedFile(path, damage), cause: error }

@@ -6,11 +6,11 @@ import { isBusy, isForeign, letGo, refusalOf } from './open.ts'
 
 /**
  * The lock lasts until the process ends. `settle` moves the log into the main file, after which that file is complete on its own, and closing
- * it touches no file that a later owner may have.
+ * it touches no file that a later holder may have.
  */
 export type TakenOver =
   | { state: 'absent' }
-  | { state: 'owned' | 'foreign' }
+  | { state: 'held' | 'foreign' }
   | { state: 'damaged'; reason: string }
   | { state: 'unreadable'; message: string }
   | { state: 'locked'; settle: () => Promise<void> }
@@ -37,7 +37,7 @@ export async function takeOver(path: string): Promise<TakenOver> {
     const { message } = error as Error
     const isDamaged = error instanceof LibsqlError && /^SQLITE_(CORRUPT|NOTADB)/.test(String(error.code))
     if (isDamaged) return giveBack(client, { state: 'damaged', reason: message })
-    return giveBack(client, isBusy(error) ? { state: 'owned' } : { state: 'unreadable', ...refusalOf(error, path) })
+    return giveBack(client, isBusy(error) ? { state: 'held' } : { state: 'unreadable', ...refusalOf(error, path) })
   }
 }
 

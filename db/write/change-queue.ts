@@ -47,7 +47,7 @@ export type Following = {
   ) => Promise<void>
 }
 
-/** A process that owns its database makes every change itself. */
+/** A process that holds its database makes every change itself. */
 const alone: Following = {
   revision: () => firstRevision,
   refresh: async () => {},

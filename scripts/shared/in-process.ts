@@ -1,4 +1,4 @@
-// Runs an admin operation in this process, which owns the database meanwhile.
+// Runs an admin operation in this process, which holds the database meanwhile.
 
 import type { OnProgress } from '../../db/read/slices.ts'
 import { isUnknownOutcome } from '../../db/remote/server-errors.ts'
@@ -9,7 +9,7 @@ import type { LocalCaller } from '../../src/admin/transport/local-user.ts'
 import { storageFault } from '../../src/admin/transport/storage-fault.ts'
 import { changeOutcomeUnknown, explainUnreachable } from '../../src/nodes/database-unreachable.ts'
 import { closeContext, type Dependencies, notInitialized, openContext } from '../../src/server/context.ts'
-import { retryWhileOwned } from '../../src/server/retry-while-owned.ts'
+import { retryWhileHeld } from '../../src/server/retry-while-held.ts'
 import type { Config } from '../../src/settings/config.ts'
 import { watchedCommits } from './watched-commits.ts'
 
@@ -17,7 +17,7 @@ import { watchedCommits } from './watched-commits.ts'
 export type Call = { name: OperationName; input: unknown; user: LocalCaller; onProgress?: OnProgress | undefined }
 
 /**
- * Runs the operation once the database is free. While another process owns the file, it also retries `ask`, because a
+ * Runs the operation once the database is free. While another process holds the file, it also retries `ask`, because a
  * server may have started meanwhile.
  * @throws Fault of the operation; `conflict` if another process keeps the database
  */
@@ -27,7 +27,7 @@ export async function runInProcess(
   call: Call,
   ask: () => Promise<{ result: unknown } | undefined>,
 ): Promise<unknown> {
-  return retryWhileOwned(async () => {
+  return retryWhileHeld(async () => {
     const answered = await ask()
     return answered === undefined ? runOnce(config, dependencies, call) : answered.result
   })

@@ -8,7 +8,7 @@ const listInput = type({ '+': 'reject' })
 
 export const nodeOperations = { 'nodes.list': operation(listInput, list) }
 
-/** A database file has no nodes: one process owns it. */
+/** A database file has no nodes: one process holds it. */
 async function list({ orm }: OperationContext) {
   const rows = await listNodes(orm)
   return {

@@ -1,4 +1,4 @@
-// Admin operations on the running server itself. They need a server: a command that owns the database has nothing to reload.
+// Admin operations on the running server itself. They need a server: a command that holds the database has nothing to reload.
 import { latestSchema } from '../../db/schema/migrate.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import { Fault } from '../fault.ts'
@@ -28,7 +28,7 @@ async function reload({ reload: run }: OperationContext) {
 }
 
 /**
- * What only the process that owns the database can check for `latchkey config check`.
+ * What only the process that holds the database can check for `latchkey config check`.
  * @throws Fault `conflict` where no server runs
  */
 async function check({ config, orm, signingKeys }: OperationContext) {

@@ -1,4 +1,4 @@
-// Makes backups of the database that this process owns, one at a time, and remembers how they went. The copy is made in a child process.
+// Makes backups of the database that this process holds, one at a time, and remembers how they went. The copy is made in a child process.
 import { existsSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'

@@ -1,5 +1,5 @@
-// The child process that makes a backup. It opens the files of the database, which the owner of the database must never do, and talks to the
-// owner in lines of JSON. When the owner ends, its input ends, and the process removes what it has written.
+// The child process that makes a backup. It opens the files of the database, which the holder of the database must never do, and talks to the
+// holder in lines of JSON. When the holder ends, its input ends, and the process removes what it has written.
 import { createHash } from 'node:crypto'
 import { existsSync, rmSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
@@ -16,7 +16,7 @@ import { hasPrivateKey } from '../tokens/keyring.ts'
 import { signingKeyState } from '../tokens/signing-keys.ts'
 import { backupFormat, type Manifest, manifestLine } from './backup-file.ts'
 
-/** The owner's first line. */
+/** The holder's first line. */
 export type CopyJob = {
   database: string
   /** Where the backup is written, and its name once it is complete. */
@@ -24,7 +24,7 @@ export type CopyJob = {
   file: string
 }
 
-/** The owner's second line: it holds checkpoints from now on. A third line, of any content, confirms that it did until `copied`. */
+/** The holder's second line: it holds checkpoints from now on. A third line, of any content, confirms that it did until `copied`. */
 export type Held = Pick<Manifest, 'created_at' | 'version' | 'installation' | 'master_key_fingerprint'>
 
 /** What this process writes, one per line. */
@@ -37,7 +37,7 @@ export type CopyMessage =
 
 export async function runCopyProcess(): Promise<never> {
   process.umask(0o077)
-  // An owner that was killed reads nothing more. The end of the input says so, and leaves time to remove the files.
+  // A holder that was killed reads nothing more. The end of the input says so, and leaves time to remove the files.
   process.stdout.on('error', () => {})
   // The server goes first.
   try {
@@ -51,7 +51,7 @@ export async function runCopyProcess(): Promise<never> {
   const orAbandon = (line: string | undefined) => line ?? abandon(job)
   const held = nextLine().then(orAbandon)
   const confirmed = held.then(nextLine).then(orAbandon)
-  // There is no fourth line: the input ends with the owner.
+  // There is no fourth line: the input ends with the holder.
   void confirmed.then(nextLine).then(orAbandon)
   try {
     await draftCopy(job.database, job.partial, createReporter())

@@ -1,4 +1,4 @@
-// The owner's side of the child process that copies the database: holds checkpoints while the copy is completed, bounds the growth of the log, and
+// The holder's side of the child process that copies the database: holds checkpoints while the copy is completed, bounds the growth of the log, and
 // ends the child when anything goes wrong.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'

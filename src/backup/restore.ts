@@ -27,7 +27,7 @@ export type Restored = { checks: BackupCheck[]; database: string | null; previou
 
 /**
  * Verifies the backup on a copy in the data folder, then puts this copy in place. Without success in every check, nothing changes.
- * @throws Fault `conflict` while another process owns the database; `configuration` when the file there is not ours or cannot be replaced
+ * @throws Fault `conflict` while another process holds the database; `configuration` when the file there is not ours or cannot be replaced
  */
 export async function restoreBackup(path: string, verification: Omit<Verification, 'scratch'>): Promise<Restored> {
   // A link stays, and the file that it leads to is replaced: SQLite keeps its log beside the file.
@@ -69,9 +69,9 @@ function removeLeftovers(databasePath: string): void {
 function refuse(path: string, old: TakenOver): void {
   const { state } = old
   if (state === 'unreadable') throw new Fault('configuration', old.message)
-  if (state === 'owned')
-    throw new Fault('conflict', `Another process owns the database ${JSON.stringify(path)}; stop the server first`, {
-      reason: 'database_owned',
+  if (state === 'held')
+    throw new Fault('conflict', `Another process holds the database ${JSON.stringify(path)}; stop the server first`, {
+      reason: 'database_held',
     })
   if (state === 'foreign')
     throw new Fault(

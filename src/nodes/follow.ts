@@ -1,5 +1,5 @@
 // Keeps what this node holds in memory equal to a database that other nodes change too. Before a request is judged, a
-// refresh that started after its arrival has shown what changed, and it was loaded. A process that owns its database makes
+// refresh that started after its arrival has shown what changed, and it was loaded. A process that holds its database makes
 // every change itself and never refreshes.
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import type { Orm } from '../../db/file/open.ts'
@@ -28,7 +28,7 @@ export type Follow = {
   recent: () => Promise<void> | undefined
   /** Runs a change that depends on what it reads, again if another node has changed something meanwhile. */
   attempt: <Result>(act: (basis: Basis | undefined) => Promise<Result>) => Promise<Result>
-  /** The id of the newest admin change that this node obeys; undefined in a process that owns its database. */
+  /** The id of the newest admin change that this node obeys; undefined in a process that holds its database. */
   revision: () => number | undefined
   /** How many nodes serve this database, at least one. */
   liveNodes: () => number
@@ -38,7 +38,7 @@ export type Follow = {
   onSigningKeys: (() => Promise<void>)[]
 }
 
-/** For a process that owns its database. */
+/** For a process that holds its database. */
 export function followNobody(): Follow {
   return {
     fresh: () => undefined,

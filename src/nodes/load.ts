@@ -46,7 +46,7 @@ export async function openConfigured(
 const codeOfRefusal = {
   unreachable: 'unavailable',
   missing: 'configuration',
-  owned: 'conflict',
+  held: 'conflict',
   newer_schema: 'configuration',
   older_schema: 'configuration',
   unreadable: 'configuration',
@@ -55,7 +55,7 @@ const codeOfRefusal = {
 const hints = {
   unreachable: '',
   missing: '; run: latchkey init',
-  owned: '; while that is a server, run commands as its user, with the same LATCHKEY_DATABASE_URL',
+  held: '; while that is a server, run commands as its user, with the same LATCHKEY_DATABASE_URL',
   newer_schema: '',
   older_schema: '',
   unreadable: '',
@@ -63,7 +63,7 @@ const hints = {
 
 /**
  * Opens it as `openConfigured` does, but a refusal is a fault that says what to do next.
- * @throws Fault `configuration`, `conflict` while another process owns the file, or `unavailable` if a database server
+ * @throws Fault `configuration`, `conflict` while another process holds the file, or `unavailable` if a database server
  * does not respond
  */
 export async function openOrRefuse(config: Config, create: boolean, rules: ServerRules): Promise<Database> {

@@ -22,7 +22,7 @@ import { readTlsPair } from './tls-files.ts'
 /** `detail` says what was found, and for a failed check what to do. A check is skipped when it does not apply, or another one failed. */
 export type Check = { check: string; result: 'ok' | 'failed' | 'skipped'; detail: string }
 
-/** What is known of the database: from the server that owns it, or from the file. */
+/** What is known of the database: from the server that holds it, or from the file. */
 type Found = { schema: number; masterKeyFits: boolean; server: OperationResponse<'server.check'> | undefined }
 
 /** Gives what was found. @throws Fault that says what is wrong and what to do; `undefined` skips the check */

@@ -84,9 +84,9 @@ export type Dependencies = {
 }
 
 /**
- * Opens the database, a file as its only owner. With `create`, creates a missing file and its folder. `rules` are for
+ * Opens the database, a file as its only holder. With `create`, creates a missing file and its folder. `rules` are for
  * a server database.
- * @throws Fault `configuration`, or `conflict` while another process owns the file
+ * @throws Fault `configuration`, or `conflict` while another process holds the file
  */
 export async function openContext(
   config: Config,

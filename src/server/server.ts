@@ -27,7 +27,7 @@ import { createApp, refuseAtStart } from './app.ts'
 import { type Context, closeContext, type Dependencies, openContext, openServing } from './context.ts'
 import { listenForMetrics, type MetricsAddress } from './metrics-listener.ts'
 import { createReload } from './reload.ts'
-import { retryWhileOwned } from './retry-while-owned.ts'
+import { retryWhileHeld } from './retry-while-held.ts'
 import { startSchedules } from './schedules.ts'
 import { checkSocketPath } from './socket-path.ts'
 import { readTlsPair } from './tls-files.ts'
@@ -65,7 +65,7 @@ export type StartOptions = {
 
 /**
  * Starts the server on an initialized database.
- * @throws Fault `configuration`, or `conflict` while another process owns the database
+ * @throws Fault `configuration`, or `conflict` while another process holds the database
  */
 export async function startServer(
   config: Config,
@@ -74,7 +74,7 @@ export async function startServer(
 ): Promise<Server> {
   const socketPath = socketPathFor(config)
   if (socketPath !== undefined) checkSocketPath(socketPath)
-  const admin = await retryWhileOwned(async () => {
+  const admin = await retryWhileHeld(async () => {
     await rejectSecondServer(socketPath, config)
     return openContext(config, dependencies, { create, rules: startRules })
   })

@@ -169,7 +169,7 @@ export function parseSettings(texts: SettingTexts): Config {
   })
 }
 
-/** The socket through which commands reach the server that owns a database file; undefined for a server database. */
+/** The socket through which commands reach the server that holds a database file; undefined for a server database. */
 export function socketPathFor({ databasePath, databaseServer }: Config): string | undefined {
   return databaseServer === undefined ? `${databasePath}.sock` : undefined
 }

@@ -1,5 +1,5 @@
 // The --json contract of the commands: one database from init to delete, each command a process of its own. A server answers them, in a
-// third of the time; fault/ownership.test.ts proves that commands answer alike without one.
+// third of the time; fault/one-holder.test.ts proves that commands answer alike without one.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// The context of admin operations: the database that this process owns, and everything that it keeps in memory.
+// The context of admin operations: the database that this process holds, and everything that it keeps in memory.
 import type { Database, Orm } from '../../../db/file/open.ts'
 import type { Writer } from '../../../db/write/write.ts'
 import type { Archiving } from '../../archive/archiving.ts'

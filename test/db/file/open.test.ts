@@ -82,12 +82,12 @@ test('another process is refused with a sentence while the owner lives', async (
   const path = newPath()
   const owner = await open(path)
   expect(await openElsewhere(path)).toMatchObject({
-    refused: 'owned',
-    message: `Another process owns the database ${JSON.stringify(path)}`,
+    refused: 'held',
+    message: `Another process holds the database ${JSON.stringify(path)}`,
   })
   await owner.client.batch(['create table after_the_attempt (id integer)'], 'write')
   expect(rowsInFile(path, "select name from sqlite_schema where name = 'after_the_attempt'")).toHaveLength(1)
-  expect(await openElsewhere(path)).toMatchObject({ refused: 'owned' })
+  expect(await openElsewhere(path)).toMatchObject({ refused: 'held' })
   await owner.close()
 })
 
@@ -102,7 +102,7 @@ test('a process that was refused does not stand in the way of others while it li
     stdout: 'pipe',
   })
   const { value } = await waiting.stdout.getReader().read()
-  expect(JSON.parse(Buffer.from(value ?? []).toString())).toMatchObject({ refused: 'owned' })
+  expect(JSON.parse(Buffer.from(value ?? []).toString())).toMatchObject({ refused: 'held' })
   reader.run('commit')
   reader.close()
 

@@ -36,13 +36,13 @@ test('another process is refused until the one that took it ends, and a second o
     return 'refused' in opened ? opened.refused : 'opened'
   }
   expect(await line()).toBe('locked')
-  expect(await open()).toBe('owned')
-  expect(await takeOver(path)).toEqual({ state: 'owned' })
+  expect(await open()).toBe('held')
+  expect(await takeOver(path)).toEqual({ state: 'held' })
   child.stdin.write('settle\n')
   await child.stdin.flush()
   expect(await line()).toBe('settled')
   expect(existsSync(`${path}-wal`)).toBe(false)
-  expect(await open()).toBe('owned')
+  expect(await open()).toBe('held')
   child.kill('SIGKILL')
   await child.exited
   expect(await open()).toBe('opened')

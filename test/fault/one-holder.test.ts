@@ -1,4 +1,4 @@
-// One process owns a database file. A second server is refused; commands use the running server or wait for each other,
+// One process holds a database file. A second server is refused; commands use the running server or wait for each other,
 // with the same results.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, rmSync, statSync } from 'node:fs'
