@@ -1,15 +1,17 @@
 // `latchkey policies`: which tokens of an issuer are exchanged for access tokens of which key.
 import { type Command, Option } from 'commander'
+import { policyFields } from '../src/admin/kinds/policy.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { backtestCommand } from './shared/backtest.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { checkCommand } from './shared/explanations.ts'
+import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { drawDifference, drawFindings, exceptionsIn, isBlocked, lintCommand } from './shared/findings.ts'
 import { answerIssuerQuestion } from './shared/issuer-question.ts'
 import { pagedList } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { durationSeconds, removable, unusedOption } from './shared/option-values.ts'
-import { testsCommand, testsIn } from './shared/policy-tests.ts'
+import { unusedOption } from './shared/option-values.ts'
+import { testsCommand } from './shared/policy-tests.ts'
 import { lastUse, managedBy, moment, record } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
@@ -25,24 +27,13 @@ const key = ({ key_name, key_deleted, key_disabled }: Policy) =>
 
 const show = (policy: Policy) =>
   record({
-    id: policy.id,
-    name: policy.name,
-    state: state(policy),
-    issuer: issuer(policy),
-    audience: policy.audience,
-    subject: policy.subject,
-    condition: policy.condition,
-    'required scope': policy.required_scope,
-    'required token_type': policy.required_token_type,
-    'target key': key(policy),
-    'replay protection': policy.replay_protection ? 'on' : 'off',
-    ...(policy.allowed_models === null ? {} : { models: policy.allowed_models.join(' ') }),
-    ...(policy.allowed_presets === null ? {} : { presets: policy.allowed_presets.join(' ') }),
-    'max lifetime': `${policy.max_lifetime_seconds} s`,
-    ...(policy.lint_exceptions === null
-      ? {}
-      : { 'lint exceptions': policy.lint_exceptions.map(({ rule, because }) => `${rule}: ${because}`).join('; ') }),
-    ...(policy.tests === null ? {} : { tests: policy.tests.map((each) => `${each.name} (${each.expect})`).join('; ') }),
+    ...fieldLines(policyFields, policy, {
+      state: state(policy),
+      issuer_url: issuer(policy),
+      key_name: key(policy),
+      tests: policy.tests?.map((each) => `${each.name} (${each.expect})`).join('; '),
+      lint_exceptions: policy.lint_exceptions?.map(({ rule, because }) => `${rule}: ${because}`).join('; '),
+    }),
     ...managedBy(policy),
     ...lastUse(policy),
   })
@@ -79,14 +70,9 @@ function createCommand(): Command {
   const made = command('create', 'Create a policy', [
     'policies create --name ci --issuer github --audience https://llm.example.com --subject repo:acme/app:ref:refs/heads/main --key ci',
     'policies create --name batch --issuer idp --audience llm --subject svc-batch --require-scope inference --key batch --max-lifetime 5m',
-  ])
-    .requiredOption('--name <name>', 'name of the policy')
-    .requiredOption('--issuer <issuer>', 'issuer of the tokens, by name or id')
-    .requiredOption('--audience <audience>', 'value that the aud claim must equal or contain')
-    .requiredOption('--key <key>', 'target key, which access tokens act as, by name, id or hash')
-    .option('--dry-run', 'check the policy without saving it')
+  ]).option('--dry-run', 'check the policy without saving it')
   return operationCommand(
-    ruleOptions(made),
+    ruleOptions(made, 'create'),
     'policies.create',
     (given) => ({ ...ruleInput(given), dry_run: given.options.dryRun }),
     (policy) =>
@@ -149,22 +135,11 @@ function updateCommand(): Command {
     'policies update batch --no-require-scope',
     'policies update ci --subject repo:acme/app:environment:production --dry-run',
   ])
-    .option('--name <name>', 'new name')
-    .option('--issuer <issuer>', 'issuer of the tokens, by name or id')
-    .option('--audience <audience>', 'value that the aud claim must equal or contain')
-    .option('--key <key>', 'target key, by name, id or hash')
   return operationCommand(
-    ruleOptions(made)
-      .option('--no-subject', 'remove the subject; the condition then decides alone')
-      .option('--no-condition', 'remove the condition; the subject then decides alone')
-      .option('--no-require-scope', 'remove the scope check')
-      .option('--no-require-token-type', 'remove the token type check')
-      .option('--no-replay-protection', 'accept a token more than once')
-      .option('--no-allowed-models', 'remove the model restriction')
-      .option('--no-allowed-presets', 'remove the preset restriction')
-      .option('--no-allow', 'remove the lint exceptions')
-      .option('--no-tests', 'remove the tests')
-      .option('--dry-run', 'show which tokens would pass or no longer pass, without saving the change'),
+    ruleOptions(made, 'change').option(
+      '--dry-run',
+      'show which tokens would pass or no longer pass, without saving the change',
+    ),
     'policies.update',
     (given) => ({ policy: given.words[0], ...ruleInput(given), dry_run: given.options.dryRun }),
     (policy) => [show(policy), ...drawDifference(policy.difference), ...drawFindings(policy.findings)].join('\n'),
@@ -175,55 +150,14 @@ function updateCommand(): Command {
   )
 }
 
-function ruleOptions(made: Command): Command {
-  return inOrganization(
-    made
-      .option(
-        '--subject <subject>',
-        'value that the sub claim must equal; on GitHub repo:OWNER@OWNER_ID/REPO@REPO_ID:… or the older repo:OWNER/REPO:…',
-      )
-      .option('--condition <cel>', 'CEL condition on the token, e.g. "claims.environment == \'production\'"')
-      .option('--require-scope <scope>', 'value that the scopes claim must contain')
-      .option('--require-token-type <type>', 'value that the token_type claim must equal')
-      .option(
-        '--max-lifetime <duration>',
-        'maximum lifetime of an access token, 1m to 15m (default: 15m)',
-        durationSeconds,
-      )
-      .option('--replay-protection', 'accept each token once; tokens must have a jti claim')
-      .option('--allowed-models <pattern...>', 'models that access tokens may use; * matches any characters')
-      .option(
-        '--allowed-presets <pattern...>',
-        'presets that access tokens may use; every request must name one of them',
-      )
-      .option('--allow <rule...>', 'save the policy despite findings of these lint rules; replaces earlier exceptions')
-      .option('--because <reason>', 'why --allow is right, for the next reviewer')
-      .option(
-        '--tests <file>',
-        'JSON file with tests, which are stored with the policy and run now; - for standard input',
-      ),
-  )
+function ruleOptions(made: Command, at: 'create' | 'change'): Command {
+  const withFields = fieldOptions(made, policyFields, at)
+  return inOrganization(withFields.option('--because <reason>', 'why --allow is right, for the next reviewer'))
 }
 
-/** An option given as `--no-…` is false and removes the check. */
 function ruleInput({ options }: Arguments): Record<string, unknown> {
-  return {
-    organization: options.organization,
-    name: options.name,
-    issuer: options.issuer,
-    key: options.key,
-    audience: options.audience,
-    subject: removable(options.subject),
-    condition: removable(options.condition),
-    required_scope: removable(options.requireScope),
-    required_token_type: removable(options.requireTokenType),
-    max_lifetime_seconds: options.maxLifetime,
-    replay_protection: options.replayProtection,
-    allowed_models: removable(options.allowedModels),
-    allowed_presets: removable(options.allowedPresets),
-    lint_exceptions: exceptionsIn(options),
-    tests: testsIn(options),
-  }
+  const { organization } = options
+  return { organization, ...fieldInput(policyFields, options), lint_exceptions: exceptionsIn(options) }
 }
 
 if (import.meta.main) await runAlone(policiesCommand())

@@ -1,14 +1,19 @@
 // `latchkey policies backtest`: what an edit would have decided about past exchanges.
 import type { Command } from 'commander'
+import { judgedBy } from '../../src/admin/kinds/fields.ts'
+import { policyFields } from '../../src/admin/kinds/policy.ts'
 import type { OperationResponse } from '../../src/admin/operations.ts'
 import { command } from './command-line.ts'
+import { fieldInput, fieldOptions } from './field-options.ts'
 import { inOrganization, operationCommand } from './operation-command.ts'
-import { momentText, removable, wholeNumber } from './option-values.ts'
+import { momentText, wholeNumber } from './option-values.ts'
 import { moment, printable } from './render.ts'
 import { archivedLines } from './reports.ts'
 
 type Backtest = OperationResponse<'policies.backtest'>
 type Example = NonNullable<Backtest['examples']['gained']>
+
+const judgedFields = judgedBy('backtest', policyFields)
 
 export function backtestCommand(): Command {
   const made = command(
@@ -19,31 +24,15 @@ export function backtestCommand(): Command {
       'policies backtest ci --subject repo:acme/app:environment:production --no-condition --since 7d',
     ],
   )
-    .option('--subject <subject>', 'value that the sub claim must equal')
-    .option('--condition <cel>', 'CEL condition on the token')
-    .option('--audience <audience>', 'value that the aud claim must equal or contain')
-    .option('--require-scope <scope>', 'value that the scopes claim must contain')
-    .option('--require-token-type <type>', 'value that the token_type claim must equal')
-    .option('--replay-protection', 'tokens must have a jti claim')
-    .option('--no-subject', 'remove the subject')
-    .option('--no-condition', 'remove the condition')
-    .option('--no-require-scope', 'remove the scope check')
-    .option('--no-require-token-type', 'remove the token type check')
-    .option('--no-replay-protection', 'accept tokens without a jti claim')
     .option('--since <time>', 'only exchanges since this time, or 24h for the last 24 hours (default: 30d)', momentText)
     .option('--limit <rows>', 'maximum number of exchanges to judge, newest first (default: 100000)', wholeNumber)
   return operationCommand(
-    inOrganization(made),
+    inOrganization(fieldOptions(made, judgedFields, 'change')),
     'policies.backtest',
     ({ words, options }) => ({
       policy: words[0],
       organization: options.organization,
-      subject: removable(options.subject),
-      condition: removable(options.condition),
-      audience: options.audience,
-      required_scope: removable(options.requireScope),
-      required_token_type: removable(options.requireTokenType),
-      replay_protection: options.replayProtection,
+      ...fieldInput(judgedFields, options),
       since: options.since,
       limit: options.limit,
     }),

@@ -9,12 +9,6 @@ import { inOrganization } from './operation-command.ts'
 import { exitCodeFailed } from './program.ts'
 import { printable } from './render.ts'
 
-/** The tests of `--tests`; null if `--no-tests` removes them. */
-export function testsIn({ tests }: Arguments['options']): unknown {
-  if (tests === false) return null
-  return typeof tests === 'string' ? readJsonFile(tests) : undefined
-}
-
 /** A file needs neither a server nor a database, so that it can be tested before it is committed. */
 export function testsCommand(): Command {
   const made = command('test [policy]', 'Run the tests that are stored with policies', [

@@ -2,7 +2,6 @@
 
 import { keyBounds } from '../../keys/settable-limits.ts'
 import {
-  accessTokenLifetimeSecondsMax,
   clockSkewSecondsDefault,
   issuerKeysStaleSecondsDefault,
   presetSlugCharactersMax,
@@ -12,10 +11,12 @@ import {
 } from '../../limits.ts'
 import { presetLabels } from '../../presets/shapes.ts'
 import { keyHashText } from '../../values/id-text.ts'
+import { isSame } from '../../values/same-json.ts'
 import { type } from '../../values/shape.ts'
-import { claimValueShape, nameShape, referenceShape, textShape } from '../../values/shapes.ts'
+import { nameShape, referenceShape, textShape } from '../../values/shapes.ts'
 import { issuerFields, issuerUrlShape } from '../issuers/issuer-input.ts'
-import { policyFields } from '../policies/policy-input.ts'
+import { defaultsOf, given } from '../kinds/fields.ts'
+import { policyFields } from '../kinds/policy.ts'
 import { priceShape } from '../upstreams/prices.ts'
 import { upstreamFields, upstreamUrlShape } from '../upstreams/upstream-input.ts'
 
@@ -40,15 +41,7 @@ const keyEntry = type({
     .narrow((text, context) => keyHashText.test(text) || context.mustBe('a SHA-256 of 64 lowercase hex digits'))
     .configure({ pattern: keyHashText.source, says: 'SHA-256 of a key that was made elsewhere' }),
 })
-const policyEntry = type({
-  '+': 'reject',
-  ...policyFields,
-  name: nameShape,
-  issuer: nameShape,
-  key: nameShape,
-  audience: claimValueShape,
-  'enabled?': 'boolean',
-})
+const policyEntry = type({ '+': 'reject', ...given(policyFields, 'entry') })
 const presetEntry = type({
   '+': 'reject',
   ...presetLabels,
@@ -79,7 +72,7 @@ export type EntryOf<Of extends Kind> = NonNullable<ConfigDocument[Of]>[number]
 const defaults: Readonly<Record<Kind, Entry>> = {
   issuers: { keys_stale_seconds: issuerKeysStaleSecondsDefault, clock_skew_seconds: clockSkewSecondsDefault },
   keys: { owner: 'admin', workspace: 'default', disabled: false },
-  policies: { enabled: true, replay_protection: false, max_lifetime_seconds: accessTokenLifetimeSecondsMax },
+  policies: defaultsOf(policyFields),
   presets: { workspace: 'default', status: 'active' },
   upstreams: {
     models: ['*'],
@@ -109,20 +102,6 @@ export function normalise(kind: Kind, entry: Entry): Entry {
     return field in common && isSame(normal, common[field]) ? [] : [[field, normal] as const]
   })
   return Object.fromEntries(kept)
-}
-
-/** Whether two values are the same JSON. The order of members does not count. */
-export function isSame(one: unknown, other: unknown): boolean {
-  return one === other || canonicalText(one) === canonicalText(other)
-}
-
-/** JSON with sorted members. */
-export function canonicalText(value: unknown): string {
-  const sortMembers = (_name: string, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).toSorted(([one], [other]) => (one < other ? -1 : 1)))
-      : member
-  return JSON.stringify(value, sortMembers) ?? ''
 }
 
 /** What names an entry among those of its kind. */

@@ -10,6 +10,8 @@ import { nanodollarsPerDollar } from '../../limits.ts'
 import type { Preset } from '../../presets/drafts.ts'
 import type { PresetContent } from '../../presets/preset.ts'
 import type { Registry } from '../../registry/registry.ts'
+import { entryOf } from '../kinds/fields.ts'
+import { policyFields } from '../kinds/policy.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
 import { showExchange } from '../upstreams/upstreams.ts'
@@ -109,23 +111,7 @@ export function keyEntry(row: ApiKey, names: { owner: string; workspace: string 
 }
 
 export function policyEntry(row: Policy, names: { issuer: string | undefined; key: string | undefined }): Entry {
-  const exceptions = row.lintExceptions?.toSorted((one, other) => (one.rule < other.rule ? -1 : 1)) ?? []
-  return normalise('policies', {
-    name: row.name,
-    ...names,
-    audience: row.audience,
-    subject: row.subject,
-    condition: row.condition,
-    required_scope: row.requiredScope,
-    required_token_type: row.requiredTokenType,
-    enabled: row.enabled,
-    replay_protection: row.replayProtection,
-    allowed_models: row.allowedModels,
-    allowed_presets: row.allowedPresets,
-    max_lifetime_seconds: row.maxLifetimeSeconds,
-    tests: row.tests?.length === 0 ? null : row.tests,
-    lint_exceptions: exceptions.length === 0 ? null : exceptions,
-  })
+  return entryOf(policyFields, row, names)
 }
 
 export function presetEntry(preset: Preset, workspace: string, { config, systemPrompt }: PresetContent): Entry {

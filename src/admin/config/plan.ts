@@ -1,7 +1,8 @@
 // What a configuration document would change: each object that it names is compared with what is saved, field by field.
 import { createHash } from 'node:crypto'
 import { createPace, mapInSlices } from '../../../db/read/pace.ts'
-import { canonicalText, defaultOf, type Entry, isSame, type Kind } from './document.ts'
+import { canonicalText, isSame } from '../../values/same-json.ts'
+import { defaultOf, type Entry, type Kind } from './document.ts'
 
 export const actions = ['create', 'update', 'delete', 'adopt', 'conflict'] as const
 export type Action = (typeof actions)[number]

@@ -3,11 +3,13 @@
 import { createPace } from '../../../db/read/pace.ts'
 import type { Policy } from '../../../db/schema/schema.ts'
 import type { Difference } from '../../federation/lint/difference.ts'
+import { isSameTo } from '../kinds/fields.ts'
+import { policyFields } from '../kinds/policy.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { isSameToPolicies, rejectHarmfulChange } from '../policies/issuer-change.ts'
 import { readAffected } from '../policies/policy-impact.ts'
-import { compareSides, isSameToLinter, issuerOfRow, lintAgainst } from '../policies/policy-lint.ts'
-import { describeFailure, isSameToTests, runTests } from '../policies/policy-tests.ts'
+import { compareSides, issuerOfRow, lintAgainst } from '../policies/policy-lint.ts'
+import { describeFailure, runTests } from '../policies/policy-tests.ts'
 import type { Draft, Drafting } from './drafts.ts'
 import type { Change } from './plan.ts'
 
@@ -38,9 +40,10 @@ export async function reviewPolicies(
     const before = change.id === undefined ? undefined : context.registry.policies.get(change.id)
     const issuer = issuersById.get(policy.issuerId) ?? issuerOfRow(context, policy)
     const isIssuerSame = before !== undefined && isSameToPolicies(issuerOfRow(context, before), issuer)
-    const findings = isIssuerSame && isSameToLinter(before, policy) ? [] : await lintAgainst(policy, issuer)
+    const findings =
+      isIssuerSame && isSameTo('linter', policyFields, before, policy) ? [] : await lintAgainst(policy, issuer)
     if (findings.length > 0) review.findings.push({ policy: policy.name, findings })
-    const tests = isIssuerSame && isSameToTests(before, policy) ? [] : (policy.tests ?? [])
+    const tests = isIssuerSame && isSameTo('tests', policyFields, before, policy) ? [] : (policy.tests ?? [])
     const failures = (await runTests(policy, issuer, tests, now)).filter(({ ok }) => !ok).map(describeFailure)
     if (failures.length > 0) review.failedTests.push({ policy: policy.name, failures })
     if (before !== undefined && change.fields.length > 0)
@@ -74,7 +77,8 @@ type Compared = Parameters<typeof compareSides>[1]
 async function differenceOf(context: AdminContext, before: Policy, after: Compared): Promise<Difference> {
   const [policy, issuer] = after
   const isUrlSame = issuerOfRow(context, before).issuerUrl === issuer.issuerUrl
-  const isSame = isUrlSame && before.enabled === policy.enabled && isSameToLinter(before, { ...before, ...policy })
+  const isSame =
+    isUrlSame && before.enabled === policy.enabled && isSameTo('linter', policyFields, before, { ...before, ...policy })
   return isSame ? {} : compareSides([before, issuerOfRow(context, before)], after)
 }
 

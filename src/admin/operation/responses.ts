@@ -2,6 +2,8 @@
 import { ruleNames } from '../../federation/lint/rules.ts'
 import { stepNames } from '../../federation/subject-token/refusal.ts'
 import { type } from '../../values/shape.ts'
+import { responseOf } from '../kinds/fields.ts'
+import { policyFields } from '../kinds/policy.ts'
 import { lastUseFields } from './last-use-response.ts'
 import { totalCount } from './list-page.ts'
 
@@ -13,34 +15,6 @@ const timeOrNull = time.or('null')
 const warnings = { 'warnings?': 'string[]' } as const
 const usableKey = type({ kid: text, algorithm: 'string' })
 
-export const policyStates = ['enabled', 'paused', 'inactive'] as const
-const policyFields = {
-  name: 'string',
-  organization_id: 'string',
-  issuer_id: 'string',
-  issuer_url: 'string',
-  issuer_deleted: 'boolean',
-  audience: 'string',
-  subject: text,
-  condition: text,
-  condition_environment: 'number.integer | null',
-  required_scope: text,
-  required_token_type: text,
-  enabled: 'boolean',
-  state: type.enumerated(...policyStates),
-  inactive_reason: text,
-  replay_protection: 'boolean',
-  allowed_models: 'string[] | null',
-  allowed_presets: 'string[] | null',
-  key_id: 'string',
-  key_name: 'string',
-  key_disabled: 'boolean',
-  key_deleted: 'boolean',
-  max_lifetime_seconds: 'number.integer',
-  lint_exceptions: type({ rule: 'string', because: 'string' }).array().or('null'),
-  tests: type({ name: 'string', claims: 'object', expect: 'string' }).array().or('null'),
-  managed_by: text,
-} as const
 /** What the linter finds. `witness` has the claims of a token that would pass, `example` those to look at first. */
 export const findingResponse = type({
   rule: type.enumerated(...ruleNames),
@@ -53,7 +27,8 @@ export const findingResponse = type({
   'allowed_because?': 'string',
 }).configure({ title: 'Finding' })
 const findings = { findings: findingResponse.array() } as const
-const policyRow = { id: 'string', ...policyFields, created_at: time, updated_at: time, ...warnings } as const
+const shownPolicy = responseOf(policyFields)
+const policyRow = { ...shownPolicy, ...warnings } as const
 export const policyResponse = type({
   ...policyRow,
   ...lastUseFields,
@@ -68,8 +43,9 @@ export const changedPolicyResponse = type({
   'dry_run?': 'true',
   'difference?': type({ 'gains?': 'object', 'loses?': 'object' }),
 }).configure({ title: 'ChangedPolicy' })
+const { id: _id, created_at: _created, updated_at: _updated, ...unsavedPolicy } = shownPolicy
 /** A policy that would be saved. */
-export const policyDraftResponse = type({ ...policyFields, ...findings, dry_run: 'true' }).configure({
+export const policyDraftResponse = type({ ...unsavedPolicy, ...findings, dry_run: 'true' }).configure({
   title: 'PolicyDraft',
 })
 export const lintResponse = type({ policy_id: text, policy_name: text, issuer_url: 'string', ...findings }).configure({

@@ -11,15 +11,16 @@ import type { RecordedClaims } from '../../federation/recording/recorded-claims.
 import { isAfterSignature, reasonNames } from '../../federation/subject-token/refusal.ts'
 import { openMasterKeyText } from '../../tokens/keyring.ts'
 import { type } from '../../values/shape.ts'
-import { claimValueShape, referenceShape, timeShape } from '../../values/shapes.ts'
+import { referenceShape, timeShape } from '../../values/shapes.ts'
+import { given, judgedBy } from '../kinds/fields.ts'
+import { policyFields } from '../kinds/policy.ts'
 import type { AdminContext } from '../operation/context.ts'
 import type { OperationContext } from '../operation/operation.ts'
 import { findOrganization, findPolicy, organizationInput, timeOf } from '../operation/references.ts'
 import { archivedOf } from '../reports/archived.ts'
 import { createRowNames } from '../reports/row-names.ts'
 import type { backtestResponse } from './backtest-response.ts'
-import { checkPolicyFields, withRules } from './policy-edit.ts'
-import { policyFields } from './policy-input.ts'
+import { checkPolicyFields, policyColumns } from './policy-edit.ts'
 
 const exchangesDefault = 100_000
 const exchangesMax = 1_000_000
@@ -29,12 +30,7 @@ export const backtestInput = type({
   '+': 'reject',
   ...organizationInput,
   policy: referenceShape,
-  'audience?': claimValueShape,
-  'subject?': policyFields['subject?'],
-  'condition?': policyFields['condition?'],
-  'required_scope?': policyFields['required_scope?'],
-  'required_token_type?': policyFields['required_token_type?'],
-  'replay_protection?': policyFields['replay_protection?'],
+  ...given(judgedBy('backtest', policyFields), 'change'),
   'since?': timeShape.configure({ says: 'Only exchanges since this time; the default is the last 30 days. ISO 8601' }),
   'limit?': type(`1 <= number.integer <= ${exchangesMax}`).configure({
     says: `The most exchanges to judge, newest first; default ${exchangesDefault}`,
@@ -70,7 +66,7 @@ async function judgePast(
 ): Promise<Response> {
   const { registry, now } = context
   const policy = findPolicy(registry, input.policy, organizationId)
-  const edited = withRules(policy, input)
+  const edited = { ...policy, ...policyColumns(input) }
   checkPolicyFields(edited)
   const since = input.since?.getTime() ?? now() - sinceDefaultMilliseconds
   const limit = input.limit ?? exchangesDefault

@@ -5,10 +5,12 @@ import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
 import { Fault } from '../../fault.ts'
 import type { Policy } from '../../federation/policy.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
-import { accessTokenLifetimeSecondsMax, subjectTokenBytesMax } from '../../limits.ts'
+import { subjectTokenBytesMax } from '../../limits.ts'
 import type { Registry } from '../../registry/registry.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape, withoutNul } from '../../values/shapes.ts'
+import { isSameTo } from '../kinds/fields.ts'
+import { policyFields } from '../kinds/policy.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
@@ -25,12 +27,12 @@ import type { changedPolicyResponse } from '../operation/responses.ts'
 import { auditedTestInput, makeAuditedTest } from './audited-test.ts'
 import { backtestInput, backtestPolicy } from './backtest.ts'
 import { explainNearest } from './nearest-policies.ts'
-import { checkPolicyFields, conditionColumns, withRules } from './policy-edit.ts'
+import { checkPolicyFields, newPolicyColumns, policyColumns } from './policy-edit.ts'
 import { lintInput, policyChange, policyCreation, testInput } from './policy-input.ts'
-import { isSameToLinter, lintPolicies, rejectBlockingFindings } from './policy-lint.ts'
+import { lintPolicies, rejectBlockingFindings } from './policy-lint.ts'
 import { listPolicies, policyListInput } from './policy-list.ts'
 import { show, showDraft, showEdit, showSaved, showUsed } from './policy-response.ts'
-import { isSameToTests, rejectFailingTests, testPolicies } from './policy-tests.ts'
+import { rejectFailingTests, testPolicies } from './policy-tests.ts'
 
 const checkInput = type({
   '+': 'reject',
@@ -66,24 +68,17 @@ async function changePolicy(
   checkChanges(input, ['organization', 'policy', 'dry_run', 'if_match'])
   const policy = pick(context, input)
   checkUnchanged(policy, input.if_match)
+  const { organizationId } = policy
   const row: PolicyRow = {
-    ...withRules(policy, input),
-    name: input.name ?? policy.name,
-    enabled: input.enabled ?? policy.enabled,
-    maxLifetimeSeconds: input.max_lifetime_seconds ?? policy.maxLifetimeSeconds,
-    allowedModels: input.allowed_models === undefined ? policy.allowedModels : input.allowed_models,
-    allowedPresets: input.allowed_presets === undefined ? policy.allowedPresets : input.allowed_presets,
-    lintExceptions: input.lint_exceptions === undefined ? policy.lintExceptions : input.lint_exceptions,
-    tests: input.tests === undefined ? policy.tests : input.tests,
-    ...(input.issuer === undefined
-      ? {}
-      : { issuerId: findIssuer(context.registry, input.issuer, policy.organizationId).id }),
-    ...(input.key === undefined ? {} : { keyId: findTargetKey(context, input.key, policy.organizationId) }),
+    ...policy,
+    ...policyColumns(input),
+    ...(input.issuer === undefined ? {} : { issuerId: findIssuer(context.registry, input.issuer, organizationId).id }),
+    ...(input.key === undefined ? {} : { keyId: findTargetKey(context, input.key, organizationId) }),
   }
   checkPolicy(context, row)
-  if (!isSameToTests(policy, row)) await rejectFailingTests(context, row)
+  if (!isSameTo('tests', policyFields, policy, row)) await rejectFailingTests(context, row)
   if (input.dry_run === true) return showEdit(context, policy, row)
-  if (!isSameToLinter(policy, row)) await rejectBlockingFindings(context, row)
+  if (!isSameTo('linter', policyFields, policy, row)) await rejectBlockingFindings(context, row)
   return showSaved(context, await change(context, policy, row))
 }
 
@@ -123,31 +118,11 @@ async function createPolicy(context: OperationContext, input: typeof policyCreat
 
 /** The row of a new policy; `now` in milliseconds. */
 export function draftPolicy(
-  input: Omit<typeof policyCreation.infer, 'organization' | 'issuer' | 'key' | 'dry_run'>,
+  input: Parameters<typeof newPolicyColumns>[0],
   names: Pick<PolicyRow, 'organizationId' | 'issuerId' | 'keyId'>,
   now: number,
 ): PolicyRow {
-  return {
-    id: crypto.randomUUID(),
-    ...names,
-    name: input.name,
-    audience: input.audience,
-    subject: input.subject ?? null,
-    ...conditionColumns(input.condition ?? null),
-    requiredScope: input.required_scope ?? null,
-    requiredTokenType: input.required_token_type ?? null,
-    enabled: true,
-    replayProtection: input.replay_protection ?? false,
-    allowedModels: input.allowed_models ?? null,
-    allowedPresets: input.allowed_presets ?? null,
-    lintExceptions: input.lint_exceptions ?? null,
-    tests: input.tests ?? null,
-    maxLifetimeSeconds: input.max_lifetime_seconds ?? accessTokenLifetimeSecondsMax,
-    createdAt: now,
-    updatedAt: now,
-    deletedAt: null,
-    managedBy: null,
-  }
+  return { id: crypto.randomUUID(), ...names, ...newPolicyColumns(input), createdAt: now, updatedAt: now }
 }
 
 function pick({ registry }: AdminContext, { organization, policy }: typeof oneInput.infer): Policy {

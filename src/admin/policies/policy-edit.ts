@@ -8,30 +8,24 @@ import {
   isConditionFault,
 } from '../../federation/condition/compile.ts'
 import { policyBoundsBytesMax } from '../../limits.ts'
-import type { policyChange } from './policy-input.ts'
+import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
+import { policyFields } from '../kinds/policy.ts'
 
-/** The fields of an edit that decide which tokens pass. */
-export type RuleChange = Pick<
-  typeof policyChange.infer,
-  'audience' | 'subject' | 'condition' | 'required_scope' | 'required_token_type' | 'replay_protection'
->
-
-/** The policy with other rules. A field that the edit lacks stays. */
-export function withRules(policy: Readonly<PolicyRow>, input: RuleChange): PolicyRow {
-  return {
-    ...policy,
-    audience: input.audience ?? policy.audience,
-    subject: input.subject === undefined ? policy.subject : input.subject,
-    ...(input.condition === undefined ? {} : conditionColumns(input.condition)),
-    requiredScope: input.required_scope === undefined ? policy.requiredScope : input.required_scope,
-    requiredTokenType: input.required_token_type === undefined ? policy.requiredTokenType : input.required_token_type,
-    replayProtection: input.replay_protection ?? policy.replayProtection,
-  }
+/** The columns that an input sets, without the issuer and the key. A condition is saved with the environment in which it was checked. */
+export function policyColumns(input: { condition?: string | null }): Partial<PolicyRow> {
+  const { condition } = input
+  const environment = condition === null ? null : conditionEnvironment
+  const columns = columnsOf<PolicyRow>(policyFields, input)
+  return condition === undefined ? columns : { ...columns, conditionEnvironment: environment }
 }
 
-/** A condition is saved with the environment in which it was checked. */
-export function conditionColumns(condition: string | null): Pick<PolicyRow, 'condition' | 'conditionEnvironment'> {
-  return { condition, conditionEnvironment: condition === null ? null : conditionEnvironment }
+type NewColumns = Omit<PolicyRow, 'id' | 'organizationId' | 'issuerId' | 'keyId' | 'createdAt' | 'updatedAt'>
+
+/** The same for a new policy: what the input lacks has its default. */
+export function newPolicyColumns(input: { condition?: string | null }): NewColumns {
+  const { condition = null } = input
+  const columns = { ...newColumnsOf<PolicyRow>(policyFields, input), ...policyColumns({ condition }) }
+  return { ...columns, deletedAt: null, managedBy: null } as NewColumns
 }
 
 /** Checks what depends on the policy alone. @throws Fault `invalid` */

@@ -3,12 +3,7 @@
 import { createPace } from '../../../db/read/pace.ts'
 import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
-import {
-  compileCondition,
-  conditionEnvironment,
-  describeConditionFault,
-  isConditionFault,
-} from '../../federation/condition/compile.ts'
+import { compileCondition, describeConditionFault, isConditionFault } from '../../federation/condition/compile.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import type { Difference } from '../../federation/lint/difference.ts'
 import { lintRules } from '../../federation/lint/rules.ts'
@@ -17,6 +12,7 @@ import { shellWord } from '../../runtime/file-access.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { findIssuer, findOrganization, findPolicy } from '../operation/references.ts'
 import type { lintResponse } from '../operation/responses.ts'
+import { newPolicyColumns } from './policy-edit.ts'
 import type { lintInput } from './policy-input.ts'
 
 type Linted = typeof lintResponse.infer
@@ -76,21 +72,6 @@ export async function lintAgainst(policy: Lintable, issuer: LintedIssuer): Promi
       ...(exception === undefined ? {} : { allowed_because: exception.because }),
     }
   })
-}
-
-/** Reports whether nothing that the linter reads has changed. An existing policy is not refused for another edit. */
-export function isSameToLinter(before: PolicyRow, after: PolicyRow): boolean {
-  const read = ({
-    issuerId,
-    audience,
-    subject,
-    condition,
-    requiredScope,
-    requiredTokenType,
-    lintExceptions,
-  }: PolicyRow) =>
-    JSON.stringify([issuerId, audience, subject, condition, requiredScope, requiredTokenType, lintExceptions])
-  return read(before) === read(after)
 }
 
 /** @throws Fault `invalid` for a blocking finding without an exception */
@@ -169,15 +150,7 @@ async function lintDraft(context: AdminContext, draft: Draft, organizationId: st
   const compiled = condition === null ? undefined : compileCondition(condition)
   if (condition !== null && compiled !== undefined && isConditionFault(compiled))
     throw new Fault('invalid', `The condition cannot be linted: ${describeConditionFault(condition, compiled)}`)
-  const policy: Lintable = {
-    subject,
-    condition,
-    audience: draft.audience,
-    conditionEnvironment: condition === null ? null : conditionEnvironment,
-    requiredScope: draft.required_scope ?? null,
-    requiredTokenType: draft.required_token_type ?? null,
-    lintExceptions: draft.lint_exceptions ?? null,
-  }
+  const policy = newPolicyColumns(draft)
   const issuer = issuerOf(context, draft, organizationId)
   const { name = null } = draft
   return {

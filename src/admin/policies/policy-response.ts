@@ -1,9 +1,10 @@
 // What operations return of a policy: its row with the names of what it refers to, and why it is inactive.
 import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { checkEligibility } from '../../federation/policy-binding.ts'
+import { showFields } from '../kinds/fields.ts'
+import { policyFields } from '../kinds/policy.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
-import { timeOf } from '../operation/references.ts'
 import type {
   changedPolicyResponse,
   policyDraftResponse,
@@ -27,36 +28,16 @@ export function show(context: AdminContext, row: PolicyRow): typeof policyRespon
   const issuer = registry.issuers.get(row.issuerId)
   const key = registry.keys.get(row.keyId)
   const inactiveReason = inactiveReasonOf(context, row)
-  return {
-    id: row.id,
-    name: row.name,
-    organization_id: row.organizationId,
-    issuer_id: row.issuerId,
+  const derived = {
     issuer_url: issuer?.issuerUrl ?? '',
     issuer_deleted: issuer?.deletedAt !== null,
-    audience: row.audience,
-    subject: row.subject,
-    condition: row.condition,
-    condition_environment: row.conditionEnvironment,
-    required_scope: row.requiredScope,
-    required_token_type: row.requiredTokenType,
-    enabled: row.enabled,
     state: inactiveReason === null ? 'enabled' : inactiveReason === 'policy_paused' ? 'paused' : 'inactive',
     inactive_reason: inactiveReason,
-    replay_protection: row.replayProtection,
-    allowed_models: row.allowedModels,
-    allowed_presets: row.allowedPresets,
-    key_id: row.keyId,
     key_name: key?.name ?? '',
     key_disabled: key?.disabled === true,
     key_deleted: key?.deletedAt !== null,
-    max_lifetime_seconds: row.maxLifetimeSeconds,
-    lint_exceptions: row.lintExceptions,
-    tests: row.tests,
-    managed_by: row.managedBy,
-    created_at: timeOf(row.createdAt),
-    updated_at: timeOf(row.updatedAt),
   }
+  return showFields(policyFields, row, derived) as typeof policyResponse.infer
 }
 
 /** A policy with its last use. */

@@ -2,28 +2,18 @@
 import { createPace } from '../../../db/read/pace.ts'
 import type { Policy as PolicyRow, PolicyTest } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
-import { conditionEnvironment } from '../../federation/condition/compile.ts'
 import { runPolicyTest, type TestedIssuer, type TestedPolicy, type TestResult } from '../../federation/policy-test.ts'
 import { checkShape } from '../../values/shape.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { findOrganization, findPolicy } from '../operation/references.ts'
 import type { testedPolicyResponse } from '../operation/responses.ts'
+import { newPolicyColumns } from './policy-edit.ts'
 import { testedDrafts, type testInput } from './policy-input.ts'
 
 export type TestedResponse = typeof testedPolicyResponse.infer
 
 /** How much of a failed test an error shows. */
 const failureCharactersMax = 1_000
-
-/** Reports whether nothing that tests read has changed. An existing policy is not refused for another edit. */
-export function isSameToTests(before: PolicyRow, after: PolicyRow): boolean {
-  const read = (row: PolicyRow) => {
-    const { issuerId, audience, subject, condition, requiredScope, requiredTokenType, replayProtection, tests } = row
-    const checks = [requiredScope, requiredTokenType, replayProtection]
-    return JSON.stringify([issuerId, audience, subject, condition, ...checks, tests])
-  }
-  return read(before) === read(after)
-}
 
 /** @throws Fault `invalid` that shows the first test that fails */
 export async function rejectFailingTests(context: AdminContext, row: PolicyRow): Promise<void> {
@@ -114,20 +104,11 @@ export async function* testAll(
 export async function testDrafts(value: unknown, now: number): Promise<{ data: TestedResponse[] }> {
   const data: TestedResponse[] = []
   for (const draft of checkShape(testedDrafts, Array.isArray(value) ? value : [value])) {
-    const { name = null, issuer_url, condition = null, subject = null, audience, tests } = draft
+    const { name = null, issuer_url, tests } = draft
     if (issuer_url === undefined)
       throw new Fault('invalid', 'A policy of a file must have issuer_url: its tests run without a server')
-    const policy: TestedPolicy = {
-      audience,
-      subject,
-      condition,
-      conditionEnvironment: condition === null ? null : conditionEnvironment,
-      requiredScope: draft.required_scope ?? null,
-      requiredTokenType: draft.required_token_type ?? null,
-      replayProtection: draft.replay_protection ?? false,
-    }
     const issuer = { issuerUrl: issuer_url, clockSkewSeconds: 0, maxTokenAgeSeconds: null }
-    const results = await runTests(policy, issuer, tests ?? [], now)
+    const results = await runTests(newPolicyColumns(draft), issuer, tests ?? [], now)
     data.push({ policy_id: null, policy_name: name, issuer_url, tests: results })
   }
   return { data }
