@@ -40,7 +40,7 @@ export const policyFields = {
     refersTo: 'issuer',
     column: 'issuerId',
     decides: ['linter', 'tests'],
-    why: 'the past exchanges of another issuer were none of this policy',
+    why: 'past exchanges under the other issuer were not recorded for this policy',
     flag: { option: '--issuer <issuer>', says: 'issuer of the tokens, by name or id' },
   },
   issuer_id: { column: 'issuerId', shown: 'string' },
@@ -131,7 +131,7 @@ export const policyFields = {
     column: 'replayProtection',
     shown: 'boolean',
     decides: ['tests', 'backtest'],
-    why: 'whoever could pass could pass once',
+    why: 'it changes how often a token passes, not whose tokens pass',
     line: 'replay protection',
     flag: {
       option: '--replay-protection',
@@ -184,7 +184,7 @@ export const policyFields = {
     normal: withoutEmpty,
     shown: type({ name: 'string', claims: 'object', expect: 'string' }).array().or('null'),
     decides: ['tests'],
-    why: 'they are no rule of the policy',
+    why: 'they check the rules and are not among them',
     line: 'tests?',
     flag: {
       option: '--tests <file>',
