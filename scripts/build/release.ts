@@ -1,16 +1,24 @@
-// `bun run release`: builds the program for every platform and the portable files, with digests, signature, bills of materials and notes.
+// `bun run release`: builds the program for every platform, packages and an image of it for Linux, and the portable files, with digests,
+// signature, bills of materials and notes.
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
-import { compile } from './release/compile.ts'
+import { compile, root } from './release/compile.ts'
 import { describeContents } from './release/contents.ts'
+import { deb } from './release/deb.ts'
+import { fetchLibraries } from './release/debian-libraries.ts'
+import { gzip } from './release/entry.ts'
 import { type ReleasedFile, writeNotes } from './release/notes.ts'
 import { fetchPackage, findLocked } from './release/npm-packages.ts'
+import { type Image, ociArchive } from './release/oci.ts'
+import { packageOf } from './release/package.ts'
 import { buildPortableFiles } from './release/portable-files.ts'
+import { rpm } from './release/rpm.ts'
 import { digestFile, signFile } from './release/signature.ts'
-import { readCommit } from './release/source.ts'
+import { readCommit, readCommitTime } from './release/source.ts'
 import { bunVersion, type Target, targets } from './release/targets.ts'
 
 const sums = 'SHA256SUMS'
@@ -33,9 +41,9 @@ const { values } = parseArgs({
   },
 })
 
-/** Builds one program. Returns the names of the program, its SBOM and its licenses. */
-async function buildTarget(target: Target, folder: string, commit: string) {
-  const name = `${packageJson.name}-${packageJson.version}-${target.name}`
+/** Builds one program. Returns the names of the files. */
+async function buildTarget(target: Target, folder: string, commit: string): Promise<string[]> {
+  const name = programName(target.name)
   const runtime = { name: target.runtime.package, version: bunVersion, integrity: target.runtime.integrity }
   const [native, bun] = await Promise.all([fetchPackage(findLocked(target.nativePart)), fetchPackage(runtime)])
   const nativePart = join(native, 'index.node')
@@ -53,9 +61,63 @@ async function buildTarget(target: Target, folder: string, commit: string) {
   })
   writeFileSync(join(folder, `${name}.cdx.json`), sbom)
   writeFileSync(join(folder, `${name}.licenses.txt`), licenses)
+  const program = readFileSync(join(folder, name))
+  writeFileSync(join(folder, `${name}.gz`), gzip(program))
   console.log(`Made ${join(folder, name)}`)
-  return [name, `${name}.cdx.json`, `${name}.licenses.txt`]
+  return [
+    name,
+    `${name}.gz`,
+    `${name}.cdx.json`,
+    `${name}.licenses.txt`,
+    ...writePackages(target, folder, program, licenses),
+  ]
 }
+
+/** Writes the packages for Linux with a program. Returns their names. */
+function writePackages({ packages }: Target, folder: string, program: Buffer, licenses: string): string[] {
+  if (packages === undefined) return []
+  const { name, version } = packageJson
+  const contents = { program, licenses, manual: manualPage(), time: readCommitTime() }
+  const made = [
+    {
+      file: `${name}_${version}_${packages.deb}.deb`,
+      bytes: deb(packageOf({ ...contents, zshFolder: 'usr/share/zsh/vendor-completions' }), packages.deb),
+    },
+    {
+      file: `${name}-${version}-1.${packages.rpm}.rpm`,
+      bytes: rpm(packageOf({ ...contents, zshFolder: 'usr/share/zsh/site-functions' }), packages.rpm),
+    },
+  ]
+  for (const { file, bytes } of made) writeFileSync(join(folder, file), bytes)
+  return made.map(({ file }) => file)
+}
+
+/** The manual page, as the program of this source prints it. */
+function manualPage(): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'src/main.ts'), 'man'], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`The manual page could not be made: ${stderr}`)
+  return stdout
+}
+
+/** Writes one file with an image of each platform. Returns its name, or nothing if no platform has an image. */
+async function writeImage(chosen: readonly Target[], folder: string, commit: string): Promise<string[]> {
+  const images: Image[] = []
+  for (const { name, packages } of chosen)
+    if (packages !== undefined)
+      images.push({
+        architecture: packages.deb,
+        libraries: await fetchLibraries(packages.deb),
+        program: readFileSync(join(folder, programName(name))),
+      })
+  if (images.length === 0) return []
+  const file = `${packageJson.name}-${packageJson.version}-image.oci.tar`
+  writeFileSync(join(folder, file), ociArchive(images, { commit, time: readCommitTime() }))
+  return [file]
+}
+
+const programName = (target: string) => `${packageJson.name}-${packageJson.version}-${target}`
 
 async function buildAll(chosen: readonly Target[], folder: string): Promise<ReleasedFile[]> {
   const commit = readCommit()
@@ -63,6 +125,7 @@ async function buildAll(chosen: readonly Target[], folder: string): Promise<Rele
   const names = await buildPortableFiles(folder, commit)
   // One after another: each takes a second, and hundreds of megabytes.
   for (const target of chosen) names.push(...(await buildTarget(target, folder, commit)))
+  names.push(...(await writeImage(chosen, folder, commit)))
   return Promise.all(
     names.map(async (name) => {
       const path = join(folder, name)

@@ -13,6 +13,11 @@ export function readCommit(): string {
   return git('status', '--porcelain') === '' ? commit : `${commit}-modified`
 }
 
+/** Returns the time of the commit, in seconds since 1970 UTC. Outside a checkout it is the beginning of 1980. */
+export function readCommitTime(): number {
+  return Number(git('log', '-1', '--format=%ct') ?? 315_532_800)
+}
+
 function git(...args: string[]): string | undefined {
   const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
   return status === 0 ? stdout.trim() : undefined

@@ -1,5 +1,6 @@
 // The platforms of a release, and the npm packages with the Bun runtime of each. The digests fix the exact runtimes.
 import type { Build } from 'bun'
+import type { Architecture } from './debian-libraries.ts'
 
 /** The one Bun that makes releases; the runtimes below are of this version. */
 export const bunVersion = '1.4.5'
@@ -11,6 +12,8 @@ export type Target = {
   runtime: { package: string; integrity: string }
   /** The package with libSQL's native part; its digest is in bun.lock. */
   nativePart: string
+  /** The names of the architecture in packages and images; without it there are none for the platform. */
+  packages?: { deb: Architecture; rpm: string }
 }
 
 export const targets: readonly Target[] = [
@@ -22,6 +25,7 @@ export const targets: readonly Target[] = [
       integrity: 'sha512-s8yMwYcFnnrA178gji0gZbkE2WVDej/Ti1x770oPfihxyRxSMNhGhiAQNXV53aDeraZxksdvKV/RAdQBCd0qPA==',
     },
     nativePart: '@libsql/linux-x64-gnu',
+    packages: { deb: 'amd64', rpm: 'x86_64' },
   },
   {
     name: 'linux-arm64',
@@ -31,6 +35,7 @@ export const targets: readonly Target[] = [
       integrity: 'sha512-4BXmsSKnjOrlGWqZV4x/oWa7AVoR+B6lCXddMzOAXBIm3t50eslg9wb66gmtW1AamEQ1l1CDvmmruysEhqOWMg==',
     },
     nativePart: '@libsql/linux-arm64-gnu',
+    packages: { deb: 'arm64', rpm: 'aarch64' },
   },
   {
     name: 'linux-x64-musl',
