@@ -35,12 +35,26 @@ export function deb({ name, version, summary, description, entries, scripts, tim
       postrm: scripts.afterRemove,
     }).map(([path, text]) => ({ path: `./${path}`, mode: 0o755, content: Buffer.from(`#!/bin/sh\nset -e\n${text}`) })),
   ]
-  const data = [{ path: './', mode: 0o755 }, ...entries.map((entry) => ({ ...entry, path: `./${entry.path}` }))]
+  const data = withFolders(entries).map((entry) => ({ ...entry, path: `./${entry.path}` }))
   return ar(time, [
     ['debian-binary', Buffer.from('2.0\n')],
     ['control.tar.gz', gzip(tar({ entries: control, time }))],
     ['data.tar.gz', gzip(tar({ entries: data, time }))],
   ])
+}
+
+/** dpkg creates no folder that the package does not name. */
+function withFolders(entries: readonly Entry[]): Entry[] {
+  const named = new Map<string, Entry>([['', { path: '', mode: 0o755 }]])
+  for (const entry of entries) {
+    const parts = entry.path.replace(/\/$/, '').split('/').slice(0, -1)
+    for (const index of parts.keys()) {
+      const path = `${parts.slice(0, index + 1).join('/')}/`
+      if (!named.has(path)) named.set(path, { path, mode: 0o755 })
+    }
+    named.set(entry.path, entry)
+  }
+  return [...named.values()]
 }
 
 /** Files under /etc are settings of the admin: an upgrade leaves changed ones alone. */

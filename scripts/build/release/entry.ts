@@ -15,7 +15,7 @@ export type Entry = {
 /** An archive and its time, in seconds since 1970 UTC. */
 export type Archive = { entries: readonly Entry[]; time: number }
 
-export const isFolder = ({ path }: Entry) => path.endsWith('/')
+export const isFolder = ({ path }: Entry) => path === '' || path.endsWith('/')
 
 /** Compresses bytes. The header has no time and names no system, so every machine gives the same bytes. */
 export function gzip(bytes: Uint8Array): Buffer {

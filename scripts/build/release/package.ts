@@ -50,7 +50,7 @@ export function packageOf({ program, licenses, manual, zshFolder, time }: Conten
     description:
       'Workloads exchange the JWT of their identity provider for a short-lived access token,\nand call inference servers with it.',
     license: 'LicenseRef-Latchkey',
-    entries: [{ path: 'etc/latchkey/', mode: 0o750 }, ...files],
+    entries: [{ path: 'etc/latchkey/', mode: 0o750 }, { path: `${share}/doc/latchkey/`, mode: 0o755 }, ...files],
     scripts: { afterInstall, beforeRemove, afterRemove },
     time,
   }
