@@ -59,7 +59,10 @@ export function ociArchive(images: readonly Image[], { commit, time }: Build): B
   const index = { schemaVersion: 2, mediaType: media('index.v1+json'), manifests }
   const named = {
     ...addJson('index.v1+json', index),
-    annotations: { 'org.opencontainers.image.ref.name': packageJson.version },
+    annotations: {
+      'org.opencontainers.image.ref.name': `${packageJson.name}:${packageJson.version}`,
+      'io.containerd.image.name': `localhost/${packageJson.name}:${packageJson.version}`,
+    },
   }
   const file = (path: string, content: Buffer): Entry => ({ path, mode: 0o644, content })
   const entries = [

@@ -196,7 +196,9 @@ describe('an image', () => {
     }
     const json = async (part: Part) => JSON.parse((await blob(part)).toString())
     const { manifests } = JSON.parse((await read('index.json')).toString()) as { manifests: Part[] }
-    expect(manifests.map(({ annotations }) => annotations)).toEqual([{ 'org.opencontainers.image.ref.name': '0.1.0' }])
+    expect(manifests.map(({ annotations }) => annotations)).toEqual([
+      { 'org.opencontainers.image.ref.name': 'latchkey:0.1.0', 'io.containerd.image.name': 'localhost/latchkey:0.1.0' },
+    ])
     const platforms = ((await json(manifests[0] as Part)) as { manifests: Part[] }).manifests
     expect(platforms.map(({ platform }) => platform)).toEqual([
       { architecture: 'amd64', os: 'linux' },
