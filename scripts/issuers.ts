@@ -1,15 +1,16 @@
 // `latchkey issuers`: the identity providers that an organization trusts.
 import { X509Certificate } from 'node:crypto'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
+import { issuerFields } from '../src/admin/kinds/issuer.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { keysExpireWarningDays } from '../src/federation/issuer/key-expiry.ts'
 import { splitBundle, validityOf } from '../src/values/certificates.ts'
 import { importCommand } from './issuers-import.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
+import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
 import { pagedList } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { durationSeconds, futureText, removable } from './shared/option-values.ts'
 import { few, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import type { Tone } from './shared/terminal.ts'
@@ -24,18 +25,16 @@ const sources: Record<Issuer['key_source'], string> = {
 
 const show = (issuer: Issuer) =>
   record({
-    id: issuer.id,
-    name: issuer.name,
-    'issuer URL': issuer.issuer_url,
-    'keys from': sourceOf(issuer),
-    'keys fetched (UTC)': moment(issuer.keys_fetched_at),
-    keys: describeKeys(issuer),
-    ...(issuer.key_source === 'jwks' ? { 'keys expire (UTC)': describeExpiry(issuer) } : {}),
-    'keys stale after': issuer.key_source === 'jwks' ? 'never' : `${issuer.keys_stale_seconds} s without renewal`,
-    'private CA': issuer.ca_pem === null ? 'none' : few(certificatesOf(issuer.ca_pem), 3),
-    'clock skew': `${issuer.clock_skew_seconds} s`,
-    'max token age': issuer.max_token_age_seconds === null ? 'any' : `${issuer.max_token_age_seconds} s`,
-    ...(issuer.shared === null ? {} : { 'strangers get tokens': issuer.shared ? 'yes' : 'no' }),
+    ...fieldLines(issuerFields, issuer, {
+      key_source: sourceOf(issuer),
+      keys_fetched_at: moment(issuer.keys_fetched_at),
+      keys: describeKeys(issuer),
+      keys_expire_at: issuer.key_source === 'jwks' ? describeExpiry(issuer) : null,
+      keys_stale_seconds: issuer.key_source === 'jwks' ? 'never' : `${issuer.keys_stale_seconds} s without renewal`,
+      ca_expires_at: issuer.ca_pem === null ? 'none' : few(certificatesOf(issuer.ca_pem), 3),
+      ...(issuer.max_token_age_seconds === null ? { max_token_age_seconds: 'any' } : {}),
+      shared: issuer.shared === null ? null : issuer.shared ? 'yes' : 'no',
+    }),
     ...managedBy(issuer),
     ...lastUse(issuer),
   })
@@ -101,12 +100,10 @@ function addCommand(): Command {
     'issuers add --name cluster --issuer-url https://kubernetes.default.svc --jwks-file jwks.json',
     'issuers add --name idp --issuer-url https://idp.example.com --jwks-url https://idp.example.com/keys',
   ])
-    .requiredOption('--name <name>', 'name of the issuer')
-    .requiredOption('--issuer-url <url>', 'issuer URL, exactly as in the iss claim')
   return operationCommand(
-    keyOptions(made),
+    inOrganization(fieldOptions(made, issuerFields, 'create')),
     'issuers.add',
-    (given) => ({ name: given.options.name, issuer_url: given.options.issuerUrl, ...keyInput(given) }),
+    issuerInput,
     (issuer) => [show(issuer), '', nextStep(issuer), 'Next: latchkey policies create --help'].join('\n'),
   )
 }
@@ -141,23 +138,10 @@ function updateCommand(): Command {
     'issuers update cluster --jwks-file new-jwks.json',
     'issuers update idp --discovery',
   ])
-    .option('--name <name>', 'new name')
-    .option('--issuer-url <url>', 'new issuer URL')
-    .option('--discovery', 'find the keys by discovery again')
-    .option('--no-ca-file', 'trust the public certificates again')
-    .option('--no-bundle-signer', 'let other keys than those of signed bundles in again')
-    .option('--no-keys-expire-at', 'keep the keys of a pasted JWKS until it is replaced')
-    .option('--no-max-token-age', 'accept tokens of any age that have not expired')
   return operationCommand(
-    keyOptions(made),
+    inOrganization(fieldOptions(made, issuerFields, 'change')),
     'issuers.update',
-    (given) => ({
-      issuer: given.words[0],
-      name: given.options.name,
-      issuer_url: given.options.issuerUrl,
-      discovery: given.options.discovery,
-      ...keyInput(given),
-    }),
+    (given) => ({ issuer: given.words[0], ...issuerInput(given) }),
     show,
   )
 }
@@ -200,47 +184,8 @@ function nextStep({ name, key_source }: Issuer): string {
     : `The keys are fetched at the first exchange. To fetch them now: latchkey issuers refresh ${name}`
 }
 
-function keyOptions(made: Command): Command {
-  return inOrganization(
-    made
-      .option('--jwks-url <url>', 'fetch the keys from this URL instead of by discovery')
-      .option('--jwks-file <file>', 'use the keys of this JWKS file and fetch nothing (for air-gapped sites)')
-      .option(
-        '--keys-expire-at <time>',
-        'when the keys of the JWKS file expire: a time, or a duration such as 30d',
-        futureText,
-      )
-      .option('--bundle-signer <signer>', 'accept keys only from signed bundles of this signer')
-      .option('--ca-file <file>', 'certificates (PEM) to trust when fetching, instead of the public ones')
-      .option(
-        '--keys-stale <duration>',
-        'how long cached keys stay usable while they cannot be fetched (default: 24h)',
-        durationSeconds,
-      )
-      .option('--clock-skew <duration>', 'how far nbf and iat may be in the future (default: 30s)', durationSeconds)
-      .option('--max-token-age <duration>', 'maximum time from iat to exp of a token (default: any)', durationSeconds)
-      .addOption(
-        new Option(
-          '--shared <answer>',
-          'whether strangers, such as customers of the same service, can get tokens of the issuer',
-        ).choices(['yes', 'no']),
-      ),
-  )
-}
-
-function keyInput({ options }: Arguments): Record<string, unknown> {
-  return {
-    organization: options.organization,
-    jwks_url: options.jwksUrl,
-    jwks: typeof options.jwksFile === 'string' ? readJsonFile(options.jwksFile) : undefined,
-    keys_expire_at: removable(options.keysExpireAt),
-    bundle_signer: removable(options.bundleSigner),
-    ca_pem: options.caFile === false ? null : caFileText(options.caFile),
-    keys_stale_seconds: options.keysStale,
-    clock_skew_seconds: options.clockSkew,
-    max_token_age_seconds: removable(options.maxTokenAge),
-    shared: options.shared === undefined ? undefined : options.shared === 'yes',
-  }
+function issuerInput({ options }: Arguments): Record<string, unknown> {
+  return { organization: options.organization, ...fieldInput(issuerFields, options) }
 }
 
 function caFileText(path: string | boolean | undefined): string | undefined {

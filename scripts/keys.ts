@@ -1,5 +1,6 @@
 // `latchkey keys`: the API keys that callers and access tokens act as.
 import { type Command, Option } from 'commander'
+import { keyFields } from '../src/admin/kinds/key.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { keyStates } from '../src/keys/api-key.ts'
@@ -12,9 +13,10 @@ import {
   type Options,
   runAlone,
 } from './shared/command-line.ts'
+import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { pagedList } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { futureText, money, removable, unusedOption, wholeNumber } from './shared/option-values.ts'
+import { unusedOption } from './shared/option-values.ts'
 import { dollars, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
@@ -22,36 +24,17 @@ import { stateTone } from './shared/terminal.ts'
 type Key = OperationResponse<'keys.list'>['data'][number]
 
 const show = (row: Key & { key?: string }) => {
-  const { id, name, label, kind, workspace, owner, key } = row
+  const { limit, limit_reset, limit_remaining, key } = row
   const fields = record({
-    id,
-    name,
-    label,
-    kind,
-    state: row.state,
-    workspace,
-    owner,
-    ...boundsShown(row),
+    ...fieldLines(keyFields, row, {
+      owner_id: row.owner,
+      usage: row.usage === 0 ? null : `${dollars(row.usage)} USD`,
+      limit: limit && `${dollars(limit)} USD ${limit_reset ?? 'in all'}, ${dollars(limit_remaining ?? 0)} left`,
+    }),
     ...managedBy(row),
     ...lastUse(row),
   })
   return key === undefined ? fields : `${fields}\n\nThe key (shown only once):\n  ${key}`
-}
-
-/** Only the bounds that are set. */
-function boundsShown(row: Key): Record<string, unknown> {
-  const { limit, limit_reset, limit_remaining } = row
-  return {
-    ...(row.usage === 0 ? {} : { used: `${dollars(row.usage)} USD` }),
-    ...(limit === null
-      ? {}
-      : { limit: `${dollars(limit)} USD ${limit_reset ?? 'in all'}, ${dollars(limit_remaining ?? 0)} left` }),
-    ...(row.requests_per_minute === null ? {} : { 'requests per minute': row.requests_per_minute }),
-    ...(row.tokens_per_minute === null ? {} : { 'tokens per minute': row.tokens_per_minute }),
-    ...(row.allowed_models === null ? {} : { models: row.allowed_models.join(' ') }),
-    ...(row.allowed_presets === null ? {} : { presets: row.allowed_presets.join(' ') }),
-    ...(row.expires_at === null ? {} : { 'expires (UTC)': moment(row.expires_at) }),
-  }
 }
 
 export function keysCommand(): Command {
@@ -75,20 +58,13 @@ function createCommand(): Command {
     'keys create --name admin-laptop --management',
     'keys create --name dashboard --management read-only',
     "keys create --name team --budget 25 --budget-reset monthly --allowed-models 'meta/*'",
-  ])
-    .requiredOption('--name <name>', 'name of the key')
-    .option('--management [access]', 'create a management key, read-write or read-only, instead of an inference key')
-    .option('--owner <user>', 'user who owns the key; created if it does not exist (default: admin)')
-    .option('--workspace <workspace>', 'workspace, by name or id (default: default)')
+  ]).option('--management [access]', 'create a management key, read-write or read-only, instead of an inference key')
   return operationCommand(
-    inOrganization(boundOptions(made)),
+    inOrganization(fieldOptions(made, keyFields, 'create')),
     'keys.create',
     ({ options }) => ({
-      ...boundsOf(options),
-      name: options.name,
+      ...fieldInput(keyFields, options),
       kind: kindOf(options),
-      owner: options.owner,
-      workspace: options.workspace,
       organization: options.organization,
     }),
     show,
@@ -141,21 +117,12 @@ function updateCommand(): Command {
     'keys update team --budget 50',
     'keys update team --no-budget --expires-at 2027-01-01',
   ])
-    .option('--name <name>', 'new name')
-    .option('--no-budget', 'remove the budget')
-    .option('--no-budget-reset', 'make it a budget for the whole life of the key')
-    .option('--no-requests-per-minute', 'remove the limit on requests')
-    .option('--no-tokens-per-minute', 'remove the limit on tokens')
-    .option('--no-allowed-models', 'remove the model restriction')
-    .option('--no-allowed-presets', 'remove the preset restriction')
-    .option('--no-expires-at', 'never expire')
   return operationCommand(
-    inOrganization(boundOptions(made)),
+    inOrganization(fieldOptions(made, keyFields, 'change')),
     'keys.update',
     ({ words, options }) => ({
-      ...boundsOf(options),
+      ...fieldInput(keyFields, options),
       key: words[0],
-      name: options.name,
       organization: options.organization,
     }),
     show,
@@ -187,43 +154,6 @@ function drawDeleted(response: OperationResponse<'keys.delete'>): string {
 function drawSome(done: string, keys: { name: string; policies_affected?: string[] }[]): string {
   const policies_affected = keys.flatMap((key) => key.policies_affected ?? [])
   return withAffected(keys.map(({ name }) => `${done} ${printable(name)}`).join('\n'), { policies_affected })
-}
-
-function boundOptions(made: Command): Command {
-  return made
-    .option(
-      '--budget <dollars>',
-      'what the key may spend, in US dollars; requests without a known cost do not count (see: latchkey prices)',
-      money,
-    )
-    .addOption(
-      new Option('--budget-reset <period>', 'how often the budget starts again, UTC').choices([
-        'daily',
-        'weekly',
-        'monthly',
-      ]),
-    )
-    .option('--requests-per-minute <number>', 'maximum number of requests per minute', wholeNumber)
-    .option('--tokens-per-minute <number>', 'maximum number of tokens per minute', wholeNumber)
-    .option('--allowed-models <pattern...>', 'models that the key may use; * matches any characters')
-    .option('--allowed-presets <pattern...>', 'presets that the key may use; every request must name one of them')
-    .option(
-      '--expires-at <time>',
-      'when the key expires: a time such as 2027-01-01T00:00:00Z, or 30d for 30 days from now',
-      futureText,
-    )
-}
-
-function boundsOf(options: Options): Record<string, unknown> {
-  return {
-    limit: removable(options.budget),
-    limit_reset: removable(options.budgetReset),
-    requests_per_minute: removable(options.requestsPerMinute),
-    tokens_per_minute: removable(options.tokensPerMinute),
-    allowed_models: removable(options.allowedModels),
-    allowed_presets: removable(options.allowedPresets),
-    expires_at: removable(options.expiresAt),
-  }
 }
 
 function kindOf({ management }: Options): string {

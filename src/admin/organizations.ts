@@ -121,16 +121,8 @@ async function initialize(context: OperationContext, { owner = 'admin' }: typeof
     now(),
   )
   const user: User = createUserRow(organization.id, owner, now())
-  const { row, text } = draftApiKey(
-    {
-      organizationId: organization.id,
-      workspaceId: workspace.id,
-      ownerId: user.id,
-      name: 'first management key',
-      kind: 'management',
-    },
-    now(),
-  )
+  const ids = { organizationId: organization.id, workspaceId: workspace.id, ownerId: user.id }
+  const { row, text } = draftApiKey(ids, { name: 'first management key', kind: 'management' }, now())
   const statements = [
     insertOrganization(orm, organization),
     insertWorkspace(orm, workspace),

@@ -4,8 +4,8 @@ import type { Policy } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { LintedIssuer } from '../../federation/lint/witness.ts'
 import type { TestedIssuer } from '../../federation/policy-test.ts'
-import { clockSkewSecondsDefault } from '../../limits.ts'
 import { checkShape } from '../../values/shape.ts'
+import { newIssuerColumns } from '../issuers/issuers.ts'
 import { draftPolicy } from '../policies/policies.ts'
 import { checkPolicyFields } from '../policies/policy-edit.ts'
 import { isBlocking, lintAgainst } from '../policies/policy-lint.ts'
@@ -70,10 +70,5 @@ function issuerOf(
       'invalid',
       `policies ${JSON.stringify(name)}: no file has the issuer ${JSON.stringify(issuer)}; add its file, or use config plan`,
     )
-  return {
-    issuerUrl: found.issuer_url,
-    clockSkewSeconds: found.clock_skew_seconds ?? clockSkewSecondsDefault,
-    maxTokenAgeSeconds: found.max_token_age_seconds ?? null,
-    shared: found.shared ?? null,
-  }
+  return newIssuerColumns(found)
 }

@@ -1,21 +1,18 @@
 // A configuration document: its shape, and what a value that is left out means. Every rule of a value is that of the operation that sets it.
 
-import { keyBounds } from '../../keys/settable-limits.ts'
 import {
-  clockSkewSecondsDefault,
-  issuerKeysStaleSecondsDefault,
   presetSlugCharactersMax,
   upstreamFirstByteSecondsDefault,
   upstreamIdleSecondsDefault,
   upstreamPriorityMax,
 } from '../../limits.ts'
 import { presetLabels } from '../../presets/shapes.ts'
-import { keyHashText } from '../../values/id-text.ts'
 import { isSame } from '../../values/same-json.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, referenceShape, textShape } from '../../values/shapes.ts'
-import { issuerFields, issuerUrlShape } from '../issuers/issuer-input.ts'
 import { defaultsOf, given } from '../kinds/fields.ts'
+import { issuerFields } from '../kinds/issuer.ts'
+import { keyFields } from '../kinds/key.ts'
 import { policyFields } from '../kinds/policy.ts'
 import { priceShape } from '../upstreams/prices.ts'
 import { upstreamFields, upstreamUrlShape } from '../upstreams/upstream-input.ts'
@@ -29,18 +26,8 @@ export const commonKinds: readonly Kind[] = ['upstreams', 'prices']
 /** One object of a document, as it is compared: without nulls and defaults. */
 export type Entry = Readonly<Record<string, unknown>>
 
-const issuerEntry = type({ '+': 'reject', ...issuerFields, name: nameShape, issuer_url: issuerUrlShape })
-const keyEntry = type({
-  '+': 'reject',
-  ...keyBounds,
-  name: nameShape,
-  'owner?': nameShape,
-  'workspace?': nameShape,
-  'disabled?': 'boolean',
-  'hash?': type('string')
-    .narrow((text, context) => keyHashText.test(text) || context.mustBe('a SHA-256 of 64 lowercase hex digits'))
-    .configure({ pattern: keyHashText.source, says: 'SHA-256 of a key that was made elsewhere' }),
-})
+const issuerEntry = type({ '+': 'reject', ...given(issuerFields, 'entry') })
+const keyEntry = type({ '+': 'reject', ...given(keyFields, 'entry') })
 const policyEntry = type({ '+': 'reject', ...given(policyFields, 'entry') })
 const presetEntry = type({
   '+': 'reject',
@@ -70,8 +57,8 @@ export type ConfigDocument = typeof documentShape.infer
 export type EntryOf<Of extends Kind> = NonNullable<ConfigDocument[Of]>[number]
 
 const defaults: Readonly<Record<Kind, Entry>> = {
-  issuers: { keys_stale_seconds: issuerKeysStaleSecondsDefault, clock_skew_seconds: clockSkewSecondsDefault },
-  keys: { owner: 'admin', workspace: 'default', disabled: false },
+  issuers: defaultsOf(issuerFields),
+  keys: defaultsOf(keyFields),
   policies: defaultsOf(policyFields),
   presets: { workspace: 'default', status: 'active' },
   upstreams: {

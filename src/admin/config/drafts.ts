@@ -13,8 +13,10 @@ import { findOrDraftOwner, type Owner } from '../../keys/owner.ts'
 import { isSame } from '../../values/same-json.ts'
 import { checkIssuerFields, draftIssuer, rejectContradiction } from '../issuers/issuers.ts'
 import { keptKeys } from '../issuers/key-columns.ts'
-import { boundsOf, checkBounds } from '../keys/key-input.ts'
+import { checkBounds, rejectExpired } from '../keys/key-input.ts'
 import { draftApiKey } from '../keys/keys.ts'
+import { newColumnsOf } from '../kinds/fields.ts'
+import { keyFields } from '../kinds/key.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { checkNameIsFree, notFound } from '../operation/references.ts'
 import { draftPolicy } from '../policies/policies.ts'
@@ -129,15 +131,11 @@ export async function draftKeyEntry(
   const names = { owner: wanted.owner ?? 'admin', workspace: wanted.workspace ?? 'default' }
   // A key that has expired stays in a document.
   const isKept = wanted.expires_at instanceof Date && saved?.entry.expires_at === wanted.expires_at.toISOString()
-  const fields: Partial<ApiKey> = {
-    ...{ expiresAt: null, limitNanodollars: null, limitReset: null, requestsPerMinute: null, tokensPerMinute: null },
-    ...{ allowedModels: null, allowedPresets: null },
-    ...boundsOf(wanted, isKept ? 0 : now),
-    disabled: wanted.disabled ?? false,
-    managedBy: ownerOf(drafting, saved),
-  }
+  rejectExpired(wanted, isKept ? 0 : now)
+  const managedBy = ownerOf(drafting, saved)
   const before = saved && registry.keys.get(saved.id)
   if (before !== undefined && saved !== undefined) {
+    const fields = { ...newColumnsOf<ApiKey>(keyFields, wanted), managedBy }
     const row: ApiKey = { ...before, ...fields }
     const entry = keyEntry(row, names)
     if (!isSame([entry.owner, entry.workspace], [saved.entry.owner, saved.entry.workspace]))
@@ -150,9 +148,9 @@ export async function draftKeyEntry(
   checkNameIsFree('key', registry.keys, wanted.name, organizationId)
   const workspaceId = workspaceIdOf(drafting, names.workspace)
   const ids = { organizationId, workspaceId, ownerId: await ownerIdOf(drafting, names.owner) }
-  const { row: drafted, text } = draftApiKey({ ...ids, name: wanted.name, kind: 'inference' }, now)
+  const { row: drafted, text } = draftApiKey(ids, wanted, now)
   const pinned = await pinnedTo(drafting, wanted)
-  const row = { ...drafted, ...fields, ...pinned }
+  const row = { ...drafted, ...pinned, managedBy }
   checkBounds(row, wanted)
   drafting.keyIds.set(row.name, row.id)
   const entry = { ...keyEntry(row, names), ...(pinned === undefined ? {} : { hash: pinned.hash }) }

@@ -11,6 +11,8 @@ import type { Preset } from '../../presets/drafts.ts'
 import type { PresetContent } from '../../presets/preset.ts'
 import type { Registry } from '../../registry/registry.ts'
 import { entryOf } from '../kinds/fields.ts'
+import { issuerFields } from '../kinds/issuer.ts'
+import { keyFields } from '../kinds/key.ts'
 import { policyFields } from '../kinds/policy.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
@@ -80,34 +82,15 @@ async function readPresets({ orm, registry, presets }: AdminContext, organizatio
 export function issuerEntry(row: Issuer, { bundleSigners }: Pick<Registry, 'bundleSigners'>): Entry {
   const { jwks, bundleSignerId: signerId } = row
   const isPasted = signerId === null && jwks !== null
-  return normalise('issuers', {
-    name: row.name,
-    issuer_url: row.issuerUrl,
-    jwks_url: row.jwksUrl,
+  return entryOf(issuerFields, row, {
     jwks: isPasted ? (JSON.parse(jwks) as unknown) : null,
     keys_expire_at: isPasted ? timeOf(row.keysExpireAt) : null,
     bundle_signer: signerId === null ? null : (bundleSigners.get(signerId)?.name ?? signerId),
-    ca_pem: row.caPem,
-    keys_stale_seconds: row.keysStaleSeconds,
-    clock_skew_seconds: row.clockSkewSeconds,
-    max_token_age_seconds: row.maxTokenAgeSeconds,
-    shared: row.shared,
   })
 }
 
 export function keyEntry(row: ApiKey, names: { owner: string; workspace: string }): Entry {
-  return normalise('keys', {
-    name: row.name,
-    ...names,
-    disabled: row.disabled,
-    expires_at: timeOf(row.expiresAt),
-    limit: row.limitNanodollars === null ? null : row.limitNanodollars / nanodollarsPerDollar,
-    limit_reset: row.limitReset,
-    requests_per_minute: row.requestsPerMinute,
-    tokens_per_minute: row.tokensPerMinute,
-    allowed_models: row.allowedModels,
-    allowed_presets: row.allowedPresets,
-  })
+  return entryOf(keyFields, row, names)
 }
 
 export function policyEntry(row: Policy, names: { issuer: string | undefined; key: string | undefined }): Entry {

@@ -5,65 +5,31 @@ import { Fault } from '../../fault.ts'
 import { urlProblem } from '../../federation/issuer/issuer-url.ts'
 import { writeKeySet } from '../../federation/issuer/key-set.ts'
 import { readStoredSequence } from '../../federation/issuer/stored-keys.ts'
-import {
-  clockSkewSecondsMax,
-  issuerCaCharactersMax,
-  issuerKeysStaleSecondsMax,
-  maxTokenAgeSecondsMax,
-  maxTokenAgeSecondsMin,
-  urlCharactersMax,
-} from '../../limits.ts'
+import { issuerCaCharactersMax } from '../../limits.ts'
 import { splitBundle } from '../../values/certificates.ts'
 import { type } from '../../values/shape.ts'
-import { nameShape, referenceShape, textCheckedLater, timeShape } from '../../values/shapes.ts'
+import { referenceShape } from '../../values/shapes.ts'
+import { given } from '../kinds/fields.ts'
+import { caShape, issuerFields, issuerUrlShape, urlShape } from '../kinds/issuer.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { listPage } from '../operation/list-page.ts'
 import { organizationInput } from '../operation/references.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
-
-const url = 'An `https://` address without user name, fragment, white space and control characters'
-
-const urlShape = textCheckedLater(urlCharactersMax, url)
-
-export const issuerUrlShape = textCheckedLater(urlCharactersMax, `${url}, and without a query; \`iss\` must equal it`)
-
-const caShape = textCheckedLater(issuerCaCharactersMax, 'Certificates in PEM')
 
 /** A request names at most one of two key sources. */
 const twoSources = { required: ['jwks_url', 'jwks'] }
 
 const withDiscovery = [{ required: ['discovery', 'jwks_url'] }, { required: ['discovery', 'jwks'] }]
 
-export const issuerFields = {
-  'jwks_url?': urlShape,
-  'jwks?': type('object').configure({ says: 'A JWKS of public keys, at least one of which is usable' }),
-  'ca_pem?': caShape.or('null'),
-  'keys_stale_seconds?': `0 <= number.integer <= ${issuerKeysStaleSecondsMax}`,
-  'clock_skew_seconds?': `0 <= number.integer <= ${clockSkewSecondsMax}`,
-  'max_token_age_seconds?': `${maxTokenAgeSecondsMin} <= number.integer <= ${maxTokenAgeSecondsMax} | null`,
-  'bundle_signer?': referenceShape.configure({ says: 'The signer whose bundles alone change the keys' }).or('null'),
-  'shared?': type('boolean')
-    .configure({ says: 'Whether strangers, such as customers of the same service, can get tokens of the issuer' })
-    .or('null'),
-  'keys_expire_at?': timeShape.configure({ says: 'When a pasted JWKS expires. ISO 8601' }).or('null'),
-} as const
-
-export const addInput = type({
-  '+': 'reject',
-  ...organizationInput,
-  ...issuerFields,
-  name: nameShape,
-  issuer_url: issuerUrlShape,
-}).configure({ not: twoSources })
+export const addInput = type({ '+': 'reject', ...organizationInput, ...given(issuerFields, 'create') }).configure({
+  not: twoSources,
+})
 
 export const updateInput = type({
   '+': 'reject',
   ...organizationInput,
-  ...issuerFields,
+  ...given(issuerFields, 'change'),
   issuer: referenceShape,
-  'name?': nameShape,
-  'issuer_url?': issuerUrlShape,
-  'discovery?': 'true',
   'if_match?': 'string',
 }).configure({ not: { anyOf: [twoSources, ...withDiscovery] }, minProperties: 1 })
 

@@ -8,8 +8,10 @@ import { Fault } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { objectionToIssuerUrl } from '../../federation/issuer/issuer-url.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
-import { clockSkewSecondsDefault, issuerKeysStaleSecondsDefault } from '../../limits.ts'
+import { clockSkewSecondsDefault } from '../../limits.ts'
 import { shellWord } from '../../runtime/file-access.ts'
+import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
+import { issuerFields } from '../kinds/issuer.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'
@@ -55,6 +57,13 @@ async function addIssuer(context: OperationContext, input: typeof addInput.infer
 }
 
 type IssuerDraft = Omit<typeof addInput.infer, 'organization'>
+type NewColumns = Pick<IssuerRow, 'name' | 'issuerUrl' | 'caPem' | 'shared'> &
+  Pick<IssuerRow, 'keysStaleSeconds' | 'clockSkewSeconds' | 'maxTokenAgeSeconds'>
+
+/** The columns of a new issuer without those of its keys: what the input lacks has its default. */
+export function newIssuerColumns(input: { name: string; issuer_url: string }): NewColumns {
+  return newColumnsOf<IssuerRow>(issuerFields, input) as NewColumns
+}
 
 /** The row of a new issuer. @throws Fault `invalid` for a source of keys that cannot be used */
 export function draftIssuer(context: AdminContext, input: IssuerDraft, organizationId: string): IssuerRow {
@@ -62,18 +71,12 @@ export function draftIssuer(context: AdminContext, input: IssuerDraft, organizat
   return {
     id: crypto.randomUUID(),
     organizationId,
-    name: input.name,
-    issuerUrl: input.issuer_url,
     ...byDiscovery,
     keysExpireAt: null,
     keyBundle: null,
     bundleSignerId: null,
     ...keyColumns(context, organizationId, input),
-    caPem: input.ca_pem ?? null,
-    keysStaleSeconds: input.keys_stale_seconds ?? issuerKeysStaleSecondsDefault,
-    clockSkewSeconds: input.clock_skew_seconds ?? clockSkewSecondsDefault,
-    maxTokenAgeSeconds: input.max_token_age_seconds ?? null,
-    shared: input.shared ?? null,
+    ...newIssuerColumns(input),
     createdAt: now,
     updatedAt: now,
     deletedAt: null,
@@ -105,14 +108,8 @@ async function updateIssuerFields(context: OperationContext, input: typeof updat
   const issuer = pick(context, input)
   checkUnchanged(issuer, input.if_match)
   const change = {
-    name: input.name ?? issuer.name,
-    issuerUrl: input.issuer_url ?? issuer.issuerUrl,
     ...keyColumns(context, issuer.organizationId, input, issuer),
-    caPem: input.ca_pem === undefined ? issuer.caPem : input.ca_pem,
-    keysStaleSeconds: input.keys_stale_seconds ?? issuer.keysStaleSeconds,
-    clockSkewSeconds: input.clock_skew_seconds ?? issuer.clockSkewSeconds,
-    maxTokenAgeSeconds:
-      input.max_token_age_seconds === undefined ? issuer.maxTokenAgeSeconds : input.max_token_age_seconds,
+    ...columnsOf<IssuerRow>(issuerFields, input),
     shared: sharedAfter(issuer, input),
     updatedAt: context.now(),
   }

@@ -5,6 +5,8 @@ import { readIssuerKeySet } from '../../../db/tables/issuers.ts'
 import { type Issuer, sourceOf } from '../../federation/issuer/issuer.ts'
 import { readKeySet } from '../../federation/issuer/key-set.ts'
 import { firstToExpire } from '../../values/certificates.ts'
+import { showFields } from '../kinds/fields.ts'
+import { issuerFields } from '../kinds/issuer.ts'
 import type { AdminContext } from '../operation/context.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'
 import { timeOf } from '../operation/references.ts'
@@ -16,30 +18,16 @@ export async function showIssuer({ orm, registry }: AdminContext, id: string): P
   const row = registry.issuers.get(id)
   if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
   const keySet = await readIssuerKeySet(orm, id)
-  return {
-    id: row.id,
-    name: row.name,
-    issuer_url: row.issuerUrl,
-    organization_id: row.organizationId,
-    key_source: row.keySource,
-    jwks_url: row.jwksUrl,
+  const derived = {
     jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
-    clock_skew_seconds: row.clockSkewSeconds,
-    max_token_age_seconds: row.maxTokenAgeSeconds,
-    shared: row.shared,
-    ca_pem: row.caPem,
     ca_expires_at: timeOf(row.caPem === null ? null : firstToExpire(row.caPem).expiresAt),
-    keys_stale_seconds: row.keysStaleSeconds,
     keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
     keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
     bundle_signer: signerName(registry, row.bundleSignerId),
-    keys_expire_at: timeOf(row.keysExpireAt),
-    key_bundle: showBundle(registry, row),
-    managed_by: row.managedBy,
-    created_at: timeOf(row.createdAt),
-    updated_at: timeOf(row.updatedAt),
     keys: listKeys(row, keySet),
   }
+  const shown = { ...showFields(issuerFields, row, derived), key_bundle: showBundle(registry, row) }
+  return shown as IssuerShown
 }
 
 function signerName({ bundleSigners }: AdminContext['registry'], id: string | null): string | null {

@@ -10,6 +10,8 @@ import { checkUnchanged } from '../../http/entity-tag.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
 import { findOrDraftOwner } from '../../keys/owner.ts'
 import { headOfKey } from '../../registry/row-heads.ts'
+import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
+import { keyFields } from '../kinds/key.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
@@ -17,7 +19,7 @@ import { containsText, showNext, showPage } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from '../operation/references.ts'
 import { type Affected, readAffected } from '../policies/policy-impact.ts'
-import { boundsOf, checkBounds, createInput, listInput, oneInput, someInput, updateInput } from './key-input.ts'
+import { checkBounds, createInput, listInput, oneInput, rejectExpired, someInput, updateInput } from './key-input.ts'
 import { showApiKey } from './key-response.ts'
 
 const keysPerStatement = 100
@@ -109,12 +111,9 @@ async function createKey(context: OperationContext, input: typeof createInput.in
   const workspace = await findWorkspace(orm, organization.id, workspaceName)
   if (workspace === undefined) throw notFound('workspace', workspaceName)
   const owner = await findOrDraftOwner(context, organization.id, input.owner ?? 'admin')
-  const kind = input.kind ?? 'inference'
-  const { row: draft, text } = draftApiKey(
-    { organizationId: organization.id, workspaceId: workspace.id, ownerId: owner.user.id, name: input.name, kind },
-    now(),
-  )
-  const row = { ...draft, ...boundsOf(input, now()) }
+  rejectExpired(input, now())
+  const ids = { organizationId: organization.id, workspaceId: workspace.id, ownerId: owner.user.id }
+  const { row, text } = draftApiKey(ids, input, now())
   checkBounds(row, input)
   await commit(context, [...owner.statements, insertApiKey(orm, row)], [...owner.touched, { kind: 'key', id: row.id }])
   return { ...(await show(context, row.id)), key: text }
@@ -126,11 +125,8 @@ async function updateKey(context: OperationContext, input: typeof updateInput.in
   const key = pick(context, input)
   checkUnchanged(key, input.if_match)
   if (input.name !== undefined) checkNameIsFree('key', registry.keys, input.name, key.organizationId, key.id)
-  const fields: Partial<ApiKey> = {
-    ...boundsOf(input, context.now()),
-    ...(input.name === undefined ? {} : { name: input.name }),
-    ...(input.disabled === undefined ? {} : { disabled: input.disabled }),
-  }
+  rejectExpired(input, context.now())
+  const fields = columnsOf<ApiKey>(keyFields, input)
   checkBounds({ ...key, ...fields }, input)
   return change(context, input, fields)
 }
@@ -187,30 +183,21 @@ async function show(context: AdminContext, id: string) {
   return showApiKey(row, context)
 }
 
-/** The row of a new key, and its text, which is stored nowhere. */
+type NewColumns = Omit<ApiKey, 'id' | 'organizationId' | 'workspaceId' | 'ownerId' | 'hash' | 'label'>
+
+/** The row of a new key, and its text, which is stored nowhere; `now` in milliseconds. */
 export function draftApiKey(
-  fields: Pick<ApiKey, 'organizationId' | 'workspaceId' | 'ownerId' | 'name' | 'kind'>,
+  ids: Pick<ApiKey, 'organizationId' | 'workspaceId' | 'ownerId'>,
+  input: { name: string; kind?: ApiKey['kind'] },
   now: number,
 ): { row: ApiKey; text: string } {
   const text = createApiKeyText()
-  const times = { createdAt: now, updatedAt: now, deletedAt: null }
+  const columns = {
+    ...newColumnsOf<ApiKey>(keyFields, input),
+    ...{ managedBy: null, createdAt: now, updatedAt: now, deletedAt: null },
+  } as NewColumns
   return {
-    row: {
-      id: crypto.randomUUID(),
-      ...fields,
-      hash: hashApiKey(text),
-      label: labelApiKey(text),
-      disabled: false,
-      expiresAt: null,
-      limitNanodollars: null,
-      limitReset: null,
-      requestsPerMinute: null,
-      tokensPerMinute: null,
-      allowedModels: null,
-      allowedPresets: null,
-      managedBy: null,
-      ...times,
-    },
+    row: { id: crypto.randomUUID(), ...ids, hash: hashApiKey(text), label: labelApiKey(text), ...columns },
     text,
   }
 }

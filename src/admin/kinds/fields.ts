@@ -1,5 +1,6 @@
 // What a managed kind consists of: a table of its fields, and what follows from the table. It knows no kind.
 
+import { nanodollarsPerDollar } from '../../limits.ts'
 import { isSame } from '../../values/same-json.ts'
 import type { type } from '../../values/shape.ts'
 
@@ -31,8 +32,8 @@ export type Field<Column = string> = {
   /** What it means to leave it out; null by default. */
   default?: unknown
   column?: Column
-  /** The column has the id of another row, which the kind finds. */
-  refersTo?: string
+  /** The kind itself finds what the column has, such as the id of another row. */
+  isResolved?: true
   stored?: Stored
   /** A list whose order means nothing. */
   isSet?: true
@@ -122,12 +123,12 @@ function columnValue({ column = '', stored }: Field, row: unknown): unknown {
   return stored === undefined || value === null ? value : stored.toShown(value)
 }
 
-/** The columns that an input sets. What it lacks stays, and so does what refers to another row. */
+/** The columns that an input sets. What it lacks stays, and so does what the kind resolves. */
 export function columnsOf<Row>(fields: Fields, input: object): Partial<Row> {
   const sent = input as Record<string, unknown>
-  const set = Object.entries(fields).flatMap(([name, { shape, column, refersTo, stored }]) => {
+  const set = Object.entries(fields).flatMap(([name, { shape, column, isResolved, stored }]) => {
     const value = sent[name]
-    if (shape === undefined || column === undefined || refersTo !== undefined || value === undefined) return []
+    if (shape === undefined || column === undefined || isResolved === true || value === undefined) return []
     return [[column, stored === undefined ? value : stored.toColumn(value)]]
   })
   return Object.fromEntries(set) as Partial<Row>
@@ -178,4 +179,10 @@ function normalOf({ isSet, normal }: Field, value: unknown): unknown {
 export const storedTime: Stored = {
   toColumn: (value) => (value instanceof Date ? value.getTime() : null),
   toShown: (value) => new Date(Number(value)).toISOString(),
+}
+
+/** Nanodollars, which are sent and shown in US dollars. */
+export const storedMoney: Stored = {
+  toColumn: (value) => (value === null ? null : Math.round(Number(value) * nanodollarsPerDollar)),
+  toShown: (value) => Number(value) / nanodollarsPerDollar,
 }

@@ -7,6 +7,8 @@ import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { Policy } from '../../federation/policy.ts'
 import { policiesNaming } from '../../registry/trust-rows.ts'
+import { isSameTo } from '../kinds/fields.ts'
+import { issuerFields } from '../kinds/issuer.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { isBlocking, lintAgainst } from './policy-lint.ts'
 import { describeFailure, runTests } from './policy-tests.ts'
@@ -27,7 +29,7 @@ export async function rejectHarmfulChange(
 ): Promise<void> {
   const { before, after } = change
   if (isSameToPolicies(before, after)) return
-  const isLintedSame = before.issuerUrl === after.issuerUrl && before.shared === after.shared
+  const isLintedSame = isSameTo('linter', issuerFields, before, after)
   const pace = createPace()
   let linted = 0
   for (const policy of policiesNaming(registry, 'issuerId', new Set([before.id]))) {
@@ -40,11 +42,7 @@ export async function rejectHarmfulChange(
 
 /** Whether nothing differs that the tests of its policies or the linter read. */
 export function isSameToPolicies(before: IssuerRow, after: IssuerRow): boolean {
-  return readOf(before) === readOf(after)
-}
-
-function readOf({ issuerUrl, shared, clockSkewSeconds, maxTokenAgeSeconds }: IssuerRow): string {
-  return JSON.stringify([issuerUrl, shared, clockSkewSeconds, maxTokenAgeSeconds])
+  return isSameTo('linter', issuerFields, before, after) && isSameTo('tests', issuerFields, before, after)
 }
 
 async function rejectBrokenTest(policy: Policy, { before, after }: Change, now: number): Promise<void> {

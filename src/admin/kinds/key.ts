@@ -1,0 +1,155 @@
+// The fields of an API key, in the order in which documents, responses and commands have them. No policy is judged by its key.
+
+import { type ApiKey, keyKinds, limitResets } from '../../../db/schema/schema.ts'
+import { keyStates } from '../../keys/api-key.ts'
+import { keyBounds } from '../../keys/settable-limits.ts'
+import { keyHashText } from '../../values/id-text.ts'
+import { type } from '../../values/shape.ts'
+import { nameShape, referenceShape } from '../../values/shapes.ts'
+import { type Fields, storedMoney, storedTime } from './fields.ts'
+
+const numberOrNull = 'number | null'
+
+export const keyFields = {
+  id: { column: 'id', shown: 'string', line: 'id' },
+  hash: {
+    shape: type('string')
+      .narrow((text, context) => keyHashText.test(text) || context.mustBe('a SHA-256 of 64 lowercase hex digits'))
+      .configure({ pattern: keyHashText.source, says: 'SHA-256 of a key that was made elsewhere' }),
+    create: false,
+    change: false,
+    shown: 'string',
+  },
+  name: {
+    shape: nameShape,
+    required: true,
+    column: 'name',
+    shown: 'string',
+    line: 'name',
+    flag: { option: '--name <name>', says: 'name of the key' },
+  },
+  label: { column: 'label', shown: 'string', line: 'label' },
+  kind: {
+    shape: type.enumerated(...keyKinds),
+    default: 'inference',
+    change: false,
+    entry: false,
+    column: 'kind',
+    shown: type.enumerated(...keyKinds),
+    line: 'kind',
+  },
+  state: { shown: type.enumerated(...keyStates), line: 'state' },
+  owner: {
+    shape: nameShape,
+    default: 'admin',
+    change: false,
+    shown: 'string',
+    flag: { option: '--owner <user>', says: 'user who owns the key; created if it does not exist (default: admin)' },
+  },
+  workspace: {
+    shape: referenceShape,
+    entry: nameShape,
+    default: 'default',
+    change: false,
+    shown: 'string',
+    line: 'workspace',
+    flag: { option: '--workspace <workspace>', says: 'workspace, by name or id (default: default)' },
+  },
+  disabled: { shape: type('boolean'), create: false, default: false, column: 'disabled', shown: 'boolean' },
+  organization_id: { column: 'organizationId', shown: 'string' },
+  workspace_id: { column: 'workspaceId', shown: 'string' },
+  owner_id: { column: 'ownerId', shown: 'string', line: 'owner' },
+  usage: { shown: 'number', line: 'used?' },
+  expires_at: {
+    shape: keyBounds['expires_at?'],
+    column: 'expiresAt',
+    stored: storedTime,
+    shown: 'string | null',
+    line: 'expires (UTC)?',
+    flag: {
+      option: '--expires-at <time>',
+      says: 'when the key expires: a time such as 2027-01-01T00:00:00Z, or 30d for 30 days from now',
+      form: 'future',
+      no: 'never expire',
+    },
+  },
+  limit: {
+    shape: keyBounds['limit?'],
+    column: 'limitNanodollars',
+    stored: storedMoney,
+    shown: numberOrNull,
+    line: 'limit?',
+    flag: {
+      option: '--budget <dollars>',
+      says: 'what the key may spend, in US dollars; requests without a known cost do not count (see: latchkey prices)',
+      form: 'money',
+      no: 'remove the budget',
+    },
+  },
+  limit_reset: {
+    shape: keyBounds['limit_reset?'],
+    column: 'limitReset',
+    shown: type.enumerated(...limitResets).or('null'),
+    flag: {
+      option: '--budget-reset <period>',
+      says: 'how often the budget starts again, UTC',
+      choices: limitResets,
+      no: 'make it a budget for the whole life of the key',
+    },
+  },
+  limit_remaining: { shown: numberOrNull },
+  usage_daily: { shown: 'number' },
+  usage_weekly: { shown: 'number' },
+  usage_monthly: { shown: 'number' },
+  requests_per_minute: {
+    shape: keyBounds['requests_per_minute?'],
+    column: 'requestsPerMinute',
+    shown: numberOrNull,
+    line: 'requests per minute?',
+    flag: {
+      option: '--requests-per-minute <number>',
+      says: 'maximum number of requests per minute',
+      form: 'number',
+      no: 'remove the limit on requests',
+    },
+  },
+  tokens_per_minute: {
+    shape: keyBounds['tokens_per_minute?'],
+    column: 'tokensPerMinute',
+    shown: numberOrNull,
+    line: 'tokens per minute?',
+    flag: {
+      option: '--tokens-per-minute <number>',
+      says: 'maximum number of tokens per minute',
+      form: 'number',
+      no: 'remove the limit on tokens',
+    },
+  },
+  allowed_models: {
+    shape: keyBounds['allowed_models?'],
+    column: 'allowedModels',
+    isSet: true,
+    shown: 'string[] | null',
+    line: 'models?',
+    flag: {
+      option: '--allowed-models <pattern...>',
+      says: 'models that the key may use; * matches any characters',
+      no: 'remove the model restriction',
+    },
+  },
+  allowed_presets: {
+    shape: keyBounds['allowed_presets?'],
+    column: 'allowedPresets',
+    isSet: true,
+    shown: 'string[] | null',
+    line: 'presets?',
+    flag: {
+      option: '--allowed-presets <pattern...>',
+      says: 'presets that the key may use; every request must name one of them',
+      no: 'remove the preset restriction',
+    },
+  },
+  managed_by: { column: 'managedBy', shown: 'string | null' },
+  created_at: { column: 'createdAt', stored: storedTime, shown: 'string' },
+  updated_at: { column: 'updatedAt', stored: storedTime, shown: 'string' },
+} as const satisfies Fields<ApiKey>
