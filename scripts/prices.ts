@@ -1,10 +1,11 @@
 // `latchkey prices`: US dollars per million tokens, for inference servers that do not report a cost.
 import type { Command } from 'commander'
+import { priceFields } from '../src/admin/kinds/price.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { command, group, runAlone } from './shared/command-line.ts'
+import { fieldInput, fieldOptions } from './shared/field-options.ts'
 import { readJsonFile } from './shared/input-files.ts'
 import { operationCommand } from './shared/operation-command.ts'
-import { money } from './shared/option-values.ts'
 import { dollars } from './shared/render.ts'
 import { table } from './shared/table.ts'
 
@@ -26,13 +27,6 @@ export function pricesCommand(): Command {
     "prices set 'meta/*' --prompt 0.15 --completion 0.6",
     'prices set big --prompt 3 --completion 15 --cached 0.3',
   ])
-    .requiredOption('--prompt <dollars>', 'US dollars per million prompt tokens', money)
-    .requiredOption('--completion <dollars>', 'US dollars per million completion tokens', money)
-    .option(
-      '--cached <dollars>',
-      'US dollars per million cached prompt tokens (default: the price of prompt tokens)',
-      money,
-    )
   const importing = command('import <file>', 'Set all prices in a JSON file; if one is invalid, none is set', [
     'prices import prices.json',
   ]).addHelpText(
@@ -42,12 +36,9 @@ export function pricesCommand(): Command {
   return group('prices', 'US dollars per million tokens, for inference servers that do not report a cost', [
     operationCommand(command('list', 'List the prices', ['prices list']), 'prices.list', () => ({}), draw),
     operationCommand(
-      set,
+      fieldOptions(set, priceFields, 'create'),
       'prices.set',
-      ({ words, options: { prompt, completion, cached } }) => {
-        const price = { model: words[0], prompt, completion, ...(cached === undefined ? {} : { cached }) }
-        return { prices: [price] }
-      },
+      ({ words, options }) => ({ prices: [{ ...fieldInput(priceFields, options), model: words[0] }] }),
       draw,
     ),
     operationCommand(importing, 'prices.set', ({ words }) => ({ prices: readJsonFile(words[0] ?? '') }), draw),

@@ -1,12 +1,14 @@
 // `latchkey upstreams`: the inference servers behind this service.
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
+import { upstreamFields } from '../src/admin/kinds/upstream.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { type Arguments, command, group, type Options, runAlone } from './shared/command-line.ts'
+import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { readTextFile } from './shared/input-files.ts'
 import { commandOnOne, operationCommand } from './shared/operation-command.ts'
-import { durationSeconds, removable, wholeNumber } from './shared/option-values.ts'
+import { removable } from './shared/option-values.ts'
 import { managedBy, record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
@@ -15,17 +17,12 @@ type Upstream = OperationResponse<'upstreams.show'>
 
 const show = (row: Upstream) =>
   record({
-    id: row.id,
-    name: row.name,
-    'base URL': row.base_url,
-    credential: describeCredential(row),
-    models: row.models.join(' '),
-    priority: row.priority,
-    'private CA': row.ca_pem === null ? 'none' : 'set',
-    'first byte within': `${row.first_byte_seconds} s`,
-    'silent at most': `${row.idle_seconds} s`,
-    'extra request headers': row.forward_headers.join(' ') || 'none',
-    'extra response headers': row.return_headers.join(' ') || 'none',
+    ...fieldLines(upstreamFields, row, {
+      has_credential: describeCredential(row),
+      ca_pem: row.ca_pem === null ? 'none' : 'set',
+      forward_headers: row.forward_headers.join(' ') || 'none',
+      return_headers: row.return_headers.join(' ') || 'none',
+    }),
     ...managedBy(row),
   })
 
@@ -59,9 +56,7 @@ function addCommand(): Command {
     "upstreams add --name big --inference-url https://llm.example/v1 --credential-file key.txt --models 'meta/*' --priority 10",
     'upstreams add --name east --inference-url https://east.example/v1 --credential exchange:/var/run/secrets/east/token --exchange-policy 03e6381f-4326-41a0-b1a5-e93afff92aa9',
   ])
-    .requiredOption('--name <name>', 'name of the upstream')
-    .requiredOption('--inference-url <url>', 'base URL, which usually ends in /v1')
-  return operationCommand(fieldOptions(made), 'upstreams.add', fieldsOf, (row) =>
+  return operationCommand(withOptions(made, 'create'), 'upstreams.add', fieldsOf, (row) =>
     [show(row), '', `Next: latchkey upstreams check ${JSON.stringify(row.name)}`].join('\n'),
   )
 }
@@ -96,15 +91,10 @@ function updateCommand(): Command {
     'upstreams update gpu --priority 1',
     "upstreams update gpu --models 'meta/*' 'mistral/*'",
   ])
-    .option('--name <name>', 'new name')
-    .option('--inference-url <url>', 'new base URL')
     .option('--no-credential-file', 'remove the credential')
     .option('--no-credential', 'the same, also for one that is exchanged')
-    .option('--no-ca-file', 'trust the public certificates again')
-    .option('--no-forward-header', 'forward only the request headers that inference needs')
-    .option('--no-return-header', 'return only the response headers that clients use')
   return operationCommand(
-    fieldOptions(made),
+    withOptions(made, 'change'),
     'upstreams.update',
     (given) => ({ upstream: given.words[0], ...fieldsOf(given) }),
     show,
@@ -136,8 +126,8 @@ function checkCommand(): Command {
   )
 }
 
-function fieldOptions(made: Command): Command {
-  return made
+function withOptions(made: Command, at: 'create' | 'change'): Command {
+  return fieldOptions(made, upstreamFields, at)
     .option(
       '--credential-file <file>',
       'file that contains the credential that the server requires; - for standard input',
@@ -151,17 +141,6 @@ function fieldOptions(made: Command): Command {
     .option('--exchange-url <url>', 'token endpoint (RFC 8693) instead of that of the URL')
     .option('--exchange-audience <audience>', 'audience to send to the token endpoint')
     .option('--exchange-scope <scope>', 'scope to send to the token endpoint')
-    .option('--models <pattern...>', 'models that it serves; * matches any characters (default: all)')
-    .option(
-      '--priority <number>',
-      'order in which servers are tried, from 0 (first) to 100 (default: 100)',
-      wholeNumber,
-    )
-    .option('--ca-file <file>', 'certificates (PEM) to trust instead of the public ones')
-    .option('--first-byte <duration>', 'maximum time until the response starts (default: 10m)', durationSeconds)
-    .option('--idle <duration>', 'maximum silence during a response (default: 5m)', durationSeconds)
-    .option('--forward-header <name...>', 'also forward these request headers; never credentials')
-    .option('--return-header <name...>', 'also return these response headers to callers')
 }
 
 function readCredential(path: string | null | undefined): string | null | undefined {
@@ -186,19 +165,10 @@ function exchangeOf({ credential, ...options }: Options): object | null | undefi
 }
 
 function fieldsOf({ options }: Arguments): Record<string, unknown> {
-  const [credentialFile, caFile] = [removable(options.credentialFile), removable(options.caFile)]
   return {
-    name: options.name,
-    base_url: options.inferenceUrl,
-    credential: options.credential === false ? null : readCredential(credentialFile),
+    ...fieldInput(upstreamFields, options),
+    credential: options.credential === false ? null : readCredential(removable(options.credentialFile)),
     credential_exchange: exchangeOf(options),
-    models: options.models,
-    priority: options.priority,
-    ca_pem: typeof caFile === 'string' ? readTextFile(caFile) : caFile,
-    first_byte_seconds: options.firstByte,
-    idle_seconds: options.idle,
-    forward_headers: removable(options.forwardHeader),
-    return_headers: removable(options.returnHeader),
   }
 }
 

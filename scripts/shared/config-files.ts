@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import type { LineCounter } from 'yaml'
+import { sourcedIn } from '../../src/admin/kinds/kinds.ts'
 import { Fault } from '../../src/fault.ts'
 import { socketBodyBytesMax } from '../../src/limits.ts'
 import { deferLibrary } from '../../src/runtime/deferred-library.ts'
@@ -12,13 +13,6 @@ import { readTextFile } from './input-files.ts'
 export const yamlLibrary = deferLibrary('yaml', () => require('yaml') as typeof import('yaml'))
 
 type Fields = Record<string, unknown>
-
-/** Fields that a document may take from elsewhere, by collection, and how the text is read. */
-const sources: Readonly<Record<string, readonly string[]>> = {
-  issuers: ['jwks', 'ca_pem'],
-  presets: ['system_prompt'],
-  upstreams: ['ca_pem', 'credential'],
-}
 
 /** As an operation takes them: one document with its digest, or those of several owners in the order in which the files name them. */
 export type GivenDocuments = { document?: Fields; sha256?: string; documents?: Fields[]; sha256s?: string[] }
@@ -91,7 +85,7 @@ function readConfigText(path: string, text: string): Fields {
   const resolved = Object.entries(document).map(([collection, entries]) => [
     collection,
     Array.isArray(entries)
-      ? entries.map((entry: unknown) => resolveSources(entry, sources[collection] ?? [], folder))
+      ? entries.map((entry: unknown) => resolveSources(entry, sourcedIn(collection), folder))
       : (entries as unknown),
   ])
   return Object.fromEntries(resolved) as Fields

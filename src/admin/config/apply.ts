@@ -2,20 +2,15 @@
 
 import type { ConfigDocument } from '../../../db/schema/schema.ts'
 import type { Touched } from '../../../db/tables/admin-changes.ts'
-import { updateApiKey } from '../../../db/tables/api-keys.ts'
 import { putConfigDocument } from '../../../db/tables/config-documents.ts'
 import { updateIssuer } from '../../../db/tables/issuers.ts'
-import { updatePolicy } from '../../../db/tables/policies.ts'
-import { updatePreset } from '../../../db/tables/presets.ts'
-import { deletePrice, updateUpstream } from '../../../db/tables/upstreams.ts'
-import type { Statement } from '../../../db/write/rows.ts'
 import { Fault } from '../../fault.ts'
+import { kindRecords, recordOf } from '../kinds/kinds.ts'
 import { commit } from '../operation/commit.ts'
 import type { OperationContext } from '../operation/operation.ts'
 import { checkOwner } from '../operation/ownership.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
-import { commonKinds, type Kind } from './document.ts'
-import { rowKinds } from './drafts.ts'
+import { collections } from './collections.ts'
 import type { Change } from './plan.ts'
 import type { OwnedDocument, Prepared } from './prepare.ts'
 
@@ -66,13 +61,13 @@ export async function applyChanges(
   // A name or an issuer URL that is given up may be in use again.
   const statements = [
     ...documents.map(putConfigDocument),
-    ...deleted.map(({ kind, id = '' }) => deletion(context, kind, id, now)),
+    ...deleted.map(({ kind, id = '' }) => collections[kind].remove(context.orm, id, now)),
     ...owners.flatMap((owner) => owner.statements),
     ...applied.filter(changesUrl).map(({ id = '' }) => updateIssuer(context.orm, id, { issuerUrl: `moved ${id}` })),
     ...saved.flatMap(({ draft }) => draft.save()),
   ]
   const touched: Touched[] = applied.map((change) => ({
-    kind: rowKinds[change.kind],
+    kind: kindRecords[change.kind].one,
     id: change.id ?? draftOf(prepared, change).id,
   }))
   const groupId = crypto.randomUUID()
@@ -127,8 +122,8 @@ function checkOwners(
 ): void {
   if (documents.some(({ owner }) => owner !== null)) return
   for (const { kind, name, managedBy } of changes) {
-    const within = commonKinds.includes(kind) ? {} : { organizationId }
-    if (managedBy !== undefined) checkOwner(context, rowKinds[kind], { name, managedBy, ...within })
+    const within = recordOf(kind).isCommon === true ? {} : { organizationId }
+    if (managedBy !== undefined) checkOwner(context, kindRecords[kind].one, { name, managedBy, ...within })
   }
 }
 
@@ -175,23 +170,4 @@ function namesOf(changes: readonly Change[]): string {
   const names = changes.slice(0, namesShownMax).map(({ kind, name }) => `${kind} ${JSON.stringify(name)}`)
   const more = changes.length - names.length
   return names.join(', ') + (more > 0 ? ` and ${more} more` : '')
-}
-
-/** Deletes as the operation on one object does. A preset is archived. */
-function deletion({ orm }: OperationContext, kind: Kind, id: string, now: number): Statement {
-  const marked = { deletedAt: now, updatedAt: now }
-  switch (kind) {
-    case 'issuers':
-      return updateIssuer(orm, id, marked)
-    case 'keys':
-      return updateApiKey(orm, id, marked)
-    case 'policies':
-      return updatePolicy(orm, id, marked)
-    case 'presets':
-      return updatePreset(orm, id, { status: 'archived', statusUpdatedAt: now, updatedAt: now })
-    case 'upstreams':
-      return updateUpstream(orm, id, { ...marked, credentialEncrypted: null })
-    case 'prices':
-      return deletePrice(orm, id, now)
-  }
 }

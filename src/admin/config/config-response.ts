@@ -1,8 +1,8 @@
 // The responses of the operations on configuration documents, as shapes for the OpenAPI document.
 
 import { type } from '../../values/shape.ts'
+import { kinds } from '../kinds/kinds.ts'
 import { findingResponse } from '../operation/responses.ts'
-import { kinds } from './document.ts'
 import { actions } from './plan.ts'
 
 const change = type({

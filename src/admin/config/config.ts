@@ -2,13 +2,14 @@
 import { Fault } from '../../fault.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, textShape } from '../../values/shapes.ts'
+import { type Entry, type Kind, kinds, recordOf } from '../kinds/kinds.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput } from '../operation/references.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
 import { applyChanges } from './apply.ts'
+import { collections } from './collections.ts'
 import type { planResponse } from './config-response.ts'
-import { commonKinds, documentShape, type Entry, type Kind, kinds } from './document.ts'
-import { readSaved } from './entries.ts'
+import { documentShape } from './document.ts'
 import { type Action, actions, type Change } from './plan.ts'
 import { type OwnedDocument, type Prepared, prepare } from './prepare.ts'
 
@@ -59,19 +60,19 @@ async function exportAll(
   { organization, owner, only = [...kinds] }: typeof exportInput.infer,
 ) {
   const { id, name } = findOrganization(context.registry, organization)
-  const collections: Partial<Record<Kind, Entry[]>> = {}
+  const exported: Partial<Record<Kind, Entry[]>> = {}
   for (const kind of kinds.filter((each) => only.includes(each))) {
-    if (context.actor.kind === 'key' && commonKinds.includes(kind)) continue
-    const saved = await readSaved(context, kind, id)
+    if (context.actor.kind === 'key' && recordOf(kind).isCommon === true) continue
+    const saved = await collections[kind].read(context, id)
     const chosen = saved.filter(({ managedBy }) => owner === undefined || managedBy === owner)
     const sorted = chosen.toSorted((one, other) => (one.name < other.name ? -1 : 1))
-    if (sorted.length > 0) collections[kind] = sorted.map(({ entry }) => entry)
+    if (sorted.length > 0) exported[kind] = sorted.map(({ entry }) => entry)
   }
   const isLocked = [...context.registry.configDocuments.values()].some(
     (row) => row.organizationId === id && row.owner === owner && row.locked,
   )
   const owned = owner === undefined ? {} : { owner, ...(isLocked ? { owner_locks: true } : {}) }
-  return { latchkey: 1, organization: name, ...owned, ...collections }
+  return { latchkey: 1, organization: name, ...owned, ...exported }
 }
 
 function documentsIn({ document, documents }: Pick<typeof planInput.infer, 'document' | 'documents'>) {

@@ -1,7 +1,6 @@
 // The rows that the entries of a document would save, checked as the operations on each kind check them. Nothing is written here.
 
 import type { ApiKey, Issuer, Policy } from '../../../db/schema/schema.ts'
-import type { Touched } from '../../../db/tables/admin-changes.ts'
 import { insertApiKey, updateApiKey } from '../../../db/tables/api-keys.ts'
 import { insertIssuer, updateIssuer } from '../../../db/tables/issuers.ts'
 import { listWorkspaces } from '../../../db/tables/organizations.ts'
@@ -17,13 +16,14 @@ import { checkBounds, rejectExpired } from '../keys/key-input.ts'
 import { draftApiKey } from '../keys/keys.ts'
 import { newColumnsOf } from '../kinds/fields.ts'
 import { keyFields } from '../kinds/key.ts'
+import type { Entry } from '../kinds/kinds.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { checkNameIsFree, notFound } from '../operation/references.ts'
 import { draftPolicy } from '../policies/policies.ts'
 import { checkPolicyFields } from '../policies/policy-edit.ts'
 import { draftPrice } from '../upstreams/prices.ts'
-import type { Entry, EntryOf, Kind } from './document.ts'
-import { issuerEntry, keyEntry, policyEntry, priceEntry } from './entries.ts'
+import type { EntryOf } from './document.ts'
+import { issuerEntry, keyEntry, oursIn, policyEntry, priceEntry } from './entries.ts'
 import type { Saved } from './plan.ts'
 
 /** What an entry would save. `secret` is the text of a new key. */
@@ -56,10 +56,8 @@ export type Drafting = {
 
 export async function createDrafting(context: AdminContext, organizationId: string): Promise<Drafting> {
   const { registry, orm } = context
-  const isOurs = (row: { organizationId: string; deletedAt: number | null }) =>
-    row.organizationId === organizationId && row.deletedAt === null
-  const issuers = [...registry.issuers.values()].filter(isOurs)
-  const keys = [...registry.keys.values()].filter((row) => isOurs(row) && row.kind === 'inference')
+  const issuers = oursIn(registry.issuers.values(), organizationId)
+  const keys = oursIn(registry.keys.values(), organizationId).filter(({ kind }) => kind === 'inference')
   const workspaces = await listWorkspaces(orm, organizationId)
   return {
     context,
@@ -217,13 +215,3 @@ export function draftPriceEntry(drafting: Drafting, wanted: EntryOf<'prices'>, s
   const row = { ...draftPrice(wanted, drafting.now), managedBy: ownerOf(drafting, saved) }
   return { entry: priceEntry(row), id: row.model, save: () => putPrices([row]) }
 }
-
-/** The kind of a row in the log of changes. */
-export const rowKinds = {
-  issuers: 'issuer',
-  keys: 'key',
-  policies: 'policy',
-  presets: 'preset',
-  upstreams: 'upstream',
-  prices: 'price',
-} as const satisfies Record<Kind, Touched['kind']>

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { createPace, mapInSlices } from '../../../db/read/pace.ts'
 import { canonicalText, isSame } from '../../values/same-json.ts'
-import { defaultOf, type Entry, type Kind } from './document.ts'
+import { defaultOf, type Entry, type Kind, recordOf } from '../kinds/kinds.ts'
 
 export const actions = ['create', 'update', 'delete', 'adopt', 'conflict'] as const
 export type Action = (typeof actions)[number]
@@ -27,9 +27,6 @@ export type Change = {
   /** Names of policies that become inactive. */
   policiesAffected?: string[]
 }
-
-/** Fields whose values a plan omits: it shows only that they change. */
-const secretFields = ['credential']
 
 /** The collections of one kind in the documents that are planned together: their owners, and all names in them. */
 export type Together = { owners: ReadonlySet<string | null>; names: ReadonlySet<string> }
@@ -65,8 +62,8 @@ function planOne(
   saved: Saved | undefined,
   actionOn: (managedBy: string | null) => Action,
 ): Change[] {
-  if (saved === undefined) return [{ kind, name, action: 'create', fields: compare({}, entry, () => undefined) }]
-  const fields = compare({ ...saved.entry, ...was }, entry, (field) => defaultOf(kind, field))
+  if (saved === undefined) return [{ kind, name, action: 'create', fields: compare(kind, {}, entry, () => undefined) }]
+  const fields = compare(kind, { ...saved.entry, ...was }, entry, (field) => defaultOf(kind, field))
   const action = actionOn(saved.managedBy)
   if (action === 'update' && fields.length === 0) return []
   return [{ ...identityOf(saved), kind, action, fields }]
@@ -76,13 +73,14 @@ function identityOf({ name, id, updatedAt, managedBy }: Saved): Pick<Change, 'na
   return { name, id, updatedAt, ...(managedBy === null ? {} : { managedBy }) }
 }
 
-/** A value that is left out is shown as what it means. */
-function compare(before: Entry, after: Entry, meaningOf: (field: string) => unknown): FieldChange[] {
+/** A value that is left out is shown as what it means. Of a secret, only that it changes. */
+function compare(kind: Kind, before: Entry, after: Entry, meaningOf: (field: string) => unknown): FieldChange[] {
+  const { fields } = recordOf(kind)
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter((field) => !isSame(before[field], after[field]))
     .toSorted()
     .map((field) =>
-      secretFields.includes(field)
+      fields[field]?.isSecret === true
         ? { field }
         : { field, before: before[field] ?? meaningOf(field), after: after[field] ?? meaningOf(field) },
     )

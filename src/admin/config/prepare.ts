@@ -3,20 +3,12 @@ import { createPace } from '../../../db/read/pace.ts'
 import type { ConfigDocument as AppliedDocument } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { issuerUrlTaken } from '../issuers/issuers.ts'
+import { type Entry, type Kind, kindRecords, kinds, recordOf } from '../kinds/kinds.ts'
 import type { OperationContext } from '../operation/operation.ts'
 import { findOrganization } from '../operation/references.ts'
-import { type ConfigDocument, commonKinds, type Entry, type EntryOf, type Kind, kinds, nameOf } from './document.ts'
-import {
-  createDrafting,
-  type Draft,
-  type Drafting,
-  draftIssuerEntry,
-  draftKeyEntry,
-  draftPolicyEntry,
-  draftPriceEntry,
-} from './drafts.ts'
-import { readSaved } from './entries.ts'
-import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
+import { collections } from './collections.ts'
+import type { ConfigDocument } from './document.ts'
+import { createDrafting, type Draft, type Drafting } from './drafts.ts'
 import { type Change, fingerprintOf, type LockChange, planCollection, type Saved } from './plan.ts'
 import { addAffected, type Review, rejectHarmfulIssuers, reviewPolicies } from './review.ts'
 
@@ -61,7 +53,7 @@ export async function prepare(
   for (const kind of kinds) {
     const having = given.filter((document) => document[kind] !== undefined)
     if (having.length === 0) continue
-    if (context.actor.kind === 'key' && commonKinds.includes(kind))
+    if (context.actor.kind === 'key' && recordOf(kind).isCommon === true)
       throw new Fault('forbidden', `${kind} belong to the installation: change them with the command, on the server`)
     const planned = await planKind(drafting, kind, having)
     changes.push(...planned.changes)
@@ -117,7 +109,7 @@ async function planKind(
   kind: Kind,
   documents: readonly ConfigDocument[],
 ): Promise<{ drafted: NamedDraft[]; changes: Change[] }> {
-  const saved = await readSaved(drafting.context, kind, drafting.organizationId)
+  const saved = await collections[kind].read(drafting.context, drafting.organizationId)
   const savedByName = new Map(saved.map((each) => [each.name, each]))
   const drafted = new Map<string, NamedDraft>()
   const parts: { owner: string | null; wanted: NamedDraft[] }[] = []
@@ -165,11 +157,15 @@ async function draftAll(
   const drafted: NamedDraft[] = []
   const pace = createPace()
   for (const entry of entries) {
-    const name = nameOf(kind, entry)
+    const name = kindRecords[kind].nameOf(entry)
     try {
       const other = all.get(name)
       if (other !== undefined) throw namedTwice(drafting.owner, other.owner)
-      const draft = { ...(await draftOne(drafting, kind, entry, saved.get(name))), name, owner: drafting.owner }
+      const draft = {
+        ...(await collections[kind].draft(drafting, entry, saved.get(name))),
+        name,
+        owner: drafting.owner,
+      }
       drafted.push(draft)
       all.set(name, draft)
     } catch (error) {
@@ -187,24 +183,6 @@ function namedTwice(owner: string | null, other: string | null): Fault {
       ? 'in the document twice'
       : `in the documents of ${JSON.stringify(other)} and ${JSON.stringify(owner)}`
   return new Fault('invalid', `it is ${where}; remove one of the two`)
-}
-
-/** The shape of the document has checked that the entry is one of this kind. */
-async function draftOne(drafting: Drafting, kind: Kind, entry: Entry, saved: Saved | undefined): Promise<Draft> {
-  switch (kind) {
-    case 'issuers':
-      return draftIssuerEntry(drafting, entry as EntryOf<'issuers'>, saved)
-    case 'keys':
-      return draftKeyEntry(drafting, entry as EntryOf<'keys'>, saved)
-    case 'policies':
-      return draftPolicyEntry(drafting, entry as EntryOf<'policies'>, saved)
-    case 'presets':
-      return draftPresetEntry(drafting, entry as EntryOf<'presets'>, saved)
-    case 'upstreams':
-      return draftUpstreamEntry(drafting, entry as EntryOf<'upstreams'>, saved)
-    case 'prices':
-      return draftPriceEntry(drafting, entry as EntryOf<'prices'>, saved)
-  }
 }
 
 /** One issuer URL means one issuer, after the change. */

@@ -1,12 +1,13 @@
 // The JSON Schema of a configuration document, as an editor uses it: with the fields that a file takes from elsewhere.
 import { schemaOf } from '../../http/operation-doc.ts'
 import type { JsonSchema } from '../../values/shape.ts'
+import { kinds, sourcedIn } from '../kinds/kinds.ts'
 import { documentShape } from './document.ts'
 
 const fileSource = { type: 'object', required: ['file'], properties: { file: { type: 'string' } } }
 const environmentSource = { type: 'object', required: ['env'], properties: { env: { type: 'string' } } }
 /** Fields that a file may take from another file or from the environment. */
-const sourced = ['jwks', 'ca_pem', 'credential', 'system_prompt']
+const sourced = kinds.flatMap(sourcedIn)
 
 /** JSON Schema 2020-12 of what `config plan` reads. */
 export function describeDocument(): JsonSchema {

@@ -16,10 +16,12 @@ import { dialects, readPreset } from '../../presets/preset.ts'
 import { checkPresetSlug, parsePresetReference, readPresetReference } from '../../presets/reference.ts'
 import { showDesignated, showPreset, showVersion } from '../../presets/responses.ts'
 import type { Fields } from '../../presets/schema/fields.ts'
-import { presetChanges, presetList, presetPage } from '../../presets/shapes.ts'
+import { presetList, presetPage } from '../../presets/shapes.ts'
 import type { Version } from '../../presets/versions.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape } from '../../values/shapes.ts'
+import { columnsOf, given } from '../kinds/fields.ts'
+import { presetFields } from '../kinds/preset.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { type LastUse, withLastUse } from '../operation/last-use-response.ts'
@@ -46,7 +48,7 @@ const applyInput = type({ ...one, target: type.enumerated(...targets), body: jso
 const saveInput = type({ ...within, preset: referenceShape, dialect: type.enumerated(...dialects), body: jsonText })
 const updateInput = type({
   ...within,
-  ...presetChanges,
+  ...given(presetFields, 'change'),
   preset: referenceShape,
   'if_match?': 'string',
 })
@@ -167,7 +169,7 @@ async function update(context: OperationContext, input: typeof updateInput.infer
   checkChanges(input, ['organization', 'workspace', 'preset', 'if_match'])
   const preset = await findPreset(context, input)
   checkUnchanged(preset, input.if_match)
-  const { name, description, status, designated_version: designated } = input
+  const { status, designated_version: designated } = input
   if (designated !== undefined && designated > preset.latestVersion)
     throw new Fault(
       'invalid',
@@ -175,11 +177,9 @@ async function update(context: OperationContext, input: typeof updateInput.infer
     )
   const now = context.now()
   const saved = await change(context, preset, {
+    ...columnsOf<PresetRow>(presetFields, input),
+    ...(status === undefined || status === preset.status ? {} : { statusUpdatedAt: now }),
     updatedAt: now,
-    ...(name === undefined ? {} : { name }),
-    ...(description === undefined ? {} : { description }),
-    ...(designated === undefined ? {} : { designatedVersion: designated }),
-    ...(status === undefined || status === preset.status ? {} : { status, statusUpdatedAt: now }),
   })
   return showWhole(context, saved)
 }

@@ -2,32 +2,19 @@
 import { mapInSlices } from '../../../db/read/pace.ts'
 import type { Price } from '../../../db/schema/schema.ts'
 import { deletePrice, findPrices, listPrices, putPrices } from '../../../db/tables/upstreams.ts'
-import { modelCharactersMax, nanodollarsPerDollar, priceDollarsMax, pricesAtOnceMax } from '../../limits.ts'
+import { pricesAtOnceMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
-import { moneyShape } from '../../values/shapes.ts'
+import { given, newColumnsOf, responseOf, showFields } from '../kinds/fields.ts'
+import { priceFields } from '../kinds/price.ts'
 import { commit } from '../operation/commit.ts'
 import { containsText, listPage, pageOfRows, totalCount } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
-import { notFound, timeOf } from '../operation/references.ts'
+import { notFound } from '../operation/references.ts'
 
-const dollars = moneyShape(priceDollarsMax)
-export const priceShape = type({
-  '+': 'reject',
-  model: `1 <= string <= ${modelCharactersMax}`,
-  prompt: dollars,
-  completion: dollars,
-  'cached?': dollars.or('null'),
-})
+export const priceShape = type({ '+': 'reject', ...given(priceFields, 'create') })
 const importInput = type({ '+': 'reject', prices: priceShape.array().moreThanLength(0).atMostLength(pricesAtOnceMax) })
 export const priceListResponse = type({
-  data: type({
-    model: 'string',
-    prompt: 'number',
-    completion: 'number',
-    cached: 'number | null',
-    managed_by: 'string | null',
-    updated_at: 'string',
-  }).array(),
+  data: type(responseOf(priceFields)).array(),
   ...totalCount,
 })
 const oneInput = type({ '+': 'reject', model: 'string' })
@@ -62,16 +49,9 @@ async function setPrices(context: OperationContext, { prices }: typeof importInp
 }
 
 /** The row of a price; `now` in milliseconds. */
-export function draftPrice({ model, prompt, completion, cached }: typeof priceShape.infer, now: number): Price {
-  return {
-    model,
-    promptNanodollars: Math.round(prompt * nanodollarsPerDollar),
-    completionNanodollars: Math.round(completion * nanodollarsPerDollar),
-    cachedNanodollars: cached === undefined || cached === null ? null : Math.round(cached * nanodollarsPerDollar),
-    updatedAt: now,
-    deletedAt: null,
-    managedBy: null,
-  }
+export function draftPrice(input: typeof priceShape.infer, now: number): Price {
+  const columns = newColumnsOf<Price>(priceFields, input) as Omit<Price, 'updatedAt' | 'deletedAt' | 'managedBy'>
+  return { ...columns, updatedAt: now, deletedAt: null, managedBy: null }
 }
 
 async function removePrice(context: OperationContext, { model }: typeof oneInput.infer) {
@@ -81,20 +61,6 @@ async function removePrice(context: OperationContext, { model }: typeof oneInput
   return { model, deleted: true }
 }
 
-function showPrice({
-  model,
-  promptNanodollars,
-  completionNanodollars,
-  cachedNanodollars,
-  managedBy,
-  updatedAt,
-}: Price) {
-  return {
-    model,
-    prompt: promptNanodollars / nanodollarsPerDollar,
-    completion: completionNanodollars / nanodollarsPerDollar,
-    cached: cachedNanodollars === null ? null : cachedNanodollars / nanodollarsPerDollar,
-    managed_by: managedBy,
-    updated_at: timeOf(updatedAt),
-  }
+function showPrice(row: Price) {
+  return showFields(priceFields, row, {}) as (typeof priceListResponse.infer)['data'][number]
 }

@@ -1,30 +1,23 @@
 // Admin operations on upstreams: the inference servers of the installation, the models that each serves, and whether it responds.
 
-import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
 import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
 import { listSigningKeys } from '../../../db/tables/signing-keys.ts'
 import { insertUpstream, updateUpstream } from '../../../db/tables/upstreams.ts'
 import { Fault } from '../../fault.ts'
 import { sealCredential } from '../../inference/upstream/credentials.ts'
 import { configuredUpstreamName, type Upstream } from '../../inference/upstream/targets.ts'
-import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault, upstreamPriorityMax } from '../../limits.ts'
 import { openMasterKey } from '../../tokens/keyring.ts'
 import { type } from '../../values/shape.ts'
 import { checkCertificates } from '../issuers/issuer-input.ts'
+import { columnsOf, newColumnsOf, showFields } from '../kinds/fields.ts'
+import { upstreamFields } from '../kinds/upstream.ts'
+import { withoutSlash } from '../kinds/upstream-shapes.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
-import { checkChanges, notFound, timeOf } from '../operation/references.ts'
+import { checkChanges, notFound } from '../operation/references.ts'
 import { checkUpstream } from './upstream-check.ts'
-import {
-  addInput,
-  checkInput,
-  exchangeColumn,
-  headerColumns,
-  oneInput,
-  updateInput,
-  withoutSlash,
-} from './upstream-input.ts'
+import { addInput, checkInput, exchangeColumn, oneInput, updateInput } from './upstream-input.ts'
 import type { upstreamResponse } from './upstream-response.ts'
 
 export const upstreamOperations = {
@@ -44,17 +37,10 @@ async function changeUpstream(context: OperationContext, input: typeof updateInp
   checkChanges(input, ['upstream'])
   const upstream = find(context, input.upstream)
   if (input.name !== undefined) checkName(context, input.name, upstream.id)
-  const { base_url, ca_pem, first_byte_seconds, idle_seconds } = input
+  const { base_url, ca_pem } = input
   if (typeof ca_pem === 'string') checkCertificates(ca_pem)
   const change: Partial<UpstreamRow> = {
-    ...(input.name === undefined ? {} : { name: input.name }),
-    ...(base_url === undefined ? {} : { baseUrl: withoutSlash(base_url) }),
-    ...(input.models === undefined ? {} : { models: input.models }),
-    ...(input.priority === undefined ? {} : { priority: input.priority }),
-    ...(ca_pem === undefined ? {} : { caPem: ca_pem }),
-    ...(first_byte_seconds === undefined ? {} : { firstByteSeconds: first_byte_seconds }),
-    ...(idle_seconds === undefined ? {} : { idleSeconds: idle_seconds }),
-    ...headerColumns(input),
+    ...columnsOf<UpstreamRow>(upstreamFields, input),
     ...(await credentialColumn(context, upstream.id, input.credential)),
     ...exchangeColumn(input, withoutSlash(base_url ?? upstream.baseUrl), upstream.credentialExchange),
     updatedAt: context.now(),
@@ -84,21 +70,15 @@ async function addUpstream(context: OperationContext, input: typeof addInput.inf
   return showUpstream(context, find(context, row.id))
 }
 
+type NewColumns = Pick<UpstreamRow, 'name' | 'baseUrl' | 'models' | 'priority' | 'caPem'> &
+  Pick<UpstreamRow, 'firstByteSeconds' | 'idleSeconds' | 'forwardHeaders' | 'returnHeaders'>
+
 /** The row of a new upstream, without its credential; `now` in milliseconds. */
 export function draftUpstream(input: typeof addInput.infer, now: number): UpstreamRow {
   return {
     id: crypto.randomUUID(),
-    name: input.name,
-    baseUrl: withoutSlash(input.base_url),
+    ...(newColumnsOf<UpstreamRow>(upstreamFields, input) as NewColumns),
     credentialEncrypted: null,
-    models: input.models ?? ['*'],
-    priority: input.priority ?? upstreamPriorityMax,
-    caPem: input.ca_pem ?? null,
-    firstByteSeconds: input.first_byte_seconds ?? upstreamFirstByteSecondsDefault,
-    idleSeconds: input.idle_seconds ?? upstreamIdleSecondsDefault,
-    forwardHeaders: [],
-    returnHeaders: [],
-    ...headerColumns(input),
     createdAt: now,
     updatedAt: now,
     deletedAt: null,
@@ -137,30 +117,11 @@ function checkName({ registry }: AdminContext, name: string, exceptId?: string):
 
 function showUpstream({ inEffect }: AdminContext, row: Upstream): typeof upstreamResponse.infer {
   const isConfigured = row.id === configuredUpstreamName
-  return {
-    id: row.id,
-    name: row.name,
-    base_url: row.baseUrl,
+  const derived = {
     has_credential: isConfigured
       ? inEffect.read().upstreamApiKey !== undefined
       : row.credentialEncrypted !== null || row.credentialExchange !== null,
-    credential_exchange: showExchange(row.credentialExchange),
-    models: row.models,
-    priority: row.priority,
-    ca_pem: row.caPem,
-    first_byte_seconds: row.firstByteSeconds,
-    idle_seconds: row.idleSeconds,
-    forward_headers: row.forwardHeaders,
-    return_headers: row.returnHeaders,
-    managed_by: row.managedBy,
-    created_at: isConfigured ? null : timeOf(row.createdAt),
-    updated_at: isConfigured ? null : timeOf(row.updatedAt),
+    ...(isConfigured ? { created_at: null, updated_at: null } : {}),
   }
-}
-
-/** As it is sent. */
-export function showExchange(exchange: CredentialExchange | null) {
-  if (exchange === null) return null
-  const { tokenFile, url, policy, audience, scope } = exchange
-  return { token_file: tokenFile, url, policy, audience, scope }
+  return showFields(upstreamFields, row, derived) as typeof upstreamResponse.infer
 }

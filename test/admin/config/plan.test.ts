@@ -1,7 +1,8 @@
 // What a document would change, decided without a database: by name, by owner and field by field.
 import { expect, test } from 'bun:test'
-import { normalise } from '../../../src/admin/config/document.ts'
 import { type Change, fingerprintOf, planCollection, type Saved } from '../../../src/admin/config/plan.ts'
+import { entryOf } from '../../../src/admin/kinds/fields.ts'
+import { policyFields } from '../../../src/admin/kinds/policy.ts'
 
 const saved = (name: string, managedBy: string | null, entry: object = {}): Saved => ({
   name,
@@ -56,8 +57,8 @@ test('a change names each field with its value before and after, and of a creden
 })
 
 test('nulls, defaults and the order of sets and members make no difference', async () => {
-  const one = { name: 'a', enabled: true, subject: null, allowed_models: ['b', 'a', 'b'] }
-  expect(normalise('policies', one)).toEqual({ name: 'a', allowed_models: ['a', 'b'] })
+  const row = { name: 'a', enabled: true, subject: null, allowedModels: ['b', 'a', 'b'] }
+  expect(entryOf(policyFields, row, {})).toEqual({ name: 'a', allowed_models: ['a', 'b'] })
   const before = [{ ...saved('p', null), entry: { slug: 'p', config: { model: 'm', top_p: 1 } } }]
   const after = [{ name: 'p', entry: { config: { top_p: 1, model: 'm' }, slug: 'p' } }]
   expect(await planCollection('presets', after, before, null)).toEqual([])

@@ -1,7 +1,7 @@
 // Whatever a document says, its plan is empty once it is applied, and so is the plan of what is then exported.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { kinds } from '../../../src/admin/config/document.ts'
+import { kinds } from '../../../src/admin/kinds/kinds.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
 
 let latchkey: PastedIssuer

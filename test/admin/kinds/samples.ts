@@ -1,8 +1,8 @@
 // Two values for every field that can be set, by kind: what it has at first, and after a change.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Kind } from '../../../src/admin/config/document.ts'
 import type { Field, Fields } from '../../../src/admin/kinds/fields.ts'
+import type { Kind } from '../../../src/admin/kinds/kinds.ts'
 import { policyFields } from '../../../src/admin/kinds/policy.ts'
 
 export type Samples = Readonly<Record<string, readonly [first: unknown, second: unknown]>>

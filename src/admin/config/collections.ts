@@ -1,0 +1,68 @@
+// What a document does with the objects of each kind: reads what is saved, drafts what an entry would save, and removes.
+
+import type { Orm } from '../../../db/file/open.ts'
+import { updateApiKey } from '../../../db/tables/api-keys.ts'
+import { updateIssuer } from '../../../db/tables/issuers.ts'
+import { updatePolicy } from '../../../db/tables/policies.ts'
+import { updatePreset } from '../../../db/tables/presets.ts'
+import { deletePrice, updateUpstream } from '../../../db/tables/upstreams.ts'
+import type { Statement } from '../../../db/write/rows.ts'
+import type { Entry, Kind } from '../kinds/kinds.ts'
+import type { AdminContext } from '../operation/context.ts'
+import type { EntryOf } from './document.ts'
+import {
+  type Draft,
+  type Drafting,
+  draftIssuerEntry,
+  draftKeyEntry,
+  draftPolicyEntry,
+  draftPriceEntry,
+} from './drafts.ts'
+import { readIssuers, readKeys, readPolicies, readPresets, readPrices, readUpstreams } from './entries.ts'
+import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
+import type { Saved } from './plan.ts'
+
+type Reading = Pick<AdminContext, 'orm' | 'registry' | 'presets'>
+type Collection = {
+  /** In no order. */
+  read: (context: Reading, organizationId: string) => Promise<Saved[]> | Saved[]
+  /** The shape of the document has checked that the entry is one of this kind. */
+  draft: (drafting: Drafting, entry: Entry, saved: Saved | undefined) => Promise<Draft> | Draft
+  /** As the operation on one object does. */
+  remove: (orm: Orm, id: string, now: number) => Statement
+}
+
+const deleted = (now: number) => ({ deletedAt: now, updatedAt: now })
+
+export const collections: Readonly<Record<Kind, Collection>> = {
+  issuers: {
+    read: readIssuers,
+    draft: (drafting, entry, saved) => draftIssuerEntry(drafting, entry as EntryOf<'issuers'>, saved),
+    remove: (orm, id, now) => updateIssuer(orm, id, deleted(now)),
+  },
+  keys: {
+    read: readKeys,
+    draft: (drafting, entry, saved) => draftKeyEntry(drafting, entry as EntryOf<'keys'>, saved),
+    remove: (orm, id, now) => updateApiKey(orm, id, deleted(now)),
+  },
+  policies: {
+    read: readPolicies,
+    draft: (drafting, entry, saved) => draftPolicyEntry(drafting, entry as EntryOf<'policies'>, saved),
+    remove: (orm, id, now) => updatePolicy(orm, id, deleted(now)),
+  },
+  presets: {
+    read: readPresets,
+    draft: (drafting, entry, saved) => draftPresetEntry(drafting, entry as EntryOf<'presets'>, saved),
+    remove: (orm, id, now) => updatePreset(orm, id, { status: 'archived', statusUpdatedAt: now, updatedAt: now }),
+  },
+  upstreams: {
+    read: readUpstreams,
+    draft: (drafting, entry, saved) => draftUpstreamEntry(drafting, entry as EntryOf<'upstreams'>, saved),
+    remove: (orm, id, now) => updateUpstream(orm, id, { ...deleted(now), credentialEncrypted: null }),
+  },
+  prices: {
+    read: readPrices,
+    draft: (drafting, entry, saved) => draftPriceEntry(drafting, entry as EntryOf<'prices'>, saved),
+    remove: (orm, id, now) => deletePrice(orm, id, now),
+  },
+}

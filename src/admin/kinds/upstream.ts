@@ -1,0 +1,165 @@
+// The fields of an upstream, in the order in which documents, responses and commands have them. What is particular to upstreams lies in
+// admin/upstreams. No policy is judged by an upstream.
+
+import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
+import { Fault } from '../../fault.ts'
+import { type Doing, headerProblem } from '../../inference/upstream/headers.ts'
+import {
+  issuerCaCharactersMax,
+  upstreamFirstByteSecondsDefault,
+  upstreamIdleSecondsDefault,
+  upstreamPriorityMax,
+  upstreamSecondsMax,
+} from '../../limits.ts'
+import { type } from '../../values/shape.ts'
+import { modelPatternsShape, nameShape } from '../../values/shapes.ts'
+import { type Fields, type Stored, storedTime } from './fields.ts'
+import { credentialShape, exchangeShape, headersShape, upstreamUrlShape, withoutSlash } from './upstream-shapes.ts'
+
+const text = 'string | null'
+const time = type('string').configure({ format: 'date-time' })
+const secondsShape = type(`1 <= number.integer <= ${upstreamSecondsMax}`)
+
+export const upstreamFields = {
+  id: { column: 'id', shown: 'string', line: 'id' },
+  name: {
+    shape: nameShape,
+    required: true,
+    column: 'name',
+    shown: 'string',
+    line: 'name',
+    flag: { option: '--name <name>', says: 'name of the upstream' },
+  },
+  base_url: {
+    shape: upstreamUrlShape,
+    required: true,
+    column: 'baseUrl',
+    stored: { toColumn: (url) => withoutSlash(String(url)), toShown: (url) => url },
+    shown: 'string',
+    line: 'base URL',
+    flag: { option: '--inference-url <url>', says: 'base URL, which usually ends in /v1' },
+  },
+  credential: { shape: credentialShape, isResolved: true, isSecret: true, isSourced: true },
+  has_credential: { shown: 'boolean', line: 'credential' },
+  credential_exchange: {
+    shape: exchangeShape
+      .configure({ says: 'Exchanges the token in a file of the server for the credential' })
+      .or('null'),
+    isResolved: true,
+    column: 'credentialExchange',
+    stored: { toColumn: (exchange) => exchange, toShown: showExchange },
+    normal: omitNulls,
+    shown: type({ token_file: 'string', url: text, policy: text, audience: text, scope: text }).or('null'),
+  },
+  models: {
+    shape: modelPatternsShape,
+    default: ['*'],
+    isSet: true,
+    column: 'models',
+    shown: 'string[]',
+    line: 'models',
+    flag: { option: '--models <pattern...>', says: 'models that it serves; * matches any characters (default: all)' },
+  },
+  priority: {
+    shape: type(`0 <= number.integer <= ${upstreamPriorityMax}`),
+    default: upstreamPriorityMax,
+    column: 'priority',
+    shown: 'number.integer',
+    line: 'priority',
+    flag: {
+      option: '--priority <number>',
+      says: 'order in which servers are tried, from 0 (first) to 100 (default: 100)',
+      form: 'number',
+    },
+  },
+  ca_pem: {
+    shape: type(`string <= ${issuerCaCharactersMax} | null`),
+    isSourced: true,
+    column: 'caPem',
+    shown: text,
+    line: 'private CA',
+    flag: {
+      option: '--ca-file <file>',
+      says: 'certificates (PEM) to trust instead of the public ones',
+      form: 'text-file',
+      no: 'trust the public certificates again',
+    },
+  },
+  first_byte_seconds: {
+    shape: secondsShape,
+    default: upstreamFirstByteSecondsDefault,
+    column: 'firstByteSeconds',
+    shown: 'number.integer',
+    line: 'first byte within',
+    flag: {
+      option: '--first-byte <duration>',
+      says: 'maximum time until the response starts (default: 10m)',
+      form: 'duration',
+    },
+  },
+  idle_seconds: {
+    shape: secondsShape,
+    default: upstreamIdleSecondsDefault,
+    column: 'idleSeconds',
+    shown: 'number.integer',
+    line: 'silent at most',
+    flag: {
+      option: '--idle <duration>',
+      says: 'maximum silence during a response (default: 5m)',
+      form: 'duration',
+    },
+  },
+  forward_headers: {
+    shape: headersShape,
+    default: [],
+    isSet: true,
+    column: 'forwardHeaders',
+    stored: storedHeaders('forwarded'),
+    shown: 'string[]',
+    line: 'extra request headers',
+    flag: {
+      option: '--forward-header <name...>',
+      says: 'also forward these request headers; never credentials',
+      no: 'forward only the request headers that inference needs',
+    },
+  },
+  return_headers: {
+    shape: headersShape,
+    default: [],
+    isSet: true,
+    column: 'returnHeaders',
+    stored: storedHeaders('returned'),
+    shown: 'string[]',
+    line: 'extra response headers',
+    flag: {
+      option: '--return-header <name...>',
+      says: 'also return these response headers to callers',
+      no: 'return only the response headers that clients use',
+    },
+  },
+  managed_by: { column: 'managedBy', shown: text },
+  created_at: { column: 'createdAt', stored: storedTime, shown: time.or('null') },
+  updated_at: { column: 'updatedAt', stored: storedTime, shown: time.or('null') },
+} as const satisfies Fields<UpstreamRow>
+
+/** As it is sent. */
+function showExchange(exchange: unknown): object {
+  const { tokenFile, url, policy, audience, scope } = exchange as CredentialExchange
+  return { token_file: tokenFile, url, policy, audience, scope }
+}
+
+function omitNulls(value: unknown): object {
+  return Object.fromEntries(Object.entries(value as object).filter(([, member]) => member !== null))
+}
+
+/** In lower case, each once. Null is the same as none. */
+function storedHeaders(doing: Doing): Stored {
+  const toColumn = (value: unknown) => {
+    const names = (value ?? []) as string[]
+    const problem = names.map((name) => headerProblem(name, doing)).find((found) => found !== undefined)
+    if (problem !== undefined) throw new Fault('invalid', problem)
+    return [...new Set(names.map((name) => name.toLowerCase()))]
+  }
+  return { toColumn, toShown: (names) => names }
+}
