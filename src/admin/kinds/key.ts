@@ -1,4 +1,4 @@
-// The fields of an API key, in the order in which documents, responses and commands have them. No policy is judged by its key.
+// The fields of an API key, in the order in which documents, responses and commands have them.
 
 import { type ApiKey, keyKinds, limitResets } from '../../../db/schema/schema.ts'
 import { keyStates } from '../../keys/api-key.ts'

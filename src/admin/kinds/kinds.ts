@@ -18,6 +18,8 @@ type KindRecord = {
   fields: Fields
   /** It belongs to the installation instead of one organization. */
   isCommon?: true
+  /** Why no policy is judged again after an edit of it; missing where the fields say who judges them. */
+  why?: string
   /** What names an entry among those of its kind. */
   nameOf: (entry: Entry) => string
 }
@@ -26,11 +28,28 @@ const byName = ({ name }: Entry) => String(name)
 
 export const kindRecords = {
   issuers: { one: 'issuer', fields: issuerFields, nameOf: byName },
-  keys: { one: 'key', fields: keyFields, nameOf: byName },
+  keys: {
+    one: 'key',
+    fields: keyFields,
+    nameOf: byName,
+    why: 'a policy decides about tokens, not about the key that they act as',
+  },
   policies: { one: 'policy', fields: policyFields, nameOf: byName },
-  presets: { one: 'preset', fields: presetFields, nameOf: presetName },
-  upstreams: { one: 'upstream', fields: upstreamFields, isCommon: true, nameOf: byName },
-  prices: { one: 'price', fields: priceFields, isCommon: true, nameOf: ({ model }) => String(model) },
+  presets: { one: 'preset', fields: presetFields, nameOf: presetName, why: 'a policy only names presets' },
+  upstreams: {
+    one: 'upstream',
+    fields: upstreamFields,
+    isCommon: true,
+    nameOf: byName,
+    why: 'a policy does not name it',
+  },
+  prices: {
+    one: 'price',
+    fields: priceFields,
+    isCommon: true,
+    nameOf: ({ model }) => String(model),
+    why: 'a policy does not name it',
+  },
 } as const satisfies Record<string, KindRecord>
 
 export type Kind = keyof typeof kindRecords

@@ -1,5 +1,5 @@
 // The fields of a preset, in the order in which documents have them. Responses, which callers get too, lie in presets/responses, and versions
-// in presets. No policy is judged by a preset.
+// in presets.
 
 import { presetSlugCharactersMax } from '../../limits.ts'
 import type { Preset } from '../../presets/drafts.ts'

@@ -1,4 +1,4 @@
-// The fields of a price: US dollars per million tokens of the models that a pattern names. No policy is judged by a price.
+// The fields of a price: US dollars per million tokens of the models that a pattern names.
 
 import type { Price } from '../../../db/schema/schema.ts'
 import { modelCharactersMax, priceDollarsMax } from '../../limits.ts'

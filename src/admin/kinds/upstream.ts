@@ -1,5 +1,5 @@
 // The fields of an upstream, in the order in which documents, responses and commands have them. What is particular to upstreams lies in
-// admin/upstreams. No policy is judged by an upstream.
+// admin/upstreams.
 
 import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
 import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'

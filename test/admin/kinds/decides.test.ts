@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Policy } from '../../../db/schema/schema.ts'
 import { everyJudge, type Field, type Judge, judgedBy } from '../../../src/admin/kinds/fields.ts'
+import { kinds, recordOf } from '../../../src/admin/kinds/kinds.ts'
 import { policyFields } from '../../../src/admin/kinds/policy.ts'
 import { lintAgainst } from '../../../src/admin/policies/policy-lint.ts'
 import { conditionEnvironment } from '../../../src/federation/condition/compile.ts'
@@ -57,8 +58,10 @@ async function age(): Promise<void> {
 
 test('every field that can be set has an edit here, and says why not everybody looks at it', () => {
   expect(Object.keys(edits).toSorted()).toEqual(settable.map(([name]) => name).toSorted())
-  for (const [name, { decides = [], why = '' }] of settable)
-    expect([name, decides.length === everyJudge.length || why.length > 10]).toEqual([name, true])
+  for (const kind of kinds)
+    for (const [name, { shape, decides = [], why = recordOf(kind).why ?? '' }] of Object.entries(recordOf(kind).fields))
+      if (shape !== undefined)
+        expect([kind, name, decides.length === everyJudge.length || why.length > 10]).toEqual([kind, name, true])
 })
 
 describe('what is read of a policy is what the table says:', () => {

@@ -1,6 +1,9 @@
 // Every field of every kind: set and changed over HTTP, by a command and by a document, and read back through all three.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Field } from '../../../src/admin/kinds/fields.ts'
+import { kinds, recordOf } from '../../../src/admin/kinds/kinds.ts'
 import type { OperationName } from '../../../src/admin/operations.ts'
+import { createPacker } from '../../support/bundles.ts'
 import { createCommandRunner } from '../../support/command-runner.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
 import { argumentsFor, settableIn, valuesFor, type Walk, walks } from './samples.ts'
@@ -12,6 +15,11 @@ beforeAll(async () => {
   latchkey = await startWithPastedIssuer()
   credential = (await latchkey.admin<{ key: string }>('keys.create', { name: 'root', kind: 'management' })).key
   await latchkey.admin('keys.create', { name: 'spare' })
+  await latchkey.admin('workspaces.create', { name: 'staging' })
+  for (const name of ['border', 'gate']) {
+    const { key } = await createPacker('https://b.example.com', () => latchkey.clock.now)
+    await latchkey.admin('bundle_signers.add', { name, key: key.publicJwk })
+  }
   const { jwks } = latchkey.issuer
   await latchkey.admin('issuers.add', { name: 'other', issuer_url: 'https://b.example.com', jwks, shared: false })
 })
@@ -35,11 +43,17 @@ const ways = {
     change: ({ path }: Walk, name: string, values: Values) => send('PATCH', `${path}/${name}`, values),
     read: ({ path }: Walk, name: string) => send('GET', `${path}/${name}`),
   },
+  operations: {
+    make: ({ kind, create }: Walk, name: string, values: Values) => run(`${kind}.${create}`, { name, ...values }),
+    change: ({ kind }: Walk, name: string, values: Values) =>
+      run(`${kind}.update`, { [recordOf(kind).one]: name, ...values }),
+    read: ({ kind }: Walk, name: string) => run(`${kind}.show`, { [recordOf(kind).one]: name }),
+  },
   commands: {
     make: (walk: Walk, name: string, values: Values) =>
-      command(walk.kind, walk.create, '--name', name, ...argumentsFor(walk, values, latchkey.folder)),
+      command(walk.kind, walk.create, '--name', name, ...argumentsFor(walk, values)),
     change: async (walk: Walk, name: string, values: Values) => {
-      await command(walk.kind, 'update', name, ...argumentsFor(walk, values, latchkey.folder))
+      await command(walk.kind, 'update', name, ...argumentsFor(walk, values))
       // What is switched has a command of its own.
       if (values.enabled === false || values.disabled === true) await command(walk.kind, 'disable', name)
     },
@@ -51,7 +65,9 @@ const ways = {
     read: (walk: Walk, name: string) => entryIn(walk, name),
   },
 }
-const wayNames = ['HTTP', 'commands', 'documents'] as const
+type Way = keyof typeof ways
+/** Kinds that HTTP does not change are changed by the operations that it would call. */
+const waysOf = ({ path }: Walk): Way[] => [path === undefined ? 'operations' : 'HTTP', 'commands', 'documents']
 
 async function apply({ kind }: Walk, name: string, values: Values): Promise<Values> {
   const set = Object.entries(values).filter(([, value]) => value !== null)
@@ -68,38 +84,94 @@ const sorted = (value: unknown, isSet?: boolean) => (isSet === true && Array.isA
 
 /** What every way of reading must find. A document has no defaults, and its sets are sorted. */
 async function expectEverywhere(walk: Walk, name: string, values: Values): Promise<void> {
-  const read = await Promise.all(wayNames.map((way) => ways[way].read(walk, name)))
-  for (const [field, { shown, isSet, entry, default: common = null }] of settableIn(walk))
-    for (const [index, way] of wayNames.entries()) {
-      if (way === 'documents' ? entry === false : shown === undefined) continue
-      const found = read[index]?.[field] ?? (way === 'documents' ? common : null)
-      const expected = values[field] ?? (way === 'documents' ? common : null)
-      expect([name, way, field, sorted(found, isSet)]).toEqual([name, way, field, sorted(expected, isSet)])
+  for (const way of waysOf(walk)) {
+    const found = await ways[way].read(walk, name)
+    const isDocument = way === 'documents'
+    for (const [field, { shown, isSet, entry, default: common = null }] of settableIn(walk)) {
+      const isMissing = isDocument ? entry === false || walk.writeOnly?.includes(field) : shown === undefined
+      if (isMissing === true || !(field in values)) continue
+      const meant = isDocument || values[field] === null ? common : null
+      expect([name, way, field, sorted(found[field] ?? meant, isSet)]).toEqual([
+        ...[name, way, field, sorted(values[field] ?? meant, isSet)],
+      ])
     }
+  }
 }
 
-describe.each(walks.map((walk) => [walk.kind, walk] as const))('%s', (_, walk) => {
-  const settable = settableIn(walk)
+/** A policy keeps its condition, since it needs one rule, and an issuer its signer, without whom a new one has no keys. */
+const kept = ['condition', 'bundle_signer']
 
-  test('have two different values of every field that can be set', () => {
-    expect(Object.keys(walk.samples).toSorted()).toEqual(settable.map(([name]) => name).toSorted())
-    for (const [first, second] of Object.values(walk.samples)) expect(first).not.toEqual(second)
+/** What null removes, where the way can say so. */
+const isRemovable = (way: Way, [name, { shape, flag, change }]: [string, Field]) =>
+  !kept.includes(name) &&
+  change !== false &&
+  shape?.allows(null) === true &&
+  (way !== 'commands' || flag?.no !== undefined || name.startsWith('credential'))
+
+for (const walk of walks)
+  describe(`${walk.kind} ${walk.about ?? ''}`, () => {
+    test.each(waysOf(walk))('are made, changed and emptied by %s, and read through every way', async (way) => {
+      const name = `${recordOf(walk.kind).one}-${walks.indexOf(walk)}-by-${way.toLowerCase()}`
+      const isDocument = way === 'documents'
+      const first = valuesFor(walk, isDocument ? 'entry' : 'create', 0, name)
+      await ways[way].make(walk, name, first)
+      await expectEverywhere(walk, name, first)
+      const second = valuesFor(walk, isDocument ? 'entry' : 'change', 1, name)
+      await ways[way].change(walk, name, second)
+      await expectEverywhere(walk, name, { ...first, ...second })
+      const removed = settableIn(walk).filter((entry) => isRemovable(way, entry))
+      const without = { ...first, ...second, ...Object.fromEntries(removed.map(([field]) => [field, null])) }
+      const sent = Object.fromEntries(removed.map(([field]) => [field, null]))
+      if (removed.length > 0) await ways[way].change(walk, name, isDocument ? without : sent)
+      await expectEverywhere(walk, name, without)
+    })
   })
 
-  test.each(wayNames)('are made, changed and emptied by %s, and read through every way', async (way) => {
-    const name = `${walk.one}-by-${way}`
-    const places = way === 'documents' ? (['entry', 'entry'] as const) : (['create', 'change'] as const)
-    const first = valuesFor(walk, places[0], 0)
-    await ways[way].make(walk, name, first)
-    await expectEverywhere(walk, name, { ...valuesFor(walk, 'entry', 0), ...first })
-    const second = valuesFor(walk, places[1], 1)
-    await ways[way].change(walk, name, second)
-    await expectEverywhere(walk, name, second)
-    const removable = settable.filter(([field, { shape }]) => field !== 'condition' && shape?.allows(null))
-    const removed = Object.fromEntries(removable.map(([field]) => [field, null]))
-    await ways[way].change(walk, name, way === 'documents' ? { ...second, ...removed } : removed)
-    await expectEverywhere(walk, name, { ...second, ...removed })
-  })
+test('every field that can be set is among those', () => {
+  // They are set by other tests: a name by each of these, discovery in place of a source, prices and presets below.
+  const elsewhere = ['name', 'discovery']
+  for (const kind of kinds.filter((each) => !['prices', 'presets'].includes(each))) {
+    const walked = new Set(walks.flatMap((walk) => (walk.kind === kind ? Object.keys(walk.samples) : [])))
+    const settable = Object.entries(recordOf(kind).fields).filter(([, { shape }]) => shape !== undefined)
+    const missing = settable.map(([name]) => name).filter((name) => !walked.has(name) && !elsewhere.includes(name))
+    expect([kind, missing]).toEqual([kind, []])
+  }
+})
+
+test('prices are set by a command, an operation and a document', async () => {
+  const values = { prompt: 0.15, completion: 0.6, cached: 0.02 }
+  const others = { prompt: 1, completion: 2, cached: 0.5 }
+  const flags = (price: Values) => Object.entries(price).flatMap(([name, value]) => [`--${name}`, String(value)])
+  for (const price of [values, others]) {
+    await run('prices.set', { prices: [{ model: 'a', ...price }] })
+    await command('prices', 'set', 'b', ...flags(price))
+    await run('config.apply', { document: { latchkey: 1, prices: [{ model: 'c', ...price }] } })
+    const { data } = await run('prices.list', {})
+    expect(data).toMatchObject(['a', 'b', 'c'].map((model) => ({ model, ...price })))
+    const { prices } = await run('config.export', { only: ['prices'] })
+    expect(prices).toEqual(['a', 'b', 'c'].map((model) => ({ model, ...price })))
+  }
+})
+
+test('presets are made by a document, and changed by an operation, a command and a document', async () => {
+  const entry = { slug: 'deep', name: 'Deep', description: 'd', config: { model: 'm' }, system_prompt: 'Be brief' }
+  const applied = (more: object) => run('config.apply', { document: { latchkey: 1, presets: [{ ...entry, ...more }] } })
+  await applied({})
+  const readAs = async (expected: object) => {
+    expect(await run('presets.show', { preset: 'deep' })).toMatchObject(expected)
+    expect(await command('presets', 'show', 'deep')).toMatchObject(expected)
+    expect((await run('config.export', { only: ['presets'] })).presets).toMatchObject([expected])
+  }
+  await readAs({ slug: 'deep', name: 'Deep', description: 'd' })
+  await run('presets.update', { preset: 'deep', name: 'Deeper', description: 'e', status: 'disabled' })
+  await readAs({ name: 'Deeper', description: 'e', status: 'disabled' })
+  await command('presets', 'update', 'deep', '--name', 'Deepest', '--description', 'f')
+  await readAs({ name: 'Deepest', description: 'f' })
+  await applied({ name: 'Deep again', config: { model: 'n' } })
+  await readAs({ name: 'Deep again', description: 'd' })
+  await run('presets.update', { preset: 'deep', designated_version: 1 })
+  const [exported] = (await run('config.export', { only: ['presets'] })).presets as Values[]
+  expect(exported).toMatchObject({ config: { model: 'm' }, system_prompt: 'Be brief' })
 })
 
 test('the plan of what was exported is empty', async () => {
