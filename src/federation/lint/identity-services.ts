@@ -4,13 +4,18 @@ import { certaintyOf, type IssuerKind, isExactly, isPinnedForever, type Level } 
 
 const entra =
   /^https:\/\/(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn|sts\.windows\.net)\//
+/** One tenant's issuer. Other paths are of Azure AD B2C, to which people sign up. */
+const oneTenant = /^https:\/\/(?:[^/]+\/[0-9a-f-]{36}\/v2\.0|sts\.windows\.net\/[0-9a-f-]{36}\/)$/i
 /** The tenants of all personal accounts: their own, and the one through which they pass to applications of Microsoft. */
 const personal = /9188040d-6c67-4c5b-b112-36a304b66dad|f8cdef31-a31e-4b4a-93e4-5f571e91255a/i
 export const azure: IssuerKind = {
   id: 'azure',
   title: 'Microsoft Entra',
   matches: (issuerUrl) => entra.test(issuerUrl),
-  isShared: (issuerUrl) => /\/(?:common|organizations|consumers)(?:\/|$)/.test(issuerUrl) || personal.test(issuerUrl),
+  isShared: (issuerUrl) => {
+    if (/\/(?:common|organizations|consumers)(?:\/|$)/.test(issuerUrl) || personal.test(issuerUrl)) return true
+    return oneTenant.test(issuerUrl) ? false : undefined
+  },
   levels: [
     {
       pins: [
@@ -175,7 +180,7 @@ const accounts = new RegExp(
     // https://fly.io/docs/security/openid-connect/
     '^https://oidc\\.fly\\.io/[^/]+/?$',
     // https://docs.spacelift.io/integrations/cloud-providers/oidc/
-    '^https://[^./]+\\.app\\.spacelift\\.io/?$',
+    '^https://[^./]+\\.app\\.(?:us\\.)?spacelift\\.io/?$',
     // https://learn.microsoft.com/en-us/azure/devops/pipelines/release/configure-workload-identity
     '^https://vstoken\\.dev\\.azure\\.com/[0-9a-f-]{36}/?$',
     // https://developer.harness.io/harness-platform/use-harness-platform/pipelines/workload-identity/token-claims-reference

@@ -1,9 +1,16 @@
 // Services that sign everybody in, with one issuer for all. Each names its source.
+import { claimAt } from './atom.ts'
 import type { IssuerKind, Level, Pin } from './issuer-kind.ts'
 import { mailDomainCheck, namesProject } from './mail-domains.ts'
 import { ids, serviceOf } from './public-service.ts'
 
-const person: Pin[] = [...ids('sub'), { claim: 'email' }]
+/** Ids of GitHub's users never pass to others. */
+const gitHubUser: Pin = {
+  claim: claimAt('federated_claims', 'user_id'),
+  immutable: true,
+  beside: { claim: claimAt('federated_claims', 'connector_id'), value: /^https:\/\/github\.com\/login\/oauth$/ },
+}
+const person: Pin[] = [...ids('sub'), gitHubUser, { claim: 'email' }]
 const sigstoreTenant: Level = { pins: [...person, { claim: 'email', suffix: { test: namesProject } }] }
 /** Accounts of GitHub, Google and Microsoft: https://github.com/sigstore/fulcio/blob/main/docs/oidc.md */
 export const sigstore: IssuerKind = {
@@ -23,8 +30,11 @@ export const sigstore: IssuerKind = {
 }
 
 const cognitoIdentity = 'us-east-1:90000000-0000-4000-8000-000000000001'
+/** A provider of one's own account: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html */
+const ownProvider = /^arn:aws[a-z-]*:iam::\d{12}:(?:oidc|saml)-provider\/./
 /**
- * Anyone can create a pool, and a pool can admit guests. The audience is always the id of the pool:
+ * Anyone can create a pool. The audience is always the id of the pool, and in the pages of its clients. Of the logins that
+ * a pool trusts, people can sign up to most (Facebook, Google, a user pool), and all are `authenticated`:
  * https://docs.aws.amazon.com/cognitoidentity/latest/APIReference/API_GetOpenIdToken.html
  */
 export const cognito: IssuerKind = {
@@ -37,8 +47,8 @@ export const cognito: IssuerKind = {
   }),
   ofAudience: {
     audience: /^[a-z]{2}(?:-[a-z]+)+-\d:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/,
-    levels: [{ pins: [...ids('sub'), { claim: 'amr', item: /^(?!unauthenticated$)./ }] }],
-    stranger: { sub: cognitoIdentity, amr: ['unauthenticated'] },
+    levels: [{ pins: [...ids('sub'), { claim: 'amr', item: ownProvider }] }],
+    stranger: { sub: cognitoIdentity, amr: [] },
   },
 }
 

@@ -83,6 +83,49 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
       source: fulcioDocs,
     },
     { issuer: 'cognito', condition: '"graph.facebook.com" in claims.amr', source: cognitoDocs },
+    // Logins of a pool of one's own to which people sign up, and those of which nothing is known.
+    {
+      issuer: 'cognito',
+      condition: '"authenticated" in claims.amr',
+      audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
+      source: cognitoDocs,
+    },
+    {
+      issuer: 'cognito',
+      condition: '"authenticated" in claims.amr && !("unauthenticated" in claims.amr)',
+      audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
+      source: cognitoDocs,
+    },
+    {
+      issuer: 'cognito',
+      condition: '"graph.facebook.com" in claims.amr',
+      audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
+      source: cognitoDocs,
+    },
+    {
+      issuer: 'cognito',
+      condition: '"accounts.google.com" in claims.amr',
+      audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
+      source: cognitoDocs,
+    },
+    {
+      issuer: 'cognito',
+      condition: '"www.amazon.com" in claims.amr',
+      audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
+      source: cognitoDocs,
+    },
+    {
+      issuer: 'cognito',
+      condition: '"cognito-idp.us-east-1.amazonaws.com/us-east-1_AbCdEf" in claims.amr',
+      audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
+      source: cognitoDocs,
+    },
+    {
+      issuer: 'cognito',
+      condition: '"login.acme.app" in claims.amr',
+      audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
+      source: cognitoDocs,
+    },
     {
       issuer: 'cognito',
       condition: 'claims.amr.exists(a, a in ["authenticated", "unauthenticated"]) && claims.login == "x"',
@@ -357,6 +400,13 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
       condition:
         'subject.startsWith("org/c9035eb6-6eb2-4c85-8a81-d9ee6a1fa8c2/project/ecc458d2-fbdc-4d9a-93c4-ac065ed3c3ca/")',
     },
+  ],
+  'buildkite-fork': [
+    {
+      issuer: 'buildkite',
+      condition: 'claims.pipeline_id == "01865d2b-1b1b-4a5b-9d5a-2b7d5d6f7a8b" && claims.build_branch == "main"',
+    },
+    { issuer: 'buildkite', condition: 'subject.startsWith("organization:acme-inc:pipeline:app:ref:refs/heads/main:")' },
   ],
   'buildkite-names': [
     { issuer: 'buildkite', condition: 'claims.organization_slug == "acme-inc" && claims.pipeline_slug == "app"' },

@@ -334,10 +334,15 @@ export const goodPolicies: PolicyRow[] = [
   },
   { issuer: 'pulumiIds', condition: 'claims["https://pulumi.com/org_id"] == "0c5f6e2a"', source: pulumiIds },
   { issuer: 'sigstore', condition: 'claims.email == "release@acme.example" && claims.email_verified == true' },
+  {
+    issuer: 'sigstore',
+    condition:
+      'claims.federated_claims.user_id == "583231" && claims.federated_claims.connector_id == "https://github.com/login/oauth"',
+  },
   { issuer: 'sigstore', condition: 'claims.email in ["a@acme.example", "b@acme.example"]' },
   {
     issuer: 'cognito',
-    condition: '"authenticated" in claims.amr',
+    condition: '"arn:aws:iam::123456789012:oidc-provider/idp.acme.example" in claims.amr',
     audience: 'us-east-1:0c5f6e2a-0000-4000-8000-000000000009',
     source: cognito,
   },
