@@ -93,7 +93,7 @@ const table = {
     'List the names, or make sure that only administrators create them.',
   ),
   'github-environment-alone': blocking(
-    'The policy compares `environment`, `workflow`, `ref`, `head_ref`, `base_ref`, `actor` or `job_workflow_ref` without the calling owner or repository.',
+    'The policy compares `environment`, `workflow`, `ref`, `head_ref`, `base_ref`, `actor`, `actor_id` or `job_workflow_ref` without the calling owner or repository.',
     'A stranger creates an environment `production` in their repository, or calls your public reusable workflow from it.',
     'Require `repository_id` or `repository_owner_id` too.',
   ),
