@@ -1,6 +1,5 @@
 // Buildkite, HCP Terraform, Bitbucket Pipelines and Jenkins (sources: the documentation of each).
-import type { Facts } from './fact.ts'
-import { type IssuerKind, isAsked, isExactly, nothing, type Pin } from './issuer-kind.ts'
+import { type IssuerKind, isExactly, nothing, type Pin } from './issuer-kind.ts'
 
 /** Since March 2026, a job can ask for one of its ids as the subject (https://github.com/buildkite/agent/pull/3784). */
 const idSubject = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
@@ -9,11 +8,6 @@ const buildkiteIds: Pin[] = [
   ...['pipeline_id', 'cluster_id', 'queue_id', 'agent_id'].map((claim): Pin => ({ claim, immutable: true })),
   { claim: 'sub', immutable: true, value: idSubject, open: nothing },
 ]
-/** Reports whether the subject is compared with a branch or tag. */
-function namesRef(facts: Facts): boolean {
-  const { values = [], prefix = '', suffix = '', contained = [] } = facts.get('sub') ?? {}
-  return [...values.map(String), prefix, suffix, ...contained].some((text) => text.includes(':ref:'))
-}
 export const buildkite: IssuerKind = {
   id: 'buildkite',
   title: 'Buildkite',
@@ -38,14 +32,7 @@ export const buildkite: IssuerKind = {
   ],
   wideRule: 'tenant-wide',
   namesRule: 'buildkite-names',
-  checks: [
-    {
-      rule: 'buildkite-fork',
-      applies: (facts) =>
-        (isAsked(facts, 'build_branch') || namesRef(facts)) && !isExactly(facts, 'build_source', /^(?!webhook$)/),
-    },
-  ],
-  checkedClaims: ['build_branch', 'build_source'],
+  checks: [],
   stranger: {
     sub: 'organization:mallory:pipeline:lab:ref:refs/heads/patch-1:commit:0f0e0d0c0b0a09080706050403020100fedcba98:step:ask',
     organization_slug: 'mallory',

@@ -182,11 +182,6 @@ const table = {
     'After a rename or deletion, a stranger registers the free slug and passes.',
     'Let the agent ask for the claims `organization_id` and `pipeline_id`, and compare these.',
   ),
-  'buildkite-fork': note(
-    'The policy names a branch, which a fork can have too.',
-    'If the pipeline builds pull requests of forks, a stranger opens one from a branch of this name. No claim names the fork.',
-    'Leave builds of forks off in the settings of the pipeline, or require another `build_source` than `webhook`.',
-  ),
   'terraform-plan': warning(
     'Plans pass, also speculative plans of pull requests.',
     'Someone opens a pull request whose configuration sends the token elsewhere during the plan.',

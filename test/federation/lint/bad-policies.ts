@@ -401,13 +401,6 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
         'subject.startsWith("org/c9035eb6-6eb2-4c85-8a81-d9ee6a1fa8c2/project/ecc458d2-fbdc-4d9a-93c4-ac065ed3c3ca/")',
     },
   ],
-  'buildkite-fork': [
-    {
-      issuer: 'buildkite',
-      condition: 'claims.pipeline_id == "01865d2b-1b1b-4a5b-9d5a-2b7d5d6f7a8b" && claims.build_branch == "main"',
-    },
-    { issuer: 'buildkite', condition: 'subject.startsWith("organization:acme-inc:pipeline:app:ref:refs/heads/main:")' },
-  ],
   'buildkite-names': [
     { issuer: 'buildkite', condition: 'claims.organization_slug == "acme-inc" && claims.pipeline_slug == "app"' },
     { issuer: 'buildkite', condition: 'subject.startsWith("organization:acme-inc:pipeline:app:ref:refs/heads/main:")' },
