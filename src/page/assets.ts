@@ -43,6 +43,7 @@ import planJs from './assets/plan.js' with { type: 'text' }
 import platformsJs from './assets/platforms.js' with { type: 'text' }
 import policiesJs from './assets/policies.js' with { type: 'text' }
 import policyDraftJs from './assets/policy-draft.js' with { type: 'text' }
+import policyFieldsJs from './assets/policy-fields.js' with { type: 'text' }
 import policyFormJs from './assets/policy-form.js' with { type: 'text' }
 import presetJs from './assets/preset.js' with { type: 'text' }
 import presetFormJs from './assets/preset-form.js' with { type: 'text' }
@@ -89,6 +90,7 @@ const ours = {
   'platforms.js': platformsJs,
   'policies.js': policiesJs,
   'policy-draft.js': policyDraftJs,
+  'policy-fields.js': policyFieldsJs,
   'policy-form.js': policyFormJs,
   'recipes.js': recipesJs,
   'router.js': routerJs,

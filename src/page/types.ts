@@ -82,34 +82,6 @@ export type OwnedPage = Page & {
 /** When something was last used and refused. */
 type LastUse = { last_used_at?: string | null; last_refused_at?: string | null; last_refused_reason?: string | null }
 
-export type PolicyFields = {
-  name: string
-  issuer_id: string
-  audience: string
-  subject: string | null
-  condition: string | null
-  required_scope: string | null
-  required_token_type: string | null
-  replay_protection: boolean
-  allowed_models: string[] | null
-  allowed_presets: string[] | null
-  key_id: string
-  max_lifetime_seconds: number
-  lint_exceptions: { rule: string; because: string }[] | null
-  tests: { name: string; claims: object; expect: string }[] | null
-}
-export type Policy = PolicyFields &
-  LastUse & {
-    id: string
-    issuer_url: string
-    key_name: string
-    enabled: boolean
-    state: 'enabled' | 'paused' | 'inactive'
-    inactive_reason: string | null
-    updated_at: string
-    exchanges_24h?: { issued: number; refused: number }
-  }
-
 export type Finding = {
   rule: string
   level: 'blocking' | 'warning' | 'note'

@@ -2,7 +2,7 @@
 // conflicts, and a session that only reads.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { withTypes } from '../../src/admin/run-operation.ts'
-import type { Backtest, Exchange, Explanation, Finding, Issuer, Policy } from '../../src/page/types.ts'
+import type { Backtest, Exchange, Explanation, Finding, Issuer } from '../../src/page/types.ts'
 import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 import { type OpenedPage, type Opening, openAdminPage } from '../support/opened-page.ts'
@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   test('its types are those that the API returns', async () => {
     const run = withTypes(latchkey.server.runByName)
     const organization = 'default'
-    const policy: Policy = await run('policies.show', { organization, policy: 'policy' })
+    const policy = await run('policies.show', { organization, policy: 'policy' })
     const issuer: Issuer = await run('issuers.show', { organization, issuer: 'idp' })
     const { data: explanations } = await run('policies.check', { organization, token: await latchkey.mint() })
     const [explanation]: Explanation[] = explanations

@@ -1,5 +1,6 @@
 // What the linter finds in policies: a badge for a list, and the findings with their witness.
-/** @import { Content, Finding, Policy } from '../types.ts' */
+/** @import { Content, Finding } from '../types.ts' */
+/** @import { Policy } from './policy-fields.js' */
 import { send } from './client.js'
 import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'
@@ -10,19 +11,17 @@ import { keyed } from './table.js'
 const known = new Map()
 /** What the linter reads of issuers has changed. */
 export const forgetFindings = () => known.clear()
-const fields = ['audience', 'subject', 'condition', 'required_scope', 'required_token_type', 'lint_exceptions']
 
 /** The findings of saved policies by id: one request for those that are not known yet. @param {readonly Policy[]} policies */
 export async function lintOf(policies) {
   const keyOf = (/** @type {Policy} */ { id, updated_at }) => id + updated_at
   const unknown = policies.filter((policy) => !known.has(keyOf(policy))).slice(0, 100)
   if (unknown.length > 0) {
-    const drafts = unknown.map((policy) => ({
-      issuer: policy.issuer_id,
-      ...Object.fromEntries(Object.entries(policy).filter(([name, value]) => fields.includes(name) && value !== null)),
+    const ids = unknown.map(({ id }) => id)
+    // Of a policy that was deleted meanwhile, the badges stay empty.
+    const { data } = await send('POST', '/workload-identity/policies/lint', { policies: ids }).catch(() => ({
+      data: [],
     }))
-    // A policy of a deleted issuer cannot be linted as a draft; its badge stays empty.
-    const { data } = await send('POST', '/workload-identity/policies/lint', { drafts }).catch(() => ({ data: [] }))
     unknown.forEach((policy, index) => {
       if (data[index] !== undefined) known.set(keyOf(policy), data[index].findings)
     })

@@ -1,6 +1,7 @@
 // Keys and budgets: the list with limits as bars, and one key with who uses it.
 /** @import { Key } from '../report-types.ts' */
-/** @import { Page, Policy, View } from '../types.ts' */
+/** @import { Page, View } from '../types.ts' */
+/** @import { Policy } from './policy-fields.js' */
 import { get, segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
 import { keyForm } from './key-form.js'

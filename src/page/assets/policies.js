@@ -1,5 +1,6 @@
 // Policies: the list, and one policy with its rules, its exchanges, and the lines that a workload needs.
-/** @import { Finding, Page, Policy, View } from '../types.ts' */
+/** @import { Finding, Page, View } from '../types.ts' */
+/** @import { Policy } from './policy-fields.js' */
 import { barChart } from './chart.js'
 import { get, segment, send } from './client.js'
 import { confirm } from './dialog.js'

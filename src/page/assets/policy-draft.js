@@ -1,73 +1,29 @@
 // A policy while it is edited: what was typed, what the server says about it (types, linter, stored tests, what would
 // change), and saving it over the version that was opened.
-/** @import { Backtest, Finding, Issuer, Page, Policy } from '../types.ts' */
+/** @import { Backtest, Finding, Issuer, Page } from '../types.ts' */
+/** @import { Policy, PolicyValues } from './policy-fields.js' */
 import { asProblem, get, segment, send } from './client.js'
 import { begin, createEdit, saveEdit } from './edit.js'
 import { forgetFindings, isBlocking } from './findings.js'
 import { debounce } from './form.js'
 import { notify } from './notice.js'
-import { numberOf, numberText } from './number.js'
-import { json } from './parts.js'
 import { guessPlatform, platforms } from './platforms.js'
+import { heldOf, policyFieldList, sentOf } from './policy-fields.js'
 import { go } from './router.js'
 
 const path = '/workload-identity/policies'
+/** What a past exchange is judged by. @type {ReadonlySet<string>} */
+const judged = new Set(policyFieldList.flatMap(([name, { isJudged }]) => (isJudged ? [name] : [])))
+const numbers = policyFieldList.filter(([, { form }]) => form === 'number')
 /** Longer lists are typed instead of chosen. */
 export const listMax = 100
 
-/** What the fields hold; lists and tests as text. @param {Policy | undefined} policy */
+/** What the form holds, and what the picker asks, by platform. @typedef {PolicyValues & { platform: string, answers: Record<string, Record<string, string>> }} Values */
+
+/** @param {Policy | undefined} policy @returns {Values} */
 export function valuesOf(policy) {
-  return {
-    name: policy?.name ?? '',
-    issuer: policy?.issuer_id ?? '',
-    key: policy?.key_id ?? '',
-    audience: policy?.audience ?? location.origin,
-    subject: policy?.subject ?? '',
-    condition: policy?.condition ?? '',
-    required_scope: policy?.required_scope ?? '',
-    required_token_type: policy?.required_token_type ?? '',
-    allowed_models: (policy?.allowed_models ?? []).join('\n'),
-    allowed_presets: (policy?.allowed_presets ?? []).join('\n'),
-    max_lifetime_seconds: numberText(policy?.max_lifetime_seconds ?? 900),
-    replay_protection: policy?.replay_protection ?? false,
-    lint_exceptions: policy?.lint_exceptions ?? [],
-    tests: policy?.tests ? json(policy.tests) : '',
-    // What the picker asks, by platform.
-    platform: 'other',
-    answers: /** @type {Record<string, Record<string, string>>} */ ({}),
-  }
-}
-
-const lists = ['allowed_models', 'allowed_presets']
-
-/** What is sent: null removes a value. @param {ReturnType<typeof valuesOf>} values */
-export function bodyOf(values) {
-  const { platform, answers, ...fields } = values
-  const body = Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => {
-      const lines = String(value)
-        .split('\n')
-        .map((line) => line.trim())
-        .filter(Boolean)
-      return [name, value === '' || lines.length === 0 ? null : lists.includes(name) ? lines : value]
-    }),
-  )
-  const { lint_exceptions: exceptions, tests, max_lifetime_seconds: seconds } = values
-  return {
-    ...body,
-    max_lifetime_seconds: numberOf(seconds, { isWhole: true }),
-    lint_exceptions: exceptions.length === 0 ? null : exceptions,
-    tests: tests.trim() === '' ? null : parse(tests),
-  }
-}
-
-/** Text that is not JSON stays text, which the server refuses. @param {string} text */
-function parse(text) {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  const held = heldOf(policy)
+  return { ...held, audience: policy?.audience ?? location.origin, platform: 'other', answers: {} }
 }
 
 /**
@@ -91,8 +47,8 @@ export function createPolicyDraft(page, id) {
     ...(id === undefined ? {} : { self: `${path}/${segment(id)}` }),
     blank: valuesOf(undefined),
     valuesOf,
-    bodyOf,
-    numbers: { max_lifetime_seconds: { isWhole: true, isRequired: true } },
+    bodyOf: sentOf,
+    numbers: Object.fromEntries(numbers.map(([name]) => [name, { isWhole: true, isRequired: true }])),
     onChange: (name) => {
       if (name === 'issuer') choosePlatform(edited.draft.values, edited)
       checkSoon()
@@ -142,7 +98,6 @@ function choosePlatform(values, { choices, id }) {
     values.audience = values.platform === 'kubernetes' ? cluster : here
 }
 
-/** @typedef {ReturnType<typeof valuesOf>} Values */
 /** @typedef {{ subject: string, condition: string }} Rules */
 
 /** What the answers say. @param {Values} values @returns {Rules} */
@@ -202,9 +157,6 @@ export const isComplete = ({ draft: { values } }) =>
 export const isRefused = ({ verdict: { findings, conditionError, error } }) =>
   findings?.some(isBlocking) === true || conditionError !== undefined || error !== undefined
 
-/** What a past exchange is judged by. */
-const judged = ['audience', 'subject', 'condition', 'required_scope', 'required_token_type', 'replay_protection']
-
 /**
  * What a change of a saved policy would do; of a new one only whether it could be saved.
  * @param {PolicyDraft} edited @param {object} body @param {Verdict} verdict @param {AbortSignal} signal
@@ -212,7 +164,7 @@ const judged = ['audience', 'subject', 'condition', 'required_scope', 'required_
 async function tryOut({ id, method, self }, body, verdict, signal) {
   verdict.difference = (await send(method, self, { ...body, dry_run: true }, { signal })).data.difference
   if (id === undefined) return
-  const rules = Object.fromEntries(Object.entries(body).filter(([name]) => judged.includes(name)))
+  const rules = Object.fromEntries(Object.entries(body).filter(([name]) => judged.has(name)))
   verdict.backtest = (await send('POST', `${self}/backtest`, rules, { signal })).data
 }
 
@@ -228,7 +180,7 @@ async function check(edited) {
   edited.page.update()
   if (values.issuer !== '' && values.audience !== '' && (values.subject || values.condition) !== '')
     try {
-      const body = bodyOf(values)
+      const body = sentOf(values)
       const draft = { ...body, name: undefined, key: undefined }
       verdict.findings = (await send('POST', `${path}/lint`, { drafts: [draft] }, { signal })).data[0].findings
       if (isComplete(edited) && !isRefused({ ...edited, verdict })) await tryOut(edited, body, verdict, signal)

@@ -1,6 +1,7 @@
 // The editor of policies: its fields, a picker that writes subject and condition for a platform, and beside them what the
 // server says while somebody types.
 /** @import { Backtest, Finding, Page } from '../types.ts' */
+/** @import { PolicyField, PolicyFieldName } from './policy-fields.js' */
 import { numberField, trouble } from './edit.js'
 import { findingList } from './findings.js'
 import { checkbox, choice, field, form } from './form.js'
@@ -22,6 +23,7 @@ import {
   save,
   useRules,
 } from './policy-draft.js'
+import { policyFieldList } from './policy-fields.js'
 import { href } from './router.js'
 
 /** @typedef {ReturnType<typeof createPolicyDraft>} PolicyDraft */
@@ -54,7 +56,8 @@ export function policyForm(page, id) {
 }
 
 /** @param {PolicyDraft} edited */
-function who({ draft, choices }) {
+function who(edited) {
+  const { draft, choices } = edited
   const { issuers = [], keys = [] } = choices ?? {}
   const choose = (/** @type {readonly { id: string, name: string }[]} */ rows) =>
     rows.length >= listMax
@@ -69,6 +72,7 @@ function who({ draft, choices }) {
     ${draft.field('issuer', 'Issuer', { ...choose(issuers), help: issuers.length === 0 ? html`No issuers yet: <a href="#/issuers/new">add one</a>` : 'Who signs the tokens' })}
     ${draft.field('key', 'Acts as key', { ...choose(keys), help: keys.length === 0 ? html`No inference keys yet: <a href="#/keys/new">create one</a>` : html`Its budget, rates and models apply. <a href="#/keys/new" target="_blank">Create a key</a>` })}
     ${draft.field('audience', 'Audience', { mono: true, help: 'The workload requests its token for exactly this audience' })}
+    ${policyFieldList.filter(([, { place }]) => place === 'who').map((each) => control(edited, each))}
   </div>`
 }
 
@@ -138,18 +142,27 @@ function rules({ draft, verdict }) {
 
 /** @param {PolicyDraft} edited */
 function more(edited) {
-  const { draft } = edited
-  const optional = { required: false }
-  const patterns = { ...optional, rows: 2, help: 'One pattern per line' }
+  const isSmall = (/** @type {PolicyField} */ { form }) => ['text', 'lines', 'number'].includes(form)
+  const fields = policyFieldList.filter(([, { place }]) => place === 'more')
+  const [small = [], large = []] = [
+    fields.filter(([, field]) => isSmall(field)),
+    fields.filter(([, field]) => !isSmall(field)),
+  ]
   return html`<details><summary>More: claim checks, models, lifetime, tests</summary><div class="form">
-    <div class="fields">
-      ${draft.field('required_scope', 'Required scope', optional)} ${draft.field('required_token_type', 'Required token type', optional)}
-      ${draft.field('allowed_models', 'Allowed models', patterns)} ${draft.field('allowed_presets', 'Allowed presets', patterns)}
-      ${numberField(edited, 'max_lifetime_seconds', 'Lifetime of access tokens', { help: 'Seconds, 60 to 900' })}
-    </div>
-    ${checkbox({ label: 'Accept each token only once', name: 'replay_protection', checked: draft.values.replay_protection, onInput: draft.set('replay_protection'), help: 'Tokens then need a jti' })}
-    ${draft.field('tests', 'Tests', { ...optional, rows: 6, mono: true, help: html`A JSON array of <code>{ "name", "claims", "expect" }</code>. An edit that breaks one is refused.` })}
+    <div class="fields">${small.map((each) => control(edited, each))}</div>
+    ${large.map((each) => control(edited, each))}
   </div></details>`
+}
+
+/** A field by its entry of the table. @param {PolicyDraft} edited @param {readonly [PolicyFieldName, PolicyField]} entry */
+function control(edited, [name, { form, label = name, help }]) {
+  const { draft } = edited
+  const about = help && inline(help)
+  if (form === 'number') return numberField(edited, name, label, { help: about })
+  if (form === 'flag')
+    return checkbox({ label, name, checked: draft.values[name] === true, onInput: draft.set(name), help: about })
+  const more = form === 'lines' ? { rows: 2 } : form === 'tests' ? { rows: 6, mono: true } : {}
+  return draft.field(name, label, { required: false, ...more, help: about })
 }
 
 /** @param {PolicyDraft} edited */
