@@ -1,5 +1,5 @@
 // Policies: the list, and one policy with its rules, its exchanges, and the lines that a workload needs.
-/** @import { Finding, Page, View } from '../types.ts' */
+/** @import { Content, Finding, Page, View } from '../types.ts' */
 /** @import { Policy } from './policy-fields.js' */
 import { barChart } from './chart.js'
 import { get, segment, send } from './client.js'
@@ -29,6 +29,7 @@ import {
   stored,
 } from './parts.js'
 import { planNotice } from './plan.js'
+import { policyFieldList } from './policy-fields.js'
 import { policyForm } from './policy-form.js'
 import { recipes } from './recipes.js'
 import { go, href } from './router.js'
@@ -217,10 +218,19 @@ function details(page, policy, { exchanges, counts, findings, remove }) {
     <section class="card">${heading('Use it in a workload')}${recipes(page, policy)}</section>`
 }
 
+/** What the table of fields shows by its label, where it is set. @param {Policy} policy @returns {[string, Content][]} */
+function factsOf(policy) {
+  const values = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (policy))
+  return policyFieldList.flatMap(([name, { isFact, label = name }]) =>
+    isFact && values[name] ? [[label, stored(String(values[name]), 2_000)]] : [],
+  )
+}
+
 /** @param {Policy} policy */
 function policyFacts(policy) {
   const none = html`<span class="muted">–</span>`
   return facts([
+    ...factsOf(policy),
     ['Id (federation_policy_id)', copyable(policy.id, 'policy id')],
     ['Issuer', html`<a href=${href(['issuers', policy.issuer_id])}>${stored(policy.issuer_url)}</a>`],
     ['Audience', mono(policy.audience, 600)],

@@ -10,6 +10,7 @@ import { numberOf, numberText } from './number.js'
  * @property {string} [of]
  * @property {true} [isJudged]
  * @property {'who' | 'more'} [place]
+ * @property {true} [isFact] the page of a policy shows it where it is set
  * @property {string} [label]
  * @property {string} [help]
  * @property {unknown} [common]
