@@ -32,7 +32,6 @@ const show = (issuer: Issuer) =>
       keys_expire_at: issuer.key_source === 'jwks' ? describeExpiry(issuer) : null,
       keys_stale_seconds: issuer.key_source === 'jwks' ? 'never' : `${issuer.keys_stale_seconds} s without renewal`,
       ca_expires_at: issuer.ca_pem === null ? 'none' : few(certificatesOf(issuer.ca_pem), 3),
-      ...(issuer.max_token_age_seconds === null ? { max_token_age_seconds: 'any' } : {}),
       shared: issuer.shared === null ? null : issuer.shared ? 'yes' : 'no',
     }),
     ...managedBy(issuer),

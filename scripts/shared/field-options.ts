@@ -69,10 +69,10 @@ export function fieldLines(fields: Fields, shown: object, drawn: Readonly<Record
   return Object.fromEntries(lines) as Record<string, unknown>
 }
 
-function draw({ flag }: Field, value: unknown): unknown {
+function draw({ flag, none }: Field, value: unknown): unknown {
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   if (Array.isArray(value)) return value.join(' ')
-  if (value === null || value === undefined) return value
+  if (value === null || value === undefined) return none ?? null
   if (flag?.form === 'duration') return `${value} s`
   return flag?.form === 'future' ? moment(String(value)) : value
 }

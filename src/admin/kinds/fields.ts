@@ -51,6 +51,8 @@ export type Field<Column = string> = {
   flag?: Flag
   /** Its name where a command shows one thing; with `?`, a line without a value is left out. */
   line?: string
+  /** What that line has without a value. */
+  none?: string
 }
 
 /** `Row` has the columns. */

@@ -151,6 +151,7 @@ export const issuerFields = {
     column: 'maxTokenAgeSeconds',
     shown: 'number.integer | null',
     line: 'max token age',
+    none: 'any',
     decides: ['tests'],
     why: 'the linter only recommends one, and a back-test does not judge times',
     flag: {
