@@ -26,6 +26,7 @@ import writeProbeFiller from './migrations/0022_write_probe_filler.sql' with { t
 import lineage from './migrations/0023_lineage.sql' with { type: 'text' }
 import estimatedUsage from './migrations/0024_estimated_usage.sql' with { type: 'text' }
 import lastUsesBefore from './migrations/0025_last_uses_before.sql' with { type: 'text' }
+import policyDescription from './migrations/0026_policy_description.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -55,6 +56,7 @@ export const migrations: Migration[] = [
   { version: 23, name: 'lineage', statements: statementsOf(lineage) },
   { version: 24, name: 'estimated_usage', statements: statementsOf(estimatedUsage) },
   { version: 25, name: 'last_uses_before', statements: statementsOf(lastUsesBefore) },
+  { version: 26, name: 'policy_description', statements: statementsOf(policyDescription) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -148,6 +148,7 @@ export const policies = sqliteTable('policies', {
   lintExceptions: text('lint_exceptions', { mode: 'json' }).$type<LintException[]>(),
   tests: text('tests', { mode: 'json' }).$type<PolicyTest[]>(),
   managedBy: text('managed_by'),
+  description: text('description'),
 })
 
 /** By organization and owner; `owner` is null for documents without one. `locked`: edits by hand are refused. */

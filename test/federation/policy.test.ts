@@ -10,6 +10,7 @@ const row: PolicyRow = {
   organizationId: 'organization',
   issuerId: 'issuer',
   keyId: 'key',
+  description: null,
   name: 'policy',
   audience: 'a',
   subject: 's',

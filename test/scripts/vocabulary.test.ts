@@ -39,6 +39,7 @@ const meanings: Readonly<Record<string, [value: string, says: RegExp]>> = {
   '--before-id': ['id', /before this id, for the next page/],
   '--ca-file': ['path', /^certificates \(PEM\) to trust/],
   '--contains': ['text', /names that contain this text/],
+  '--description': ['text', /^(?:new description|what the policy is for)$/],
   '--dry-run': ['switch', /without (?:saving|changing)|save nothing|delete nothing/],
   '--force': ['switch', /configuration document locks/],
   '--identity': ['identity', /where the JWT is/],

@@ -115,6 +115,7 @@ export function organizationRows(name: string): OrganizationRows {
     ...within,
     issuerId: issuer.id,
     keyId: key.id,
+    description: null,
     name: 'policy',
     audience: 'latchkey',
     subject: 'workload',

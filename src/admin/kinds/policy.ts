@@ -10,10 +10,13 @@ import {
   nameShape,
   presetPatternsShape,
   referenceShape,
+  textShape,
+  withoutApiKey,
 } from '../../values/shapes.ts'
 import { everyJudge, type Fields, storedTime } from './fields.ts'
 import { conditionShape, exceptionsShape, testsShape } from './policy-shapes.ts'
 
+const descriptionCharactersMax = 1_000
 export const policyStates = ['enabled', 'paused', 'inactive'] as const
 const text = 'string | null'
 const time = type('string').configure({ format: 'date-time' })
@@ -29,6 +32,14 @@ export const policyFields = {
     line: 'name',
     why: 'a token does not name it',
     flag: { option: '--name <name>', says: 'name of the policy' },
+  },
+  description: {
+    shape: withoutApiKey(textShape(1, descriptionCharactersMax)).or('null'),
+    column: 'description',
+    shown: text,
+    line: 'description?',
+    why: 'it is for people',
+    flag: { option: '--description <text>', says: 'what the policy is for', no: 'remove the description' },
   },
   organization_id: { column: 'organizationId', shown: 'string' },
   state: { shown: type.enumerated(...policyStates), line: 'state' },

@@ -17,6 +17,7 @@ import { numberOf, numberText } from './number.js'
  */
 export const policyFields = /** @type {const} */ ({
   name: { form: 'name' },
+  description: { form: 'text', place: 'who', isFact: true, label: 'Description', help: 'What the policy is for' },
   issuer: { form: 'name', of: 'issuer_id' },
   key: { form: 'name', of: 'key_id' },
   audience: { form: 'name', isJudged: true },

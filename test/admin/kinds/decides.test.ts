@@ -30,6 +30,7 @@ const accepted = 'claims.environment == "production"'
 /** What a policy has before the edit, beside what every one has, and the edit. Each policy is too wide afterward, and fails a test. */
 const edits: Record<string, { before?: object; edit: unknown }> = {
   name: { edit: 'renamed' },
+  description: { edit: 'for the night' },
   issuer: { edit: 'aged' },
   key: { edit: 'spare' },
   audience: { edit: 'gpu' },
@@ -66,7 +67,16 @@ test('every field that can be set has an edit here, and says why not everybody l
 
 describe('what is read of a policy is what the table says:', () => {
   const row: Policy = {
-    ...{ id: 'p', organizationId: 'o', issuerId: 'i', keyId: 'k', name: 'n', enabled: true, managedBy: null },
+    ...{
+      id: 'p',
+      organizationId: 'o',
+      issuerId: 'i',
+      keyId: 'k',
+      name: 'n',
+      description: 'd',
+      enabled: true,
+      managedBy: null,
+    },
     ...{ audience: 'llm', subject: 'workload', condition: 'claims.team == "a"', conditionEnvironment },
     ...{ requiredScope: 'deploy', requiredTokenType: 'id', replayProtection: true, maxLifetimeSeconds: 60 },
     ...{ allowedModels: ['m'], allowedPresets: ['p'], tests: [], lintExceptions: [{ rule: 'dead', because: 'so' }] },

@@ -30,6 +30,7 @@ const policies: Walk = {
   create: 'create',
   path: '/workload-identity/policies',
   samples: {
+    description: ['deploys acme/app', 'deploys the rest'],
     issuer: ['idp', 'other'],
     key: ['target', 'spare'],
     audience: ['llm', 'gpu'],

@@ -8,7 +8,14 @@ import { createRecordJudge } from '../../../src/federation/recording/record-judg
 const [hash, before] = ['0b', '0c'].map((digits) => createClaimHash(digits.repeat(32), 'organization'))
 
 const policy: Policy = {
-  ...{ id: 'policy', organizationId: 'organization', issuerId: 'issuer', keyId: 'key', name: 'policy' },
+  ...{
+    id: 'policy',
+    organizationId: 'organization',
+    issuerId: 'issuer',
+    keyId: 'key',
+    name: 'policy',
+    description: null,
+  },
   ...{ audience: 'a', subject: null, condition: 'claims.team == "x"', conditionEnvironment },
   ...{ requiredScope: null, requiredTokenType: null, replayProtection: false, maxLifetimeSeconds: 900, enabled: true },
   ...{ allowedModels: null, allowedPresets: null, lintExceptions: null, tests: null, managedBy: null },

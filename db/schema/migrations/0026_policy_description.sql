@@ -1,0 +1,2 @@
+-- What a policy is for, in words.
+alter table policies add column description text;
