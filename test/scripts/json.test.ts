@@ -156,6 +156,7 @@ describe('what is created is printed whole:', () => {
       condition: null,
       condition_environment: null,
       required_scope: 'deploy',
+      description: null,
       required_token_type: 'id',
       enabled: true,
       state: 'enabled',

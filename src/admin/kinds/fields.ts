@@ -112,12 +112,21 @@ export function responseOf<const All extends Fields>(fields: All): Shown<All> {
   return Object.fromEntries(entries.map(([name, { shown }]) => [name, shown])) as Shown<All>
 }
 
+/** Rows are many, and tables few. */
+const known = new WeakMap<Fields, [string, Field][]>()
+
+function entriesIn(fields: Fields): [string, Field][] {
+  const entries = known.get(fields) ?? Object.entries(fields)
+  known.set(fields, entries)
+  return entries
+}
+
 /** Those of a response, in the order of the table. `derived` are the fields that no column has. */
 export function showFields<Row>(fields: Fields, row: Row, derived: Readonly<Record<string, unknown>>): object {
-  const shown = Object.entries(fields).filter(([, { shown }]) => shown !== undefined)
-  return Object.fromEntries(
-    shown.map(([name, field]) => [name, name in derived ? derived[name] : columnValue(field, row)]),
-  )
+  const response: Record<string, unknown> = {}
+  for (const [name, field] of entriesIn(fields))
+    if (field.shown !== undefined) response[name] = name in derived ? derived[name] : columnValue(field, row)
+  return response
 }
 
 function columnValue({ column = '', stored }: Field, row: unknown): unknown {
@@ -143,12 +152,6 @@ export function newColumnsOf<Row>(fields: Fields, input: object): Partial<Row> {
   return columnsOf(fields, Object.fromEntries(whole) as object)
 }
 
-/** The defaults that are not null. */
-export function defaultsOf(fields: Fields): Record<string, unknown> {
-  const entries = Object.entries(fields).filter(([, field]) => field.default !== undefined)
-  return Object.fromEntries(entries.map(([name, field]) => [name, field.default]))
-}
-
 /** Whether nothing differs that a judge looks at. */
 export function isSameTo<Row>(judge: Judge, fields: Fields, before: Row, after: Row): boolean {
   const columns = Object.values<Field>(judgedBy(judge, fields)).map(({ column = '' }) => column)
@@ -162,13 +165,14 @@ export function entryOf<Row>(
   row: Row,
   derived: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const kept = Object.entries(fields).flatMap(([name, field]) => {
-    if (field.shape === undefined || field.entry === false) return []
+  const entry: Record<string, unknown> = {}
+  for (const [name, field] of entriesIn(fields)) {
+    if (field.shape === undefined || field.entry === false) continue
     const value = normalOf(field, name in derived ? derived[name] : columnValue(field, row))
-    const isLeftOut = value === null || value === undefined || isSame(value, field.default)
-    return isLeftOut ? [] : [[name, value] as const]
-  })
-  return Object.fromEntries(kept)
+    const isDefault = field.default !== undefined && isSame(value, field.default)
+    if (value !== null && value !== undefined && !isDefault) entry[name] = value
+  }
+  return entry
 }
 
 function normalOf({ isSet, normal }: Field, value: unknown): unknown {

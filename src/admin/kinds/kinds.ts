@@ -1,7 +1,7 @@
 // The managed kinds, by the name of their collection in a document, in the order in which they are saved: a policy refers to issuers and keys.
 
 import type { ChangeKind } from '../../../db/tables/admin-changes.ts'
-import { defaultsOf, type Fields } from './fields.ts'
+import type { Fields } from './fields.ts'
 import { issuerFields } from './issuer.ts'
 import { keyFields } from './key.ts'
 import { policyFields } from './policy.ts'
@@ -65,7 +65,7 @@ export function recordOf(kind: Kind): KindRecord {
 
 /** What a field means that an entry leaves out; null if it is then not set. */
 export function defaultOf(kind: Kind, field: string): unknown {
-  return defaultsOf(kindRecords[kind].fields)[field] ?? null
+  return recordOf(kind).fields[field]?.default ?? null
 }
 
 /** The fields that a document may take from a file or the environment, by the name of a collection. */

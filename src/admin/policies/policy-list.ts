@@ -14,7 +14,7 @@ import { containsText, listPage, showNext, showPage } from '../operation/list-pa
 import { findIssuerIdEver, findKeyIdEver, findOrganization, organizationInput } from '../operation/references.ts'
 import type { policyResponse } from '../operation/responses.ts'
 import { issuerShape, keyShape } from '../reports/report-page.ts'
-import { show } from './policy-response.ts'
+import { show, stateOf } from './policy-response.ts'
 
 export const policyListInput = type({
   '+': 'reject',
@@ -39,7 +39,7 @@ export async function listPolicies(context: AdminContext, input: typeof policyLi
   const isWanted = (row: Policy) =>
     (keyId ?? row.keyId) === row.keyId &&
     (issuerId ?? row.issuerId) === row.issuerId &&
-    (state === undefined || show(context, row).state === state)
+    (state === undefined || stateOf(context, row).state === state)
   const isPlain = [keyId, issuerId, state].every((each) => each === undefined)
   const [mayBeTheirs, fits] = [mayHave(keyId ?? issuerId ?? id), containsText(contains)]
   const isListed = (policyId: string) => {

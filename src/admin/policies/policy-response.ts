@@ -2,7 +2,7 @@
 import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { checkEligibility } from '../../federation/policy-binding.ts'
 import { showFields } from '../kinds/fields.ts'
-import { policyFields } from '../kinds/policy.ts'
+import { policyFields, type policyStates } from '../kinds/policy.ts'
 import type { AdminContext } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
 import type {
@@ -14,7 +14,7 @@ import type {
 import { compareRows, lintRow } from './policy-lint.ts'
 
 /** Why the policy is inactive, as a reason of the audit log. */
-function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): string | null {
+function inactiveReasonOf({ registry, now }: Pick<AdminContext, 'registry' | 'now'>, policy: PolicyRow): string | null {
   const organization = registry.organizations.get(policy.organizationId)
   const issuer = registry.issuers.get(policy.issuerId)
   const key = registry.keys.get(policy.keyId)
@@ -23,16 +23,22 @@ function inactiveReasonOf({ registry, now }: AdminContext, policy: PolicyRow): s
   return checkEligibility({ policy, organization, issuer, key }, now())?.refused ?? null
 }
 
-export function show(context: AdminContext, row: PolicyRow): typeof policyResponse.infer {
+type State = { state: (typeof policyStates)[number]; inactive_reason: string | null }
+
+export function stateOf(context: Pick<AdminContext, 'registry' | 'now'>, policy: PolicyRow): State {
+  const reason = inactiveReasonOf(context, policy)
+  const state = reason === null ? 'enabled' : reason === 'policy_paused' ? 'paused' : 'inactive'
+  return { state, inactive_reason: reason }
+}
+
+export function show(context: Pick<AdminContext, 'registry' | 'now'>, row: PolicyRow): typeof policyResponse.infer {
   const { registry } = context
   const issuer = registry.issuers.get(row.issuerId)
   const key = registry.keys.get(row.keyId)
-  const inactiveReason = inactiveReasonOf(context, row)
   const derived = {
     issuer_url: issuer?.issuerUrl ?? '',
     issuer_deleted: issuer?.deletedAt !== null,
-    state: inactiveReason === null ? 'enabled' : inactiveReason === 'policy_paused' ? 'paused' : 'inactive',
-    inactive_reason: inactiveReason,
+    ...stateOf(context, row),
     key_name: key?.name ?? '',
     key_disabled: key?.disabled === true,
     key_deleted: key?.deletedAt !== null,
