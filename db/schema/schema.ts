@@ -4,12 +4,10 @@ import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite
 import type { KeyBundleRecord } from './bundle-schema.ts'
 import { flag, names, time } from './columns.ts'
 import type { CredentialExchange } from './credential-exchange.ts'
+import { keyKinds, keySources, limitResets } from './value-names.ts'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
-export const keyKinds = ['inference', 'management', 'management_read_only'] as const
-export const limitResets = ['daily', 'weekly', 'monthly'] as const
 export const presetStatuses = ['active', 'disabled', 'archived'] as const
-export const keySources = ['discovery', 'jwks_url', 'jwks'] as const
 /** What the audit keeps of the claims of a verified token. */
 export const claimRecordings = ['off', 'hashed', 'selected', 'all'] as const
 

@@ -1,5 +1,5 @@
 // The OpenAPI documentation of the key endpoints, and the shapes of their bodies.
-import { keyKinds } from '../../db/schema/schema.ts'
+import { keyKinds } from '../../db/schema/value-names.ts'
 import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
 import { keyListRowsMax, nameCharactersMax } from '../limits.ts'
 import { keyHashText } from '../values/id-text.ts'

@@ -1,5 +1,5 @@
 // The limits that can be set on an API key, for the commands and the key endpoints.
-import { limitResets } from '../../db/schema/schema.ts'
+import { limitResets } from '../../db/schema/value-names.ts'
 import { keyLimitDollarsMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import { modelPatternsShape, moneyShape, presetPatternsShape, rateShape, timeShape } from '../values/shapes.ts'

@@ -1,5 +1,6 @@
 // What admins send about API keys: the shapes of the inputs, and what bounds must satisfy.
-import { type ApiKey, keyKinds } from '../../../db/schema/schema.ts'
+import type { ApiKey } from '../../../db/schema/schema.ts'
+import { keyKinds } from '../../../db/schema/value-names.ts'
 import { Fault } from '../../fault.ts'
 import { keyStates } from '../../keys/api-key.ts'
 import { type } from '../../values/shape.ts'

@@ -1,7 +1,8 @@
 // The fields of an issuer, in the order in which documents, responses and commands have them. What is particular to issuers lies in
 // admin/issuers. A change of an issuer is judged by its policies.
 
-import { type Issuer as IssuerRow, keySources } from '../../../db/schema/schema.ts'
+import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
+import { keySources } from '../../../db/schema/value-names.ts'
 import {
   clockSkewSecondsDefault,
   clockSkewSecondsMax,

@@ -1,6 +1,7 @@
 // The fields of an API key, in the order in which documents, responses and commands have them.
 
-import { type ApiKey, keyKinds, limitResets } from '../../../db/schema/schema.ts'
+import type { ApiKey } from '../../../db/schema/schema.ts'
+import { keyKinds, limitResets } from '../../../db/schema/value-names.ts'
 import { keyStates } from '../../keys/api-key.ts'
 import { keyBounds } from '../../keys/settable-limits.ts'
 import { keyHashText } from '../../values/id-text.ts'
